@@ -12,7 +12,7 @@ from collections.abc import Callable
 from fakeamqp.connection import Connection, PeerAddress
 from fakeamqp.model.state import BrokerState
 from fakeamqp.protocols import registry
-from fakeamqp.protocols.common.handshake_timeout import Patience
+from fakeamqp.protocols.common.handshake_timeout import HandshakeTimeout
 
 __all__ = ["Negotiation", "accept"]
 
@@ -41,7 +41,7 @@ class Negotiation:
         self._refused = False
         self._lost = False
         self._chosen: Connection | None = None
-        self._patience = Patience(
+        self._handshake_timeout = HandshakeTimeout(
             state,
             _HANDSHAKE_TIMEOUT,
             f"connection {peer.name} ends for want of a protocol header",
@@ -98,7 +98,7 @@ class Negotiation:
         if row is None:
             self._refuse(octets)
             return
-        self._patience.cancel()
+        self._handshake_timeout.cancel()
         self._octets = b""
         self._chosen = row.connection(self._state, self._peer, lambda _: self._notify(self), octets[:8])
         if len(octets) > 8:
@@ -106,7 +106,7 @@ class Negotiation:
 
     def receive_eof(self) -> None:
         """See `Connection`."""
-        self._patience.cancel()
+        self._handshake_timeout.cancel()
         if self._chosen is not None:
             self._chosen.receive_eof()
         else:
@@ -128,12 +128,12 @@ class Negotiation:
         """See `Connection`."""
         if self._chosen is not None:
             return self._chosen.next_deadline()
-        return self._patience.due
+        return self._handshake_timeout.due
 
     def _refuse(self, octets: bytes) -> None:
         hint = next((f": {hint}" for start, hint in _HINTS if octets.startswith(start)), "")
         _log.warning("%s sent %r instead of a protocol header%s", self._peer.name, octets[:8], hint)
-        self._patience.cancel()
+        self._handshake_timeout.cancel()
         if self._state.tap is not None:
             sent = f"it sent {octets[:8]!r} instead of a protocol header{hint}"
             self._state.tap.connection(self._peer.name, "refused", sent)

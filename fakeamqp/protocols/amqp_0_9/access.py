@@ -1,7 +1,7 @@
 """Class access: tickets for the realms of a virtual host, and what is looked at where one is shown.
 
 A ticket is of one channel. Where the personality checks tickets, every method that carries one goes through
-`use_ticket`, and whatever is declared is told by `belongs` which realm it is in. Otherwise both do nothing.
+`use_ticket`, and whatever is declared is told by `assign_realm` which realm it is in. Otherwise both do nothing.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_0_9.realms import Right, Ticket
     from fakeamqp.protocols.amqp_0_9.server_channel import Amqp09Channel
 
-__all__ = ["HANDLERS", "belongs", "use_ticket", "waived"]
+__all__ = ["HANDLERS", "assign_realm", "use_ticket", "waive_tickets"]
 
 _LENIENT = 1
 
@@ -32,7 +32,7 @@ class _Tickets:
         self._channel = channel
         self._granted: dict[int, Ticket] = {}
         self.waived = False
-        """Whether nothing is asked for: see `waived`."""
+        """Whether nothing is asked for: see `waive_tickets`."""
 
     def request(self, method: m.AccessRequest) -> int:
         """The number of a new ticket, as asked for; see `Realms.grant` for what is raised."""
@@ -114,7 +114,7 @@ def use_ticket(
         )
 
 
-def belongs(channel: Amqp09Channel, ticket: int, kind: Literal["exchange", "queue"], name: str) -> None:
+def assign_realm(channel: Amqp09Channel, ticket: int, kind: Literal["exchange", "queue"], name: str) -> None:
     """What has just been declared with this ticket is in its realm (queue.declare/ticket-realm).
 
     What was there already is where it was: `use_ticket` has seen to it that this is the same.
@@ -128,7 +128,7 @@ def belongs(channel: Amqp09Channel, ticket: int, kind: Literal["exchange", "queu
 
 
 @contextmanager
-def waived(channel: Amqp09Channel) -> Iterator[None]:
+def waive_tickets(channel: Amqp09Channel) -> Iterator[None]:
     """What is done meanwhile the channel was allowed before: it shows no ticket for it again."""
     tickets = channel.class_state(_Tickets)
     tickets.waived = True

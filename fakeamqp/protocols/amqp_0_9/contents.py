@@ -83,26 +83,24 @@ def publish(
         message,
         mandatory=method.mandatory,
         immediate=method.immediate,
-        told=partial(_tell, channel, kind, method, message),
+        told=partial(_return_if_needed, channel, kind, method, message),
         transaction=transaction,
     )
 
 
-def _tell(
+def _return_if_needed(
     channel: Amqp09Channel, kind: ContentClass, method: Publish, message: Message, outcome: Outcome
 ) -> None:
     """Send back what the publisher wants back, and a file that a full queue has not taken (file/02)."""
     if outcome.unconsumed:
-        _send_back(channel, kind, message, "no-consumers", "no consumer is ready to take the message")
+        _return(channel, kind, message, "no-consumers", "no consumer is ready to take the message")
     elif method.mandatory and not outcome.routed:
-        _send_back(channel, kind, message, "no-route", "no queue is there for the message")
+        _return(channel, kind, message, "no-route", "no queue is there for the message")
     elif outcome.refused and message.content_class == "file":
-        _send_back(channel, kind, message, "content-too-large", str(outcome))
+        _return(channel, kind, message, "content-too-large", str(outcome))
 
 
-def _send_back(
-    channel: Amqp09Channel, kind: ContentClass, message: Message, condition: str, text: str
-) -> None:
+def _return(channel: Amqp09Channel, kind: ContentClass, message: Message, condition: str, text: str) -> None:
     """Return a message to its publisher, unless that has gone (file.return/content)."""
     if channel.state is not ChannelState.OPEN:
         return

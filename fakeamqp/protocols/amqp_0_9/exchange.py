@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from fakeamqp.model.declarations import check_name
 from fakeamqp.model.errors import AccessRefused, CommandInvalid, NotAllowed, NotFound, PreconditionFailed
-from fakeamqp.protocols.amqp_0_9.access import belongs
+from fakeamqp.protocols.amqp_0_9.access import assign_realm
 from fakeamqp.protocols.amqp_0_9.codec import methods as m
 from fakeamqp.protocols.framed.replies import ProtocolError, stripped
 
@@ -57,7 +57,7 @@ def _create(channel: Amqp09Channel, method: m.ExchangeDeclare, name: str) -> Non
             internal=method.internal,
             arguments=method.arguments,
         )
-        belongs(channel, method.ticket, "exchange", name)
+        assign_realm(channel, method.ticket, "exchange", name)
     elif existing.type_name != method.type:
         raise NotAllowed(
             f"exchange '{name}' in vhost '{virtual_host.name}' is of type '{existing.type_name}', "

@@ -74,7 +74,7 @@ class Amqp09FaultPort(fault_port.FramedFaultPort):
             if not incoming.receive(request.request_id, request.response_mark):
                 return
             if answer is None:
-                incoming.leave(request.request_id)
+                incoming.leave_unanswered(request.request_id)
             else:
                 requests.answer(request.request_id, answer)
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 __all__ = ["InterruptedChannels"]
 
-_MOST_CHANNELS = 100
+_MAX_CHANNELS = 100
 
 
 class InterruptedChannels(Extension):
@@ -31,7 +31,7 @@ class InterruptedChannels(Extension):
     def keep(self, user: str, channel_id: bytes, channel: Interrupted) -> None:
         """Keep one more."""
         self._kept[user, channel_id] = channel
-        if len(self._kept) > _MOST_CHANNELS:
+        if len(self._kept) > _MAX_CHANNELS:
             del self._kept[next(iter(self._kept))]
 
     def take(self, user: str, channel_id: bytes) -> Interrupted | None:

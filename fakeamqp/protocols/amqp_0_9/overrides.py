@@ -10,10 +10,10 @@ from dataclasses import replace
 
 from fakeamqp.model.personality import Personality
 
-__all__ = ["settled"]
+__all__ = ["with_overrides"]
 
 
-def settled(personality: Personality) -> Personality:
+def with_overrides(personality: Personality) -> Personality:
     """The personality as connections of 0-9 see it."""
     return replace(
         personality,

@@ -14,8 +14,8 @@ from fakeamqp.protocols.framed.publishing import (
     Target,
     authorise,
     examine,
-    is_meaningful,
-    send_back,
+    needs_examination,
+    return_if_needed,
     too_large,
 )
 
@@ -45,7 +45,7 @@ def _publish(channel: Amqp09Channel, target: Target, content: Content[BasicPrope
     if largest and len(content.body) > largest:
         raise too_large(channel, len(content.body))
     properties = content.properties
-    meaningful = content.octets != b"\0\0" and is_meaningful(properties)
+    meaningful = content.octets != b"\0\0" and needs_examination(properties)
     fresh = target.checked != channel.access.version
     if fresh:
         authorise(channel, target, key=not meaningful)
@@ -67,7 +67,7 @@ def _publish(channel: Amqp09Channel, target: Target, content: Content[BasicPrope
     virtual_host = channel.virtual_host
     if channel.transaction is None:
         outcome = virtual_host.publish(message, immediate=target.immediate, mandatory=target.mandatory)
-        _tell(channel, target, message, outcome)
+        _return_if_needed(channel, target, message, outcome)
         return
     message, plan = virtual_host.routing.plan(message)
     channel.transaction.publish(
@@ -77,12 +77,12 @@ def _publish(channel: Amqp09Channel, target: Target, content: Content[BasicPrope
             plan,
             immediate=target.immediate,
             mandatory=target.mandatory,
-            told=partial(_tell, channel, target, message),
+            told=partial(_return_if_needed, channel, target, message),
         )
     )
 
 
-def _tell(channel: Amqp09Channel, target: Target, message: Message, outcome: Outcome) -> None:
+def _return_if_needed(channel: Amqp09Channel, target: Target, message: Message, outcome: Outcome) -> None:
     """Send back what the publisher wants back."""
     if target.mandatory or outcome.unconsumed:
-        send_back(channel, target, message, outcome, unconsumed=outcome.unconsumed)
+        return_if_needed(channel, target, message, outcome, unconsumed=outcome.unconsumed)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fakeamqp.model.errors import NotAllowed, NotFound, ResourceLocked
-from fakeamqp.protocols.amqp_0_9.access import belongs
+from fakeamqp.protocols.amqp_0_9.access import assign_realm
 from fakeamqp.protocols.amqp_0_9.codec import methods as m
 from fakeamqp.protocols.framed.replies import ProtocolError, stripped
 
@@ -29,7 +29,7 @@ def declare(channel: Amqp09Channel, method: m.QueueDeclare) -> None:
     if method.passive:
         channel.use_ticket(method.ticket, "passive", "queue", name)
         channel.authorise_passive("queue", name)
-        queue = _own(channel, name)
+        queue = _declarable(channel, name)
         queue.asked_for()
     else:
         queue = _create(channel, method, name)
@@ -50,7 +50,7 @@ def _create(channel: Amqp09Channel, method: m.QueueDeclare, name: str) -> Queue:
     if name:
         channel.authorise("configure", "queue", name)
         if name in virtual_host.queues:
-            queue = _own(channel, name)
+            queue = _declarable(channel, name)
             queue.asked_for()
             return queue
         if name.startswith("amq."):
@@ -72,11 +72,11 @@ def _create(channel: Amqp09Channel, method: m.QueueDeclare, name: str) -> Queue:
         arguments=method.arguments,
         priorities=True,  # basic/06, file/03, stream/02, message/06
     )
-    belongs(channel, method.ticket, "queue", queue.name)
+    assign_realm(channel, method.ticket, "queue", queue.name)
     return queue
 
 
-def _own(channel: Amqp09Channel, name: str) -> Queue:
+def _declarable(channel: Amqp09Channel, name: str) -> Queue:
     """The queue of this name that somebody declares.
 
     Raises:
@@ -94,8 +94,8 @@ def _own(channel: Amqp09Channel, name: str) -> Queue:
 
 def bind(channel: Amqp09Channel, method: m.QueueBind) -> None:
     """Bind a queue to an exchange; the default one, too, takes bindings."""
-    queue_name, exchange_name, key = _ends(channel, method)
-    exchange, queue = _found(channel, exchange_name, queue_name)
+    queue_name, exchange_name, key = _binding_names(channel, method)
+    exchange, queue = _find_both(channel, exchange_name, queue_name)
     if exchange.internal:  # queue.bind/internal-exchange
         raise NotAllowed(f"exchange '{exchange_name}' is internal: no queue can be bound to it")
     if queue.durable and not exchange.durable:  # queue.bind/transient-exchange
@@ -109,7 +109,7 @@ def bind(channel: Amqp09Channel, method: m.QueueBind) -> None:
 
 def unbind(channel: Amqp09Channel, method: m.QueueUnbind) -> None:
     """Undo `bind`."""
-    queue_name, exchange_name, key = _ends(channel, method)
+    queue_name, exchange_name, key = _binding_names(channel, method)
     # Without one of them only the channel ends (queue.unbind/queue-02, exchange-03).
     exchange = channel.virtual_host.exchange(exchange_name)
     queue = channel.virtual_host.queue(queue_name, channel.connection)
@@ -122,7 +122,7 @@ def unbind(channel: Amqp09Channel, method: m.QueueUnbind) -> None:
     channel.send(m.QueueUnbindOk())
 
 
-def _ends(channel: Amqp09Channel, method: m.QueueBind | m.QueueUnbind) -> tuple[str, str, str]:
+def _binding_names(channel: Amqp09Channel, method: m.QueueBind | m.QueueUnbind) -> tuple[str, str, str]:
     """The names of queue and exchange, and the key, once the user may bind them."""
     queue = channel.queue_name(stripped(method.queue))
     exchange = stripped(method.exchange)
@@ -134,7 +134,7 @@ def _ends(channel: Amqp09Channel, method: m.QueueBind | m.QueueUnbind) -> tuple[
     return queue, exchange, key
 
 
-def _found(channel: Amqp09Channel, exchange: str, queue: str) -> tuple[Exchange, Queue]:
+def _find_both(channel: Amqp09Channel, exchange: str, queue: str) -> tuple[Exchange, Queue]:
     """The ends of a binding that is to be.
 
     Raises:

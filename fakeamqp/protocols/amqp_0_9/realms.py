@@ -34,7 +34,7 @@ _NEEDED: dict[Right, Action | None] = {
     "write": "write",
     "read": "read",
 }
-_MOST_TICKETS = 0xFFFF
+_MAX_TICKETS = 0xFFFF
 
 
 class Realm:
@@ -144,10 +144,10 @@ class Realms(Extension):
 
     def _number(self) -> int:
         """A number that no ticket has. Numbers go round, so that one that has ended is not soon another's."""
-        if len(self._tickets) == _MOST_TICKETS:
+        if len(self._tickets) == _MAX_TICKETS:
             raise ResourceError("all access tickets are in use")
         while True:
-            self._latest = self._latest % _MOST_TICKETS + 1
+            self._latest = self._latest % _MAX_TICKETS + 1
             if self._latest not in self._tickets:
                 return self._latest
 

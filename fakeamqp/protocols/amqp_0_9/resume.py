@@ -69,7 +69,7 @@ def keep(connection: Amqp09Connection) -> None:
         return  # In 0-8 nobody could resume them.
     for channel in connection.open_channels:
         if not _in_transaction(channel):
-            _store(channel).keep(channel.user.name, channel.channel_id, _picture(channel))
+            _store(channel).keep(channel.user.name, channel.channel_id, _snapshot(channel))
 
 
 def _in_transaction(channel: Amqp09Channel) -> bool:
@@ -84,7 +84,7 @@ def _store(channel: Amqp09Channel) -> InterruptedChannels:
     return channel.virtual_host.extensions[InterruptedChannels]
 
 
-def _picture(channel: Amqp09Channel) -> Interrupted:
+def _snapshot(channel: Amqp09Channel) -> Interrupted:
     credit = channel.credit or Credit()
     class_states = (
         (kind, state.interrupted()) for kind, state in channel.class_states if isinstance(state, Resumable)
@@ -96,12 +96,12 @@ def _picture(channel: Amqp09Channel) -> Interrupted:
         channel.mode,
         channel.has_worked,
         channel.transport,
-        tuple((tag, _again(each)) for tag, each in channel.consumers.items()),
+        tuple((tag, _consume_method(each)) for tag, each in channel.consumers.items()),
         tuple((kind, kept) for kind, kept in class_states if kept is not None),
     )
 
 
-def _again(subscription: Subscription) -> Consume:
+def _consume_method(subscription: Subscription) -> Consume:
     """The method that begins a consumer like this one, without an answer where it has the choice."""
     queue, no_ack, filter_ = subscription.queue.name, subscription.no_ack, dict(subscription.arguments)
     no_local, exclusive, tag = subscription.no_local, subscription.exclusive, subscription.tag
@@ -147,15 +147,15 @@ def resume(channel: Amqp09Channel, channel_id: bytes) -> None:
         channel.class_state(kind).resumed(what)
     # The client is to hear of the channel first.
     channel.gate.shut()
-    with access.waived(channel):
+    with access.waive_tickets(channel):
         for _, method in kept.consumers:
-            _begin(channel, method)
+            _start_consumer(channel, method)
     channel.send(m.ChannelOk())
     if kept.flowing:
         channel.gate.reopen()
 
 
-def _begin(channel: Amqp09Channel, method: Consume) -> None:
+def _start_consumer(channel: Amqp09Channel, method: Consume) -> None:
     try:
         if isinstance(method, m.MessageConsume):
             consuming.subscribe(channel, method)

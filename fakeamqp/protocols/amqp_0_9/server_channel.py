@@ -58,7 +58,7 @@ class ClassState(Protocol):
 
 
 @runtime_checkable
-class Holding(Protocol):
+class LedgerState(Protocol):
     """A kept that keeps what the client has not settled beside the channel's ledger."""
 
     ledger: Ledger
@@ -69,11 +69,11 @@ class Holding(Protocol):
 
 R = TypeVar("R", bound=ClassState)
 
-_MOST_REMEMBERED = 1000
+_MAX_REMEMBERED = 1000
 _LONGEST_REMEMBERED = 128
 
 
-class _Due(NamedTuple):
+class _ExpectedContent(NamedTuple):
     """A content that follows a method, and who waits for it."""
 
     method: type[Method]
@@ -96,9 +96,9 @@ class Amqp09Channel(server_channel.FramedChannel):
         self.has_worked = False
         """Whether the client has published or consumed anything here."""
         self._class_states: dict[type[Any], Any] = {}
-        self._due: _Due | None = None
+        self._expected: _ExpectedContent | None = None
         self._gathering = contents.Gathering()
-        self._publishes: dict[bytes, _Due] = {}
+        self._publishes: dict[bytes, _ExpectedContent] = {}
         """By the bytes of basic.publish, what they have said before."""
 
     def class_state(self, kind: type[R]) -> R:
@@ -123,26 +123,26 @@ class Amqp09Channel(server_channel.FramedChannel):
 
     def receive_method(self, payload: bytes) -> None:
         """A method frame."""
-        due = self._publishes.get(payload)
-        if due is not None and self._due is None and self.state is ChannelState.OPEN:
-            self._due = due
+        expected = self._publishes.get(payload)
+        if expected is not None and self._expected is None and self.state is ChannelState.OPEN:
+            self._expected = expected
             self._gathering = contents.Gathering()
             return
         if self.state is not ChannelState.OPEN:
             self.receive_while_closing(payload)
             return
-        if self._due is not None:
-            self.connection.note_method(self._due.method.INDEX)
+        if self._expected is not None:
+            self.connection.note_method(self._expected.method.INDEX)
             awaited = "content body" if self._gathering.header else "content header"
             raise ProtocolError("frame-error", f"expected {awaited}, got a method instead")
         self.perform(payload)
-        due = self._due
-        if due is not None and due.method is m.BasicPublish and not self.choices.checks_tickets:
+        expected = self._expected
+        if expected is not None and expected.method is m.BasicPublish and not self.choices.checks_tickets:
             # Publishers repeat themselves to the byte; with their properties read once this is 1.5 times
             # the messages per second (measured). A ticket would have to be looked at every time.
-            if len(self._publishes) >= _MOST_REMEMBERED:
+            if len(self._publishes) >= _MAX_REMEMBERED:
                 self._publishes.clear()
-            self._publishes[payload] = due
+            self._publishes[payload] = expected
 
     def perform(self, payload: bytes) -> None:
         """Do what a method says."""
@@ -163,20 +163,20 @@ class Amqp09Channel(server_channel.FramedChannel):
         self, method: type[Method], properties: type[P], complete: Callable[[Content[P]], None]
     ) -> None:
         """A method has come that has a content: have `complete` called once that is there."""
-        self._due = _Due(method, properties, complete)
+        self._expected = _ExpectedContent(method, properties, complete)
         self._gathering = contents.Gathering()
 
     def receive_header(self, payload: bytes) -> None:
         """A content header frame."""
-        due = self._take_up("header")
-        if due is None:
+        expected = self._content_for("header")
+        if expected is None:
             return
         gathering = self._gathering
         first = gathering.header is None
         content = gathering.add_header(payload)
         class_id = int.from_bytes(payload[:2], "big")
-        if first and class_id != due.method.CLASS_ID:
-            wanted = due.method.CLASS_ID
+        if first and class_id != expected.method.CLASS_ID:
+            wanted = expected.method.CLASS_ID
             raise ProtocolError(
                 self.personality.content_class_mismatch,
                 f"expected content header for class {wanted}, got one for class {class_id} instead",
@@ -188,33 +188,33 @@ class Amqp09Channel(server_channel.FramedChannel):
                 "frame-error", f"content body size {size} exceeds maximum allowed size {largest}"
             )
         if content is not None:
-            self._complete(due, content)
+            self._complete(expected, content)
         if first:
             self.connection.publish_received()
 
     def receive_body(self, payload: bytes) -> None:
         """A body frame."""
-        due = self._take_up("body")
-        if due is not None:
+        expected = self._content_for("body")
+        if expected is not None:
             content = self._gathering.add_body(payload)
             if content is not None:
-                self._complete(due, content)
+                self._complete(expected, content)
 
-    def _take_up(self, what: str) -> _Due | None:
+    def _content_for(self, what: str) -> _ExpectedContent | None:
         """The content that a frame belongs to; None on a channel that is closing."""
         if self.state is not ChannelState.OPEN:
             return None
-        due = self._due
-        self.connection.note_method(due.method.INDEX if due else 0)
-        if due is None:
+        expected = self._expected
+        self.connection.note_method(expected.method.INDEX if expected else 0)
+        if expected is None:
             raise ProtocolError("frame-error", f"expected a method, got a content {what} instead")
-        return due
+        return expected
 
-    def _complete(self, due: _Due, content: contents.Content) -> None:
-        self._due = None
-        properties = self._decode(due.properties, content.properties)
+    def _complete(self, expected: _ExpectedContent, content: contents.Content) -> None:
+        self._expected = None
+        properties = self._decode(expected.properties, content.properties)
         children = tuple(_child(each) for each in content.children)
-        due.complete(Content(properties, content.properties, content.body, children))
+        expected.complete(Content(properties, content.properties, content.body, children))
 
     def _decode(self, kind: type[Properties], octets: bytes) -> Properties:
         """The properties in these bytes; short lists of class basic are read once."""
@@ -224,7 +224,7 @@ class Amqp09Channel(server_channel.FramedChannel):
         properties = known.get(octets)
         if properties is None:
             properties = BasicProperties.decode(octets, 0, self.connection.grammar)
-            if len(known) >= _MOST_REMEMBERED:
+            if len(known) >= _MAX_REMEMBERED:
                 known.clear()
             known[octets] = properties
         return properties
@@ -232,16 +232,16 @@ class Amqp09Channel(server_channel.FramedChannel):
     @property
     def awaits_content(self) -> bool:
         """Whether a content is under way."""
-        return self._due is not None
+        return self._expected is not None
 
     @property
     def content_under_way(self) -> tuple[type[Method], contents.Gathering] | None:
         """The method whose content is under way, and what there is of it."""
-        return None if self._due is None else (self._due.method, self._gathering)
+        return None if self._expected is None else (self._expected.method, self._gathering)
 
     def drop_content(self) -> None:
         """See the base class."""
-        self._due = None
+        self._expected = None
 
     # --- methods out ----------------------------------------------------------------------------------
 
@@ -345,13 +345,13 @@ class Amqp09Channel(server_channel.FramedChannel):
     @property
     def ledgers(self) -> tuple[Ledger, ...]:
         """See the base class: of all classes."""
-        class_states = (kept for kept in self._class_states.values() if isinstance(kept, Holding))
+        class_states = (kept for kept in self._class_states.values() if isinstance(kept, LedgerState))
         return (self.ledger, *(kept.ledger for kept in class_states))
 
     def put_back(self, deliveries: Sequence[Delivery]) -> None:
         """What was settled is outstanding again, each where its class keeps it (tx.rollback/undoes-acks)."""
         for kept in self._class_states.values():
-            if isinstance(kept, Holding):
+            if isinstance(kept, LedgerState):
                 deliveries = kept.put_back(deliveries)
         self.ledger.put_back(deliveries)
 

@@ -22,7 +22,7 @@ from fakeamqp.protocols.amqp_0_9.codec.constants import (
 )
 from fakeamqp.protocols.amqp_0_9.codec.frames import FRAME_TYPES, FRAME_TYPES_0_8, OUT_OF_BAND
 from fakeamqp.protocols.amqp_0_9.fault_port import Amqp09FaultPort
-from fakeamqp.protocols.amqp_0_9.overrides import settled
+from fakeamqp.protocols.amqp_0_9.overrides import with_overrides
 from fakeamqp.protocols.amqp_0_9.replies import REPLIES
 from fakeamqp.protocols.amqp_0_9.server_channel import Amqp09Channel
 from fakeamqp.protocols.amqp_0_9.states import CONNECTION_TRANSITIONS
@@ -82,7 +82,7 @@ class Amqp09Connection(FramedConnection[Amqp09Channel]):
             notify,
             vocabulary=vocabulary,
             protocol_header=protocol_header,
-            personality=settled(state.personality),
+            personality=with_overrides(state.personality),
         )
         if self.personality.published_field_grammar:
             self.grammar = PUBLISHED_0_9  # types/table-types
@@ -133,8 +133,8 @@ class Amqp09Connection(FramedConnection[Amqp09Channel]):
         self._enter("REDIRECT")
         self.send(0, self.vocabulary.ConnectionRedirect(host=host, known_hosts=known_hosts))
         self._release()
-        self._stop_patience()
-        self._end_by_peers_time(
+        self._cancel_timeouts()
+        self._end_transport_after(
             _CLOSE_TIMEOUT, lambda: self.abort("the client stays, redirected"), "ends, redirected"
         )
 

@@ -58,7 +58,7 @@ def delete(channel: Amqp091Channel, method: m.ExchangeDelete) -> None:
 
 def bind(channel: Amqp091Channel, method: m.ExchangeBind) -> None:
     """Bind one exchange to another."""
-    name, source = _ends(channel, method)
+    name, source = _binding_names(channel, method)
     channel.virtual_host.bindable(source)
     destination = channel.virtual_host.exchange(name)
     channel.virtual_host.bind(source, destination, method.routing_key, method.arguments)
@@ -68,7 +68,7 @@ def bind(channel: Amqp091Channel, method: m.ExchangeBind) -> None:
 
 def unbind(channel: Amqp091Channel, method: m.ExchangeUnbind) -> None:
     """Undo `bind`."""
-    name, source = _ends(channel, method)
+    name, source = _binding_names(channel, method)
     virtual_host = channel.virtual_host
     if channel.personality.unbinding_missing_is_an_error:
         virtual_host.exchange(name)
@@ -77,7 +77,7 @@ def unbind(channel: Amqp091Channel, method: m.ExchangeUnbind) -> None:
         channel.send(m.ExchangeUnbindOk())
 
 
-def _ends(channel: Amqp091Channel, method: m.ExchangeBind | m.ExchangeUnbind) -> tuple[str, str]:
+def _binding_names(channel: Amqp091Channel, method: m.ExchangeBind | m.ExchangeUnbind) -> tuple[str, str]:
     """The names of destination and source, once the user may bind them."""
     destination, source = stripped(method.destination), stripped(method.source)
     channel.authorise("write", "exchange", destination)

@@ -13,8 +13,8 @@ from fakeamqp.protocols.framed.publishing import (
     Target,
     authorise,
     examine,
-    is_meaningful,
-    send_back,
+    needs_examination,
+    return_if_needed,
     too_large,
 )
 from fakeamqp.protocols.framed.replies import ProtocolError
@@ -49,7 +49,7 @@ def publish(
     largest = channel.personality.largest_message
     if largest and len(body) > largest:
         raise too_large(channel, len(body))
-    meaningful = octets != b"\0\0" and is_meaningful(properties)
+    meaningful = octets != b"\0\0" and needs_examination(properties)
     fresh = target.checked != channel.access.version
     if fresh:
         authorise(channel, target, key=not meaningful)
@@ -62,9 +62,11 @@ def publish(
     if channel.mode is None:
         outcome = virtual_host.publish(message, immediate=target.immediate, mandatory=target.mandatory)
         if target.mandatory or outcome.unconsumed:
-            send_back(channel, target, message, outcome, unconsumed=outcome.unconsumed)
+            return_if_needed(channel, target, message, outcome, unconsumed=outcome.unconsumed)
     elif channel.transaction is not None:
-        channel.transaction.publish(partial(_perform, channel, target, *virtual_host.routing.plan(message)))
+        channel.transaction.publish(
+            partial(_publish_at_commit, channel, target, *virtual_host.routing.plan(message))
+        )
     else:
         # The tag counts from confirm.select on, whatever becomes of the message.
         channel.published += 1
@@ -72,21 +74,21 @@ def publish(
         message.secured = channel.secures
         outcome = virtual_host.publish(message, immediate=target.immediate, mandatory=target.mandatory)
         if target.mandatory or outcome.unconsumed:
-            send_back(channel, target, message, outcome, unconsumed=outcome.unconsumed)
+            return_if_needed(channel, target, message, outcome, unconsumed=outcome.unconsumed)
         channel.confirm(tag, outcome)
 
 
-def _perform(channel: Amqp091Channel, target: Target, message: Message, plan: Outcome) -> bool:
+def _publish_at_commit(channel: Amqp091Channel, target: Target, message: Message, plan: Outcome) -> bool:
     """A publish of a transaction, at commit. Where it goes was decided when it came (RabbitMQ: measured).
 
     Returns:
         False where a full queue refused it.
     """
     message.secured = True
-    there = replace(plan, queues=tuple(queue for queue in plan.queues if not queue.deleted))
+    remaining = replace(plan, queues=tuple(queue for queue in plan.queues if not queue.deleted))
     # What is returned is what found no queue when it came, not what found its queues gone.
     returned = target.mandatory and not plan.queues
-    outcome = channel.virtual_host.offer(message, there, immediate=target.immediate, mandatory=returned)
+    outcome = channel.virtual_host.offer(message, remaining, immediate=target.immediate, mandatory=returned)
     if target.mandatory or outcome.unconsumed:
-        send_back(channel, target, message, plan, unconsumed=outcome.unconsumed)
+        return_if_needed(channel, target, message, plan, unconsumed=outcome.unconsumed)
     return not any(queue.fails_commits for queue in outcome.refused)

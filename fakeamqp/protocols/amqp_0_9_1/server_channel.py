@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["Amqp091Channel"]
 
 _PUBLISH = m.BasicPublish.INDEX
-_MOST_REMEMBERED = 1000
+_MAX_REMEMBERED = 1000
 _LONGEST_REMEMBERED = 128
 
 
@@ -86,7 +86,7 @@ class Amqp091Channel(server_channel.FramedChannel):
             return
         handler(self, m.METHODS[index].decode(payload, self.connection.grammar))
         if index == _PUBLISH:
-            if len(self.targets) >= _MOST_REMEMBERED:
+            if len(self.targets) >= _MAX_REMEMBERED:
                 self.targets.clear()
             assert self._target is not None
             self.targets[payload] = self._target
@@ -145,7 +145,7 @@ class Amqp091Channel(server_channel.FramedChannel):
         if properties is None:
             properties = BasicProperties.decode(payload, 12, self.connection.grammar)
             if len(octets) <= _LONGEST_REMEMBERED:
-                if len(known) >= _MOST_REMEMBERED:
+                if len(known) >= _MAX_REMEMBERED:
                     known.clear()
                 known[octets] = properties
         if size == 0:

@@ -69,7 +69,7 @@ class Amqp091Connection(FramedConnection[Amqp091Channel]):
         self.channels[number] = Amqp091Channel(self, number)
         self.send(number, m.ChannelOpenOk())
 
-    def tell_blocked(self, reason: str | None) -> None:
+    def notify_blocked(self, reason: str | None) -> None:
         """See the base class (RabbitMQ: documented extension)."""
         if self.has_capability("connection.blocked"):
             self.send(0, m.ConnectionUnblocked() if reason is None else m.ConnectionBlocked(reason=reason))

@@ -61,7 +61,7 @@ class ConnectionFaultPort:
 
     def unhear(self) -> None:
         """What has come last was no sign of life."""
-        self._connection.heartbeats.unhear()
+        self._connection.heartbeats.ignore_last()
 
     def hold_to_heartbeats(self) -> None:
         """From now on silence counts, whatever clock the client lives by."""

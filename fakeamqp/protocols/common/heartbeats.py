@@ -10,13 +10,13 @@ if TYPE_CHECKING:
     from fakeamqp.model.timers import Timer
     from fakeamqp.protocols.common.outbox import Outbox
 
-__all__ = ["Heartbeats", "Living"]
+__all__ = ["HeartbeatConnection", "Heartbeats"]
 
 _MARGIN = 1e-6
 """Sums of instants are not exact: less than a microsecond is no time."""
 
 
-class Living(Protocol):
+class HeartbeatConnection(Protocol):
     """A connection that gives signs of life and expects them."""
 
     broker: BrokerState
@@ -45,18 +45,18 @@ class Heartbeats:
     """
 
     __slots__ = (
+        "_check",
         "_connection",
         "_frame",
         "_held_since",
         "_interval",
+        "_peer_send",
         "_send",
-        "_send_by_peers_time",
-        "_watch",
         "heard_at",
         "heard_before",
     )
 
-    def __init__(self, connection: Living, frame: bytes) -> None:
+    def __init__(self, connection: HeartbeatConnection, frame: bytes) -> None:
         self.heard_at = 0.0
         """When the last byte came, of whatever (heartbeat/any-octet-counts)."""
         self.heard_before = 0.0
@@ -66,25 +66,25 @@ class Heartbeats:
         self._frame = frame
         self._interval = 0
         self._send: Timer | None = None
-        self._send_by_peers_time: Timer | None = None
-        self._watch: Timer | None = None
+        self._peer_send: Timer | None = None
+        self._check: Timer | None = None
 
     def start(self, interval: int) -> None:
         """Begin, every `interval` seconds; 0 means never (heartbeat/zero-disables)."""
         self._interval = interval
         if interval:
             self.heard_at = self._connection.broker.clock.now()
-            self._send = self._set(interval / 2, self._look_back, "sends a heartbeat")
-            self._watch = self._set(2 * interval, self._listen, "expects a sign of life")
-            self._look_back_by_peers_time(send=False)
+            self._send = self._set(interval / 2, self._send_if_idle, "sends a heartbeat")
+            self._check = self._set(2 * interval, self._check_silence, "expects a sign of life")
+            self._send_if_idle_by_peer_clock(send=False)
 
     def stop(self) -> None:
         """End for good."""
-        for timer in (self._send, self._send_by_peers_time, self._watch):
+        for timer in (self._send, self._peer_send, self._check):
             if timer is not None:
                 timer.cancel()
 
-    def unhear(self) -> None:
+    def ignore_last(self) -> None:
         """What came last was no sign of life."""
         self.heard_at = self.heard_before
 
@@ -96,23 +96,23 @@ class Heartbeats:
     @property
     def timers(self) -> tuple[Timer, ...]:
         """What is due next on the broker's clock."""
-        return tuple(timer for timer in (self._send, self._watch) if timer is not None)
+        return tuple(timer for timer in (self._send, self._check) if timer is not None)
 
-    def _look_back(self) -> None:
+    def _send_if_idle(self) -> None:
         """Send a sign of life when nothing was sent since the last look, half an interval ago.
 
         So silence never lasts longer than an interval, and one heartbeat is sent in each idle one. RabbitMQ
         does the same. Source: heartbeat/interval. A leap of time over several looks sends one heartbeat.
         """
         outbox = self._connection.outbox
-        leap = self._leap(self._interval / 2)
+        leap = self._clock_leap(self._interval / 2)
         if outbox.used and not leap:
             outbox.used = False
         else:
             outbox.write(self._frame)
-        self._send = self._set(self._interval / 2 + leap, self._look_back, "sends a heartbeat")
+        self._send = self._set(self._interval / 2 + leap, self._send_if_idle, "sends a heartbeat")
 
-    def _look_back_by_peers_time(self, *, send: bool = True) -> None:
+    def _send_if_idle_by_peer_clock(self, *, send: bool = True) -> None:
         """The same on the time that the client lives by, where the broker's is another."""
         timers = self._connection.broker.peer_timers
         if timers is self._connection.broker.timers:
@@ -122,17 +122,17 @@ class Heartbeats:
             outbox.write(self._frame)
         else:
             outbox.used = False
-        self._send_by_peers_time = timers.call_at(
-            timers.clock.now() + self._interval / 2, self._look_back_by_peers_time, chore=True
+        self._peer_send = timers.call_at(
+            timers.clock.now() + self._interval / 2, self._send_if_idle_by_peer_clock, chore=True
         )
 
-    def _listen(self) -> None:
+    def _check_silence(self) -> None:
         """Two intervals without a byte are the end (heartbeat/missed-two), unless we do not read."""
         clock = self._connection.broker.clock
         now = clock.now()
         held_since = clock.held_since() if self._held_since is None else self._held_since
         if not clock.holds_peers and self._held_since is None:
-            left = 2 * self._interval + self._leap(self._interval)
+            left = 2 * self._interval + self._clock_leap(self._interval)
         elif not self._connection.reading:
             self.heard_at = now
             left = self._interval
@@ -141,9 +141,9 @@ class Heartbeats:
         if left <= _MARGIN:
             self._connection.abort(f"missed heartbeats from client, timeout: {self._interval}s")
         else:
-            self._watch = self._set(left, self._listen, "expects a sign of life")
+            self._check = self._set(left, self._check_silence, "expects a sign of life")
 
-    def _leap(self, period: float) -> float:
+    def _clock_leap(self, period: float) -> float:
         """How much of a leap of time that is under way can be passed over: a multiple of `period`, or 0."""
         clock = self._connection.broker.clock
         return max(0.0, clock.heading() - clock.now()) // period * period

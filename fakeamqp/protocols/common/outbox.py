@@ -16,15 +16,15 @@ from fakeamqp.model.tap import Tapped
 if TYPE_CHECKING:
     from fakeamqp.model.state import BrokerState
 
-__all__ = ["Outbox", "Sending"]
+__all__ = ["Outbox", "OutboxConnection"]
 
-_FULL = 1024 * 1024
+_DELIVERY_LIMIT = 1024 * 1024
 """Bytes waiting to be written beyond which a connection is sent no further deliveries."""
-_STUFFED = 8 * _FULL
+_READ_LIMIT = 8 * _DELIVERY_LIMIT
 """Bytes waiting to be written beyond which nothing more is read from a connection either."""
 
 
-class Sending(Tapped, Protocol):
+class OutboxConnection(Tapped, Protocol):
     """A connection that has something to send."""
 
     broker: BrokerState
@@ -35,12 +35,22 @@ class Outbox:
 
     Args:
         connection: whose it is.
-        notify: called when there is something to send, or when `stuffed` has changed.
+        notify: called when there is something to send, or when `backlogged` has changed.
     """
 
-    __slots__ = ("_connection", "_gone", "_marks", "_noted", "_notify", "_octets", "gate", "unsent", "used")
+    __slots__ = (
+        "_callbacks",
+        "_connection",
+        "_notified",
+        "_notify",
+        "_octets",
+        "_sent_bytes",
+        "gate",
+        "unsent",
+        "used",
+    )
 
-    def __init__(self, connection: Sending, notify: Callable[[], None]) -> None:
+    def __init__(self, connection: OutboxConnection, notify: Callable[[], None]) -> None:
         self.gate = Gate()
         """Shut while the connection takes no deliveries."""
         self.used = False
@@ -50,16 +60,16 @@ class Outbox:
         self._octets: list[bytes] = []
         self.unsent = 0
         """Bytes that the transport has not taken yet."""
-        self._gone = 0
+        self._sent_bytes = 0
         """Bytes that it has taken."""
-        self._marks: deque[tuple[int, Callable[[], None]]] = deque()
+        self._callbacks: deque[tuple[int, Callable[[], None]]] = deque()
         """What is to be done when so many are gone."""
-        self._noted = False
+        self._notified = False
 
     @property
-    def stuffed(self) -> bool:
+    def backlogged(self) -> bool:
         """Whether so much waits that the client is not to be listened to."""
-        return self.unsent >= _STUFFED
+        return self.unsent >= _READ_LIMIT
 
     def write(self, octets: bytes, *, past_tap: bool = False) -> None:
         """Add whole frames, or what the tap makes of them."""
@@ -71,10 +81,10 @@ class Outbox:
         self._octets.append(octets)
         self.used = True
         self.unsent += len(octets)
-        if self.unsent > _FULL and self.gate.open:
+        if self.unsent > _DELIVERY_LIMIT and self.gate.open:
             self.gate.shut()
-        if not self._noted:
-            self.note()
+        if not self._notified:
+            self.notify()
 
     def put(self, octets: bytes) -> None:
         """Add bytes as they are."""
@@ -84,26 +94,26 @@ class Outbox:
     def take(self) -> list[bytes]:
         """Everything to send, in order; it is the caller's from now on."""
         octets, self._octets = self._octets, []
-        self._noted = False
+        self._notified = False
         return octets
 
     def sent(self, count: int) -> None:
         """So many bytes have gone. Below half of what is too much, deliveries go on."""
-        was_stuffed = self.stuffed
+        was_backlogged = self.backlogged
         self.unsent -= count
-        self._gone += count
-        while self._marks and self._marks[0][0] <= self._gone:
-            self._marks.popleft()[1]()
-        if was_stuffed and not self.stuffed:
-            self.note()
-        if not self.gate.open and self.unsent < _FULL // 2:
+        self._sent_bytes += count
+        while self._callbacks and self._callbacks[0][0] <= self._sent_bytes:
+            self._callbacks.popleft()[1]()
+        if was_backlogged and not self.backlogged:
+            self.notify()
+        if not self.gate.open and self.unsent < _DELIVERY_LIMIT // 2:
             self.gate.reopen()
 
     def when_sent(self, act: Callable[[], None]) -> None:
         """Do something once the transport has taken all that is there now; there must be something."""
-        self._marks.append((self._gone + self.unsent, act))
+        self._callbacks.append((self._sent_bytes + self.unsent, act))
 
-    def note(self) -> None:
+    def notify(self) -> None:
         """Have the runtime look at this connection when the turn ends."""
-        self._noted = True
+        self._notified = True
         self._notify()

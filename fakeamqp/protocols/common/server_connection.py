@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from fakeamqp.protocols.common.connection_states import ConnectionState
-from fakeamqp.protocols.common.handshake_timeout import Patience
+from fakeamqp.protocols.common.handshake_timeout import HandshakeTimeout
 from fakeamqp.protocols.common.heartbeats import Heartbeats
 from fakeamqp.protocols.common.login import Login
 from fakeamqp.protocols.common.outbox import Outbox
@@ -86,13 +86,13 @@ class ServerConnection:
         """Where frames start and end is not known any more: see `_receive_unframed`."""
         self._held_back = False
         self._paused = False
-        self._patience: Patience | None = Patience(
+        self._handshake_timeout: HandshakeTimeout | None = HandshakeTimeout(
             state,
             _HANDSHAKE_TIMEOUT,
-            self._says("ends for want of a handshake"),
+            self._label("ends for want of a handshake"),
             lambda: self.abort("handshake timeout"),
         )
-        self._ending: Timer | None = None
+        self._end_timer: Timer | None = None
         state.connections[self] = None
         if state.tap is not None:
             state.tap.connection(self.name, "connected", version)
@@ -144,7 +144,7 @@ class ServerConnection:
         heartbeats = self.heartbeats
         heartbeats.heard_before = heartbeats.heard_at
         heartbeats.heard_at = self.heard_at = self.broker.clock.now()
-        if self._is_deaf():
+        if self._ignores_input():
             return
         if self._held_back:
             # What the transport had read already waits with the rest.
@@ -169,7 +169,7 @@ class ServerConnection:
 
     def take(self, frames: bytes) -> None:
         """Go on with whole frames that the tap has kept."""
-        if not self._is_deaf():
+        if not self._ignores_input():
             self._cut_frames(frames, None, kept=True)
 
     @abstractmethod
@@ -190,13 +190,13 @@ class ServerConnection:
     @property
     def reading(self) -> bool:
         """See `Connection`."""
-        return not (self._held_back or self._paused or self.outbox.stuffed)
+        return not (self._held_back or self._paused or self.outbox.backlogged)
 
     def pause(self, paused: bool) -> None:
         """Read no further, or go on: for who keeps what has come and has enough of it."""
         if paused != self._paused:
             self._paused = paused
-            self.outbox.note()
+            self.outbox.notify()
 
     def pending(self) -> list[bytes]:
         """See `Connection`."""
@@ -206,7 +206,7 @@ class ServerConnection:
         """See `Connection`."""
         self.outbox.sent(count)
 
-    def _is_deaf(self) -> bool:
+    def _ignores_input(self) -> bool:
         """Whether nothing the client may say counts any more."""
         return (
             self.finished or self.aborted or self.state in (ConnectionState.CLOSED, ConnectionState.REFUSED)
@@ -229,7 +229,7 @@ class ServerConnection:
     def opened(self, virtual_host: VirtualHost) -> None:
         """The handshake is complete."""
         self.virtual_host = virtual_host
-        self._stop_patience()
+        self._cancel_timeouts()
         if self.broker.tap is not None:
             self.broker.tap.connection(self.name, "opened", f"virtual host {virtual_host.name!r}")
         if self.broker.blocked_reason is not None:
@@ -242,10 +242,10 @@ class ServerConnection:
         """
         _log.warning("%s: handshake failed: %s", self.name, text)
         self._enter("REFUSE")
-        self._stop_patience()
+        self._cancel_timeouts()
         delay = self.broker.authentication_failure_delay
         if delay > 0:
-            self._ending = self.after(delay, lambda: self._finish(text), "ends after a failed handshake")
+            self._end_timer = self.after(delay, lambda: self._finish(text), "ends after a failed handshake")
         else:
             self._finish(text)
 
@@ -258,19 +258,19 @@ class ServerConnection:
     def _finish(self, why: str) -> None:
         """Nothing more will be said; what is pending still goes out."""
         if not self.finished:
-            self._let_go(why)
-        self._end()
+            self._mark_closed(why)
+        self._end_transport()
 
-    def _let_go(self, why: str) -> None:
+    def _mark_closed(self, why: str) -> None:
         """The connection is over, though its transport may not be."""
         self.state = ConnectionState.CLOSED
         self._release()
         if self.broker.tap is not None:
             self.broker.tap.connection(self.name, "closed", why)
 
-    def _end(self) -> None:
+    def _end_transport(self) -> None:
         self.finished = True
-        self.outbox.note()
+        self.outbox.notify()
 
     def abort(self, why: str) -> None:
         """End the transport now, without a word."""
@@ -282,13 +282,13 @@ class ServerConnection:
         self.aborted = True
         if self.broker.tap is not None:
             self.broker.tap.connection(self.name, "aborted", why)
-        self.outbox.note()
+        self.outbox.notify()
 
     def receive_eof(self) -> None:
         """See `Connection`."""
         if self.state is ConnectionState.CLOSED:
             # Where the client was waited for, close-ok is still written.
-            self._stop_patience()
+            self._cancel_timeouts()
             self.finished = not self.aborted
         else:
             # connection.close-ok/reporting; no more than a note, since a broker that stops gets here too.
@@ -310,7 +310,7 @@ class ServerConnection:
         self._release_channels()
         if self.state is ConnectionState.CLOSED:
             self.heartbeats.stop()
-            self._stop_patience()
+            self._cancel_timeouts()
             self._partial.clear()
             self._partial_size = 0
             self._forget()
@@ -330,26 +330,26 @@ class ServerConnection:
     def next_deadline(self) -> float | None:
         """See `Connection`."""
         dues = [timer.due for timer in self.heartbeats.timers if timer.active]
-        if self._patience is not None and self._patience.due is not None:
-            dues.append(self._patience.due)
+        if self._handshake_timeout is not None and self._handshake_timeout.due is not None:
+            dues.append(self._handshake_timeout.due)
         return min(dues, default=None)
 
     def after(self, delay: float, callback: Callable[[], None], what: str, *, chore: bool = False) -> Timer:
         """Have something done later, on the broker's clock."""
         due = self.broker.clock.now() + delay
-        return self.broker.timers.call_at(due, callback, self._says(what), chore=chore)
+        return self.broker.timers.call_at(due, callback, self._label(what), chore=chore)
 
-    def _end_by_peers_time(self, delay: float, callback: Callable[[], None], what: str) -> None:
+    def _end_transport_after(self, delay: float, callback: Callable[[], None], what: str) -> None:
         """End later, on the time that the client lives by: it was told, and needs that to answer."""
         timers = self.broker.peer_timers
         due = timers.clock.now() + delay
-        self._ending = timers.call_at(due, callback, self._says(what), chore=True)
+        self._end_timer = timers.call_at(due, callback, self._label(what), chore=True)
 
-    def _says(self, what: str) -> str:
+    def _label(self, what: str) -> str:
         return f"connection {self.name} {what}"
 
-    def _stop_patience(self) -> None:
-        for each in (self._patience, self._ending):
+    def _cancel_timeouts(self) -> None:
+        for each in (self._handshake_timeout, self._end_timer):
             if each is not None:
                 each.cancel()
-        self._patience = self._ending = None
+        self._handshake_timeout = self._end_timer = None

@@ -42,7 +42,7 @@ ENCODING = "0-9-x basic"
 
 _BASIC = 60
 _DELIVER = 60
-_MOST_PREFIXES = 1000
+_MAX_PREFIXES = 1000
 _pack_tag = Struct(">QB").pack
 _pack_content = Struct(">BBHIHHQ").pack
 _pack_body = Struct(">BBHI").pack
@@ -102,7 +102,7 @@ def _deliver_parts(
     names = encode_short_string(exchange) + encode_short_string(routing_key)
     ids = bytes((0, _BASIC, 0, _DELIVER))
     header = FRAME_HEADER.pack(1, channel.number, len(ids) + len(tag) + 9 + len(names))
-    if len(channel.deliver_prefixes) >= _MOST_PREFIXES:
+    if len(channel.deliver_prefixes) >= _MAX_PREFIXES:
         channel.deliver_prefixes.clear()
     parts = channel.deliver_prefixes[consumer_tag, exchange, routing_key] = (header + ids + tag, names)
     return parts

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     _Check: TypeAlias = Callable[["FramedChannel", Message, "BasicProperties"], "BasicProperties | None"]
 
-__all__ = ["Target", "authorise", "examine", "is_meaningful", "send_back", "too_large"]
+__all__ = ["Target", "authorise", "examine", "needs_examination", "return_if_needed", "too_large"]
 
 
 class Publish(Protocol):
@@ -53,7 +53,7 @@ class Target:
         self.checked = -1
 
 
-def is_meaningful(properties: BasicProperties) -> bool:
+def needs_examination(properties: BasicProperties) -> bool:
     """Whether a message has properties that `examine` has to look at."""
     headers = properties.headers
     return (
@@ -64,7 +64,7 @@ def is_meaningful(properties: BasicProperties) -> bool:
     )
 
 
-def send_back(
+def return_if_needed(
     channel: FramedChannel, target: Target, message: Message, plan: Outcome, *, unconsumed: bool
 ) -> None:
     """Send back what the publisher wants back (basic.publish/mandatory-01, basic.publish/immediate-01)."""

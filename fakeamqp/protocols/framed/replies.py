@@ -51,18 +51,18 @@ class Replies:
     Args:
         names: what peers print for each code, as "NOT_FOUND".
         hard: the codes that end the connection; the others end the channel.
-        stand_ins: condition -> the one whose code stands for it in a protocol that has none of its own.
+        fallbacks: condition -> the one whose code stands for it in a protocol that has none of its own.
     """
 
     __slots__ = ("_codes", "_hard", "_names")
 
     def __init__(
-        self, names: Mapping[int, str], hard: frozenset[int], stand_ins: Mapping[str, str] | None = None
+        self, names: Mapping[int, str], hard: frozenset[int], fallbacks: Mapping[str, str] | None = None
     ) -> None:
         self._names = names
         self._hard = hard
         self._codes = {name.lower().replace("_", "-"): code for code, name in names.items()}
-        for condition, other in (stand_ins or {}).items():
+        for condition, other in (fallbacks or {}).items():
             self._codes[condition] = self._codes[other]
 
     def code(self, condition: str) -> int:

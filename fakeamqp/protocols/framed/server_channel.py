@@ -30,14 +30,14 @@ if TYPE_CHECKING:
     from fakeamqp.protocols.framed.replies import Reply
     from fakeamqp.protocols.framed.server_connection import FramedConnection
 
-__all__ = ["FramedChannel", "Writing"]
+__all__ = ["FrameWriter", "FramedChannel"]
 
 _OPEN = 20 << 16 | 10
 _CLOSE = 20 << 16 | 40
 _CLOSE_OK = 20 << 16 | 41
 
 
-class Writing(Protocol):
+class FrameWriter(Protocol):
     """What takes bytes for the client."""
 
     def write(self, octets: bytes) -> None:
@@ -57,7 +57,7 @@ class FramedChannel:
         self.user = connection.user
         self.personality = connection.personality
         self.access = connection.broker.access
-        self.outbox: Writing = connection.outbox
+        self.outbox: FrameWriter = connection.outbox
         """Where contents for the client go."""
         self.ledger = Ledger()
         if connection.personality.channels_time_out:

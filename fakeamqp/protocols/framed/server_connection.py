@@ -54,7 +54,7 @@ _log = logging.getLogger("fakeamqp")
 _CLOSE_TIMEOUT = 30.0
 _END_OF_TRANSPORT_TIMEOUT = 1.0
 _BEFORE_TUNED = frozenset((ConnectionState.STARTING, ConnectionState.SECURING, ConnectionState.TUNING))
-_MUTE_STATES = {"tuned": _BEFORE_TUNED, "open": _BEFORE_TUNED | {ConnectionState.TUNED}}
+_SILENT_STATES = {"tuned": _BEFORE_TUNED, "open": _BEFORE_TUNED | {ConnectionState.TUNED}}
 _START_OK = 10 << 16 | 11
 _CONTENT_TYPES = frozenset((FRAME_CONTENT_HEADER, FRAME_BODY))
 
@@ -128,7 +128,7 @@ class FramedConnection(ServerConnection, Generic[C]):
         """A frame of a type that not both protocols have."""
         raise AssertionError(f"frames of type {frame_type} are not known")
 
-    def tell_blocked(self, reason: str | None) -> None:
+    def notify_blocked(self, reason: str | None) -> None:
         """Tell the client that it is held back for that reason, or (None) no longer."""
 
     # --- what the model and its inspectors see --------------------------------------------------------
@@ -153,7 +153,7 @@ class FramedConnection(ServerConnection, Generic[C]):
 
     def close_with(self, code: int, text: str, method: int) -> None:
         """Close with a handshake, as an error in the method of that index would; before tuning, break off."""
-        if self.state in self._mute_states:
+        if self.state in self._silent_states:
             self.refuse(text)
         elif self.state not in (ConnectionState.CLOSING, ConnectionState.CLOSED, ConnectionState.REFUSED):
             self._method = method
@@ -176,8 +176,8 @@ class FramedConnection(ServerConnection, Generic[C]):
             self.broker.tap.connection(self.name, event, reason or "")
         if reason is None and self._held_back:
             self._held_back = False
-            self.outbox.note()
-            self.tell_blocked(None)
+            self.outbox.notify()
+            self.notify_blocked(None)
             self.receive(b"")
 
     def publish_received(self) -> None:
@@ -185,8 +185,8 @@ class FramedConnection(ServerConnection, Generic[C]):
         if self.blocked_reason is None or self._held_back:
             return
         self._held_back = True
-        self.tell_blocked(short_text(self.blocked_reason))
-        self.outbox.note()
+        self.notify_blocked(short_text(self.blocked_reason))
+        self.outbox.notify()
 
     # --- bytes out ----------------------------------------------------------------------------------
 
@@ -221,7 +221,7 @@ class FramedConnection(ServerConnection, Generic[C]):
                     payload = data[position + 7 : stop]
                     position = stop + 1
                     if tap is not None and tap.received(self, frame_type, number, payload):
-                        if self._is_deaf():
+                        if self._ignores_input():
                             return
                         if frame_type == FRAME_CONTENT_HEADER:
                             self.publish_received()
@@ -230,7 +230,7 @@ class FramedConnection(ServerConnection, Generic[C]):
                         continue
                     channel = channels.get(number)
                     if channel is None:
-                        self._receive_elsewhere(frame_type, number, payload)
+                        self._receive_without_channel(frame_type, number, payload)
                     elif frame_type == FRAME_BODY:
                         channel.receive_body(payload)
                     elif frame_type == FRAME_CONTENT_HEADER:
@@ -248,7 +248,7 @@ class FramedConnection(ServerConnection, Generic[C]):
                 break
             except (ProtocolError, ModelError, WireError) as problem:
                 self._fail(number, problem)
-            if self._is_deaf():
+            if self._ignores_input():
                 return
             if self._unframed:
                 self._receive_unframed(data[position + 7 :])
@@ -269,7 +269,7 @@ class FramedConnection(ServerConnection, Generic[C]):
             self._partial_size = len(rest)
             self._needed = 0
 
-    def _receive_elsewhere(self, frame_type: int, number: int, payload: bytes) -> None:
+    def _receive_without_channel(self, frame_type: int, number: int, payload: bytes) -> None:
         """A frame for channel 0, or for a channel that is not open."""
         if self.state in (ConnectionState.CLOSED, ConnectionState.REFUSED):
             return
@@ -403,7 +403,7 @@ class FramedConnection(ServerConnection, Generic[C]):
             return
         if self.state in (ConnectionState.CLOSING, ConnectionState.CLOSED):
             return  # Nothing but close and close-ok counts any more.
-        if self.state in self._mute_states:
+        if self.state in self._silent_states:
             self.refuse(problem.text if isinstance(problem, ProtocolError) else str(problem))
             return
         reply = self.REPLIES.reply_for(problem)
@@ -419,9 +419,9 @@ class FramedConnection(ServerConnection, Generic[C]):
             channel.close(reply, self._method)
 
     @property
-    def _mute_states(self) -> frozenset[ConnectionState]:
+    def _silent_states(self) -> frozenset[ConnectionState]:
         """Where errors are not answered with connection.close (errors/pre-open-error)."""
-        return _MUTE_STATES[self.personality.speaks_of_errors_when]
+        return _SILENT_STATES[self.personality.speaks_of_errors_when]
 
     def _close(self, reply: Reply) -> None:
         """Send connection.close; from here on only its answer counts (connection.close/stability)."""
@@ -440,8 +440,8 @@ class FramedConnection(ServerConnection, Generic[C]):
         blamed = self.vocabulary.METHODS.get(index)
         _log.info("%s: closing: %s%s", self.name, reply.text, f" ({blamed.NAME})" if blamed else "")
         self._release()
-        self._stop_patience()
-        self._end_by_peers_time(
+        self._cancel_timeouts()
+        self._end_transport_after(
             _CLOSE_TIMEOUT, lambda: self.abort("no close-ok came"), "ends for want of a close-ok"
         )
 
@@ -506,8 +506,8 @@ class FramedConnection(ServerConnection, Generic[C]):
         if said and not self.personality.client_ends_closed_transport:
             self._finish("closed by the client")
             return
-        self._let_go("closed by the client")
-        self._end_by_peers_time(_END_OF_TRANSPORT_TIMEOUT, self._end, "ends its transport")
+        self._mark_closed("closed by the client")
+        self._end_transport_after(_END_OF_TRANSPORT_TIMEOUT, self._end_transport, "ends its transport")
 
     # --- end ------------------------------------------------------------------------------------------
 

@@ -108,7 +108,7 @@ class Requests:
         if not unanswered:
             return
         if not channel.choices.answers_every_request:
-            incoming.leave(request.request_id)
+            incoming.leave_unanswered(request.request_id)
         elif channel.awaits_content:
             self._awaiting = request.request_id
         else:

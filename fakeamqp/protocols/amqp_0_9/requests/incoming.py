@@ -15,25 +15,25 @@ from fakeamqp.protocols.framed.replies import ProtocolError
 
 __all__ = ["Incoming"]
 
-_MOST_RESPONSES = 1000
+_MAX_RESPONSES = 1000
 """So many responses are remembered of those the client has not said it has: the latest, none of them long."""
 
 
 class Incoming:
     """Requests of the client, and responses to them. `last` is the number of the last that has come."""
 
-    __slots__ = ("_again", "_batch", "_left", "_open", "_remembered", "_responses", "last")
+    __slots__ = ("_batch", "_open", "_remembered", "_responses", "_to_reissue", "_unanswered", "last")
 
     def __init__(self) -> None:
         self.last = 0
         self._responses = 0
         """How many responses there were: the number of the last."""
-        self._remembered: deque[Response] = deque(maxlen=_MOST_RESPONSES)
+        self._remembered: deque[Response] = deque(maxlen=_MAX_RESPONSES)
         self._open: set[int] = set()
         """Requests that have come and are not answered."""
-        self._again: set[int] = set()
+        self._to_reissue: set[int] = set()
         """Requests that were not answered when the channel was interrupted, and have to come again."""
-        self._left: deque[int] = deque(maxlen=_MOST_RESPONSES)
+        self._unanswered: deque[int] = deque(maxlen=_MAX_RESPONSES)
         """The latest of those that never will be."""
         self._batch: Response | None = None
         """The response that waits for whether it answers further requests as well; it has no number yet."""
@@ -57,8 +57,8 @@ class Incoming:
             self._remembered.popleft()
         if request_id > self.last:
             self.last = request_id
-        elif request_id in self._again:
-            self._again.remove(request_id)
+        elif request_id in self._to_reissue:
+            self._to_reissue.remove(request_id)
         else:
             return False
         self._open.add(request_id)
@@ -98,10 +98,10 @@ class Incoming:
         self._responses += 1
         return Response(self._responses, request_id, 0, method)
 
-    def leave(self, request_id: int) -> None:
+    def leave_unanswered(self, request_id: int) -> None:
         """A request was carried out, and there is no answer to what it asked."""
         self._open.discard(request_id)
-        self._left.append(request_id)
+        self._unanswered.append(request_id)
 
     def interrupt(self) -> None:
         """The channel is interrupted: what is half done is forgotten, and carried out if it comes again.
@@ -109,7 +109,7 @@ class Incoming:
         A response that waits will not be sent unless its request comes again.
         """
         self.flush()
-        self._again |= self._open
+        self._to_reissue |= self._open
         self._open.clear()
 
     def repeat(self, request_id: int) -> Response | None:
@@ -120,7 +120,7 @@ class Incoming:
         Raises:
             ProtocolError: it is forgotten.
         """
-        if request_id in self._open or request_id in self._left:
+        if request_id in self._open or request_id in self._unanswered:
             return None
         for response in self._remembered:
             if response.request_id <= request_id <= response.request_id + response.batch_offset:

@@ -27,14 +27,16 @@ def receive(connection: Amqp09Connection, frame_type: int, number: int, payload:
         return
     channel = connection.channels.get(number)
     if channel is None:
-        _receive_elsewhere(connection, frame_type, number, payload)
+        _receive_without_channel(connection, frame_type, number, payload)
     elif frame_type == FRAME_REQUEST:
         channel.class_state(Requests).receive_request(payload)
     else:
         channel.class_state(Requests).receive_response(payload)
 
 
-def _receive_elsewhere(connection: Amqp09Connection, frame_type: int, number: int, payload: bytes) -> None:
+def _receive_without_channel(
+    connection: Amqp09Connection, frame_type: int, number: int, payload: bytes
+) -> None:
     """A frame for channel 0, or for a channel that is not open: a request can open it."""
     connection.note_method(0)
     if number == 0:
