@@ -97,7 +97,7 @@ class Amqp09Channel(server_channel.FramedChannel):
         """Whether the client has published or consumed anything here."""
         self._class_states: dict[type[Any], Any] = {}
         self._expected: _ExpectedContent | None = None
-        self._gathering = contents.Gathering()
+        self._assembler = contents.ContentAssembler()
         self._publishes: dict[bytes, _ExpectedContent] = {}
         """By the bytes of basic.publish, what they have said before."""
 
@@ -126,14 +126,14 @@ class Amqp09Channel(server_channel.FramedChannel):
         expected = self._publishes.get(payload)
         if expected is not None and self._expected is None and self.state is ChannelState.OPEN:
             self._expected = expected
-            self._gathering = contents.Gathering()
+            self._assembler = contents.ContentAssembler()
             return
         if self.state is not ChannelState.OPEN:
             self.receive_while_closing(payload)
             return
         if self._expected is not None:
             self.connection.note_method(self._expected.method.INDEX)
-            awaited = "content body" if self._gathering.header else "content header"
+            awaited = "content body" if self._assembler.header else "content header"
             raise ProtocolError("frame-error", f"expected {awaited}, got a method instead")
         self.perform(payload)
         expected = self._expected
@@ -164,16 +164,16 @@ class Amqp09Channel(server_channel.FramedChannel):
     ) -> None:
         """A method has come that has a content: have `complete` called once that is there."""
         self._expected = _ExpectedContent(method, properties, complete)
-        self._gathering = contents.Gathering()
+        self._assembler = contents.ContentAssembler()
 
     def receive_header(self, payload: bytes) -> None:
         """A content header frame."""
         expected = self._content_for("header")
         if expected is None:
             return
-        gathering = self._gathering
-        first = gathering.header is None
-        content = gathering.add_header(payload)
+        assembler = self._assembler
+        first = assembler.header is None
+        content = assembler.add_header(payload)
         class_id = int.from_bytes(payload[:2], "big")
         if first and class_id != expected.method.CLASS_ID:
             wanted = expected.method.CLASS_ID
@@ -196,7 +196,7 @@ class Amqp09Channel(server_channel.FramedChannel):
         """A body frame."""
         expected = self._content_for("body")
         if expected is not None:
-            content = self._gathering.add_body(payload)
+            content = self._assembler.add_body(payload)
             if content is not None:
                 self._complete(expected, content)
 
@@ -235,9 +235,9 @@ class Amqp09Channel(server_channel.FramedChannel):
         return self._expected is not None
 
     @property
-    def content_under_way(self) -> tuple[type[Method], contents.Gathering] | None:
+    def content_under_way(self) -> tuple[type[Method], contents.ContentAssembler] | None:
         """The method whose content is under way, and what there is of it."""
-        return None if self._expected is None else (self._expected.method, self._gathering)
+        return None if self._expected is None else (self._expected.method, self._assembler)
 
     def drop_content(self) -> None:
         """See the base class."""
