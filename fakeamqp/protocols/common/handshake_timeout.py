@@ -1,4 +1,4 @@
-"""How long a client may take for what it has to do next."""
+"""The timeout for the next step of a handshake."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ __all__ = ["HandshakeTimeout"]
 
 
 class HandshakeTimeout:
-    """Runs out after `seconds` of the time that the client lives by, unless cancelled.
+    """Expires after `seconds` on the client's clock, unless cancelled.
 
-    Where the broker's time is another, it runs out on that as well, but only where the clock says that
-    newcomers are held to it.
+    The broker's clock can differ from the client's (virtual time). The timeout then also expires on the
+    broker's clock, if that clock holds new connections to it (`Clock.holds_newcomers`).
 
     Args:
         state: the broker.
-        seconds: how long.
-        label: what happens then, in words that "in 10 s" can follow.
-        on_expiry: what happens then.
+        seconds: the length of the timeout.
+        label: a description of the expiry that can precede "in 10 s".
+        on_expiry: called when the timeout expires.
     """
 
     __slots__ = ("_label", "_on_expiry", "_peer_timer", "_seconds", "_state", "_timer")
@@ -43,11 +43,11 @@ class HandshakeTimeout:
 
     @property
     def due(self) -> float | None:
-        """When it runs out on the broker's clock; None once it is over."""
+        """The instant of expiry on the broker's clock; None after expiry or cancellation."""
         return self._timer.due if self._timer.active else None
 
     def cancel(self) -> None:
-        """The client has done it."""
+        """Stop both timers."""
         self._timer.cancel()
         if self._peer_timer is not None:
             self._peer_timer.cancel()

@@ -1,7 +1,7 @@
-"""Bytes on their way to the client, and what happens when it does not take them.
+"""The bytes that wait to be written to a client, and backpressure.
 
-A client that does not read is first sent no further deliveries, so that messages wait in their queues
-and not here; if other answers pile up all the same, nothing more is read from it either.
+If a client does not read, the outbox first stops deliveries, so that messages wait in their queues and not
+here. If other answers still accumulate, the broker stops reading from the client too.
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ if TYPE_CHECKING:
 __all__ = ["Outbox", "OutboxConnection"]
 
 _DELIVERY_LIMIT = 1024 * 1024
-"""Bytes waiting to be written beyond which a connection is sent no further deliveries."""
+"""Unsent bytes above which a connection gets no further deliveries."""
 _READ_LIMIT = 8 * _DELIVERY_LIMIT
-"""Bytes waiting to be written beyond which nothing more is read from a connection either."""
+"""Unsent bytes from which on the broker does not read from a connection."""
 
 
 class OutboxConnection(Tapped, Protocol):
-    """A connection that has something to send."""
+    """What `Outbox` needs of a connection."""
 
     broker: BrokerState
 
 
 class Outbox:
-    """What one connection has to send.
+    """The bytes that one connection has to send.
 
     Args:
-        connection: whose it is.
-        notify: called when there is something to send, or when `backlogged` has changed.
+        connection: the connection that sends them.
+        notify: called when there are bytes to send, or when `backlogged` has changed.
     """
 
     __slots__ = (
@@ -52,27 +52,27 @@ class Outbox:
 
     def __init__(self, connection: OutboxConnection, notify: Callable[[], None]) -> None:
         self.gate = Gate()
-        """Shut while the connection takes no deliveries."""
+        """Shut while deliveries are stopped."""
         self.used = False
-        """Whether anything was written since somebody set it to False."""
+        """True if bytes were written since `Heartbeats` last set it to False."""
         self._connection = connection
         self._notify = notify
         self._octets: list[bytes] = []
         self.unsent = 0
-        """Bytes that the transport has not taken yet."""
+        """Bytes that the transport has not accepted yet."""
         self._sent_bytes = 0
-        """Bytes that it has taken."""
+        """Bytes that the transport has accepted."""
         self._callbacks: deque[tuple[int, Callable[[], None]]] = deque()
-        """What is to be done when so many are gone."""
+        """Count of sent bytes -> callback, in ascending order."""
         self._notified = False
 
     @property
     def backlogged(self) -> bool:
-        """Whether so much waits that the client is not to be listened to."""
+        """True while so many bytes wait that the broker must not read from the client."""
         return self.unsent >= _READ_LIMIT
 
     def write(self, octets: bytes, *, past_tap: bool = False) -> None:
-        """Add whole frames, or what the tap makes of them."""
+        """Add whole frames, or those that the tap returns for them."""
         tap = self._connection.broker.tap
         if tap is not None and not past_tap:
             octets = tap.sending(self._connection, octets)
@@ -87,18 +87,18 @@ class Outbox:
             self.notify()
 
     def put(self, octets: bytes) -> None:
-        """Add bytes as they are."""
-        # The rare case is the one that pays for another call.
+        """Add bytes without showing them to the tap."""
+        # The rare case pays for the additional call.
         self.write(octets, past_tap=True)
 
     def take(self) -> list[bytes]:
-        """Everything to send, in order; it is the caller's from now on."""
+        """Remove and return all bytes to send, in order."""
         octets, self._octets = self._octets, []
         self._notified = False
         return octets
 
     def sent(self, count: int) -> None:
-        """So many bytes have gone. Below half of what is too much, deliveries go on."""
+        """Count bytes that the transport accepted. Below half of the limit, deliveries continue."""
         was_backlogged = self.backlogged
         self.unsent -= count
         self._sent_bytes += count
@@ -110,10 +110,10 @@ class Outbox:
             self.gate.reopen()
 
     def when_sent(self, act: Callable[[], None]) -> None:
-        """Do something once the transport has taken all that is there now; there must be something."""
+        """Call `act` once the transport has accepted all bytes written so far; there must be some."""
         self._callbacks.append((self._sent_bytes + self.unsent, act))
 
     def notify(self) -> None:
-        """Have the runtime look at this connection when the turn ends."""
+        """Have the runtime check this connection at the end of the turn."""
         self._notified = True
         self._notify()
