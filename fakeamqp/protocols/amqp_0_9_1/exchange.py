@@ -15,7 +15,7 @@ __all__ = ["HANDLERS"]
 
 
 def declare(channel: Amqp091Channel, method: m.ExchangeDeclare) -> None:
-    """Create an exchange, or confirm that it is there and means the same."""
+    """Create an exchange, or confirm that it exists with the same attributes."""
     virtual_host = channel.virtual_host
     name = stripped(method.exchange)
     if not method.passive:
@@ -67,7 +67,7 @@ def bind(channel: Amqp091Channel, method: m.ExchangeBind) -> None:
 
 
 def unbind(channel: Amqp091Channel, method: m.ExchangeUnbind) -> None:
-    """Undo `bind`."""
+    """Remove a binding made by `bind`."""
     name, source = _binding_names(channel, method)
     virtual_host = channel.virtual_host
     if channel.personality.unbinding_missing_is_an_error:
@@ -78,7 +78,7 @@ def unbind(channel: Amqp091Channel, method: m.ExchangeUnbind) -> None:
 
 
 def _binding_names(channel: Amqp091Channel, method: m.ExchangeBind | m.ExchangeUnbind) -> tuple[str, str]:
-    """The names of destination and source, once the user may bind them."""
+    """Return the names of destination and source, after checking that the user may bind them."""
     destination, source = stripped(method.destination), stripped(method.source)
     channel.authorise("write", "exchange", destination)
     if not destination:

@@ -31,7 +31,7 @@ def flow(channel: FramedChannel, method: Flow) -> None:
 
 
 def flow_ok(channel: FramedChannel, method: Flow) -> None:
-    """Accept the answer to the broker's channel.flow, if the personality sends it (channel.flow/throttling)."""
+    """Accept the answer to a channel.flow of the broker (channel.flow/throttling)."""
     if channel.awaited_flow_oks:
         channel.awaited_flow_oks -= 1
     elif not channel.personality.throttles_with_flow:
