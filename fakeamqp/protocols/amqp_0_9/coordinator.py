@@ -1,4 +1,4 @@
-"""A coordinator of distributed transactions, in the hand of a test: see `Amqp09.coordinator`."""
+"""A coordinator of distributed transactions that a test controls: see `Amqp09.coordinator`."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _PREPARED = "prepared"
 
 
 class DistributedTransaction(NamedTuple):
-    """A transaction as it was when somebody looked.
+    """A snapshot of a transaction.
 
-    `state` is in words; `publishes` and `settlements` count what it will do when it is committed.
+    `state` is a text; `publishes` and `settlements` count the operations that a commit carries out.
     """
 
     identifier: str
@@ -29,10 +29,10 @@ class DistributedTransaction(NamedTuple):
 
 
 class Coordinator:
-    """Completes what clients of AMQP 0-9 have begun with dtx.start, in one virtual host.
+    """Completes the transactions that clients of AMQP 0-9 began with dtx.start, in one virtual host.
 
-    A transaction is known by the identifier that its client has chosen. Whatever is decided about it ends the
-    client's work for it: what its channel does from then on counts by itself.
+    The identifier that the client chose identifies the transaction. After prepare, commit or rollback the
+    client's channel is not part of the transaction any more: its further operations take effect at once.
     """
 
     def __init__(self, engine: Engine, state: BrokerState, virtual_host: str) -> None:
@@ -45,7 +45,7 @@ class Coordinator:
 
     @property
     def transactions(self) -> tuple[DistributedTransaction, ...]:
-        """Those that are not completed, in the order in which they were started."""
+        """The transactions that are not completed, in the order in which they were started."""
         with self._engine:
             return tuple(
                 DistributedTransaction(_text(each.xid), each.state, each.publishes, each.settlements)
@@ -54,33 +54,34 @@ class Coordinator:
             )
 
     def prepare(self, identifier: str) -> bool:
-        """Have the broker promise to commit or to roll back, as will be asked, even after a restart.
+        """Prepare the transaction, so that it can be committed or rolled back even after a restart.
+
+        A transaction without operations is completed instead.
 
         Args:
             identifier: as in dtx.start.
 
         Returns:
-            False where the transaction can only be rolled back: its channel was lost, or it took too long.
-            One that has nothing to do is over.
+            False if the transaction can only be rolled back: its channel was lost, or it timed out.
 
         Raises:
-            NotFound: there is no such transaction.
+            NotFound: the transaction does not exist.
             IllegalState: it is prepared already.
         """
         with self._engine:
             return self._branches.prepare(_xid(identifier)) in (XaOutcome.OK, XaOutcome.READ_ONLY)
 
     def commit(self, identifier: str) -> bool:
-        """Do the work, whether it was prepared or not.
+        """Commit the transaction, prepared or not.
 
         Args:
             identifier: as in dtx.start.
 
         Returns:
-            False where the transaction was rolled back instead, as it had to be.
+            False if the transaction could only be rolled back, and was.
 
         Raises:
-            NotFound: there is no such transaction.
+            NotFound: the transaction does not exist.
         """
         xid = _xid(identifier)
         with self._engine:
@@ -89,13 +90,13 @@ class Coordinator:
             return branches.commit(xid, one_phase=not prepared) is XaOutcome.OK
 
     def rollback(self, identifier: str) -> None:
-        """Drop what was published, and give back what was acknowledged.
+        """Roll back: drop the published messages, and requeue the acknowledged ones.
 
         Args:
             identifier: as in dtx.start.
 
         Raises:
-            NotFound: there is no such transaction.
+            NotFound: the transaction does not exist.
         """
         with self._engine:
             self._branches.rollback(_xid(identifier))

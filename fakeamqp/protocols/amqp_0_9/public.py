@@ -1,7 +1,4 @@
-"""What tests hand in for clients of AMQP 0-9: realms, tunnels, out-of-band transports, trace frames.
-
-What they decide for them is there as well: see `coordinator`.
-"""
+"""The API `Broker.amqp_0_9`: realms, tunnel handlers, out-of-band transports, trace frames, coordinator."""
 
 from __future__ import annotations
 
@@ -48,13 +45,13 @@ _LONGEST_NAME = 255
 
 
 class BadRegistration(FakeAMQPError):
-    """This cannot be handed in; the text says why."""
+    """A registration is invalid; the text says why."""
 
 
 class Registration:
-    """Something of the test's that a broker uses until it is removed. As a context manager it is, at the end.
+    """A handler or transport that the broker uses until `remove` is called; also a context manager.
 
-    `error` is the first thing that it has raised where the broker called it; `wait` raises that, and with the
+    `error` is the first exception that it raised when the broker called it. `wait` raises it, and with the
     pytest plugin it fails the test.
     """
 
@@ -74,19 +71,19 @@ class Registration:
 
     @property
     def calls(self) -> int:
-        """How often the broker has called it."""
+        """The number of calls from the broker."""
         return self._calls
 
     def wait(self, n: int = 1, timeout: float = 5.0) -> None:
-        """Wait until the broker has called it `n` times, counted from the beginning.
+        """Wait until the broker has called it `n` times since the registration.
 
         Args:
-            n: how many calls.
-            timeout: how many real seconds to wait.
+            n: the number of calls.
+            timeout: real seconds to wait.
 
         Raises:
-            WaitTimeout: it was not called that often.
-            Exception: what it raised meanwhile, if it did.
+            WaitTimeout: the broker called it less often.
+            Exception: the exception that it raised, if any.
         """
         seen = self._engine.wait_until(lambda: self._calls >= n or self._failed, timeout)
         self.raise_error()
@@ -96,14 +93,14 @@ class Registration:
                 raise WaitTimeout(text + remark(self._state))
 
     def raise_error(self) -> None:
-        """Raise what it has raised, once."""
+        """Raise `error`, unless it was raised before."""
         if self._failed:
             self._error_told = True
             assert self.error is not None
             raise self.error
 
     def remove(self) -> None:
-        """Have the broker use it no more. Twice is once."""
+        """Remove the registration from the broker. A second call has no effect."""
         with self._engine:
             if not self._removed:
                 self._removed = True
@@ -122,7 +119,7 @@ class Registration:
         self.remove()
 
     def guard(self, function: Callable[P, T]) -> Callable[P, T]:
-        """`function`, called by the broker: what it raises is kept for the test, and ends the connection."""
+        """Wrap `function`, so that its exceptions are kept for the test and close the connection."""
 
         def guarded(*args: P.args, **keywords: P.kwargs) -> T:
             self._calls += 1
@@ -137,13 +134,13 @@ class Registration:
         return guarded
 
     def until_removed(self, withdraw: Callable[[], object]) -> Self:
-        """Have `withdraw` undo it."""
+        """Set the function that `remove` calls."""
         self._withdraw = withdraw
         return self
 
 
 class _GuardedTransport:
-    """A transport of the test's, as the broker uses it."""
+    """A registered transport, with guarded methods."""
 
     def __init__(self, registration: Registration, transport: OutOfBandTransport) -> None:
         self.take = registration.guard(transport.take)
@@ -151,7 +148,7 @@ class _GuardedTransport:
 
 
 class Amqp09:
-    """What can be handed in, from any thread; handlers are called inside the engine."""
+    """Registrations for AMQP 0-9. The methods are thread-safe; the engine calls the handlers."""
 
     def __init__(self, engine: Engine, state: BrokerState) -> None:
         self._engine = engine
@@ -159,51 +156,51 @@ class Amqp09:
         self._registrations: list[Registration] = []
 
     def add_realm(self, name: str, *, users: Iterable[str] | None = None, virtual_host: str = "/") -> None:
-        """Add an access realm to a virtual host, or say anew who may use it.
+        """Add an access realm to a virtual host, or change its users.
 
-        Tickets that clients have expire. Realms matter where tickets are checked: in personality "spec". The
-        realm "/data" is always there.
+        All tickets of clients expire. Realms have an effect only if tickets are checked, as in personality
+        "spec". The realm "/data" always exists.
 
         Args:
             name: such as "/admin".
-            users: the names of those that may have tickets for it; None for everybody.
-            virtual_host: where.
+            users: the names of the users that can get tickets for the realm; None for all users.
+            virtual_host: the name of the virtual host.
 
         Raises:
-            BadRegistration: no frame can carry the name.
-            NotAllowed, InvalidPath: there is no such virtual host.
+            BadRegistration: the name is empty or too long for a frame.
+            NotAllowed, InvalidPath: the virtual host does not exist.
         """
         _check_name("a realm", name)
         with self._engine:
             self._state.virtual_host(virtual_host).extensions[Realms].add(name, users)
 
     def coordinator(self, virtual_host: str = "/") -> Coordinator:
-        """Who decides about the distributed transactions (dtx) of clients in a virtual host.
+        """Return a coordinator for the distributed transactions (dtx) of clients in a virtual host.
 
         Args:
-            virtual_host: where.
+            virtual_host: the name of the virtual host.
 
         Raises:
-            NotAllowed, InvalidPath: there is no such virtual host.
+            NotAllowed, InvalidPath: the virtual host does not exist.
         """
         with self._engine:
             self._state.virtual_host(virtual_host)
         return Coordinator(self._engine, self._state, virtual_host)
 
     def tunnel(self, proxy_name: str, handler: Callable[[TunnelRequest], object]) -> Registration:
-        """Have `handler` deal with tunnel requests for a proxy; without one the broker refuses them (540).
+        """Register a handler of tunnel requests for a proxy; without a handler the broker refuses them (540).
 
-        The method has no answer. A handler may publish through the broker, which is how it can say something.
-        What it raises the client is told of as an internal error (541).
+        tunnel.request has no answer. To send something to the client, a handler can publish with the broker.
+        If it raises an exception, the client gets an internal error (541).
 
         Args:
-            proxy_name: the proxy's name; * stands for any text and ? for any one character. A request without
-                a name is for the proxy "". Where several fit, it is the one that came first; a request with
-                the property broadcast goes to all there are.
-            handler: called with each request; the `append` of a list will do.
+            proxy_name: the proxy's name; * matches any text and ? any one character. A request without a name
+                is for the proxy "". If several handlers match, the first registered gets the request. A
+                request with the property broadcast goes to all handlers.
+            handler: called with each request, for example the `append` of a list.
 
         Raises:
-            BadRegistration: the name is no text, or the handler cannot be called.
+            BadRegistration: the name is not a str, or the handler is not callable.
         """
         _check_text("a proxy", proxy_name)
         registration = self._new(f"the handler of tunnel proxy {proxy_name!r}", handler)
@@ -216,13 +213,13 @@ class Amqp09:
         return self._add(registration, self._state.extensions[Registrations].tunnels, tunnel)
 
     def on_trace_frame(self, handler: Callable[[TraceFrame], object]) -> Registration:
-        """Have `handler` called with every trace frame that a client sends; otherwise they are discarded.
+        """Register a handler of the trace frames that clients send; without a handler they are discarded.
 
         Args:
-            handler: called with each; the `append` of a list will do.
+            handler: called with each frame, for example the `append` of a list.
 
         Raises:
-            BadRegistration: the handler cannot be called.
+            BadRegistration: the handler is not callable.
         """
         registration = self._new("the handler of trace frames", handler)
         return self._add(
@@ -230,45 +227,50 @@ class Amqp09:
         )
 
     def out_of_band(self, name: str, transport: OutOfBandTransport) -> Registration:
-        """Have channels use `transport` for out-of-band frames that are opened with this name for it.
+        """Register a transport for the out-of-band frames of channels that are opened with its name.
 
-        On such a channel a client may send the frames of its methods and contents out-of-band: they come
-        without a payload, which the transport has. Contents to the client go out-of-band, methods and all.
+        On such a channel a client can send the frames of methods and contents out-of-band: the frames have no
+        payload, and the transport has the payloads. The broker sends contents and their methods out-of-band.
 
         Args:
-            name: what the client says in the field out-of-band of channel.open.
-            transport: such as a `MemoryTransport`; channels that name it share it.
+            name: the name in the field out-of-band of channel.open.
+            transport: such as a `MemoryTransport`; all channels that name it share it.
 
         Raises:
-            BadRegistration: the name is blank or taken, or too long for a frame, or that is no transport.
+            BadRegistration: the name is empty, too long for a frame or in use, or `transport` has no `take`
+                and `put`.
         """
         _check_name("an out-of-band transport", name)
         for method in ("take", "put"):
             if not callable(getattr(transport, method, None)):
-                raise BadRegistration(f"an out-of-band transport has `take` and `put`; {transport!r} has not")
+                raise BadRegistration(
+                    f"an out-of-band transport needs `take` and `put`; {transport!r} lacks `{method}`"
+                )
         with self._engine:
             transports = self._state.extensions[Registrations].transports
             if name in transports:
-                raise BadRegistration(f"there is an out-of-band transport {name!r} already; remove it first")
+                raise BadRegistration(
+                    f"an out-of-band transport {name!r} is registered already; remove it first"
+                )
             registration = Registration(self._engine, self._state, f"the out-of-band transport {name!r}")
             transports[name] = _GuardedTransport(registration, transport)
             self._registrations.append(registration)
         return registration.until_removed(lambda: transports.pop(name, None))
 
     def raise_errors(self) -> None:
-        """Raise the first thing that a handler has raised, if that is not known yet."""
+        """Raise the first exception of a handler that was not raised before."""
         for registration in self._registrations:
             registration.raise_error()
 
     def clear(self) -> None:
-        """Remove everything but the realms, and forget it."""
+        """Remove all registrations; realms stay."""
         with self._engine:
             while self._registrations:
                 self._registrations.pop().remove()
 
     def _new(self, what: str, handler: object) -> Registration:
         if not callable(handler):
-            raise BadRegistration(f"{what} is a function, not {handler!r}")
+            raise BadRegistration(f"{what} must be callable, not {handler!r}")
         return Registration(self._engine, self._state, what)
 
     def _add(self, registration: Registration, handlers: list[T], handler: T) -> Registration:
@@ -280,10 +282,10 @@ class Amqp09:
 
 def _check_text(what: str, name: object) -> None:
     if not isinstance(name, str):
-        raise BadRegistration(f"{what} has a str for a name, not {name!r}")
+        raise BadRegistration(f"the name of {what} must be a str, not {name!r}")
 
 
 def _check_name(what: str, name: object) -> None:
     _check_text(what, name)
     if not 0 < len(str(name).encode("utf-8", "replace")) <= _LONGEST_NAME:
-        raise BadRegistration(f"{what} has a name of 1 to {_LONGEST_NAME} bytes, not {name!r}")
+        raise BadRegistration(f"the name of {what} must have 1 to {_LONGEST_NAME} bytes, not {name!r}")

@@ -21,9 +21,9 @@ __all__ = ["HANDLERS"]
 
 
 def declare(channel: Amqp09Channel, method: m.QueueDeclare) -> None:
-    """Create a queue, or confirm that it is there.
+    """Create a queue, or confirm that it exists.
 
-    Of one that is there the flags and arguments are not looked at (queue.declare/durable-pre-existence).
+    Flags and arguments of an existing queue are not compared (queue.declare/durable-pre-existence).
     """
     name = stripped(method.queue)
     if method.passive:
@@ -77,10 +77,10 @@ def _create(channel: Amqp09Channel, method: m.QueueDeclare, name: str) -> Queue:
 
 
 def _declarable(channel: Amqp09Channel, name: str) -> Queue:
-    """The queue of this name that somebody declares.
+    """Return the existing queue that a client declares.
 
     Raises:
-        NotFound: there is none.
+        NotFound: the queue does not exist.
         ProtocolError: it is exclusive to another connection (queue.declare/exclusive-02).
     """
     try:
@@ -93,11 +93,11 @@ def _declarable(channel: Amqp09Channel, name: str) -> Queue:
 
 
 def bind(channel: Amqp09Channel, method: m.QueueBind) -> None:
-    """Bind a queue to an exchange; the default one, too, takes bindings."""
+    """Bind a queue to an exchange; the default exchange accepts bindings too."""
     queue_name, exchange_name, key = _binding_names(channel, method)
     exchange, queue = _find_both(channel, exchange_name, queue_name)
     if exchange.internal:  # queue.bind/internal-exchange
-        raise NotAllowed(f"exchange '{exchange_name}' is internal: no queue can be bound to it")
+        raise NotAllowed(f"exchange '{exchange_name}' is internal: queues cannot be bound to it")
     if queue.durable and not exchange.durable:  # queue.bind/transient-exchange
         raise NotAllowed(
             f"queue '{queue_name}' is durable and exchange '{exchange_name}' is not: they cannot be bound"
@@ -108,9 +108,9 @@ def bind(channel: Amqp09Channel, method: m.QueueBind) -> None:
 
 
 def unbind(channel: Amqp09Channel, method: m.QueueUnbind) -> None:
-    """Undo `bind`."""
+    """Remove a binding made by `bind`."""
     queue_name, exchange_name, key = _binding_names(channel, method)
-    # Without one of them only the channel ends (queue.unbind/queue-02, exchange-03).
+    # A missing queue or exchange closes the channel only (queue.unbind/queue-02, exchange-03).
     exchange = channel.virtual_host.exchange(exchange_name)
     queue = channel.virtual_host.queue(queue_name, channel.connection)
     strict = channel.personality.unbinding_missing_is_an_error
@@ -123,7 +123,7 @@ def unbind(channel: Amqp09Channel, method: m.QueueUnbind) -> None:
 
 
 def _binding_names(channel: Amqp09Channel, method: m.QueueBind | m.QueueUnbind) -> tuple[str, str, str]:
-    """The names of queue and exchange, and the key, once the user may bind them."""
+    """Return the names of queue and exchange and the key, after checking that the user may bind them."""
     queue = channel.queue_name(stripped(method.queue))
     exchange = stripped(method.exchange)
     # queue.bind/routing-key-shortcut
@@ -135,10 +135,10 @@ def _binding_names(channel: Amqp09Channel, method: m.QueueBind | m.QueueUnbind) 
 
 
 def _find_both(channel: Amqp09Channel, exchange: str, queue: str) -> tuple[Exchange, Queue]:
-    """The ends of a binding that is to be.
+    """Return exchange and queue of a new binding.
 
     Raises:
-        NotFound: one of them is not there (queue.bind/queue-queue-existence, queue.bind/failure).
+        NotFound: one of them does not exist (queue.bind/queue-queue-existence, queue.bind/failure).
     """
     virtual_host = channel.virtual_host
     try:
@@ -148,7 +148,7 @@ def _find_both(channel: Amqp09Channel, exchange: str, queue: str) -> tuple[Excha
 
 
 def _failure(channel: Amqp09Channel, text: str) -> NotFound:
-    """What to say of a binding that cannot be; how much it ends is the personality's (queue.bind/failure)."""
+    """Return the error for a failed binding; the personality chooses its scope (queue.bind/failure)."""
     return NotFound(text, ends_connection=channel.choices.failed_bindings_end_connections)
 
 
@@ -156,7 +156,7 @@ def _failure(channel: Amqp09Channel, text: str) -> NotFound:
 
 
 def purge(channel: Amqp09Channel, method: m.QueuePurge) -> None:
-    """Drop all messages that await delivery."""
+    """Drop all ready messages of a queue."""
     name = channel.queue_name(method.queue)
     channel.use_ticket(method.ticket, "read", "queue", name)
     channel.authorise("read", "queue", name)
@@ -166,10 +166,10 @@ def purge(channel: Amqp09Channel, method: m.QueuePurge) -> None:
 
 
 def delete(channel: Amqp09Channel, method: m.QueueDelete) -> None:
-    """Delete a queue with everything in it.
+    """Delete a queue and its messages.
 
     Raises:
-        NotFound: there is none (queue.delete/queue-02).
+        NotFound: the queue does not exist (queue.delete/queue-02).
     """
     name = channel.queue_name(stripped(method.queue))
     channel.use_ticket(method.ticket, "active", "queue", name)

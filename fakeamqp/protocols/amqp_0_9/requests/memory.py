@@ -1,7 +1,7 @@
-"""What is known of the requests of a channel in both directions: it can outlive the channel.
+"""The request state of a channel in both directions, which can outlive the channel.
 
-Where a connection is lost, its client does not know which of its requests were carried out. On a new
-connection it resumes the channel and issues again what it has no response to (request/failover-reissue).
+If a connection is lost, its client does not know which of its requests were processed. On a new connection it
+resumes the channel, and repeats the requests without a response (request/failover-reissue).
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ __all__ = ["Memory"]
 
 
 class Memory:
-    """The numbers of both sides, and what the broker has answered.
+    """The request numbers of both peers, and the broker's responses.
 
-    `reserved` says in which of the two forms the client writes its requests: see `protocols.amqp_0_9.codec.requests`.
+    `reserved` is True if the client's requests have the reserved field: see
+    `protocols.amqp_0_9.codec.requests`.
     """
 
     __slots__ = ("incoming", "outgoing", "reserved")
@@ -27,5 +28,5 @@ class Memory:
 
     @property
     def used(self) -> bool:
-        """Whether there were any requests."""
+        """True if there were requests in either direction."""
         return bool(self.incoming.last or self.outgoing.last)
