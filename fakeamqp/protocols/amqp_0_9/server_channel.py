@@ -235,7 +235,7 @@ class Amqp09Channel(server_channel.FramedChannel):
         return self._expected is not None
 
     @property
-    def content_under_way(self) -> tuple[type[Method], contents.ContentAssembler] | None:
+    def incomplete_content(self) -> tuple[type[Method], contents.ContentAssembler] | None:
         """The method of the incomplete content, and the assembler with its frames; None without a content."""
         return None if self._expected is None else (self._expected.method, self._assembler)
 
@@ -274,7 +274,7 @@ class Amqp09Channel(server_channel.FramedChannel):
         """See the base class."""
         requests = self._class_states.get(Requests)
         octets = _octets(message)
-        if message.children or (requests is not None and requests.under_way is not None):
+        if message.children or (requests is not None and requests.current is not None):
             self.send_content(method, method.CLASS_ID, octets, message.body, message.children)
         elif self._can_be_sent(octets):
             super().send_message(method, message)

@@ -106,9 +106,9 @@ class Files(Consumers):
     def released(self) -> None:
         """See the base class; requeues unacknowledged messages, and keeps incomplete uploads."""
         channel = self.channel
-        under_way = channel.content_under_way
-        if under_way is not None and under_way[0] is m.FileStage:
-            self.uploads.broken_off(under_way[1].body_so_far)
+        incomplete = channel.incomplete_content
+        if incomplete is not None and incomplete[0] is m.FileStage:
+            self.uploads.broken_off(incomplete[1].body_so_far)
         self.uploads.end()
         self.stop()
         outstanding = self.ledger.take_all()

@@ -38,7 +38,7 @@ _RESPONSES: tuple[type[Method], ...] = (m.MessageOk, m.MessageEmpty, m.MessageRe
 
 
 def _requested(handler: Callable[[Amqp09Channel, Any], None], channel: Amqp09Channel, method: Method) -> None:
-    if channel.class_state(Requests).under_way is None:
+    if channel.class_state(Requests).current is None:
         raise ProtocolError(
             "command-invalid", f"{method.NAME} must be sent in a request frame, not in a method frame"
         )

@@ -44,9 +44,9 @@ def transfer(channel: Amqp09Channel, method: m.MessageTransfer) -> None:
     """
     channel.connection.publish_received()
     requests = channel.class_state(Requests)
-    assert requests.under_way is not None
+    assert requests.current is not None
     _authorise(channel, method)
-    properties = from_transfer(method, requests.under_way.method, channel.connection.grammar)
+    properties = from_transfer(method, requests.current.method, channel.connection.grammar)
     _check_user_id(channel, properties)
     if method.body.by_reference:
         reference = channel.class_state(Messages).references.find(method.body.octets)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_0_9.server_channel import Amqp09Channel
     from fakeamqp.protocols.framed.codec.method import Method
 
-__all__ = ["Requests", "UnderWay"]
+__all__ = ["CurrentRequest", "Requests"]
 
 _RESERVED = 20
 """Bytes of a request before its method, with the reserved field; `_BARE` is without it."""
@@ -39,7 +39,7 @@ _BARE = 16
 _BATCHED = (m.MessageOk, m.MessageEmpty, m.MessageReject, m.ChannelOk)
 
 
-class UnderWay(NamedTuple):
+class CurrentRequest(NamedTuple):
     """The client's request that is being processed: number, bytes of its method, possible replies."""
 
     number: int
@@ -53,7 +53,7 @@ class Requests:
     def __init__(self, channel: Amqp09Channel) -> None:
         self._channel = channel
         self.memory = Memory()
-        self.under_way: UnderWay | None = None
+        self.current: CurrentRequest | None = None
         self._awaiting: int | None = None
         """The number of a request that is answered when its content is complete."""
         self._missing: list[int] = []
@@ -94,18 +94,18 @@ class Requests:
         """
         self.memory.reserved = request.reserved
         self.memory.incoming.receive(request.request_id, request.response_mark)
-        self.under_way = UnderWay(request.request_id, request.method, m.ChannelOpen.RESPONSES)
+        self.current = CurrentRequest(request.request_id, request.method, m.ChannelOpen.RESPONSES)
 
     def _carry_out(self, incoming: Incoming, request: Request) -> None:
         channel = self._channel
         method_class = channel.connection.vocabulary.METHODS.get(int.from_bytes(request.method[:4], "big"))
         replies = () if method_class is None else method_class.RESPONSES
-        self.under_way = UnderWay(request.request_id, request.method, replies)
+        self.current = CurrentRequest(request.request_id, request.method, replies)
         try:
             channel.receive_method(request.method)
-            unanswered = self.under_way is not None
+            unanswered = self.current is not None
         finally:
-            self.under_way = None
+            self.current = None
         if not unanswered:
             return
         if not channel.choices.answers_every_request:
@@ -126,29 +126,29 @@ class Requests:
 
         Otherwise send the waiting response, if there is one, and return False. The caller sends the method.
         """
-        under_way = self.under_way
-        if under_way is None or method.NAME not in under_way.replies:
+        current = self.current
+        if current is None or method.NAME not in current.replies:
             self.flush()
             return False
-        self.under_way = None
-        self.answer(under_way.number, method)
+        self.current = None
+        self.answer(current.number, method)
         return True
 
     def content_frame(self, method: Method) -> bytes | None:
         """Return the response frame with a method whose content follows; None if it answers no request."""
         self.flush()
-        under_way = self.under_way
-        if under_way is None or method.NAME not in under_way.replies:
+        current = self.current
+        if current is None or method.NAME not in current.replies:
             return None
-        self.under_way = None
-        response = self.memory.incoming.answer_once(under_way.number, method.encode())
+        self.current = None
+        response = self.memory.incoming.answer_once(current.number, method.encode())
         return frame(FRAME_RESPONSE, self._channel.number, encode_response(response))
 
     def defer(self) -> int:
         """Defer the answer to the current request; return its number, for `answer`."""
-        assert self.under_way is not None
-        number = self.under_way.number
-        self.under_way = None
+        assert self.current is not None
+        number = self.current.number
+        self.current = None
         return number
 
     def answer(self, number: int, method: Method) -> None:

@@ -91,16 +91,16 @@ class Outgoing:
                 text = f"{reply} cannot answer request {each}; expected {' or '.join(replies)}"
                 raise ProtocolError("command-invalid", text)
         self.mark = number
-        told: list[Answered] = []
+        answered: list[Answered] = []
         for each in requests:
             requester = self._open.pop(each).requester
             if requester is None:
                 continue
-            if told and told[-1].requester is requester:
-                told[-1].requests.append(each)
+            if answered and answered[-1].requester is requester:
+                answered[-1].requests.append(each)
             else:
-                told.append(Answered(requester, [each]))
-        return told
+                answered.append(Answered(requester, [each]))
+        return answered
 
     def void(self) -> list[int]:
         """Remove the requesters of all open requests, and accept any reply to them.

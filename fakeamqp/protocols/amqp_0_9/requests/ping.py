@@ -32,7 +32,7 @@ class Pongs:
 def ping(channel: Amqp09Channel, method: m.ChannelPing) -> None:
     """Send channel.ok, and then a pong (channel.ping/*)."""
     requests = channel.class_state(Requests)
-    asked = requests.under_way is not None
+    asked = requests.current is not None
     channel.send(m.ChannelOk())
     pong = m.ChannelPong()
     if asked:
@@ -54,7 +54,7 @@ def ok(channel: Amqp09Channel, method: m.ChannelOk) -> None:
         ProtocolError: all pongs are answered.
     """
     pongs = channel.class_state(Pongs)
-    if channel.class_state(Requests).under_way is not None or not pongs.unanswered:
+    if channel.class_state(Requests).current is not None or not pongs.unanswered:
         raise ProtocolError("command-invalid", "channel.ok without an unanswered channel.pong")
     pongs.unanswered -= 1
 
