@@ -68,8 +68,8 @@ class Amqp09FaultPort(fault_port.FramedFaultPort):
         if channel is None:
             return
         requests = channel.class_state(Requests)
-        requests.memory.reserved = request.reserved
-        incoming = requests.memory.incoming
+        requests.state.reserved = request.reserved
+        incoming = requests.state.incoming
         with suppress(ProtocolError):  # A number that makes no sense is not counted.
             if not incoming.receive(request.request_id, request.response_mark):
                 return
@@ -82,7 +82,7 @@ class Amqp09FaultPort(fault_port.FramedFaultPort):
         """Count a response that never comes: what it answers stays open."""
         channel = self._open_channel(number)
         if channel is not None:
-            outgoing = channel.class_state(Requests).memory.outgoing
+            outgoing = channel.class_state(Requests).state.outgoing
             if response.response_id == outgoing.mark + 1:
                 outgoing.mark += 1
 
@@ -91,8 +91,8 @@ class Amqp09FaultPort(fault_port.FramedFaultPort):
         channel = self._open_channel(number)
         if channel is None:
             return Request(0, 0, b"")
-        memory = channel.class_state(Requests).memory
-        return Request(memory.outgoing.send((), None), memory.outgoing.mark, b"", memory.reserved)
+        state = channel.class_state(Requests).state
+        return Request(state.outgoing.send((), None), state.outgoing.mark, b"", state.reserved)
 
     def requested_messages(self, number: int, first: int, offset: int) -> tuple[tuple[str, Any], ...]:
         """The queue and the message of each transfer that a response to these requests is about."""

@@ -69,10 +69,10 @@ def transfer(
         octets = encode_transfer(method, table, Body(reference, by_reference=True))
         if not fits(channel, len(octets) + requests.overhead, "a transfer"):
             if delivery is not None:
-                messages.ledger.enter(requests.memory.outgoing.send((), None), delivery)
+                messages.ledger.enter(requests.state.outgoing.send((), None), delivery)
             return
         _send_body(requests, reference, message.body, limit - _BESIDES_PIECE - len(reference))
-    number = requests.memory.outgoing.last + 1
+    number = requests.state.outgoing.last + 1
     if delivery is not None:
         messages.ledger.enter(number, delivery)
     tap = connection.broker.tap

@@ -21,7 +21,7 @@ from fakeamqp.protocols.amqp_0_9.codec.requests import (
     encode_request,
     encode_response,
 )
-from fakeamqp.protocols.amqp_0_9.requests.memory import Memory
+from fakeamqp.protocols.amqp_0_9.requests.request_state import RequestState
 from fakeamqp.protocols.framed.codec.frames import frame
 from fakeamqp.protocols.framed.states import ChannelState
 
@@ -52,7 +52,7 @@ class Requests:
 
     def __init__(self, channel: Amqp09Channel) -> None:
         self._channel = channel
-        self.memory = Memory()
+        self.state = RequestState()
         self.current: CurrentRequest | None = None
         self._awaiting: int | None = None
         """The number of a request that is answered when its content is complete."""
@@ -76,8 +76,8 @@ class Requests:
             channel.receive_method(request.method)
             return
         self._answer_awaiting()
-        incoming = self.memory.incoming
-        self.memory.reserved = request.reserved
+        incoming = self.state.incoming
+        self.state.reserved = request.reserved
         if not incoming.receive(request.request_id, request.response_mark):
             self.flush()
             remembered = incoming.repeat(request.request_id)
@@ -92,8 +92,8 @@ class Requests:
         Raises:
             ProtocolError: the number of the request is not 1.
         """
-        self.memory.reserved = request.reserved
-        self.memory.incoming.receive(request.request_id, request.response_mark)
+        self.state.reserved = request.reserved
+        self.state.incoming.receive(request.request_id, request.response_mark)
         self.current = CurrentRequest(request.request_id, request.method, m.ChannelOpen.RESPONSES)
 
     def _carry_out(self, incoming: Incoming, request: Request) -> None:
@@ -141,7 +141,7 @@ class Requests:
         if current is None or method.NAME not in current.replies:
             return None
         self.current = None
-        response = self.memory.incoming.answer_once(current.number, method.encode())
+        response = self.state.incoming.answer_once(current.number, method.encode())
         return frame(FRAME_RESPONSE, self._channel.number, encode_response(response))
 
     def defer(self) -> int:
@@ -158,11 +158,11 @@ class Requests:
         once, because frames can follow them.
         """
         batches = self._channel.choices.batches_responses and isinstance(method, _BATCHED)
-        self._respond(self.memory.incoming.answer(number, method.encode(), batches=batches))
+        self._respond(self.state.incoming.answer(number, method.encode(), batches=batches))
 
     def flush(self) -> None:
         """Send the response that waits to be combined with equal ones."""
-        self._respond(self.memory.incoming.flush())
+        self._respond(self.state.incoming.flush())
 
     def _answer_awaiting(self) -> None:
         """Answer the request that waits for its content, if the content is complete."""
@@ -187,7 +187,7 @@ class Requests:
     @property
     def overhead(self) -> int:
         """The bytes of a request frame's payload without its method."""
-        return _RESERVED if self.memory.reserved else _BARE
+        return _RESERVED if self.state.reserved else _BARE
 
     def request(self, method: type[Method], octets: bytes, requester: Requester | None = None) -> int:
         """Send a request.
@@ -202,7 +202,7 @@ class Requests:
         """
         self.flush()
         self._send_missing()
-        number = self.memory.outgoing.send(method.RESPONSES, requester)
+        number = self.state.outgoing.send(method.RESPONSES, requester)
         self._send(number, octets)
         return number
 
@@ -212,8 +212,8 @@ class Requests:
             self._send(number, m.ChannelPong().encode())
 
     def _send(self, number: int, octets: bytes) -> None:
-        memory = self.memory
-        payload = encode_request(Request(number, memory.outgoing.mark, octets, memory.reserved))
+        state = self.state
+        payload = encode_request(Request(number, state.outgoing.mark, octets, state.reserved))
         self._channel.connection.outbox.write(frame(FRAME_REQUEST, self._channel.number, payload))
 
     def receive_response(self, payload: bytes) -> None:
@@ -229,25 +229,25 @@ class Requests:
         if channel.state is not ChannelState.OPEN:
             return
         reply = channel.connection.decode(response.method)
-        for answered in self.memory.outgoing.receive(response, reply.NAME):
+        for answered in self.state.outgoing.receive(response, reply.NAME):
             answered.requester.answered(answered.requests, reply)
 
     # --- interruption and closing ---------------------------------------------------------------------
 
-    def interrupted(self) -> Memory | None:
+    def interrupted(self) -> RequestState | None:
         """Return the state for the resuming channel. See `resume.Resumable`, also for `resumed`."""
-        self.memory.incoming.interrupt()
-        self.memory.outgoing.void()
-        return self.memory if self.memory.used else None
+        self.state.incoming.interrupt()
+        self.state.outgoing.void()
+        return self.state if self.state.used else None
 
-    def resumed(self, kept: Memory) -> None:
+    def resumed(self, kept: RequestState) -> None:
         """Continue with the state of an interrupted channel.
 
         The unacknowledged messages were requeued, so responses to the broker's open requests have no effect.
         But the client may not have received these requests, and must not miss a number. So the broker sends a
         request with channel.pong, which is harmless, for each of these numbers before any new request.
         """
-        self.memory = kept
+        self.state = kept
         self._missing = kept.outgoing.void()
 
     def released(self) -> None:

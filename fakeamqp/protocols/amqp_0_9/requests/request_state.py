@@ -9,10 +9,10 @@ from __future__ import annotations
 from fakeamqp.protocols.amqp_0_9.requests.incoming import Incoming
 from fakeamqp.protocols.amqp_0_9.requests.outgoing import Outgoing
 
-__all__ = ["Memory"]
+__all__ = ["RequestState"]
 
 
-class Memory:
+class RequestState:
     """The request numbers of both peers, and the broker's responses.
 
     `reserved` is True if the client's requests have the reserved field: see
