@@ -277,11 +277,11 @@ def test_what_cannot_be_handed_in(broker: Broker) -> None:
     face.out_of_band("taken", MemoryTransport())
     for wrong, text in (
         (lambda: face.tunnel(5, print), "not 5"),
-        (lambda: face.tunnel("proxy", None), "is a function, not None"),
-        (lambda: face.on_trace_frame("print"), "is a function, not 'print'"),
+        (lambda: face.tunnel("proxy", None), "must be callable, not None"),
+        (lambda: face.on_trace_frame("print"), "must be callable, not 'print'"),
         (lambda: face.out_of_band("", MemoryTransport()), "1 to 255 bytes"),
-        (lambda: face.out_of_band("taken", MemoryTransport()), "'taken' already"),
-        (lambda: face.out_of_band("free", object()), "has `take` and `put`"),
+        (lambda: face.out_of_band("taken", MemoryTransport()), "'taken' is registered already"),
+        (lambda: face.out_of_band("free", object()), "needs `take` and `put`"),
         (lambda: face.add_realm("x" * 256), "1 to 255 bytes"),
         (lambda: face.add_realm(None), "not None"),
     ):

@@ -83,7 +83,7 @@ def test_the_answer_to_a_bad_header_arrives_although_more_was_sent(server: Serve
     [
         (HTTP, "looks like an HTTP request"),
         (b"\x16\x03\x01\x02\x00\x01\x00\x01", "looks like a TLS hello"),
-        (b"AMQP\x00\x01\x00\x00", "AMQP 1.0 is not spoken here"),
+        (b"AMQP\x00\x01\x00\x00", "AMQP 1.0 is not supported"),
         (b"nonsense", "b'nonsense' instead of a protocol header"),
     ],
 )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -87,10 +88,25 @@ def test_the_import_contracts_hold(copy: Path) -> None:
     run(copy, "-c", "from importlinter.cli import lint_imports_command; lint_imports_command()")
 
 
+@pytest.mark.long
 def test_the_others_keep_their_tests(copy: Path, deleted: str) -> None:
     folders = [folder for name, folder in TESTS.items() if name != deleted]
-    ignored = [f"--ignore={folder}" for name, folder in TESTS.items() if name == deleted]
+    ignored = [f"--ignore={path}" for path in (TESTS[deleted], *tests_across(copy, PACKAGES[deleted]))]
     run(copy, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *folders, *ignored)
+
+
+def tests_across(copy: Path, package: str) -> list[str]:
+    """The test files of other protocols that also speak this one, directly or by another test file."""
+    texts = {path: path.read_text() for path in (copy / "compat_tests/protocol").rglob("test_*.py")}
+    needed = {rf"fakeamqp.protocols.{package}", rf"compat_tests.protocol.{package}"}
+    while True:
+        found = [
+            path for path, text in texts.items() if any(re.search(rf"{name}\b", text) for name in needed)
+        ]
+        modules = {".".join(path.relative_to(copy).with_suffix("").parts) for path in found}
+        if modules <= needed:
+            return [str(path.relative_to(copy)) for path in found]
+        needed |= modules
 
 
 def test_a_rest_that_needs_the_package_fails(copy: Path) -> None:

@@ -1,9 +1,9 @@
-"""One package per protocol: its codec, its sans-I/O connection, and what faults and traces ask of it.
+"""One package per protocol: its codec, its sans-I/O connection, and its adapters for faults and traces.
 
-Nothing here knows sockets, threads or the wall clock. The runtime feeds what it reads to
-`Connection.receive` and writes what `Connection.pending` hands out; tests do the same by hand.
+No module here uses sockets, threads or the wall clock. The runtime passes received bytes to
+`Connection.receive` and writes the bytes from `Connection.pending`; tests can do the same.
 
-`registry` lists the protocols, `negotiation` picks one by the protocol header, `interface` is what the runtime
-sees of a connection. `common` is what the connections of all protocols share, `codec` what all codecs share,
-`framed` what 0-9-1 and 0-9 share beyond that.
+Reading order: `registry` lists the protocols, `negotiation.Negotiation` selects one by the protocol header.
+`fakeamqp.connection.Connection` is the interface that the runtime uses. `common` is shared by the
+connections of all protocols, `codec` by all codecs, `framed` by 0-9-1 and 0-9.
 """

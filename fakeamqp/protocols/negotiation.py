@@ -1,7 +1,7 @@
 """The protocol header selects the protocol of a new connection (0-9-1/protocol-header/*).
 
-A client sends eight bytes first. The registry's row for them makes the connection; any other header is
-answered with the first row's header, and the transport is closed.
+A client first sends eight bytes. The registry's row for this header creates the connection. To any other
+header the broker answers with the header of the first row, and closes the transport.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable
 from fakeamqp.connection import Connection, PeerAddress
 from fakeamqp.model.state import BrokerState
 from fakeamqp.protocols import registry
-from fakeamqp.protocols.common.handshake_timeout import Patience
+from fakeamqp.protocols.common.handshake_timeout import HandshakeTimeout
 
 __all__ = ["Negotiation", "accept"]
 
@@ -24,13 +24,13 @@ _HINTS = (
     (b"GET ", "this looks like an HTTP request; this port speaks AMQP"),
     (b"POST", "this looks like an HTTP request; this port speaks AMQP"),
     (b"\x16\x03", "this looks like a TLS hello; this port speaks plain AMQP (use Broker(tls=True) for TLS)"),
-    (b"AMQP\x00\x01", "AMQP 1.0 is not spoken here"),
-    (b"AMQP\x03", "AMQP 1.0 (SASL) is not spoken here"),
+    (b"AMQP\x00\x01", "AMQP 1.0 is not supported"),
+    (b"AMQP\x03", "AMQP 1.0 (SASL) is not supported"),
 )
 
 
 class Negotiation:
-    """A connection until its protocol is known; from then on it stands in front of that protocol's own."""
+    """A connection that reads the protocol header, then delegates to the connection of that protocol."""
 
     def __init__(self, state: BrokerState, peer: PeerAddress, notify: Callable[[Connection], None]) -> None:
         self._state = state
@@ -41,10 +41,10 @@ class Negotiation:
         self._refused = False
         self._lost = False
         self._chosen: Connection | None = None
-        self._patience = Patience(
+        self._handshake_timeout = HandshakeTimeout(
             state,
             _HANDSHAKE_TIMEOUT,
-            f"connection {peer.name} ends for want of a protocol header",
+            f"connection {peer.name} closes without a protocol header",
             self._give_up,
         )
 
@@ -53,7 +53,7 @@ class Negotiation:
 
     @property
     def chosen(self) -> Connection | None:
-        """The protocol's connection, once the header has named it."""
+        """The connection of the protocol; None until the header is complete."""
         return self._chosen
 
     @property
@@ -90,7 +90,7 @@ class Negotiation:
             return
         octets = self._octets = self._octets + data
         if len(octets) < 8:
-            # Four bytes tell whether this can become a header at all.
+            # The first four bytes show whether this can become a protocol header.
             if not b"AMQP".startswith(octets[:4]):
                 self._refuse(octets)
             return
@@ -98,7 +98,7 @@ class Negotiation:
         if row is None:
             self._refuse(octets)
             return
-        self._patience.cancel()
+        self._handshake_timeout.cancel()
         self._octets = b""
         self._chosen = row.connection(self._state, self._peer, lambda _: self._notify(self), octets[:8])
         if len(octets) > 8:
@@ -106,7 +106,7 @@ class Negotiation:
 
     def receive_eof(self) -> None:
         """See `Connection`."""
-        self._patience.cancel()
+        self._handshake_timeout.cancel()
         if self._chosen is not None:
             self._chosen.receive_eof()
         else:
@@ -128,12 +128,12 @@ class Negotiation:
         """See `Connection`."""
         if self._chosen is not None:
             return self._chosen.next_deadline()
-        return self._patience.due
+        return self._handshake_timeout.due
 
     def _refuse(self, octets: bytes) -> None:
         hint = next((f": {hint}" for start, hint in _HINTS if octets.startswith(start)), "")
         _log.warning("%s sent %r instead of a protocol header%s", self._peer.name, octets[:8], hint)
-        self._patience.cancel()
+        self._handshake_timeout.cancel()
         if self._state.tap is not None:
             sent = f"it sent {octets[:8]!r} instead of a protocol header{hint}"
             self._state.tap.connection(self._peer.name, "refused", sent)
@@ -151,9 +151,9 @@ class Negotiation:
 
 
 def accept(state: BrokerState, peer: PeerAddress, notify: Callable[[Connection], None]) -> Connection:
-    """A connection for a transport that has just been opened.
+    """Return a connection for a transport that has just been opened.
 
-    `notify` is called, inside the engine, whenever the connection has bytes to send or has changed
-    whether it reads, has finished or has aborted.
+    The connection calls `notify`, inside the engine, when it has bytes to send, has started or stopped
+    reading, has finished or has aborted.
     """
     return Negotiation(state, peer, notify)

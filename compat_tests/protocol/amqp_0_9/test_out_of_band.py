@@ -124,7 +124,7 @@ def test_a_frame_with_a_payload_is_none_of_these(client: Client, transport: Memo
 
 def test_a_payload_has_to_be_there_before_its_frame(client: Client) -> None:
     client.send_frame(METHOD, 2, b"")
-    assert "has not come" in client.expect_connection_close(501).reply_text
+    assert "has not arrived" in client.expect_connection_close(501).reply_text
 
 
 @pytest.mark.rule("0-9/oob/format")

@@ -252,7 +252,7 @@ def test_a_queue_that_keeps_what_was_delivered_has_no_such_consumers(lenient: Se
     client.declare("q", durable=True, arguments={"x-queue-type": "stream"})
     client.send(m.StreamConsume(queue="q"))
     close = client.expect_channel_close(540)
-    assert "wants acknowledgements" in close.reply_text
+    assert "requires acknowledgements" in close.reply_text
 
 
 # --- windows and rates -------------------------------------------------------------------------------

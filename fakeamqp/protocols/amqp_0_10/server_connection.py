@@ -47,7 +47,7 @@ __all__ = ["Amqp010Connection"]
 _log = logging.getLogger("fakeamqp")
 
 _CLOSE_TIMEOUT = 30.0
-_MUTE_STATES = frozenset(
+_SILENT_STATES = frozenset(
     (ConnectionState.STARTING, ConnectionState.SECURING, ConnectionState.TUNING, ConnectionState.TUNED)
 )
 _CLOSE_OK = control_frame(0, controls.ConnectionCloseOk().encode())
@@ -134,14 +134,14 @@ class Amqp010Connection(ServerConnection):
             self.broker.tap.connection(self.name, event, reason or "")
         if reason is None and self._held_back:
             self._held_back = False
-            self.outbox.note()
+            self.outbox.notify()
             self.receive(b"")
 
     def publish_received(self) -> None:
         """Note a transfer: the broker stops reading from a blocked client."""
         if self.blocked_reason is not None and not self._held_back:
             self._held_back = True
-            self.outbox.note()
+            self.outbox.notify()
 
     # --- bytes out ----------------------------------------------------------------------------------
 
@@ -187,7 +187,7 @@ class Amqp010Connection(ServerConnection):
                     if tap is not None and tap.received(
                         self, flags << 8 | kind | (track != (kind != 0)) << 16, channel, payload
                     ):
-                        if self._is_deaf():
+                        if self._ignores_input():
                             return
                         if self._held_back:
                             break
@@ -210,7 +210,7 @@ class Amqp010Connection(ServerConnection):
             except (ConnectionFault, ModelError, WireError) as problem:
                 self._unframed = not framed
                 self._fail(channel, problem)
-            if self._is_deaf():
+            if self._ignores_input():
                 return
             if self._unframed:
                 self._receive_unframed(data[position + HEADER_SIZE :])
@@ -302,8 +302,8 @@ class Amqp010Connection(ServerConnection):
         self.send(channel, controls.ConnectionClose(reply_code=code, reply_text=short_text(text)))
         _log.info("%s: closing with %d: %s", self.name, code, text)
         self._release()
-        self._stop_patience()
-        self._end_by_peers_time(
+        self._cancel_timeouts()
+        self._end_transport_after(
             _CLOSE_TIMEOUT, lambda: self.abort("no close-ok came"), "ends for want of a close-ok"
         )
 
@@ -327,7 +327,7 @@ class Amqp010Connection(ServerConnection):
             raise ConnectionFault(
                 "connection-forced",
                 f"{control_name} does not belong in a connection that is {self.state.name.lower()}",
-                silent=self.state in _MUTE_STATES,
+                silent=self.state in _SILENT_STATES,
             )
         self.state = following
 
@@ -344,17 +344,17 @@ class Amqp010Connection(ServerConnection):
         self._enter("REDIRECT")
         self.send(0, redirect)
         self._release()
-        self._stop_patience()
-        self._end_by_peers_time(
+        self._cancel_timeouts()
+        self._end_transport_after(
             _CLOSE_TIMEOUT, lambda: self.abort("the client stays, redirected"), "ends, redirected"
         )
 
     def closed_by_client(self) -> None:
         """Answer connection.close, and end the transport (connection.close-ok/release)."""
         self.end_turn()
-        self._let_go("closed by the client")
+        self._mark_closed("closed by the client")
         self.send(0, controls.ConnectionCloseOk())
-        self._end()
+        self._end_transport()
 
     # --- end ------------------------------------------------------------------------------------------
 

@@ -1,7 +1,15 @@
-"""AMQP 0-9 of December 2006, and 0-8, which differs from it in few numbers.
+"""AMQP 0-9 of December 2006, and 0-8, which differs from it in a few method and class numbers.
 
-Reading order: `server_connection` holds the connection and `server_channel` one channel, which assembles its
-contents; what both share with 0-9-1 is in `framed`. One module or package per AMQP class says what each
-method does. `codec` has the methods, `faults` and `trace` what fault rules and traces ask of the protocol,
-`public` what `Broker.amqp_0_9` offers to tests.
+Reading order: `framed.server_connection.FramedConnection` splits bytes into frames;
+`server_connection.Amqp09Connection` is its subclass for 0-9 and `version_0_8` makes one for 0-8.
+`server_channel.Amqp09Channel` is one channel: it assembles contents and keeps the state of each AMQP class.
+`requests` is the layer of request and response frames. `dispatch.HANDLERS` maps methods to handlers. One
+module or package per AMQP class has the handlers: `connection`, `channel`, `access`, `exchange`, `queue`,
+`basic` (with `publishing`), `file`, `stream`, `message`, `tx`, `dtx`, `tunnel`. `consuming` and `contents`
+are shared by file and stream. `opening` and `resume` open channels and resume interrupted ones. `out_of_band`
+and `trace_frames` handle the other frame types.
+
+`choices` and `overrides` have the choices of a personality that are specific to 0-9. `codec` has the methods,
+`faults` and `fault_port` the protocol's part of fault rules, `trace` its part of traces, `public` the API
+`Broker.amqp_0_9`.
 """

@@ -1,7 +1,7 @@
-"""Class access: tickets for the realms of a virtual host, and what is looked at where one is shown.
+"""Class access: tickets for the realms of a virtual host, and the checks of methods that carry a ticket.
 
-A ticket is of one channel. Where the personality checks tickets, every method that carries one goes through
-`use_ticket`, and whatever is declared is told by `belongs` which realm it is in. Otherwise both do nothing.
+A ticket is valid on one channel. If the personality checks tickets, every method that carries a ticket calls
+`use_ticket`, and every declare method calls `assign_realm`. Otherwise both do nothing.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_0_9.realms import Right, Ticket
     from fakeamqp.protocols.amqp_0_9.server_channel import Amqp09Channel
 
-__all__ = ["HANDLERS", "belongs", "use_ticket", "waived"]
+__all__ = ["HANDLERS", "assign_realm", "use_ticket", "waive_tickets"]
 
 _LENIENT = 1
 
@@ -32,10 +32,10 @@ class _Tickets:
         self._channel = channel
         self._granted: dict[int, Ticket] = {}
         self.waived = False
-        """Whether nothing is asked for: see `waived`."""
+        """True while checks are off: see `waive_tickets`."""
 
     def request(self, method: m.AccessRequest) -> int:
-        """The number of a new ticket, as asked for; see `Realms.grant` for what is raised."""
+        """Grant a ticket, and return its number; raises the errors of `Realms.grant`."""
         asked: tuple[Right, ...] = ("passive", "active", "write", "read")
         channel = self._channel
         ticket = channel.virtual_host.extensions[Realms].grant(
@@ -49,12 +49,12 @@ class _Tickets:
         return ticket.number
 
     def shown(self, number: int) -> Ticket:
-        """The ticket of this number, which is good.
+        """Return the valid ticket with this number.
 
         Raises:
-            AccessRefused: it is none (domain.access-ticket/non-zero), or is good no more: it was replaced, or
-                the access rules have changed (access.request/replaces, access/expire-on-change).
-            NotAllowed: it is none of this channel's (access.request-ok/per-channel).
+            AccessRefused: the number is 0 (domain.access-ticket/non-zero), or the ticket has expired: it was
+                replaced, or the access rules changed (access.request/replaces, access/expire-on-change).
+            NotAllowed: the ticket was not granted on this channel (access.request-ok/per-channel).
         """
         if number == 0:
             raise AccessRefused("an access ticket is needed; access.request gives one")
@@ -66,7 +66,7 @@ class _Tickets:
         return ticket
 
     def released(self) -> None:
-        """The channel is over, and its tickets with it (channel.close/tickets-expire)."""
+        """Expire the tickets of the channel, which is closing (channel.close/tickets-expire)."""
         for ticket in self._granted.values():
             self._channel.virtual_host.extensions[Realms].end(ticket)
         self._granted.clear()
@@ -79,21 +79,21 @@ def use_ticket(
     kind: Literal["exchange", "queue"],
     name: str,
 ) -> None:
-    """May the channel do this to an exchange or queue, by the ticket it shows?
+    """Check that a method's ticket permits an operation on an exchange or queue.
 
-    What is not there yet can be declared with a ticket for any realm; that there is nothing to work with
-    otherwise is for the work itself to find.
+    An exchange or queue that does not exist passes with a ticket for any realm: it can be declared, and other
+    methods report that it is missing.
 
     Args:
-        channel: where.
-        ticket: the number that the method carries.
-        right: what the method needs.
-        kind: what `name` is the name of.
-        name: never blank for a queue: the current one has been put in.
+        channel: the channel that received the method.
+        ticket: the ticket number in the method.
+        right: the right that the method needs.
+        kind: the kind of object that `name` names.
+        name: the name; for a queue never blank, since the caller has replaced it by the current queue.
 
     Raises:
-        AccessRefused: there is no ticket, or a ticket for another realm, or one without this right.
-        NotAllowed: the ticket is another channel's.
+        AccessRefused: there is no ticket, or it is for another realm or lacks the right.
+        NotAllowed: the ticket belongs to another channel.
     """
     if not channel.choices.checks_tickets:
         return
@@ -114,10 +114,10 @@ def use_ticket(
         )
 
 
-def belongs(channel: Amqp09Channel, ticket: int, kind: Literal["exchange", "queue"], name: str) -> None:
-    """What has just been declared with this ticket is in its realm (queue.declare/ticket-realm).
+def assign_realm(channel: Amqp09Channel, ticket: int, kind: Literal["exchange", "queue"], name: str) -> None:
+    """Put a declared exchange or queue into the realm of the ticket (queue.declare/ticket-realm).
 
-    What was there already is where it was: `use_ticket` has seen to it that this is the same.
+    One that existed before stays in its realm, which is the same: `use_ticket` has checked that.
     """
     if not channel.choices.checks_tickets:
         return
@@ -128,8 +128,8 @@ def belongs(channel: Amqp09Channel, ticket: int, kind: Literal["exchange", "queu
 
 
 @contextmanager
-def waived(channel: Amqp09Channel) -> Iterator[None]:
-    """What is done meanwhile the channel was allowed before: it shows no ticket for it again."""
+def waive_tickets(channel: Amqp09Channel) -> Iterator[None]:
+    """Switch ticket checks off, for operations that the channel was permitted before its interruption."""
     tickets = channel.class_state(_Tickets)
     tickets.waived = True
     try:
@@ -144,7 +144,7 @@ def _entity(channel: Amqp09Channel, kind: Literal["exchange", "queue"], name: st
 
 
 def request(channel: Amqp09Channel, method: m.AccessRequest) -> None:
-    """Grant a ticket (access/grammar); where nobody looks at tickets, always the same one."""
+    """Grant a ticket (access/grammar); if tickets are not checked, always the same number."""
     strict = channel.choices.checks_tickets
     ticket = channel.class_state(_Tickets).request(method) if strict else _LENIENT
     channel.send(m.AccessRequestOk(ticket=ticket))

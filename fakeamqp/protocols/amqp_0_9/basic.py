@@ -1,6 +1,6 @@
-"""Class basic: qos, consume, cancel, get, and the settling of what was delivered.
+"""Class basic: qos, consume, cancel, get, and the settlement of deliveries.
 
-basic.publish is in `publishing`; how deliveries, get-ok and return go out in `framed.delivering`.
+basic.publish is in `publishing`; basic.deliver, get-ok and return are in `framed.delivering`.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ _CLASS = "basic"
 
 
 def qos(channel: Amqp09Channel, method: m.BasicQos) -> None:
-    """Limit what is sent in advance, on this channel or the whole connection (basic.qos/global-connection).
+    """Set the prefetch limit of the channel, or of the whole connection (basic.qos/global-connection).
 
-    Running consumers are included. What a wider window lets through comes after qos-ok.
+    Existing consumers are included. Deliveries that a larger window permits follow qos-ok.
     """
     window = set_documented_window(channel, method)
     channel.send(m.BasicQosOk())
@@ -43,13 +43,13 @@ def qos(channel: Amqp09Channel, method: m.BasicQos) -> None:
 
 
 def consume(channel: Amqp09Channel, method: m.BasicConsume) -> None:
-    """Start a consumer; consume-ok goes before the first delivery (basic.consume/consume-ok-first)."""
+    """Start a consumer; send consume-ok before the first delivery (basic.consume/consume-ok-first)."""
     name = channel.queue_name(method.queue)
     tag = channel.new_tag(method.consumer_tag)
     channel.use_ticket(method.ticket, "read", "queue", name)
     channel.authorise("read", "queue", name)
     queue = channel.virtual_host.queues.require(name, channel.connection)
-    # A stream would refuse to go without acknowledgements, but looks for its prefetch first.
+    # A stream refuses consumers without acknowledgements, but checks their prefetch first.
     counted = not method.no_ack or queue.keeps_delivered
     windows: tuple[Credit, ...] = ()
     if counted and shares_windows(channel, queue):
@@ -89,7 +89,7 @@ def consume(channel: Amqp09Channel, method: m.BasicConsume) -> None:
 
 
 def cancel(channel: Amqp09Channel, method: m.BasicCancel) -> None:
-    """End a consumer; a tag that is none of this class is confirmed as well (basic.cancel/unknown-tag)."""
+    """Cancel a consumer; a tag unknown in this class is confirmed too (basic.cancel/unknown-tag)."""
     subscription = channel.consumers.get(method.consumer_tag)
     if subscription is not None and subscription.content_class == _CLASS:
         del channel.consumers[method.consumer_tag]
@@ -105,7 +105,7 @@ def cancel(channel: Amqp09Channel, method: m.BasicCancel) -> None:
 
 
 def get(channel: Amqp09Channel, method: m.BasicGet) -> None:
-    """Take one message of the class at once, or learn that there is none."""
+    """Send one message of class basic with get-ok, or get-empty if the queue has none."""
     name = channel.queue_name(method.queue)
     channel.use_ticket(method.ticket, "read", "queue", name)
     channel.authorise("read", "queue", name)
@@ -118,27 +118,27 @@ def get(channel: Amqp09Channel, method: m.BasicGet) -> None:
         delivering.get_ok(channel, queue, *taken)
 
 
-# --- settling ----------------------------------------------------------------------------------------
+# --- settlement --------------------------------------------------------------------------------------
 
 
 def ack(channel: Amqp09Channel, method: m.BasicAck) -> None:
-    """The messages have been dealt with."""
+    """Acknowledge deliveries."""
     settle(channel, accept_all, "acked", method.delivery_tag, method.multiple)
 
 
 def reject(channel: Amqp09Channel, method: m.BasicReject) -> None:
-    """One message cannot be dealt with."""
+    """Reject one delivery, and requeue it if asked."""
     ending = refusal(channel, "failed" if method.requeue else "rejected")
     settle(channel, *ending, method.delivery_tag, multiple=False)
 
 
 def recover(channel: Amqp09Channel, method: m.BasicRecover) -> None:
-    """Send everything unsettled again, without an answer (basic.recover/asynchronous)."""
+    """Redeliver all unacknowledged messages, without an answer (basic.recover/asynchronous)."""
     _recover(channel, method.requeue)
 
 
 def recover_sync(channel: Amqp09Channel, method: m.BasicRecoverSync) -> None:
-    """As `recover`, and say so first (Apache: documented extension)."""
+    """Like `recover`, after recover-sync-ok (Apache: documented extension)."""
     _check_recover(channel)
     channel.send(m.BasicRecoverSyncOk())
     _recover(channel, method.requeue)
@@ -151,7 +151,7 @@ def _recover(channel: Amqp09Channel, requeue: bool) -> None:
 
 def _check_recover(channel: Amqp09Channel) -> None:
     if channel.transaction is not None:  # basic.recover/02
-        raise PreconditionFailed("what a transactional channel holds cannot be recovered")
+        raise PreconditionFailed("basic.recover is not allowed on a transactional channel")
 
 
 HANDLERS = {

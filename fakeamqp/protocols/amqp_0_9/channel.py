@@ -1,4 +1,4 @@
-"""Class channel: flow and close. Opening and resuming is in `opening`, ping, pong and ok in `requests`."""
+"""Class channel: flow and close. open and resume are in `opening`; ping, pong and ok in `requests.ping`."""
 
 from __future__ import annotations
 

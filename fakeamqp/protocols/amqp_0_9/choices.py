@@ -1,7 +1,7 @@
-"""What is done otherwise where AMQP 0-9 is spoken: the part of a personality that is about that.
+"""The choices of a personality that concern AMQP 0-9 only.
 
-RabbitMQ answers the header of 0-9 and knows little of what it promises. The personalities named after it do
-what the clients written for 0-9 expect; `spec` does what the text says.
+RabbitMQ accepts the protocol header of 0-9, but implements little of 0-9. The `rabbitmq-*` personalities
+behave as clients written for 0-9 expect; `spec` follows the specification.
 """
 
 from __future__ import annotations
@@ -19,39 +19,40 @@ __all__ = ["Amqp09Choices", "choices_for"]
 
 @dataclass(frozen=True)
 class Amqp09Choices:
-    """Named choices; the defaults are what 0-9 clients in the field get on with."""
+    """Named choices; the defaults work with existing 0-9 clients."""
 
     # --- access --------------------------------------------------------------------------------------
     checks_tickets: bool = False
-    """access/always-check, domain.access-ticket/*: otherwise any ticket is as good as any other, 0 included,
-    and whoever asks for one gets it."""
+    """access/always-check, domain.access-ticket/*: check tickets. If False, every ticket number including 0
+    is accepted, and every access.request is granted."""
 
     # --- connection ----------------------------------------------------------------------------------
     checks_paths: bool = False
-    """domain.path/syntax: the name of a virtual host begins with a slash, and so on."""
+    """domain.path/syntax: check the name of a virtual host, which begins with a slash, and so on."""
 
     # --- requests and responses ----------------------------------------------------------------------
     batches_responses: bool = False
-    """response/identical-only: equal responses to requests in a row go as one. qpid-python looks at the
-    number of the first request only, and waits for a response to the others for ever."""
+    """response/identical-only: send equal responses to consecutive requests as one. qpid-python reads the
+    number of the first request only, and waits for the other responses for ever."""
     answers_every_request: bool = False
-    """request/every-request-answered: message.ok answers the request of a method that has no answer of its
-    own. qpid-python takes that for the answer to its next request."""
+    """request/every-request-answered: answer the request of a method that defines no answer with message.ok.
+    qpid-python takes that for the answer to its next request."""
 
     # --- exchanges and queues ------------------------------------------------------------------------
     reserved_exchange_name: str = "not-allowed"
-    """exchange.declare/exchange-reserved: condition raised where the name of a new one begins with amq."""
+    """exchange.declare/exchange-reserved: condition raised if the name of a new exchange begins with amq."""
     declaring_locked_queue: str = "resource-locked"
-    """queue.declare/exclusive-02: condition raised where the queue is exclusive to another connection."""
+    """queue.declare/exclusive-02: condition raised if the queue is exclusive to another connection."""
     exclusive_implies_auto_delete: bool = False
-    """queue.declare/exclusive-implies-auto-delete: an exclusive queue goes with its last consumer."""
+    """queue.declare/exclusive-implies-auto-delete: an exclusive queue is deleted with its last consumer."""
     failed_bindings_end_connections: bool = False
-    """queue.bind/failure, queue.unbind/01: where a binding cannot be, or one to be undone is not there."""
+    """queue.bind/failure, queue.unbind/01: a failed bind, or an unbind of a missing binding, closes the
+    connection and not only the channel."""
 
     # --- transactions --------------------------------------------------------------------------------
     rollback_redelivers: bool = True
-    """tx.rollback/undoes-acks: what was acknowledged goes to its consumers again, and does not just count as
-    unacknowledged."""
+    """tx.rollback/undoes-acks: redeliver messages whose acknowledgement is rolled back. If False, they only
+    count as unacknowledged."""
 
 
 _USUAL = Amqp09Choices()
@@ -71,5 +72,5 @@ _RECORDS = {
 
 
 def choices_for(personality: Personality) -> Amqp09Choices:
-    """The choices of a personality where AMQP 0-9 is spoken."""
+    """Return the choices of a personality for AMQP 0-9."""
     return choices_of(personality, _USUAL, _RECORDS)

@@ -1,4 +1,4 @@
-"""Class connection: what `framed.connection` leaves to 0-9. See there for the handshake."""
+"""Class connection: start and open. The rest of the handshake is in `framed.connection`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ _LONGEST = 255
 def start(connection: Amqp09Connection) -> None:
     """Send connection.start.
 
-    Clients of 0-9 that see RabbitMQ's name look for what it does; and of tables they read texts only.
+    The product is not RabbitMQ's name: some 0-9 clients would then expect RabbitMQ's behaviour. All
+    properties are strings, since these clients read nothing else in tables.
     """
     properties = connection_class.server_properties(connection)
     properties["product"] = _PRODUCT
@@ -33,15 +34,15 @@ def start(connection: Amqp09Connection) -> None:
 
 
 def receive(connection: Amqp09Connection, method: Method) -> None:
-    """A method on channel 0."""
+    """Process a method on channel 0."""
     connection_class.receive(connection, method, _HANDLERS)
 
 
 def _open(connection: Amqp09Connection, method: m.ConnectionOpen) -> None:
     """Open a virtual host.
 
-    Where the broker has moved, clients are sent there that do not insist (connection.open/insist-behaviour);
-    the others are told where else there are brokers (connection.open-ok/known-hosts).
+    If a redirect is set, clients that do not set `insist` are redirected (connection.open/insist-behaviour).
+    The others get the known hosts (connection.open-ok/known-hosts).
     """
     redirect = connection.broker.redirect
     if redirect is not None and not method.insist:
@@ -57,7 +58,7 @@ def _open(connection: Amqp09Connection, method: m.ConnectionOpen) -> None:
 
 
 def _known_hosts(hosts: Iterable[str]) -> str:
-    """As many as fit into the field, without those that do not."""
+    """Return a comma-separated list of hosts, without those that do not fit into the field."""
     known = ""
     for host in hosts:
         longer = f"{known},{host}" if known else host
@@ -67,13 +68,15 @@ def _known_hosts(hosts: Iterable[str]) -> str:
 
 
 def _check_path(path: str) -> None:
-    """Source: domain.path/syntax.
+    """Check the name of a virtual host (domain.path/syntax).
 
     Raises:
-        SyntaxFault: this is no path.
+        SyntaxFault: the name is not a path.
     """
     if not _PATH.fullmatch(path) or len(path) > _LONGEST_PATH:
-        raise SyntaxFault(f"'{path}' is no path: each part has a slash before it and a letter or digit in it")
+        raise SyntaxFault(
+            f"'{path}' is not a path: each part must start with a slash and contain a letter or digit"
+        )
 
 
 _HANDLERS: connection_class.Handlers = {**connection_class.HANDLERS, "connection.open": _open}

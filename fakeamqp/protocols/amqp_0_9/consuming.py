@@ -1,7 +1,7 @@
-"""Consumers of classes file and stream, and the windows they share.
+"""Consumers of classes file and stream, and the prefetch windows that they share.
 
-What they are sent in advance is limited for all consumers of a class on a channel together, and for all of
-them on a connection (file.qos/global, stream.qos/global). What a window counts is each class's own.
+One window limits all consumers of a class on a channel, another all of them on a connection
+(file.qos/global, stream.qos/global). Each class defines which messages its windows count.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ __all__ = ["Consumer", "Consumers", "cancel", "consumable", "set_window", "start
 
 
 class Consumers:
-    """The consumers of one class on one channel; subclasses have what else the class keeps of it.
+    """The consumers of one class on one channel; subclasses add the other channel state of the class.
 
     See `Amqp09Channel.class_state`.
     """
@@ -36,45 +36,45 @@ class Consumers:
     def __init__(self, channel: Amqp09Channel) -> None:
         self.channel = channel
         self.window: Window | None = None
-        """That of the channel, once one was asked for."""
+        """The window of the channel, if one is set."""
 
     @property
     def windows(self) -> tuple[Window, ...]:
-        """What deliveries depend on, the gates not counted: the channel's window and the connection's."""
+        """The windows that limit deliveries: the channel's and the connection's."""
         shared = self.channel.connection.windows.get(self.class_name)
         return tuple(each for each in (self.window, shared) if each is not None)
 
     def all(self) -> list[Consumer]:
-        """Those that there are."""
+        """Return all consumers."""
         subscribers = (each.subscriber for each in self.channel.consumers.values())
         return [each for each in subscribers if isinstance(each, Consumer) and each.consumers is self]
 
     def depend_anew(self) -> None:
-        """There is a new window."""
+        """Apply a new window to all consumers."""
         for each in self.all():
             each.depend()
 
     def count(self, window: Window) -> None:
-        """Take what consumers were sent in advance of a window that is new to them."""
+        """Count the messages in flight to the consumers in a new window."""
 
     def released(self) -> None:
-        """The channel is over."""
+        """Release the state, because the channel is closing."""
         self.stop()
 
     def interrupted(self) -> tuple[int, int, int] | None:
-        """The limits of the channel's window. See `resume.Resumable`, here and below."""
+        """Return the limits of the channel's window. See `resume.Resumable`, also for `resumed`."""
         if self.window is None:
             return None
         credit = self.window.credit
         return credit.message_limit, credit.byte_limit, self.window.rate.bytes_per_second
 
     def resumed(self, kept: tuple[int, int, int]) -> None:
-        """Have a window with these limits."""
+        """Set a window with these limits."""
         count, size, rate = kept
         set_window(self, count=count, size=size, rate=rate, for_connection=False)
 
     def stop(self) -> None:
-        """The channel is about to end: its consumers take nothing more."""
+        """Stop deliveries to all consumers, because the channel is closing."""
         for each in self.all():
             each.shut()
         for window in self.windows:
@@ -83,15 +83,15 @@ class Consumers:
 
 
 class Consumer:
-    """One consumer. It is also its own subscriber, see `model.subscription.Subscriber`.
+    """One consumer, and the subscriber of its subscription; see `model.subscription.Subscriber`.
 
     Args:
-        consumers: those it is one of.
-        queue: what it takes from.
-        tag: what the client knows it by.
-        method: what was asked for.
-        acknowledges: whether messages stay at the queue until they are settled.
-        windowed: whether windows hold for it.
+        consumers: the consumers of the class on the channel.
+        queue: the queue to consume from.
+        tag: the consumer tag.
+        method: the consume method.
+        acknowledges: True if the queue keeps messages until they are settled.
+        windowed: True if the windows apply to this consumer.
     """
 
     def __init__(
@@ -129,7 +129,7 @@ class Consumer:
         return f"<{type(self).__name__} {self.tag!r} on queue {self.subscription.queue.name!r}>"
 
     def depend(self) -> None:
-        """Depend on the gates, and on the windows that hold now."""
+        """Make the subscription depend on the gates and the current windows."""
         channel, subscription = self.channel, self.subscription
         windows = self.consumers.windows if self.windowed else ()
         credits = tuple(window.credit for window in windows)
@@ -141,7 +141,7 @@ class Consumer:
         )
 
     def shut(self) -> None:
-        """Take nothing any more."""
+        """Stop deliveries for good."""
         closed = Gate()
         closed.shut()
         self.subscription.depend_on((closed,), ())
@@ -153,7 +153,7 @@ class Consumer:
         """See `model.subscription.Subscriber`."""
 
     def cancelled(self, subscription: Subscription) -> None:
-        """See `model.subscription.Subscriber`: the queue has gone, and 0-9 has no way to say so."""
+        """See `model.subscription.Subscriber`: the queue was deleted; 0-9 has no method to report it."""
         self.channel.cancelled(subscription)
 
     def held_too_long(self, subscription: Subscription | None) -> None:
@@ -162,14 +162,14 @@ class Consumer:
 
 
 def consumable(consumers: Consumers, method: m.FileConsume | m.StreamConsume) -> tuple[Queue, str]:
-    """The queue that somebody wants to consume from, and the tag of the new consumer.
+    """Check a consume method; return the queue and the tag of the new consumer.
 
     Raises:
-        ProtocolError: no queue is named, and none was declared on the channel.
+        ProtocolError: the method names no queue, and the channel has no current queue.
         NotAllowed: the tag is in use on the connection.
         AccessRefused: ticket or permissions do not allow it.
-        NotFound: there is no such queue.
-        ResourceLocked: exclusive access stands in the way (file.consume/exclusive-01).
+        NotFound: the queue does not exist.
+        ResourceLocked: an exclusive consumer prevents it (file.consume/exclusive-01).
     """
     channel = consumers.channel
     name = channel.queue_name(method.queue)
@@ -179,14 +179,14 @@ def consumable(consumers: Consumers, method: m.FileConsume | m.StreamConsume) ->
     queue = channel.virtual_host.queues.require(name, channel.connection)
     if queue.exclusive_subscription is not None or (method.exclusive and queue.subscriptions):
         raise ResourceLocked(
-            f"queue '{name}' in vhost '{channel.virtual_host.name}' has a consumer that shuts out others, or "
-            "would be shut out"
+            f"queue '{name}' in vhost '{channel.virtual_host.name}' has an exclusive consumer, or has "
+            "consumers and cannot get an exclusive one"
         )
     return queue, tag
 
 
 def start(consumer: Consumer, *, no_ack: bool) -> None:
-    """Let a new consumer in; who dispatches its queue does so once the client has been told."""
+    """Subscribe a new consumer; the caller answers the client, then dispatches the queue."""
     channel, subscription = consumer.channel, consumer.subscription
     subscription.queue.subscribe(subscription)
     channel.consumers[consumer.tag] = subscription
@@ -200,7 +200,7 @@ def start(consumer: Consumer, *, no_ack: bool) -> None:
 
 
 def cancel(consumers: Consumers, tag: str) -> Consumer | None:
-    """Take a consumer out, which the caller ends; None where none of this class has the tag."""
+    """Remove a consumer from the channel, and return it for the caller to end; None for an unknown tag."""
     subscription = consumers.channel.consumers.get(tag)
     subscriber = None if subscription is None else subscription.subscriber
     if not isinstance(subscriber, Consumer) or subscriber.consumers is not consumers:
@@ -210,17 +210,17 @@ def cancel(consumers: Consumers, tag: str) -> Consumer | None:
 
 
 def set_window(consumers: Consumers, *, count: int, size: int, rate: int = 0, for_connection: bool) -> Window:
-    """Limit what is sent in advance: to a channel's consumers, or to those of the whole connection.
+    """Set the prefetch window of a channel, or of the whole connection.
 
-    Those that are there are included, and what they were sent already is (file.qos-ok/confirm). The caller
-    resumes the window once the client has been told.
+    Existing consumers and messages in flight to them are included (file.qos-ok/confirm). The caller resumes
+    the window after it has answered the client.
 
     Args:
-        consumers: those of the channel that asks.
-        count: messages; 0 for any number.
-        size: bytes of their bodies.
-        rate: bytes of their bodies per second.
-        for_connection: whether the limit is for all consumers of the class on the connection together.
+        consumers: the consumers of the channel that received the qos method.
+        count: the limit of messages; 0 is no limit.
+        size: the limit of body bytes.
+        rate: the limit of body bytes per second.
+        for_connection: True if all consumers of the class on the connection share the window.
     """
     channel, class_name = consumers.channel, consumers.class_name
     shared = channel.connection.windows

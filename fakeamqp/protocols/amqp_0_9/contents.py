@@ -1,4 +1,4 @@
-"""Contents of classes file and stream: what publishing them means, how they go out, and what comes back."""
+"""Contents of classes file and stream: publish, encode, return."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ __all__ = ["FILE", "STREAM", "ContentClass", "authorise", "octets", "publish"]
 
 @dataclass(frozen=True)
 class ContentClass:
-    """What differs between the two classes."""
+    """The differences between the two classes."""
 
     number: int
     encoding: str
@@ -44,12 +44,12 @@ STREAM = ContentClass(m.StreamPublish.CLASS_ID, STREAM_ENCODING, StreamMessagePr
 
 
 def authorise(channel: Amqp09Channel, method: Publish) -> None:
-    """May the client publish there? A blank exchange is the default one (file.publish/exchange-01).
+    """Check that the client may publish; a blank name is the default exchange (file.publish/exchange-01).
 
     Raises:
-        NotFound: there is no such exchange.
+        NotFound: the exchange does not exist.
         AccessRefused: ticket or permissions do not allow it, or the exchange is internal.
-        NotAllowed: the ticket is another channel's.
+        NotAllowed: the ticket belongs to another channel.
     """
     name, virtual_host = method.exchange, channel.virtual_host
     use_ticket(channel, method.ticket, "write", "exchange", name)
@@ -60,7 +60,7 @@ def authorise(channel: Amqp09Channel, method: Publish) -> None:
 
 
 def octets(kind: ContentClass, message: Message) -> bytes:
-    """Flags and list of the properties: as they came, or made of what another protocol has said."""
+    """Return flags and list of the properties: as received, or converted from another protocol's."""
     if message.encoding != kind.encoding:
         properties = message.properties
         if not isinstance(properties, kind.properties):
@@ -76,34 +76,32 @@ def publish(
     message: Message,
     transaction: Transaction | None,
 ) -> None:
-    """Route a message, now or when a transaction is committed; what is not wanted so comes back."""
+    """Route a message, now or when the transaction is committed, and return it if necessary."""
     message.published_at = channel.connection.broker.clock.time()
     publish_content(
         channel.virtual_host,
         message,
         mandatory=method.mandatory,
         immediate=method.immediate,
-        on_outcome=partial(_tell, channel, kind, method, message),
+        on_outcome=partial(_return_if_needed, channel, kind, method, message),
         transaction=transaction,
     )
 
 
-def _tell(
+def _return_if_needed(
     channel: Amqp09Channel, kind: ContentClass, method: Publish, message: Message, outcome: Outcome
 ) -> None:
-    """Send back what the publisher wants back, and a file that a full queue has not taken (file/02)."""
+    """Return a message if its flags ask for it, and a file that a full queue refused (file/02)."""
     if outcome.unconsumed:
-        _send_back(channel, kind, message, "no-consumers", "no consumer is ready to take the message")
+        _return(channel, kind, message, "no-consumers", "no consumer can take the message immediately")
     elif method.mandatory and not outcome.routed:
-        _send_back(channel, kind, message, "no-route", "no queue is there for the message")
+        _return(channel, kind, message, "no-route", "the message is not routed to any queue")
     elif outcome.refused and message.content_class == "file":
-        _send_back(channel, kind, message, "content-too-large", str(outcome))
+        _return(channel, kind, message, "content-too-large", str(outcome))
 
 
-def _send_back(
-    channel: Amqp09Channel, kind: ContentClass, message: Message, condition: str, text: str
-) -> None:
-    """Return a message to its publisher, unless that has gone (file.return/content)."""
+def _return(channel: Amqp09Channel, kind: ContentClass, message: Message, condition: str, text: str) -> None:
+    """Return a message to its publisher, if the channel is still open (file.return/content)."""
     if channel.state is not ChannelState.OPEN:
         return
     code = channel.connection.REPLIES.code(condition)

@@ -1,4 +1,4 @@
-"""Which function deals with which method of an open channel."""
+"""The handler of each method on an open channel."""
 
 from __future__ import annotations
 
@@ -34,4 +34,4 @@ HANDLERS: dict[int, Handler] = {
     for each in (access, basic, channel, dtx, exchange, file, message, ping, queue, stream, tunnel, tx)
     for method, handler in each.HANDLERS.items()
 }
-"""Class and method id as one number -> handler. Channel 0 has its own in `connection`."""
+"""Method index (class id << 16 | method id) -> handler. The handlers of channel 0 are in `connection`."""

@@ -1,8 +1,8 @@
-"""Class dtx: distributed transactions, which somebody else than the client completes (dtx/model).
+"""Class dtx: distributed transactions, which a coordinator completes, not the client (dtx/model).
 
-After start the channel's publishes and settlements are the work of a branch. Its coordinator is whoever knows
-the identifier: a client of 0-10, to which it is the xid of format 0 with the identifier as global id and no
-branch id, or the program that has the broker (`Amqp09.coordinator`). A channel takes part in one branch.
+After dtx.start the channel's publishes and settlements belong to a transaction branch. Its coordinator is
+either a 0-10 client, or the test (`Amqp09.coordinator`). In 0-10 the branch has an xid with format 0, the
+identifier as global id and an empty branch id. A channel belongs to one branch.
 """
 
 from __future__ import annotations
@@ -39,16 +39,16 @@ WORK = frozenset(
 
 
 class Enlistment:
-    """A channel's part in a branch. See `Amqp09Channel.class_state`."""
+    """The link between a channel and its branch. See `Amqp09Channel.class_state`."""
 
     def __init__(self, channel: Amqp09Channel) -> None:
         self._channel = channel
 
     def start(self, identifier: str) -> None:
-        """Have all that the channel does belong to a new branch.
+        """Enlist the channel in a new branch.
 
         Raises:
-            PreconditionFailed: there is a branch of this name already (dtx.start-ok/failure).
+            PreconditionFailed: a branch with this identifier exists (dtx.start-ok/failure).
         """
         channel = self._channel
         branches = channel.virtual_host.branches
@@ -60,11 +60,14 @@ class Enlistment:
         channel.transaction = branches.working(channel)
 
     def _over(self) -> None:
-        """Somebody has decided about the branch: what comes now counts by itself."""
+        """The coordinator completed or prepared the branch; further operations take effect at once."""
         self._channel.transaction = None
 
     def released(self) -> None:
-        """The channel is over. If the client has closed it, its work is done, and otherwise has failed."""
+        """Leave the branch, because the channel is closing.
+
+        If the client closed the channel, its work is complete. Otherwise its work has failed.
+        """
         channel = self._channel
         if channel.mode != "dtx":
             return
@@ -78,10 +81,10 @@ class Enlistment:
 
 
 def select(channel: Amqp09Channel, method: m.DtxSelect) -> None:
-    """Let the channel take part in a distributed transaction (dtx.select/sets-mode).
+    """Switch the channel to dtx mode (dtx.select/sets-mode).
 
     Raises:
-        PreconditionFailed: it has transactions of its own.
+        PreconditionFailed: the channel is in tx mode.
     """
     if channel.mode == "tx":
         raise PreconditionFailed("the channel is in tx mode")
@@ -90,17 +93,17 @@ def select(channel: Amqp09Channel, method: m.DtxSelect) -> None:
 
 
 def start(channel: Amqp09Channel, method: m.DtxStart) -> None:
-    """Begin a branch.
+    """Start a branch.
 
     Raises:
         SyntaxFault: the identifier is empty (dtx.start/identifier-not-null).
-        PreconditionFailed: the channel is not selected, has published or consumed already
+        PreconditionFailed: the channel is not in dtx mode, has published or consumed already
             (dtx.start/first-on-channel), or the identifier is in use.
     """
     if not method.dtx_identifier:
         raise SyntaxFault("the identifier of a distributed transaction is empty")
     if channel.mode != "dtx":
-        raise PreconditionFailed("the channel is not in dtx mode; dtx.select comes first")
+        raise PreconditionFailed("the channel is not in dtx mode; send dtx.select first")
     if channel.has_worked or channel.transaction is not None:
         raise PreconditionFailed("the channel has published or consumed already, or started a transaction")
     channel.class_state(Enlistment).start(method.dtx_identifier)

@@ -1,4 +1,4 @@
-"""Class exchange: declare, delete, and bound, by which clients of Apache's broker ask what is bound."""
+"""Class exchange: declare, delete, and exchange.bound, a query of bindings (Apache: extension)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from fakeamqp.model.declarations import check_name
 from fakeamqp.model.errors import AccessRefused, CommandInvalid, NotAllowed, NotFound, PreconditionFailed
-from fakeamqp.protocols.amqp_0_9.access import belongs
+from fakeamqp.protocols.amqp_0_9.access import assign_realm
 from fakeamqp.protocols.amqp_0_9.codec import methods as m
 from fakeamqp.protocols.framed.replies import ProtocolError, stripped
 
@@ -17,9 +17,9 @@ __all__ = ["HANDLERS"]
 
 
 def declare(channel: Amqp09Channel, method: m.ExchangeDeclare) -> None:
-    """Create an exchange, or confirm that one of this type is there.
+    """Create an exchange, or confirm that one of this type exists.
 
-    Of one that is there the flags and arguments are not looked at (exchange.declare/durable-sticky).
+    Flags and arguments of an existing exchange are not compared (exchange.declare/durable-sticky).
     """
     name = stripped(method.exchange)
     if method.passive:
@@ -37,7 +37,9 @@ def _create(channel: Amqp09Channel, method: m.ExchangeDeclare, name: str) -> Non
     _check_type(channel, method.type)
     channel.use_ticket(method.ticket, "active", "exchange", name)
     if not name:
-        raise AccessRefused("the default exchange is there already, and has no name to declare it by")
+        raise AccessRefused(
+            "the default exchange cannot be declared: it exists already, and its name is empty"
+        )
     channel.authorise("configure", "exchange", name)
     existing = virtual_host.exchanges.get(name)
     if existing is None:
@@ -57,7 +59,7 @@ def _create(channel: Amqp09Channel, method: m.ExchangeDeclare, name: str) -> Non
             internal=method.internal,
             arguments=method.arguments,
         )
-        belongs(channel, method.ticket, "exchange", name)
+        assign_realm(channel, method.ticket, "exchange", name)
     elif existing.type_name != method.type:
         raise NotAllowed(
             f"exchange '{name}' in vhost '{virtual_host.name}' is of type '{existing.type_name}', "
@@ -66,7 +68,7 @@ def _create(channel: Amqp09Channel, method: m.ExchangeDeclare, name: str) -> Non
 
 
 def _check_type(channel: Amqp09Channel, name: str) -> None:
-    """Refuse an unknown type as 0-9 has it, not as RabbitMQ 4 does (exchange.declare/type-support)."""
+    """Refuse an unknown type with 0-9's code, not RabbitMQ 4's (exchange.declare/type-support)."""
     try:
         channel.virtual_host.exchanges.type_called(name)
     except PreconditionFailed as problem:
@@ -77,7 +79,7 @@ def delete(channel: Amqp09Channel, method: m.ExchangeDelete) -> None:
     """Delete an exchange.
 
     Raises:
-        NotFound: there is none (exchange.delete/exchange-exists).
+        NotFound: the exchange does not exist (exchange.delete/exchange-exists).
     """
     name = stripped(method.exchange)
     virtual_host = channel.virtual_host
@@ -96,11 +98,11 @@ def delete(channel: Amqp09Channel, method: m.ExchangeDelete) -> None:
 
 _BOUND, _NO_EXCHANGE, _NO_QUEUE = 0, 1, 2
 _NO_BINDINGS, _QUEUE_NOT_BOUND, _KEY_NOT_BOUND, _QUEUE_NOT_BOUND_BY_KEY = 3, 4, 5, 6
-"""What exchange.bound-ok says, as Apache's broker numbers it."""
+"""The reply codes of exchange.bound-ok, as in Apache's broker."""
 
 
 def bound(channel: Amqp09Channel, method: m.ExchangeBound) -> None:
-    """Tell whether something is bound (Apache: documented extension); a blank queue or key is any."""
+    """Answer if a binding exists (Apache: documented extension); a blank queue or key matches any."""
     code, text = _bound(channel, method)
     channel.send(m.ExchangeBoundOk(reply_code=code, reply_text=text))
 
@@ -121,7 +123,7 @@ def _bound(channel: Amqp09Channel, method: m.ExchangeBound) -> tuple[int, str]:
         if each.destination.kind == "queue"
     }
     if not exchange_name:
-        # Every queue is bound to the default exchange by its own name, and has no entry there.
+        # Every queue is bound to the default exchange by its name, without an entry in `bindings`.
         pairs.update((name, name) for name in virtual_host.queues)
     queues, keys = {queue for queue, _ in pairs}, {each for _, each in pairs}
     if queue_name and key:

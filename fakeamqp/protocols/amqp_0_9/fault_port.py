@@ -74,13 +74,13 @@ class Amqp09FaultPort(fault_port.FramedFaultPort):
         if channel is None:
             return
         requests = channel.class_state(Requests)
-        requests.memory.reserved = request.reserved
-        incoming = requests.memory.incoming
-        with suppress(ProtocolError):  # An invalid number is not counted.
+        requests.state.reserved = request.reserved
+        incoming = requests.state.incoming
+        with suppress(ProtocolError):  # A number that makes no sense is not counted.
             if not incoming.receive(request.request_id, request.response_mark):
                 return
             if answer is None:
-                incoming.leave(request.request_id)
+                incoming.leave_unanswered(request.request_id)
             else:
                 requests.answer(request.request_id, answer)
 
@@ -88,7 +88,7 @@ class Amqp09FaultPort(fault_port.FramedFaultPort):
         """Count the response if it is the next one."""
         channel = self._open_channel(number)
         if channel is not None:
-            outgoing = channel.class_state(Requests).memory.outgoing
+            outgoing = channel.class_state(Requests).state.outgoing
             if response.response_id == outgoing.mark + 1:
                 outgoing.mark += 1
 
@@ -97,8 +97,8 @@ class Amqp09FaultPort(fault_port.FramedFaultPort):
         channel = self._open_channel(number)
         if channel is None:
             return Request(0, 0, b"")
-        memory = channel.class_state(Requests).memory
-        return Request(memory.outgoing.send((), None), memory.outgoing.mark, b"", memory.reserved)
+        state = channel.class_state(Requests).state
+        return Request(state.outgoing.send((), None), state.outgoing.mark, b"", state.reserved)
 
     # --- deliveries -------------------------------------------------------------------------------------
 

@@ -1,6 +1,7 @@
-"""What is too long to be sent: a method or a content header goes in one frame, whatever was agreed on.
+"""The check of methods and content headers against frame_max.
 
-Its publisher's frames may have been larger than the receiver's are (frame/undeliverable-size).
+A method or a content header cannot be split. If the publisher's frame_max is larger than the receiver's, it
+can be too large for the receiver (frame/undeliverable-size).
 """
 
 from __future__ import annotations
@@ -16,9 +17,9 @@ __all__ = ["fits"]
 
 
 def fits(channel: Amqp09Channel, size: int, what: str) -> bool:
-    """Whether so many bytes go into a frame to the client; if not, its connection ends, which says why.
+    """Return True if a payload of `size` bytes fits into a frame to the client; else close its connection.
 
-    It ends a moment later: who sends to one may be sending to others just now.
+    The close is deferred, since the caller may be delivering to other connections as well.
     """
     connection = channel.connection
     if size <= connection.body_limit:
@@ -26,9 +27,9 @@ def fits(channel: Amqp09Channel, size: int, what: str) -> bool:
     number = channel.number
     error = ProtocolError(
         "frame-error",
-        f"{what} of {size} bytes is to be sent, and frame_max {connection.frame_max} does not allow for it",
+        f"{what} of {size} bytes cannot be sent: it exceeds frame_max {connection.frame_max}",
     )
     connection.after(
-        0, lambda: connection.fail(number, error), "ends for want of larger frames", housekeeping=True
+        0, lambda: connection.fail(number, error), "closes because of its frame_max", housekeeping=True
     )
     return False

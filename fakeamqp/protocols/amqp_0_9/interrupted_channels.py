@@ -1,4 +1,4 @@
-"""Channels of AMQP 0-9 whose connection was lost, kept for who of the same user resumes them."""
+"""Channels of AMQP 0-9 whose connection was lost, kept until the same user resumes them."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
 
 __all__ = ["InterruptedChannels"]
 
-_MOST_CHANNELS = 100
+_MAX_CHANNELS = 100
 
 
 class InterruptedChannels(Extension):
-    """What is left of the channels of one virtual host, by user and channel-id.
+    """The interrupted channels of one virtual host, by user and channel-id.
 
     The latest hundred are kept, until the broker restarts.
     """
@@ -29,13 +29,13 @@ class InterruptedChannels(Extension):
         return len(self._kept)
 
     def keep(self, user: str, channel_id: bytes, channel: Interrupted) -> None:
-        """Keep one more."""
+        """Add a channel."""
         self._kept[user, channel_id] = channel
-        if len(self._kept) > _MOST_CHANNELS:
+        if len(self._kept) > _MAX_CHANNELS:
             del self._kept[next(iter(self._kept))]
 
     def take(self, user: str, channel_id: bytes) -> Interrupted | None:
-        """Take one out; None where there is none."""
+        """Remove and return a channel; None if it is unknown."""
         return self._kept.pop((user, channel_id), None)
 
     def restarted(self) -> None:
@@ -43,5 +43,5 @@ class InterruptedChannels(Extension):
         self.clear()
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Remove all channels."""
         self._kept.clear()

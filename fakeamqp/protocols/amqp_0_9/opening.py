@@ -1,4 +1,4 @@
-"""How channels come to be: channel.open, and channel.resume where one was interrupted."""
+"""channel.open, and channel.resume for an interrupted channel."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ __all__ = ["begin"]
 
 
 def begin(connection: Amqp09Connection, number: int, method: Method) -> None:
-    """Open a channel, or resume one, and say so.
+    """Open or resume a channel, and answer.
 
     Raises:
-        NotImplementedHere: there is no such out-of-band transport.
+        NotImplementedHere: the out-of-band transport does not exist.
         NotFound, NotAllowed: see `resume`.
     """
     if isinstance(method, m.ChannelResume):

@@ -1,8 +1,8 @@
-"""Out-of-band frames: what they say travels by another transport (oob/format).
+"""Out-of-band frames: their payloads travel over another transport (oob/format).
 
-Which one the client says when it opens a channel (oob/configured-by-open); a test has registered it. On the
-connection goes the frame, without its payload, so that everything stays in order. The client sends its
-methods and contents either way. To the client contents go out-of-band with their methods; all else does not.
+channel.open names the transport (oob/configured-by-open), which a test has registered. The connection carries
+each frame without its payload, which keeps the order of all frames. A client may send methods and contents
+either way. The broker sends contents and their methods out-of-band, and other methods on the connection.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ _PLACEHOLDERS = {
 
 
 def agreed(connection: Amqp09Connection, name: str) -> OutOfBandTransport | None:
-    """The transport that channel.open asks for; None where it asks for none.
+    """Return the transport that channel.open names; None if it names none.
 
     Raises:
-        NotImplementedHere: there is none of this name.
+        NotImplementedHere: no transport has this name.
     """
     if not name:
         return None
@@ -52,11 +52,11 @@ def agreed(connection: Amqp09Connection, name: str) -> OutOfBandTransport | None
 
 
 def receive(connection: Amqp09Connection, frame_type: int, number: int, payload: bytes) -> None:
-    """An out-of-band frame has come: go on as if its payload had come with it.
+    """Process an out-of-band frame: take its payload from the transport, and handle it like any other frame.
 
     Raises:
-        ProtocolError: the channel was not opened with a transport for it (oob/unconfigured), or the transport
-            has no payload for it, or there is one in the frame.
+        ProtocolError: the channel was opened without a transport (oob/unconfigured), the transport has no
+            payload, or the frame itself has one.
     """
     channel = connection.channels.get(number)
     if channel is None or channel.transport is None:
@@ -70,7 +70,7 @@ def receive(connection: Amqp09Connection, frame_type: int, number: int, payload:
     octets = channel.transport.take()
     if octets is None:
         connection.note_method(0)
-        raise ProtocolError("frame-error", "the payload of an out-of-band frame has not come")
+        raise ProtocolError("frame-error", "the payload of an out-of-band frame has not arrived")
     if frame_type == FRAME_OOB_METHOD:
         channel.receive_method(octets)
     elif frame_type == FRAME_OOB_HEADER:
@@ -80,13 +80,13 @@ def receive(connection: Amqp09Connection, frame_type: int, number: int, payload:
 
 
 def use(channel: Amqp09Channel, transport: OutOfBandTransport) -> None:
-    """Have a channel use a transport."""
+    """Make a channel use a transport."""
     channel.transport = transport
     channel.outbox = _Outbox(channel.connection, channel.number, transport)
 
 
 class _Outbox:
-    """Takes contents for the client in place of the connection's outbox, and has them go out-of-band."""
+    """Replaces the connection's outbox for contents, and sends them out-of-band."""
 
     def __init__(self, connection: Amqp09Connection, number: int, transport: OutOfBandTransport) -> None:
         self._connection = connection
@@ -95,7 +95,7 @@ class _Outbox:
         self._broken = False
 
     def write(self, octets: bytes) -> None:
-        """Add whole frames: their payloads go by the transport, and they themselves without."""
+        """Send the payloads of whole frames over the transport, and the frames without payload."""
         if self._broken:
             return
         position = 0
@@ -105,16 +105,20 @@ class _Outbox:
                 frame_type, number, size = HEADER.unpack_from(octets, position)
                 following = position + FRAME_OVERHEAD + size
                 placeholder = _PLACEHOLDERS.get(frame_type)
-                if placeholder is None:  # The response that a content follows: there is no such frame.
+                if placeholder is None:  # A response frame before a content has no out-of-band form.
                     frames.append(octets[position:following])
                 else:
                     self._transport.put(octets[following - size - 1 : following - 1])
                     frames.append(frame(placeholder, number, b""))
                 position = following
         except ModelError as problem:
-            # Whoever delivers is in the middle of something: the end has to wait until that is done.
+            # The close is deferred until the current dispatch returns.
             self._broken = True
             error = problem
             connection, number = self._connection, self._number
-            connection.after(0, lambda: connection.fail(number, error), "ends with its out-of-band transport")
+            connection.after(
+                0,
+                lambda: connection.fail(number, error),
+                "closes after an error of its out-of-band transport",
+            )
         self._connection.outbox.write(b"".join(frames))

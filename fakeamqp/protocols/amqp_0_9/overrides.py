@@ -1,7 +1,7 @@
-"""What 0-9 makes of a personality: where its text is plain, it counts, whoever's behaviour the broker shows.
+"""The choices of a personality that 0-9 overrides: the specification of 0-9 is unambiguous about them.
 
-RabbitMQ answers the header of 0-9 and then does what it does in 0-9-1. Clients that are written for 0-9
-expect what they were promised: the choices here are no longer anybody's.
+RabbitMQ accepts the protocol header of 0-9, and then behaves as in 0-9-1. Clients written for 0-9 expect the
+behaviour of the specification, so these choices are the same for every personality.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from dataclasses import replace
 
 from fakeamqp.model.personality import Personality
 
-__all__ = ["settled"]
+__all__ = ["with_overrides"]
 
 
-def settled(personality: Personality) -> Personality:
-    """The personality as connections of 0-9 see it."""
+def with_overrides(personality: Personality) -> Personality:
+    """Return the personality with the choices that apply to connections of 0-9."""
     return replace(
         personality,
         smallest_frame_max=4096,

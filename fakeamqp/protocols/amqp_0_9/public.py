@@ -247,11 +247,15 @@ class Amqp09:
         _check_name("an out-of-band transport", name)
         for method in ("take", "put"):
             if not callable(getattr(transport, method, None)):
-                raise BadRegistration(f"an out-of-band transport has `take` and `put`; {transport!r} has not")
+                raise BadRegistration(
+                    f"an out-of-band transport needs `take` and `put`; {transport!r} lacks `{method}`"
+                )
         with self._engine:
             transports = self._state.extensions[Registrations].transports
             if name in transports:
-                raise BadRegistration(f"there is an out-of-band transport {name!r} already; remove it first")
+                raise BadRegistration(
+                    f"an out-of-band transport {name!r} is registered already; remove it first"
+                )
             registration = Registration(self._engine, self._state, f"the out-of-band transport {name!r}")
             transports[name] = _GuardedTransport(registration, transport)
             self._registrations.append(registration)
@@ -270,7 +274,7 @@ class Amqp09:
 
     def _new(self, what: str, handler: object) -> Registration:
         if not callable(handler):
-            raise BadRegistration(f"{what} is a function, not {handler!r}")
+            raise BadRegistration(f"{what} must be callable, not {handler!r}")
         return Registration(self._engine, self._state, what)
 
     def _add(self, registration: Registration, handlers: list[T], handler: T) -> Registration:
@@ -282,10 +286,10 @@ class Amqp09:
 
 def _check_text(what: str, name: object) -> None:
     if not isinstance(name, str):
-        raise BadRegistration(f"{what} has a str for a name, not {name!r}")
+        raise BadRegistration(f"the name of {what} must be a str, not {name!r}")
 
 
 def _check_name(what: str, name: object) -> None:
     _check_text(what, name)
     if not 0 < len(str(name).encode("utf-8", "replace")) <= _LONGEST_NAME:
-        raise BadRegistration(f"{what} has a name of 1 to {_LONGEST_NAME} bytes, not {name!r}")
+        raise BadRegistration(f"the name of {what} must have 1 to {_LONGEST_NAME} bytes, not {name!r}")

@@ -1,4 +1,4 @@
-"""basic.publish: from a complete content to the model, and what the publisher gets back."""
+"""basic.publish: passes a complete content to the model, and returns it if necessary."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from fakeamqp.protocols.framed.publishing import (
     Target,
     authorise,
     examine,
-    is_meaningful,
-    send_back,
+    needs_examination,
+    return_if_needed,
     too_large,
 )
 
@@ -27,25 +27,25 @@ __all__ = ["begin"]
 
 
 def begin(channel: Amqp09Channel, method: m.BasicPublish) -> None:
-    """basic.publish has come; its content follows."""
+    """Handle basic.publish; its content follows."""
     channel.use_ticket(method.ticket, "write", "exchange", method.exchange)
-    # The properties are those of 0-9-1, to the octet: see `ENCODING`.
+    # The properties have the same bytes as in 0-9-1: see `ENCODING`.
     channel.expect_content(m.BasicPublish, BasicProperties, partial(_publish, channel, Target(method)))
 
 
 def _publish(channel: Amqp09Channel, target: Target, content: Content[BasicProperties]) -> None:
-    """A content is complete: route it, now or at commit, and return it as was asked.
+    """Route a complete content, now or at commit, and return it if the client asked for that.
 
     Raises:
-        NotFound: there is no such exchange (basic.publish/missing-exchange).
-        AccessRefused: it is internal, or the user may not write to it.
+        NotFound: the exchange does not exist (basic.publish/missing-exchange).
+        AccessRefused: the exchange is internal, or the user may not write to it.
         PreconditionFailed: a property is not acceptable, or the message is too large.
     """
     largest = channel.personality.largest_message
     if largest and len(content.body) > largest:
         raise too_large(channel, len(content.body))
     properties = content.properties
-    meaningful = content.octets != b"\0\0" and is_meaningful(properties)
+    meaningful = content.octets != b"\0\0" and needs_examination(properties)
     fresh = target.checked != channel.access.version
     if fresh:
         authorise(channel, target, key=not meaningful)
@@ -67,7 +67,7 @@ def _publish(channel: Amqp09Channel, target: Target, content: Content[BasicPrope
     virtual_host = channel.virtual_host
     if channel.transaction is None:
         outcome = virtual_host.publish(message, immediate=target.immediate, mandatory=target.mandatory)
-        _tell(channel, target, message, outcome)
+        _return_if_needed(channel, target, message, outcome)
         return
     message, plan = virtual_host.routing.plan(message)
     channel.transaction.publish(
@@ -77,12 +77,12 @@ def _publish(channel: Amqp09Channel, target: Target, content: Content[BasicPrope
             plan,
             immediate=target.immediate,
             mandatory=target.mandatory,
-            on_outcome=partial(_tell, channel, target, message),
+            on_outcome=partial(_return_if_needed, channel, target, message),
         )
     )
 
 
-def _tell(channel: Amqp09Channel, target: Target, message: Message, outcome: Outcome) -> None:
-    """Send back what the publisher wants back."""
+def _return_if_needed(channel: Amqp09Channel, target: Target, message: Message, outcome: Outcome) -> None:
+    """Return the message if its flags ask for it."""
     if target.mandatory or outcome.unconsumed:
-        send_back(channel, target, message, outcome, unconsumed=outcome.unconsumed)
+        return_if_needed(channel, target, message, outcome, unconsumed=outcome.unconsumed)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from fakeamqp.model.errors import NotAllowed, NotFound, ResourceLocked
 from fakeamqp.model.queues import QueueDeclaration
-from fakeamqp.protocols.amqp_0_9.access import belongs
+from fakeamqp.protocols.amqp_0_9.access import assign_realm
 from fakeamqp.protocols.amqp_0_9.codec import methods as m
 from fakeamqp.protocols.framed.replies import ProtocolError, stripped
 
@@ -22,15 +22,15 @@ __all__ = ["HANDLERS"]
 
 
 def declare(channel: Amqp09Channel, method: m.QueueDeclare) -> None:
-    """Create a queue, or confirm that it is there.
+    """Create a queue, or confirm that it exists.
 
-    Of one that is there the flags and arguments are not looked at (queue.declare/durable-pre-existence).
+    Flags and arguments of an existing queue are not compared (queue.declare/durable-pre-existence).
     """
     name = stripped(method.queue)
     if method.passive:
         channel.use_ticket(method.ticket, "passive", "queue", name)
         channel.authorise_passive("queue", name)
-        queue = _own(channel, name)
+        queue = _declarable(channel, name)
         queue.asked_for()
     else:
         queue = _create(channel, method, name)
@@ -51,7 +51,7 @@ def _create(channel: Amqp09Channel, method: m.QueueDeclare, name: str) -> Queue:
     if name:
         channel.authorise("configure", "queue", name)
         if name in virtual_host.queues:
-            queue = _own(channel, name)
+            queue = _declarable(channel, name)
             queue.asked_for()
             return queue
         if name.startswith("amq."):
@@ -75,15 +75,15 @@ def _create(channel: Amqp09Channel, method: m.QueueDeclare, name: str) -> Queue:
             priorities=True,  # basic/06, file/03, stream/02, message/06
         ),
     )
-    belongs(channel, method.ticket, "queue", queue.name)
+    assign_realm(channel, method.ticket, "queue", queue.name)
     return queue
 
 
-def _own(channel: Amqp09Channel, name: str) -> Queue:
-    """The queue of this name that somebody declares.
+def _declarable(channel: Amqp09Channel, name: str) -> Queue:
+    """Return the existing queue that a client declares.
 
     Raises:
-        NotFound: there is none.
+        NotFound: the queue does not exist.
         ProtocolError: it is exclusive to another connection (queue.declare/exclusive-02).
     """
     try:
@@ -96,11 +96,11 @@ def _own(channel: Amqp09Channel, name: str) -> Queue:
 
 
 def bind(channel: Amqp09Channel, method: m.QueueBind) -> None:
-    """Bind a queue to an exchange; the default one, too, takes bindings."""
-    queue_name, exchange_name, key = _ends(channel, method)
-    exchange, queue = _found(channel, exchange_name, queue_name)
+    """Bind a queue to an exchange; the default exchange accepts bindings too."""
+    queue_name, exchange_name, key = _binding_names(channel, method)
+    exchange, queue = _find_both(channel, exchange_name, queue_name)
     if exchange.internal:  # queue.bind/internal-exchange
-        raise NotAllowed(f"exchange '{exchange_name}' is internal: no queue can be bound to it")
+        raise NotAllowed(f"exchange '{exchange_name}' is internal: queues cannot be bound to it")
     if queue.durable and not exchange.durable:  # queue.bind/transient-exchange
         raise NotAllowed(
             f"queue '{queue_name}' is durable and exchange '{exchange_name}' is not: they cannot be bound"
@@ -111,9 +111,9 @@ def bind(channel: Amqp09Channel, method: m.QueueBind) -> None:
 
 
 def unbind(channel: Amqp09Channel, method: m.QueueUnbind) -> None:
-    """Undo `bind`."""
-    queue_name, exchange_name, key = _ends(channel, method)
-    # Without one of them only the channel ends (queue.unbind/queue-02, exchange-03).
+    """Remove a binding made by `bind`."""
+    queue_name, exchange_name, key = _binding_names(channel, method)
+    # A missing queue or exchange closes the channel only (queue.unbind/queue-02, exchange-03).
     exchange = channel.virtual_host.exchanges.require(exchange_name)
     queue = channel.virtual_host.queues.require(queue_name, channel.connection)
     strict = channel.personality.unbinding_missing_is_an_error
@@ -125,8 +125,8 @@ def unbind(channel: Amqp09Channel, method: m.QueueUnbind) -> None:
     channel.send(m.QueueUnbindOk())
 
 
-def _ends(channel: Amqp09Channel, method: m.QueueBind | m.QueueUnbind) -> tuple[str, str, str]:
-    """The names of queue and exchange, and the key, once the user may bind them."""
+def _binding_names(channel: Amqp09Channel, method: m.QueueBind | m.QueueUnbind) -> tuple[str, str, str]:
+    """Return the names of queue and exchange and the key, after checking that the user may bind them."""
     queue = channel.queue_name(stripped(method.queue))
     exchange = stripped(method.exchange)
     # queue.bind/routing-key-shortcut
@@ -137,11 +137,11 @@ def _ends(channel: Amqp09Channel, method: m.QueueBind | m.QueueUnbind) -> tuple[
     return queue, exchange, key
 
 
-def _found(channel: Amqp09Channel, exchange: str, queue: str) -> tuple[Exchange, Queue]:
-    """The ends of a binding that is to be.
+def _find_both(channel: Amqp09Channel, exchange: str, queue: str) -> tuple[Exchange, Queue]:
+    """Return exchange and queue of a new binding.
 
     Raises:
-        NotFound: one of them is not there (queue.bind/queue-queue-existence, queue.bind/failure).
+        NotFound: one of them does not exist (queue.bind/queue-queue-existence, queue.bind/failure).
     """
     virtual_host = channel.virtual_host
     try:
@@ -153,7 +153,7 @@ def _found(channel: Amqp09Channel, exchange: str, queue: str) -> tuple[Exchange,
 
 
 def _failure(channel: Amqp09Channel, text: str) -> NotFound:
-    """What to say of a binding that cannot be; how much it ends is the personality's (queue.bind/failure)."""
+    """Return the error for a failed binding; the personality chooses its scope (queue.bind/failure)."""
     return NotFound(text, ends_connection=channel.choices.failed_bindings_end_connections)
 
 
@@ -161,7 +161,7 @@ def _failure(channel: Amqp09Channel, text: str) -> NotFound:
 
 
 def purge(channel: Amqp09Channel, method: m.QueuePurge) -> None:
-    """Drop all messages that await delivery."""
+    """Drop all ready messages of a queue."""
     name = channel.queue_name(method.queue)
     channel.use_ticket(method.ticket, "read", "queue", name)
     channel.authorise("read", "queue", name)
@@ -171,10 +171,10 @@ def purge(channel: Amqp09Channel, method: m.QueuePurge) -> None:
 
 
 def delete(channel: Amqp09Channel, method: m.QueueDelete) -> None:
-    """Delete a queue with everything in it.
+    """Delete a queue and its messages.
 
     Raises:
-        NotFound: there is none (queue.delete/queue-02).
+        NotFound: the queue does not exist (queue.delete/queue-02).
     """
     name = channel.queue_name(stripped(method.queue))
     channel.use_ticket(method.ticket, "active", "queue", name)

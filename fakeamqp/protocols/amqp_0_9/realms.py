@@ -1,8 +1,8 @@
 """Access realms and the tickets for them (AMQP 0-9).
 
-A realm is a named group of a virtual host's exchanges and queues. Whoever works with one of those shows a
-ticket for its realm. What is declared belongs to the realm of the ticket it was declared with; what the
-broker made itself, or a client of a protocol without realms, belongs to the first one.
+A realm is a named group of exchanges and queues of a virtual host. A method on one of them needs a ticket for
+its realm. An exchange or queue belongs to the realm of the ticket that it was declared with. Those created by
+the broker, or by a client of another protocol, belong to the first realm.
 """
 
 from __future__ import annotations
@@ -23,10 +23,13 @@ if TYPE_CHECKING:
 __all__ = ["FIRST_REALM", "Realm", "Realms", "Right", "Ticket"]
 
 Right: TypeAlias = Literal["passive", "active", "write", "read"]
-"""What a ticket is good for: looking, creating and deleting, publishing, consuming (access.request/*)."""
+"""The operations that a ticket permits: passive declare; create and delete; publish; consume.
+
+Source: access.request/*.
+"""
 
 FIRST_REALM = "/data"
-"""The realm of every virtual host: the one that clients know to ask for."""
+"""The realm that exists in every virtual host, and that clients request by default."""
 
 _NEEDED: dict[Right, Action | None] = {
     "passive": None,
@@ -34,11 +37,11 @@ _NEEDED: dict[Right, Action | None] = {
     "write": "write",
     "read": "read",
 }
-_MOST_TICKETS = 0xFFFF
+_MAX_TICKETS = 0xFFFF
 
 
 class Realm:
-    """One realm: who may have tickets (None: everybody in the virtual host), and those that are good now."""
+    """One realm: its permitted users (None: all users of the virtual host), and its valid tickets."""
 
     __slots__ = ("name", "tickets", "users")
 
@@ -52,7 +55,7 @@ class Realm:
 
 
 class Ticket:
-    """The right of one holder, a channel, to work with a realm; `version` is that of the access rules."""
+    """The rights of one holder, a channel, in a realm; `version` is the version of the access rules."""
 
     __slots__ = ("exclusive", "holder", "number", "realm", "rights", "version")
 
@@ -74,7 +77,7 @@ class Ticket:
 
 
 class Realms(Extension):
-    """The realms of one virtual host, and all their tickets."""
+    """The realms of one virtual host, and their tickets."""
 
     def __init__(self, virtual_host: VirtualHost) -> None:
         super().__init__(virtual_host)
@@ -85,7 +88,7 @@ class Realms(Extension):
         self._latest = 0
 
     def realm_of(self, entity: Exchange | Queue) -> str:
-        """The name of the realm that an exchange or a queue belongs to."""
+        """Return the name of the realm of an exchange or a queue."""
         return self._realm_of.get(entity, FIRST_REALM)
 
     def assign(self, entity: Exchange | Queue, realm: str) -> None:
@@ -96,7 +99,7 @@ class Realms(Extension):
         return iter(self._realms.values())
 
     def add(self, name: str, users: Iterable[str] | None = None) -> None:
-        """Add a realm, or say anew who may use it. Tickets expire (access/expire-on-change)."""
+        """Add a realm, or change its users. All tickets expire (access/expire-on-change)."""
         allowed = None if users is None else frozenset(users)
         found = self._realms.setdefault(name, Realm(name))
         found.users = allowed
@@ -105,13 +108,13 @@ class Realms(Extension):
     def grant(
         self, holder: object, user: User, name: str, rights: Iterable[Right], *, exclusive: bool
     ) -> Ticket:
-        """A ticket for a realm; the one that its holder has for that realm ends.
+        """Grant a ticket for a realm; it replaces the ticket that its holder has for the realm.
 
         Raises:
-            AccessRefused: the user may not use the realm, or there is none, which is answered alike
-                (access.request/realm-validity); the user may nowhere do what is asked for, which ends the
-                connection (access.request/no-rights); or somebody is in the way of exclusive access, or has
-                it (access.request/exclusive-validity).
+            AccessRefused: the user may not use the realm, or the realm does not exist
+                (access.request/realm-validity); the user lacks a requested right on every object, which
+                closes the connection (access.request/no-rights); or another holder has an exclusive ticket,
+                or prevents one (access.request/exclusive-validity).
         """
         realm = self._realms.get(name)
         if realm is None or (realm.users is not None and user.name not in realm.users):
@@ -135,7 +138,7 @@ class Realms(Extension):
     def _check_rights(self, user: User, realm: Realm, rights: frozenset[Right]) -> None:
         permission = user.permissions.get(self._virtual_host.name)
         for right, action in _NEEDED.items():
-            # A right that the user could use on nothing at all is none.
+            # A right counts as missing if the user has no permission for it on any name.
             if right in rights and action and not (permission and getattr(permission, action)):
                 raise AccessRefused(
                     f"{right} access to realm '{realm.name}' refused for user '{user.name}'",
@@ -143,11 +146,11 @@ class Realms(Extension):
                 )
 
     def _number(self) -> int:
-        """A number that no ticket has. Numbers go round, so that one that has ended is not soon another's."""
-        if len(self._tickets) == _MOST_TICKETS:
+        """Return an unused number. Numbers rotate, so that the number of an expired ticket is reused late."""
+        if len(self._tickets) == _MAX_TICKETS:
             raise ResourceError("all access tickets are in use")
         while True:
-            self._latest = self._latest % _MOST_TICKETS + 1
+            self._latest = self._latest % _MAX_TICKETS + 1
             if self._latest not in self._tickets:
                 return self._latest
 
@@ -156,11 +159,11 @@ class Realms(Extension):
         return self._virtual_host.state.access.version
 
     def is_valid(self, ticket: Ticket) -> bool:
-        """Whether a ticket is still good (access/always-check)."""
+        """True if a ticket is still valid (access/always-check)."""
         return ticket in ticket.realm.tickets and ticket.version == self._version
 
     def end(self, ticket: Ticket) -> None:
-        """A ticket is good for nothing any more."""
+        """Invalidate a ticket."""
         ticket.realm.tickets.pop(ticket, None)
         self._tickets.pop(ticket.number, None)
 

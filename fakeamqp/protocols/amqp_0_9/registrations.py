@@ -1,7 +1,7 @@
-"""What AMQP 0-9 leaves to who sets up a broker, and what a test therefore hands in.
+"""The parts that AMQP 0-9 leaves to the broker's configuration, which a test registers.
 
-Handlers behind tunnels, the transports that out-of-band frames travel by, and who wants to see trace frames.
-Without any of these the broker refuses what it could not do, or discards it where the protocol says so.
+They are handlers of tunnel requests, transports of out-of-band frames, and handlers of trace frames. Without
+them the broker refuses tunnel requests and out-of-band transports, and discards trace frames.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ __all__ = [
 
 @dataclass(frozen=True)
 class TunnelRequest:
-    """A tunnel.request, as its handler gets it (tunnel.request/*, tunnel/properties).
+    """The tunnel.request that a handler receives (tunnel.request/*, tunnel/properties).
 
     `headers`, `proxy_name`, `data_name`, `durable` and `broadcast` are properties of the content, `body` is
-    the data. `connection` and `channel` say where it came from.
+    the data. `connection` and `channel` name the sender.
     """
 
     meta_data: Mapping[str, Any]
@@ -50,34 +50,34 @@ class TunnelRequest:
 
 
 class TraceFrame(NamedTuple):
-    """A trace frame that a client has sent, and the name of its connection."""
+    """The payload of a client's trace frame, and the name of its connection."""
 
     connection: str
     payload: bytes
 
 
 class Tunnel(NamedTuple):
-    """Who deals with requests for the proxies whose names fit: * is any text, ? any one character."""
+    """The handler of requests for matching proxy names: * matches any text, ? any one character."""
 
     proxy_name: str
     handle: Callable[[TunnelRequest], object]
 
 
 class OutOfBandTransport(Protocol):
-    """What carries the payloads of out-of-band frames; on the connection go the frames without them."""
+    """Carries the payloads of out-of-band frames; the connection carries the frames without payload."""
 
     def take(self) -> bytes | None:
-        """The payload of the next frame from the client; None where it has not come."""
+        """Return the payload of the client's next frame; None if it has not arrived."""
 
     def put(self, payload: bytes) -> None:
-        """Carry the payload of a frame to the client, which is about to be sent."""
+        """Send the payload of a frame to the client; the frame follows on the connection."""
 
 
 class MemoryTransport:
     """An `OutOfBandTransport` between a broker and a client in the same process.
 
-    A client hands over each payload with `send` before it sends the frame, and fetches it with `receive` once
-    a frame has come.
+    A client passes each payload to `send` before it sends the frame, and calls `receive` after it has
+    received a frame.
     """
 
     def __init__(self) -> None:
@@ -88,17 +88,17 @@ class MemoryTransport:
         return f"<MemoryTransport {len(self._to_broker)} to the broker, {len(self._to_client)} to the client>"
 
     def send(self, payload: bytes) -> None:
-        """For the client: hand over the payload of its next frame."""
+        """For the client: pass the payload of its next frame."""
         self._to_broker.append(bytes(payload))
 
     def receive(self) -> bytes:
-        """For the client: the payload of the next frame from the broker.
+        """For the client: return the payload of the broker's next frame.
 
         Raises:
-            LookupError: the broker has sent no more frames.
+            LookupError: the broker has sent no further payload.
         """
         if not self._to_client:
-            raise LookupError("the broker has put nothing here; read its out-of-band frame first")
+            raise LookupError("the broker has sent no payload; read its out-of-band frame first")
         return self._to_client.popleft()
 
     def take(self) -> bytes | None:
@@ -111,30 +111,28 @@ class MemoryTransport:
 
 
 class Registrations(Extension):
-    """What a test has registered with one broker."""
+    """The registrations of one broker."""
 
     def __init__(self, state: BrokerState) -> None:
         super().__init__(state)
         self.tunnels: list[Tunnel] = []
         self.transports: dict[str, OutOfBandTransport] = {}
-        """Out-of-band transports by what channel.open calls them."""
+        """The name in channel.open -> out-of-band transport."""
         self.trace_handlers: list[Callable[[TraceFrame], object]] = []
 
     def tunnel(self, request: TunnelRequest) -> None:
-        """Hand a request to who deals with its proxy, or with broadcast set to everybody.
-
-        Where several fit it is the one that came first.
+        """Pass a request to the first matching handler, or if broadcast is set to all handlers.
 
         Raises:
-            NotImplementedHere: there is nobody for it.
-            ModelError: a handler has failed; the others have had it before.
+            NotImplementedHere: no handler matches.
+            ModelError: a handler failed; all handlers were called.
         """
         if request.broadcast:
             tunnels = list(self.tunnels)
         else:
             tunnels = [each for each in self.tunnels if fnmatchcase(request.proxy_name, each.proxy_name)][:1]
         if not tunnels:
-            raise NotImplementedHere(f"nobody handles tunnel requests for the proxy '{request.proxy_name}'")
+            raise NotImplementedHere(f"no handler of tunnel requests for the proxy '{request.proxy_name}'")
         problem: ModelError | None = None
         for tunnel in tunnels:
             try:

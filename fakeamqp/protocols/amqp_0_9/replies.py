@@ -1,4 +1,4 @@
-"""The reply codes of 0-9: see `framed.replies`. There is none for an unexpected frame.
+"""The reply codes of 0-9: see `framed.replies`. 0-9 has no code for an unexpected frame.
 
 Sources: reply-code/no-unexpected-frame, content/incomplete.
 """

@@ -1,11 +1,11 @@
-"""channel.resume: a channel whose connection was lost goes on, on another connection of the same user.
+"""channel.resume: a channel whose connection was lost continues on another connection of the same user.
 
-What comes back is what the client had set up: its current queue, its window and flow, whether it is
-transactional, its consumers, and what the class_states of the classes keep. What it held has gone back to the
-queues, and access tickets have ended, as with every channel that ends.
+The resumed channel has the settings of the interrupted one: current queue, prefetch window, flow, transaction
+mode, consumers, and the class states. Its unacknowledged messages were requeued and its access tickets have
+expired, as for every channel that closes.
 
-What was closed is not interrupted, neither channels nor connections. Nor is a channel in the midst of a
-transaction: that is undone, and the client has to learn of it.
+A channel that was closed, or whose connection was closed, cannot be resumed. Neither can a channel with work
+in a transaction: the transaction was rolled back, and the client must notice that.
 """
 
 from __future__ import annotations
@@ -43,15 +43,15 @@ class Resumable(Protocol):
     """The state of a class on a channel, kept when the channel is interrupted."""
 
     def interrupted(self) -> object | None:
-        """What to keep, or None for nothing; called before the channel is released."""
+        """Return the state to keep, or None; called before the channel is released."""
 
     def resumed(self, kept: Any) -> None:
-        """Go on with what was kept, in the state of the channel that resumes this one."""
+        """Restore the kept state, on the channel that resumes the interrupted one."""
 
 
 @dataclass(frozen=True)
 class Interrupted:
-    """What is kept of a channel. `consumers` are the methods that would begin them again."""
+    """The kept state of a channel. `consumers` are pairs of tag and the method that restarts the consumer."""
 
     current_queue: str | None
     window: tuple[int, int]
@@ -64,16 +64,16 @@ class Interrupted:
 
 
 def keep(connection: Amqp09Connection) -> None:
-    """The transport is about to be lost: keep the open channels, of which a closed connection has none."""
+    """Keep the open channels of a connection whose transport is lost; a closed connection has none."""
     if m.ChannelResume.INDEX not in connection.vocabulary.METHODS:
-        return  # In 0-8 nobody could resume them.
+        return  # 0-8 has no channel.resume.
     for channel in connection.open_channels:
         if not _in_transaction(channel):
-            _store(channel).keep(channel.user.name, channel.channel_id, _picture(channel))
+            _store(channel).keep(channel.user.name, channel.channel_id, _snapshot(channel))
 
 
 def _in_transaction(channel: Amqp09Channel) -> bool:
-    """Whether there is work that is undone when the channel ends; to have a branch is enough."""
+    """True if closing the channel rolls work back; in dtx mode an open branch is enough."""
     transaction = channel.transaction
     if transaction is None:
         return False
@@ -84,7 +84,7 @@ def _store(channel: Amqp09Channel) -> InterruptedChannels:
     return channel.virtual_host.extensions[InterruptedChannels]
 
 
-def _picture(channel: Amqp09Channel) -> Interrupted:
+def _snapshot(channel: Amqp09Channel) -> Interrupted:
     credit = channel.credit or Credit()
     class_states = (
         (kind, state.interrupted()) for kind, state in channel.class_states if isinstance(state, Resumable)
@@ -96,13 +96,13 @@ def _picture(channel: Amqp09Channel) -> Interrupted:
         channel.mode,
         channel.has_worked,
         channel.transport,
-        tuple((tag, _again(each)) for tag, each in channel.consumers.items()),
+        tuple((tag, _consume_method(each)) for tag, each in channel.consumers.items()),
         tuple((kind, kept) for kind, kept in class_states if kept is not None),
     )
 
 
-def _again(subscription: Subscription) -> Consume:
-    """The method that begins a consumer like this one, without an answer where it has the choice."""
+def _consume_method(subscription: Subscription) -> Consume:
+    """Return the method that starts the same consumer, with no_wait if the method has it."""
     queue, no_ack, filter_ = subscription.queue.name, subscription.no_ack, dict(subscription.arguments)
     no_local, exclusive, tag = subscription.no_local, subscription.exclusive, subscription.tag
     subscriber = subscription.subscriber
@@ -116,14 +116,14 @@ def _again(subscription: Subscription) -> Consume:
 
 
 def resume(channel: Amqp09Channel, channel_id: bytes) -> None:
-    """Have a new channel go on as the one with this id, and say so (channel.resume/resumes).
+    """Restore the interrupted channel with this id on a new channel, and answer (channel.resume/resumes).
 
-    A consumer whose queue has gone does not come back, nor one on what the user may not read any more, or
-    what others have taken for themselves.
+    A consumer is not restored if its queue was deleted, if the user may not read it any more, or if another
+    consumer has exclusive access.
 
     Raises:
-        NotFound: no such channel of this user was interrupted (channel.resume/unknown-id).
-        NotAllowed: a consumer of the connection has the tag of one that would come back.
+        NotFound: the user has no interrupted channel with this id (channel.resume/unknown-id).
+        NotAllowed: a consumer of the connection has the tag of a consumer to restore.
     """
     user = channel.user.name
     kept = _store(channel).take(user, channel_id)
@@ -132,7 +132,7 @@ def resume(channel: Amqp09Channel, channel_id: bytes) -> None:
     for tag, _ in kept.consumers:
         if channel.connection.uses_tag(tag):
             _store(channel).keep(user, channel_id, kept)
-            raise NotAllowed(f"a consumer '{tag}' is on the connection and on the channel to be resumed")
+            raise NotAllowed(f"consumer tag '{tag}' of the channel to resume is in use on the connection")
     channel.channel_id = channel_id
     channel.current_queue = kept.current_queue
     channel.mode = kept.mode
@@ -145,21 +145,21 @@ def resume(channel: Amqp09Channel, channel_id: bytes) -> None:
         out_of_band.use(channel, kept.transport)
     for kind, what in kept.class_states:
         channel.class_state(kind).resumed(what)
-    # The client is to hear of the channel first.
+    # The client gets channel.ok before the first delivery.
     channel.gate.shut()
-    with access.waived(channel):
+    with access.waive_tickets(channel):
         for _, method in kept.consumers:
-            _begin(channel, method)
+            _start_consumer(channel, method)
     channel.send(m.ChannelOk())
     if kept.flowing:
         channel.gate.reopen()
 
 
-def _begin(channel: Amqp09Channel, method: Consume) -> None:
+def _start_consumer(channel: Amqp09Channel, method: Consume) -> None:
     try:
         if isinstance(method, m.MessageConsume):
             consuming.subscribe(channel, method)
         else:
             HANDLERS[method.INDEX](channel, method)
     except (ModelError, ProtocolError):
-        return  # As when a queue goes: there is no way to say so.
+        return  # As for a deleted queue, 0-9 has no method to report it.

@@ -1,8 +1,8 @@
-"""The broker's end of one channel of 0-9: the content under way, and what each class keeps of the channel.
+"""A server-side channel of 0-9: assembles contents, and keeps the state of each AMQP class.
 
-A content is a method that has one, a header, as many child contents as that says, and body frames until the
-announced size is reached (content/follows-method, content/child-contents). While one is under way nothing
-else may come on the channel.
+A content follows its method: a header, as many child contents as the header announces, and body frames until
+the announced size is reached (content/follows-method, content/child-contents). No other frame is legal on the
+channel until the content is complete.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ P = TypeVar("P", bound="Properties")
 
 @dataclass(frozen=True)
 class Content(Generic[P]):
-    """A content that has come; `octets` are those of its property flags and list."""
+    """A complete content; `octets` are the bytes of its property flags and list."""
 
     properties: P
     octets: bytes
@@ -51,30 +51,30 @@ class Content(Generic[P]):
 
 
 class ClassState(Protocol):
-    """What one class keeps of a channel."""
+    """The state of one AMQP class on a channel."""
 
     def released(self) -> None:
-        """The channel is over."""
+        """Release the state, because the channel is closing."""
 
 
 @runtime_checkable
-class Holding(Protocol):
-    """A kept that keeps what the client has not settled beside the channel's ledger."""
+class LedgerState(Protocol):
+    """A class state with its own ledger of unacknowledged deliveries."""
 
     ledger: Ledger
 
     def put_back(self, deliveries: Sequence[Delivery]) -> Sequence[Delivery]:
-        """Have those that were kept here outstanding again; returns the others."""
+        """Make this class's deliveries unacknowledged again; return the others."""
 
 
 R = TypeVar("R", bound=ClassState)
 
-_MOST_REMEMBERED = 1000
+_MAX_REMEMBERED = 1000
 _LONGEST_REMEMBERED = 128
 
 
-class _Due(NamedTuple):
-    """A content that follows a method, and who waits for it."""
+class _ExpectedContent(NamedTuple):
+    """The content that follows a method, and the function to call with it."""
 
     method: type[Method]
     properties: type[Properties]
@@ -82,7 +82,7 @@ class _Due(NamedTuple):
 
 
 class Amqp09Channel(server_channel.FramedChannel):
-    """One open channel. See the base class."""
+    """One channel. See the base class."""
 
     connection: Amqp09Connection
 
@@ -90,19 +90,19 @@ class Amqp09Channel(server_channel.FramedChannel):
         super().__init__(connection, number)
         self.choices = connection.choices
         self.channel_id = b""
-        """What the client can resume the channel by (channel.open-ok/channel-id)."""
+        """The id with which the client can resume the channel (channel.open-ok/channel-id)."""
         self.transport: OutOfBandTransport | None = None
-        """What the payloads of out-of-band frames travel by, where there are such frames."""
+        """The transport of out-of-band frames, if channel.open named one."""
         self.has_worked = False
-        """Whether the client has published or consumed anything here."""
+        """True once the client has published or consumed on the channel."""
         self._class_states: dict[type[Any], Any] = {}
-        self._due: _Due | None = None
-        self._gathering = contents.Gathering()
-        self._publishes: dict[bytes, _Due] = {}
-        """By the bytes of basic.publish, what they have said before."""
+        self._expected: _ExpectedContent | None = None
+        self._assembler = contents.ContentAssembler()
+        self._publishes: dict[bytes, _ExpectedContent] = {}
+        """The bytes of basic.publish -> its expected content, for publishes received before."""
 
     def class_state(self, kind: type[R]) -> R:
-        """What `kind` keeps of this channel: made at first use, as `kind(channel)`."""
+        """Return the class state of type `kind`; the first call creates it, as `kind(channel)`."""
         kept: R | None = self._class_states.get(kind)
         if kept is None:
             kept = self._class_states[kind] = kind(self)  # type: ignore[call-arg]
@@ -110,11 +110,11 @@ class Amqp09Channel(server_channel.FramedChannel):
 
     @property
     def class_states(self) -> tuple[tuple[type[Any], ClassState], ...]:
-        """What the classes keep of this channel, by its kind, in the order in which they began to."""
+        """Pairs of type and class state, in order of creation."""
         return tuple(self._class_states.items())
 
     def end_turn(self) -> None:
-        """All that has come is dealt with."""
+        """Called when all received input is processed."""
         requests = self._class_states.get(Requests)
         if requests is not None:
             requests.end_turn()
@@ -122,34 +122,34 @@ class Amqp09Channel(server_channel.FramedChannel):
     # --- methods in -----------------------------------------------------------------------------------
 
     def receive_method(self, payload: bytes) -> None:
-        """A method frame."""
-        due = self._publishes.get(payload)
-        if due is not None and self._due is None and self.state is ChannelState.OPEN:
-            self._due = due
-            self._gathering = contents.Gathering()
+        """Process a method frame."""
+        expected = self._publishes.get(payload)
+        if expected is not None and self._expected is None and self.state is ChannelState.OPEN:
+            self._expected = expected
+            self._assembler = contents.ContentAssembler()
             return
         if self.state is not ChannelState.OPEN:
             self.receive_while_closing(payload)
             return
-        if self._due is not None:
-            self.connection.note_method(self._due.method.INDEX)
-            awaited = "content body" if self._gathering.header else "content header"
+        if self._expected is not None:
+            self.connection.note_method(self._expected.method.INDEX)
+            awaited = "content body" if self._assembler.header else "content header"
             raise ProtocolError("frame-error", f"expected {awaited}, got a method instead")
         self.perform(payload)
-        due = self._due
-        if due is not None and due.method is m.BasicPublish and not self.choices.checks_tickets:
-            # Publishers repeat themselves to the byte; with their properties read once this is 1.5 times
-            # the messages per second (measured). A ticket would have to be looked at every time.
-            if len(self._publishes) >= _MOST_REMEMBERED:
+        expected = self._expected
+        if expected is not None and expected.method is m.BasicPublish and not self.choices.checks_tickets:
+            # Publishers repeat the same bytes. Caching these and the properties gives 1.5 times the messages
+            # per second (measured). With tickets it is impossible, since each ticket must be checked.
+            if len(self._publishes) >= _MAX_REMEMBERED:
                 self._publishes.clear()
-            self._publishes[payload] = due
+            self._publishes[payload] = expected
 
     def perform(self, payload: bytes) -> None:
-        """Do what a method says."""
+        """Decode a method and call its handler."""
         method = self.connection.decode(payload)
         handler = HANDLERS.get(method.INDEX)
         if handler is None:
-            # Class connection's, and what brokers send and do not receive (frame/channel-zero-connection).
+            # Methods of class connection, and methods that only brokers send (frame/channel-zero-connection).
             if method.NAME in self.connection.OPENING:
                 raise ProtocolError("channel-error", f"{method.NAME} is for a channel that is not open")
             raise ProtocolError("command-invalid", f"{method.NAME} is not for an open channel")
@@ -162,21 +162,21 @@ class Amqp09Channel(server_channel.FramedChannel):
     def expect_content(
         self, method: type[Method], properties: type[P], complete: Callable[[Content[P]], None]
     ) -> None:
-        """A method has come that has a content: have `complete` called once that is there."""
-        self._due = _Due(method, properties, complete)
-        self._gathering = contents.Gathering()
+        """Call `complete` once the content of the current method is complete."""
+        self._expected = _ExpectedContent(method, properties, complete)
+        self._assembler = contents.ContentAssembler()
 
     def receive_header(self, payload: bytes) -> None:
-        """A content header frame."""
-        due = self._take_up("header")
-        if due is None:
+        """Process a content header frame."""
+        expected = self._content_for("header")
+        if expected is None:
             return
-        gathering = self._gathering
-        first = gathering.header is None
-        content = gathering.add_header(payload)
+        assembler = self._assembler
+        first = assembler.header is None
+        content = assembler.add_header(payload)
         class_id = int.from_bytes(payload[:2], "big")
-        if first and class_id != due.method.CLASS_ID:
-            wanted = due.method.CLASS_ID
+        if first and class_id != expected.method.CLASS_ID:
+            wanted = expected.method.CLASS_ID
             raise ProtocolError(
                 self.personality.content_class_mismatch,
                 f"expected content header for class {wanted}, got one for class {class_id} instead",
@@ -188,65 +188,65 @@ class Amqp09Channel(server_channel.FramedChannel):
                 "frame-error", f"content body size {size} exceeds maximum allowed size {largest}"
             )
         if content is not None:
-            self._complete(due, content)
+            self._complete(expected, content)
         if first:
             self.connection.publish_received()
 
     def receive_body(self, payload: bytes) -> None:
-        """A body frame."""
-        due = self._take_up("body")
-        if due is not None:
-            content = self._gathering.add_body(payload)
+        """Process a body frame."""
+        expected = self._content_for("body")
+        if expected is not None:
+            content = self._assembler.add_body(payload)
             if content is not None:
-                self._complete(due, content)
+                self._complete(expected, content)
 
-    def _take_up(self, what: str) -> _Due | None:
-        """The content that a frame belongs to; None on a channel that is closing."""
+    def _content_for(self, what: str) -> _ExpectedContent | None:
+        """Return the content that a frame is part of; None on a closing channel."""
         if self.state is not ChannelState.OPEN:
             return None
-        due = self._due
-        self.connection.note_method(due.method.INDEX if due else 0)
-        if due is None:
+        expected = self._expected
+        self.connection.note_method(expected.method.INDEX if expected else 0)
+        if expected is None:
             raise ProtocolError("frame-error", f"expected a method, got a content {what} instead")
-        return due
+        return expected
 
-    def _complete(self, due: _Due, content: contents.Content) -> None:
-        self._due = None
-        properties = self._decode(due.properties, content.properties)
+    def _complete(self, expected: _ExpectedContent, content: contents.Content) -> None:
+        self._expected = None
+        properties = self._decode(expected.properties, content.properties)
         children = tuple(_child(each) for each in content.children)
-        due.complete(Content(properties, content.properties, content.body, children))
+        expected.complete(Content(properties, content.properties, content.body, children))
 
     def _decode(self, kind: type[Properties], octets: bytes) -> Properties:
-        """The properties in these bytes; short lists of class basic are read once."""
+        """Decode properties; short property lists of class basic are cached."""
         if kind is not BasicProperties or len(octets) > _LONGEST_REMEMBERED:
             return kind.decode(octets, 0, self.connection.grammar)
         known = self.connection.known_properties
         properties = known.get(octets)
         if properties is None:
             properties = BasicProperties.decode(octets, 0, self.connection.grammar)
-            if len(known) >= _MOST_REMEMBERED:
+            if len(known) >= _MAX_REMEMBERED:
                 known.clear()
             known[octets] = properties
         return properties
 
     @property
     def awaits_content(self) -> bool:
-        """Whether a content is under way."""
-        return self._due is not None
+        """True while a content is incomplete."""
+        return self._expected is not None
 
     @property
-    def content_under_way(self) -> tuple[type[Method], contents.Gathering] | None:
-        """The method whose content is under way, and what there is of it."""
-        return None if self._due is None else (self._due.method, self._gathering)
+    def incomplete_content(self) -> tuple[type[Method], contents.ContentAssembler] | None:
+        """The method of the incomplete content, and the assembler with its frames; None without a content."""
+        return None if self._expected is None else (self._expected.method, self._assembler)
 
     def drop_content(self) -> None:
         """See the base class."""
-        self._due = None
+        self._expected = None
 
     # --- methods out ----------------------------------------------------------------------------------
 
     def send(self, method: Method) -> None:
-        """Send a method on this channel; what answers a request goes in a response."""
+        """Send a method on this channel; the answer to a request is sent in a response frame."""
         requests = self._class_states.get(Requests)
         if requests is None or not requests.answers(method):
             super().send(method)
@@ -274,7 +274,7 @@ class Amqp09Channel(server_channel.FramedChannel):
         """See the base class."""
         requests = self._class_states.get(Requests)
         octets = _octets(message)
-        if message.children or (requests is not None and requests.under_way is not None):
+        if message.children or (requests is not None and requests.current is not None):
             self.send_content(method, method.CLASS_ID, octets, message.body, message.children)
         elif self._can_be_sent(octets):
             super().send_message(method, message)
@@ -308,7 +308,7 @@ class Amqp09Channel(server_channel.FramedChannel):
             message,
         )
 
-    # --- what handlers need ---------------------------------------------------------------------------
+    # --- for handlers ---------------------------------------------------------------------------------
 
     def use_ticket(
         self,
@@ -317,24 +317,24 @@ class Amqp09Channel(server_channel.FramedChannel):
         kind: Literal["exchange", "queue"],
         name: str,
     ) -> None:
-        """May the channel do this, by the ticket it shows? See `access.use_ticket`."""
+        """Check the ticket of a method. See `access.use_ticket`."""
         access.use_ticket(self, ticket, right, kind, name)
 
     def queue_name(self, name: str) -> str:
         """See the base class.
 
         Raises:
-            ProtocolError: no queue was declared on the channel (queue.purge/queue-01 and its kin).
+            ProtocolError: the channel has no current queue (queue.purge/queue-01 and similar rules).
         """
         if not name and self.current_queue is None:
             raise ProtocolError("not-allowed", "no queue is named, and none was declared on the channel")
         return super().queue_name(name)
 
     def new_tag(self, tag: str) -> str:
-        """A tag for a new consumer: the one asked for, or one of our own.
+        """Return the tag for a new consumer: the requested one, or a generated one.
 
         Raises:
-            NotAllowed: a consumer of the connection has it (basic.consume/consumer-tag-01).
+            NotAllowed: a consumer of the connection has the tag (basic.consume/consumer-tag-01).
         """
         if not tag:
             return self.connection.broker.names.consumer_tag()
@@ -344,21 +344,21 @@ class Amqp09Channel(server_channel.FramedChannel):
 
     @property
     def ledgers(self) -> tuple[Ledger, ...]:
-        """See the base class: of all classes."""
-        class_states = (kept for kept in self._class_states.values() if isinstance(kept, Holding))
+        """See the base class: the ledgers of all AMQP classes."""
+        class_states = (kept for kept in self._class_states.values() if isinstance(kept, LedgerState))
         return (self.ledger, *(kept.ledger for kept in class_states))
 
     def put_back(self, deliveries: Sequence[Delivery]) -> None:
-        """What was settled is outstanding again, each where its class keeps it (tx.rollback/undoes-acks)."""
+        """Make settled deliveries unacknowledged again, each in its ledger (tx.rollback/undoes-acks)."""
         for kept in self._class_states.values():
-            if isinstance(kept, Holding):
+            if isinstance(kept, LedgerState):
                 deliveries = kept.put_back(deliveries)
         self.ledger.put_back(deliveries)
 
-    # --- end ------------------------------------------------------------------------------------------
+    # --- closing --------------------------------------------------------------------------------------
 
     def release(self) -> None:
-        """See the base class; first the classes let go of what they keep, none of which comes here again."""
+        """See the base class; first releases the class states, without redelivery on this channel."""
         self.gate.shut()
         for kept in list(self._class_states.values()):
             kept.released()
@@ -376,7 +376,7 @@ def _content(child: Child) -> contents.Content:
 
 
 def _octets(message: Message) -> bytes:
-    """The properties of a message of class basic, as they go out."""
+    """Return the encoded properties of a message of class basic."""
     if message.encoding is delivering.ENCODING:
         return message.properties_bytes
     return delivering.properties_bytes(message)

@@ -1,7 +1,7 @@
-"""The broker's end of one connection of 0-9 or 0-8. See `framed.server_connection`; here is what 0-9-1 dropped.
+"""A server-side connection of 0-9 or 0-8: a `FramedConnection` with the features that 0-9-1 dropped.
 
-Beside methods and contents there are frames whose payload travels elsewhere (`out_of_band`), requests and
-responses (`requests`), and traces (`trace_frames`).
+Beside methods and contents, 0-9 has frames whose payload uses another transport (`out_of_band`), requests and
+responses (`requests`), and trace frames (`trace_frames`).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from fakeamqp.protocols.amqp_0_9.codec.constants import (
 )
 from fakeamqp.protocols.amqp_0_9.codec.frames import FRAME_TYPES, FRAME_TYPES_0_8, OUT_OF_BAND
 from fakeamqp.protocols.amqp_0_9.fault_port import Amqp09FaultPort
-from fakeamqp.protocols.amqp_0_9.overrides import settled
+from fakeamqp.protocols.amqp_0_9.overrides import with_overrides
 from fakeamqp.protocols.amqp_0_9.replies import REPLIES
 from fakeamqp.protocols.amqp_0_9.server_channel import Amqp09Channel
 from fakeamqp.protocols.amqp_0_9.states import CONNECTION_TRANSITIONS
@@ -44,16 +44,16 @@ _CLOSE_TIMEOUT = 30.0
 
 
 class Amqp09Connection(FramedConnection[Amqp09Channel]):
-    """One connection, without its transport. See `fakeamqp.connection.Connection`.
+    """A server-side connection, without its transport. See `fakeamqp.connection.Connection`.
 
     Args:
         state: the broker.
-        peer: where the client comes from.
-        notify: called when there is something for the runtime to look at.
-        vocabulary: the methods of 0-9, or those of 0-8.
-        protocol_header: what the client has begun with.
-        version: what connection.start answers to that (connection.start/version-fields).
-        protocol: what that is called.
+        peer: the client's address.
+        notify: called when the runtime must check the connection.
+        vocabulary: the methods of 0-9 or of 0-8.
+        protocol_header: the protocol header that the client sent.
+        version: the version in connection.start (connection.start/version-fields).
+        protocol: the name of the protocol.
     """
 
     vocabulary: Vocabulary
@@ -82,22 +82,22 @@ class Amqp09Connection(FramedConnection[Amqp09Channel]):
             notify,
             vocabulary=vocabulary,
             protocol_header=protocol_header,
-            personality=settled(state.personality),
+            personality=with_overrides(state.personality),
         )
         if self.personality.published_field_grammar:
             self.grammar = PUBLISHED_0_9  # types/table-types
         self.version = version
         self.windows: dict[str, Window] = {}
-        """By class, how much all consumers of files or streams on the connection are sent in advance."""
+        """Class name -> prefetch window of all consumers of class file or stream on the connection."""
         self.message_credit: Credit | None = None
-        """The same for class message."""
+        """The prefetch window of class message on the connection, if one is set."""
         self.opening_request: Request | None = None
-        """The request that opens a channel, while it does."""
+        """The request whose channel.open is being processed."""
         connection_class.start(self)
 
     @cached_property
     def fault_port(self) -> Amqp09FaultPort:
-        """What faults may do to this connection."""
+        """The fault port of this connection."""
         return Amqp09FaultPort(self)
 
     def receive_on_zero(self, method: Method) -> None:
@@ -109,7 +109,7 @@ class Amqp09Connection(FramedConnection[Amqp09Channel]):
         opening.begin(self, number, method)
 
     def receive_other(self, frame_type: int, number: int, payload: bytes) -> None:
-        """See the base class: out-of-band frames, traces, requests and responses."""
+        """See the base class: out-of-band frames, trace frames, requests and responses."""
         if frame_type in OUT_OF_BAND:
             out_of_band.receive(self, frame_type, number, payload)
         elif frame_type == FRAME_TRACE:
@@ -118,28 +118,30 @@ class Amqp09Connection(FramedConnection[Amqp09Channel]):
             requests.receive(self, frame_type, number, payload)
 
     def end_turn(self) -> None:
-        """See the base class: responses go out together (response/identical-only)."""
+        """See the base class: sends the collected responses (response/identical-only)."""
         for each in list(self.channels.values()):
             each.end_turn()
 
     def uses_tag(self, tag: str) -> bool:
-        """Whether any consumer on the connection has this tag (domain.consumer-tag/scope)."""
+        """True if a consumer on the connection has this tag (domain.consumer-tag/scope)."""
         return any(tag in each.consumers for each in self.channels.values())
 
-    # --- end ------------------------------------------------------------------------------------------
+    # --- closing --------------------------------------------------------------------------------------
 
     def redirected(self, host: str, known_hosts: str) -> None:
-        """The client is sent elsewhere: nothing but its close is expected here any more."""
+        """Redirect the client to another broker, and wait for its connection.close."""
         self._enter("REDIRECT")
         self.send(0, self.vocabulary.ConnectionRedirect(host=host, known_hosts=known_hosts))
         self._release()
-        self._stop_patience()
-        self._end_by_peers_time(
-            _CLOSE_TIMEOUT, lambda: self.abort("the client stays, redirected"), "ends, redirected"
+        self._cancel_timeouts()
+        self._end_transport_after(
+            _CLOSE_TIMEOUT,
+            lambda: self.abort("the redirected client did not close"),
+            "aborts after a redirect",
         )
 
     def receive_eof(self) -> None:
-        """See `Connection`; here and below, channels can be resumed whose connection was not closed."""
+        """See `Connection`. The open channels are kept for channel.resume, here and in the next methods."""
         resume.keep(self)
         super().receive_eof()
 

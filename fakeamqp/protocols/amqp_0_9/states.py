@@ -1,6 +1,6 @@
-"""The states of a connection: as in `connection_states`, and a redirect in place of open-ok.
+"""The states of a connection: as in `common.connection_states`, with a redirect in place of open-ok.
 
-Who is sent elsewhere has no more to say than close; see connection.redirect/usage.
+After a redirect only close is legal (connection.redirect/usage).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Class stream: messages that nobody acknowledges (stream/unreliable).
+"""Class stream: messages without acknowledgements (stream/unreliable).
 
-To deliver one is to be rid of it (stream/03). Windows count what the transport has not taken yet, since
-nothing else in 0-9 tells that a message has gone (stream.qos/prefetch): a client that does not read is sent
-so much in advance, and the rest waits in its queue. A rate holds deliveries back on the broker's clock.
+A delivered message is settled at once (stream/03). Windows count the messages that the transport has not
+accepted yet, since 0-9 has no other sign of their arrival (stream.qos/prefetch). So a client that does not
+read gets one window of messages, and the others wait in the queue. The rate limit uses the broker's clock.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Streams(Consumers):
     class_name = "stream"
 
     def take(self, message: Message) -> None:
-        """A message was written: windows are smaller by it until the transport has taken it."""
+        """Count a written message in the windows until the transport has accepted it."""
         windows = self.windows
         outbox = self.channel.connection.outbox
         if not windows or not outbox.unsent:
@@ -58,7 +58,7 @@ def _sent(message: Message, credits: Sequence[Credit]) -> None:
 
 
 class StreamConsumer(Consumer):
-    """One consumer of a stream."""
+    """One consumer of class stream."""
 
     def __init__(self, streams: Streams, queue: Queue, tag: str, method: m.StreamConsume) -> None:
         self._streams = streams
@@ -84,7 +84,7 @@ class StreamConsumer(Consumer):
 
 
 def qos(channel: Amqp09Channel, method: m.StreamQos) -> None:
-    """Limit what is sent ahead and how fast, on this channel or the whole connection (stream.qos/*)."""
+    """Set the prefetch and rate limits of the channel, or of the whole connection (stream.qos/*)."""
     window = consuming.set_window(
         channel.class_state(Streams),
         count=method.prefetch_count,
@@ -97,18 +97,18 @@ def qos(channel: Amqp09Channel, method: m.StreamQos) -> None:
 
 
 def consume(channel: Amqp09Channel, method: m.StreamConsume) -> None:
-    """Start a consumer; consume-ok goes before the first delivery, unless it is not wanted.
+    """Start a consumer; send consume-ok before the first delivery, unless no_wait is set.
 
     Raises:
         ProtocolError, NotAllowed, AccessRefused, NotFound, ResourceLocked: see `consuming.consumable`.
-        NotImplementedHere: the queue cannot go without acknowledgements.
+        NotImplementedHere: the queue type requires acknowledgements.
     """
     streams = channel.class_state(Streams)
     queue, tag = consuming.consumable(streams, method)
     if queue.keeps_delivered:
         raise NotImplementedHere(
-            f"queue '{queue.name}' in vhost '{channel.virtual_host.name}' wants acknowledgements, which "
-            "class stream has not",
+            f"queue '{queue.name}' in vhost '{channel.virtual_host.name}' requires acknowledgements, which "
+            "class stream does not have",
             ends_connection=False,
         )
     consuming.start(StreamConsumer(streams, queue, tag, method), no_ack=True)
@@ -118,7 +118,7 @@ def consume(channel: Amqp09Channel, method: m.StreamConsume) -> None:
 
 
 def cancel(channel: Amqp09Channel, method: m.StreamCancel) -> None:
-    """End a consumer; a tag that is none of this class is confirmed as well, as in class basic."""
+    """Cancel a consumer; a tag unknown in this class is confirmed too, as in class basic."""
     consumer = consuming.cancel(channel.class_state(Streams), method.consumer_tag)
     if not method.no_wait:
         channel.send(m.StreamCancelOk(consumer_tag=method.consumer_tag))
@@ -130,7 +130,7 @@ def cancel(channel: Amqp09Channel, method: m.StreamCancel) -> None:
 
 
 def publish(channel: Amqp09Channel, method: m.StreamPublish) -> None:
-    """stream.publish has come; its content follows.
+    """Handle stream.publish; its content follows.
 
     Raises:
         NotFound, AccessRefused, NotAllowed: see `contents.authorise`.
@@ -145,7 +145,7 @@ def _publish(
     """Publish at once, also on a transactional channel (stream.publish/not-transactional).
 
     Raises:
-        ContentTooLarge: the message is larger than the broker takes.
+        ContentTooLarge: the message exceeds the broker's limit.
     """
     largest = channel.personality.largest_message
     if largest and len(content.body) > largest:

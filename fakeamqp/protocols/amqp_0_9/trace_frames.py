@@ -1,4 +1,4 @@
-"""Trace frames: for whoever the test has registered to see them, and otherwise for nobody (trace/discard)."""
+"""Trace frames: passed to the handlers that a test has registered, otherwise discarded (trace/discard)."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ __all__ = ["receive"]
 
 
 def receive(connection: Amqp09Connection, number: int, payload: bytes) -> None:
-    """A trace frame has come.
+    """Process a trace frame.
 
     Raises:
-        ProtocolError: it is not on channel 0 (trace/channel-zero).
-        ModelError: a handler has failed.
+        ProtocolError: the frame is not on channel 0 (trace/channel-zero).
+        ModelError: a handler failed.
     """
     if connection.state is ConnectionState.CLOSING:
         return

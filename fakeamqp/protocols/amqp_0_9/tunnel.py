@@ -1,7 +1,7 @@
-"""Class tunnel: blocks of data for whoever the test has registered to deal with them (tunnel/purpose).
+"""Class tunnel: blocks of data, passed to the handlers that a test has registered (tunnel/purpose).
 
-There is no answer, and nothing is kept: where nobody deals with a request the client is told that this is not
-implemented (tunnel/optional).
+A request has no answer, and is not stored. Without a handler, the client gets a not-implemented error
+(tunnel/optional).
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ __all__ = ["HANDLERS"]
 
 
 def request(channel: Amqp09Channel, method: m.TunnelRequest) -> None:
-    """Hand the content on once it is there.
+    """Pass the content to its handler once it is complete.
 
     Raises:
-        NotImplementedHere: nobody deals with tunnels.
+        NotImplementedHere: no handler is registered.
     """
     registrations = channel.connection.broker.extensions[Registrations]
     if not registrations.tunnels:
-        raise NotImplementedHere("nobody handles tunnel requests")
+        raise NotImplementedHere("no handler of tunnel requests")
 
     def complete(content: Content[TunnelProperties]) -> None:
         properties = content.properties

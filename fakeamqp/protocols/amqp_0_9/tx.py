@@ -1,4 +1,4 @@
-"""Class tx: publishes and settlements that count all together or not at all."""
+"""Class tx: transactions of publishes and settlements."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ __all__ = ["HANDLERS"]
 
 
 def select(channel: Amqp09Channel, method: m.TxSelect) -> None:
-    """Make the channel transactional; pending work is kept if it is already (tx.select/repeatable).
+    """Make the channel transactional; repeating this keeps the open transaction (tx.select/repeatable).
 
     Raises:
-        PreconditionFailed: it takes part in distributed transactions.
+        PreconditionFailed: the channel is in dtx mode.
     """
     if channel.mode == "dtx":
-        raise PreconditionFailed("the channel takes part in distributed transactions")
+        raise PreconditionFailed("the channel is in dtx mode")
     channel.mode = "tx"
     if channel.transaction is None:
         channel.transaction = Transaction()
@@ -31,7 +31,7 @@ def select(channel: Amqp09Channel, method: m.TxSelect) -> None:
 
 
 def commit(channel: Amqp09Channel, method: m.TxCommit) -> None:
-    """Do everything since select, the last commit or the last rollback.
+    """Commit the transaction, and begin the next.
 
     Raises:
         PreconditionFailed: a full queue refused one of the messages (tx.commit-ok/failure).
@@ -42,9 +42,9 @@ def commit(channel: Amqp09Channel, method: m.TxCommit) -> None:
 
 
 def rollback(channel: Amqp09Channel, method: m.TxRollback) -> None:
-    """Drop it. What was settled is outstanding again, or goes to its consumers again, by personality.
+    """Roll back: settled deliveries are unacknowledged again, or by personality redelivered.
 
-    Sources: tx.rollback/undoes-acks; protocols that Apache's broker speaks (its suite).
+    Sources: tx.rollback/undoes-acks; the test suite of Apache's broker.
     """
     undone = _transaction(channel).rollback()
     channel.send(m.TxRollbackOk())
@@ -57,7 +57,7 @@ def rollback(channel: Amqp09Channel, method: m.TxRollback) -> None:
 
 
 def _transaction(channel: Amqp09Channel) -> Transaction:
-    """The transaction under way.
+    """Return the open transaction.
 
     Raises:
         PreconditionFailed: the channel is not transactional (tx.commit/needs-select).

@@ -1,4 +1,4 @@
-"""Connections of 0-8, which is 0-9 with other numbers."""
+"""Connections of 0-8, which is 0-9 with other method and class numbers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["connection"]
 def connection(
     state: BrokerState, peer: PeerAddress, notify: Callable[[Connection], None], protocol_header: bytes
 ) -> Amqp09Connection:
-    """Make a server-side connection of 0-8."""
+    """Return a server-side connection of 0-8."""
     return Amqp09Connection(
         state, peer, notify, protocol_header, vocabulary=version_0_8, version=(8, 0), protocol="0-8"
     )

@@ -1,4 +1,4 @@
-"""The methods that 0-9 and 0-8 number differently, beside those of `framed.vocabulary`."""
+"""The methods with different numbers in 0-9 and 0-8, in addition to those of `framed.vocabulary`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Class access, which 0-9-1 no longer has and old clients still use: everybody gets ticket 1."""
+"""Class access, which 0-9-1 dropped but old clients still use: every request gets ticket 1."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["HANDLERS"]
 
 
 def request(channel: Amqp091Channel, method: m.AccessRequest) -> None:
-    """Grant a ticket that nothing asks for (RabbitMQ: measured behaviour)."""
+    """Grant a ticket, which no method checks (RabbitMQ: measured behaviour)."""
     channel.send(m.AccessRequestOk(ticket=1))
 
 

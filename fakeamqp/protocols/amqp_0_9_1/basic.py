@@ -1,6 +1,6 @@
-"""Class basic: qos, consume, cancel, get, and the settling of what was delivered.
+"""Class basic: qos, consume, cancel, get, and the settlement of deliveries.
 
-basic.publish is in `publishing`, basic.deliver, get-ok and return are in `delivering`.
+basic.publish is in `publishing`; basic.deliver, get-ok and return are in `framed.delivering`.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ __all__ = ["HANDLERS"]
 
 
 def qos(channel: Amqp091Channel, method: m.BasicQos) -> None:
-    """Limit what is sent in advance; what `global` means is the personality's (basic.qos/*).
+    """Set the prefetch limit; the personality decides what `global` means (basic.qos/*).
 
-    What a wider window lets through comes after qos-ok (RabbitMQ: measured).
+    Deliveries that a larger window permits follow qos-ok (RabbitMQ: measured).
     """
     changed: Credit | None
     if method.prefetch_size and not channel.personality.honours_prefetch_size:
@@ -46,7 +46,7 @@ def qos(channel: Amqp091Channel, method: m.BasicQos) -> None:
         channel.prefetch = (method.prefetch_count, 0)
         changed = channel.credit
         if changed is not None:
-            # A limit for each consumer lifts the one for all of them together (RabbitMQ: measured).
+            # A limit per consumer removes the limit that all consumers share (RabbitMQ: measured).
             changed.resize(0, 0)
     channel.send(m.BasicQosOk())
     if changed is not None and changed.open:
@@ -54,10 +54,10 @@ def qos(channel: Amqp091Channel, method: m.BasicQos) -> None:
 
 
 def _may_share(channel: Amqp091Channel) -> bool:
-    """Whether all consumers of a channel can have one limit together.
+    """True if the consumers of a channel can share one limit; otherwise each gets its own.
 
     Raises:
-        InternalError: they cannot, and are not to take a limit for each of them for it.
+        InternalError: they cannot, and the personality does not substitute a limit per consumer.
     """
     features = channel.connection.broker.features
     if channel.personality.refuses_denied_global_qos:
@@ -69,7 +69,7 @@ def _may_share(channel: Amqp091Channel) -> bool:
 
 
 def consume(channel: Amqp091Channel, method: m.BasicConsume) -> None:
-    """Start a consumer; consume-ok goes before the first delivery (basic.consume/consume-ok-first)."""
+    """Start a consumer; send consume-ok before the first delivery (basic.consume/consume-ok-first)."""
     name = channel.queue_name(method.queue)
     tag = _new_tag(channel, method.consumer_tag)
     if channel.personality.direct_reply_to and name == PSEUDO_QUEUE:
@@ -81,7 +81,7 @@ def consume(channel: Amqp091Channel, method: m.BasicConsume) -> None:
     credits: list[Credit] = []
     if channel.personality.honours_client_flow:
         limits.append(channel.gate)
-    # A stream would refuse to go without acknowledgements, but looks for its prefetch first.
+    # A stream refuses consumers without acknowledgements, but checks their prefetch first.
     counted = not method.no_ack or queue.keeps_delivered
     prefetch = channel.prefetch if channel.prefetch[0] else (queue.default_prefetch, 0)
     if counted and prefetch[0]:
@@ -153,7 +153,7 @@ def _consume_replies(channel: Amqp091Channel, method: m.BasicConsume, tag: str) 
 
 
 def cancel(channel: Amqp091Channel, method: m.BasicCancel) -> None:
-    """End a consumer; an unknown tag is confirmed as well (basic.cancel/unknown-tag)."""
+    """Cancel a consumer; an unknown tag is confirmed too (basic.cancel/unknown-tag)."""
     subscription = channel.consumers.pop(method.consumer_tag, None)
     if not method.no_wait:
         channel.send(m.BasicCancelOk(consumer_tag=method.consumer_tag))
@@ -162,9 +162,9 @@ def cancel(channel: Amqp091Channel, method: m.BasicCancel) -> None:
 
 
 def cancel_ok(channel: Amqp091Channel, method: m.BasicCancelOk) -> None:
-    """End a consumer without an answer, where the personality takes this from a client.
+    """Cancel a consumer without an answer, if the personality accepts this method from a client.
 
-    RabbitMQ: since 4.3; a tag that is not known changes nothing.
+    RabbitMQ: since 4.3; an unknown tag changes nothing.
     """
     if not channel.personality.takes_cancel_ok:
         raise ProtocolError("command-invalid", "unimplemented method")
@@ -177,7 +177,7 @@ def cancel_ok(channel: Amqp091Channel, method: m.BasicCancelOk) -> None:
 
 
 def get(channel: Amqp091Channel, method: m.BasicGet) -> None:
-    """Take one message at once, or learn that there is none."""
+    """Send one message with get-ok, or get-empty if the queue has none."""
     name = channel.queue_name(method.queue)
     channel.authorise("read", "queue", name)
     queue = channel.virtual_host.queues.require(name, channel.connection)
@@ -189,28 +189,28 @@ def get(channel: Amqp091Channel, method: m.BasicGet) -> None:
         delivering.get_ok(channel, queue, *taken)
 
 
-# --- settling ----------------------------------------------------------------------------------------
+# --- settlement --------------------------------------------------------------------------------------
 
 
 def ack(channel: Amqp091Channel, method: m.BasicAck) -> None:
-    """The messages have been dealt with."""
+    """Acknowledge deliveries."""
     settle(channel, accept_all, "acked", method.delivery_tag, method.multiple)
 
 
 def nack(channel: Amqp091Channel, method: m.BasicNack) -> None:
-    """The messages have not been dealt with (RabbitMQ: documented extension)."""
+    """Reject deliveries, and requeue them if asked (RabbitMQ: documented extension)."""
     ending: Ending = "released" if method.requeue else "refused"
     settle(channel, *refusal(channel, ending), method.delivery_tag, method.multiple)
 
 
 def reject(channel: Amqp091Channel, method: m.BasicReject) -> None:
-    """One message cannot be dealt with."""
+    """Reject one delivery, and requeue it if asked."""
     ending: Ending = "failed" if method.requeue else "rejected"
     settle(channel, *refusal(channel, ending), method.delivery_tag, multiple=False)
 
 
 def recover(channel: Amqp091Channel, method: m.BasicRecover) -> None:
-    """Send everything unsettled again, and say so first (basic.recover/synchronous)."""
+    """Redeliver all unacknowledged messages, after recover-ok (basic.recover/synchronous)."""
     _check_recover(channel, method.requeue)
     taken = release_kept(channel)
     channel.send(m.BasicRecoverOk())
@@ -218,7 +218,7 @@ def recover(channel: Amqp091Channel, method: m.BasicRecover) -> None:
 
 
 def recover_async(channel: Amqp091Channel, method: m.BasicRecoverAsync) -> None:
-    """As `recover`, without an answer (basic.recover-async/no-reply)."""
+    """Like `recover`, without an answer (basic.recover-async/no-reply)."""
     _check_recover(channel, method.requeue)
     send_again(release_kept(channel), method.requeue)
 

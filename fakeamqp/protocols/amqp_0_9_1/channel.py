@@ -1,4 +1,4 @@
-"""Class channel: flow and close. Opening is the endpoint's, since there is no channel before it."""
+"""Class channel: flow and close. `Amqp091Connection.begin_channel` opens channels."""
 
 from __future__ import annotations
 

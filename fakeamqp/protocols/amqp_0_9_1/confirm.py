@@ -14,7 +14,7 @@ __all__ = ["HANDLERS"]
 
 
 def select(channel: Amqp091Channel, method: m.ConfirmSelect) -> None:
-    """From here on every publish on the channel is confirmed; again is no error."""
+    """Switch the channel to confirm mode; repeating this is not an error."""
     if channel.mode == "tx":
         raise PreconditionFailed("cannot switch from tx to confirm mode")
     channel.mode = "confirm"

@@ -1,4 +1,4 @@
-"""Class connection: what `framed.connection` leaves to 0-9-1, and RabbitMQ's update-secret."""
+"""Class connection: start, open, and RabbitMQ's update-secret. The rest is in `framed.connection`."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ __all__ = ["receive", "start"]
 
 
 def start(connection: Amqp091Connection) -> None:
-    """Send connection.start, with what RabbitMQ's clients look for (RabbitMQ: documented capabilities)."""
+    """Send connection.start with the capabilities of the personality (RabbitMQ: documented)."""
     capabilities = dict.fromkeys(connection.personality.capabilities, True)
     properties = {"capabilities": capabilities, **connection_class.server_properties(connection)}
     connection_class.start(connection, properties, (VERSION_MAJOR, VERSION_MINOR))
 
 
 def receive(connection: Amqp091Connection, method: Method) -> None:
-    """A method on channel 0."""
+    """Process a method on channel 0."""
     connection_class.receive(connection, method, _HANDLERS)
 
 
@@ -34,10 +34,10 @@ def _open(connection: Amqp091Connection, method: m.ConnectionOpen) -> None:
 
 
 def _update_secret(connection: Amqp091Connection, method: m.ConnectionUpdateSecret) -> None:
-    """A new secret for the session's user (RabbitMQ: documented extension).
+    """Accept a new secret for the connection's user (RabbitMQ: documented extension).
 
-    The identity was proved at login; passwords do not expire here, so the new one is only acknowledged.
-    What the user may do now is looked at where the personality does so.
+    Secrets do not expire in this broker, so the new one is only acknowledged. Some personalities also check
+    the user's permissions again.
     """
     assert connection.user is not None and connection.virtual_host is not None
     if connection.personality.new_secret_is_checked:

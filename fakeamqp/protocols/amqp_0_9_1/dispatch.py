@@ -1,4 +1,4 @@
-"""Which function deals with which method of an open channel."""
+"""The handler of each method on an open channel."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["HANDLERS"]
 
 HANDLERS: dict[int, Handler] = {
     method.INDEX: handler
-    for room in (access, basic, channel, confirm, exchange, queue, tx)
-    for method, handler in room.HANDLERS.items()
+    for module in (access, basic, channel, confirm, exchange, queue, tx)
+    for method, handler in module.HANDLERS.items()
 }
-"""Class and method id as one number -> handler. Channel 0 has its own in `connection`."""
+"""Method index (class id << 16 | method id) -> handler. The handlers of channel 0 are in `connection`."""

@@ -15,7 +15,7 @@ __all__ = ["HANDLERS"]
 
 
 def declare(channel: Amqp091Channel, method: m.ExchangeDeclare) -> None:
-    """Create an exchange, or confirm that it is there and means the same."""
+    """Create an exchange, or confirm that it exists with the same attributes."""
     virtual_host = channel.virtual_host
     name = stripped(method.exchange)
     if not method.passive:
@@ -58,7 +58,7 @@ def delete(channel: Amqp091Channel, method: m.ExchangeDelete) -> None:
 
 def bind(channel: Amqp091Channel, method: m.ExchangeBind) -> None:
     """Bind one exchange to another."""
-    name, source = _ends(channel, method)
+    name, source = _binding_names(channel, method)
     channel.virtual_host.bindings.bindable(source)
     destination = channel.virtual_host.exchanges.require(name)
     channel.virtual_host.bindings.bind(source, destination, method.routing_key, method.arguments)
@@ -67,8 +67,8 @@ def bind(channel: Amqp091Channel, method: m.ExchangeBind) -> None:
 
 
 def unbind(channel: Amqp091Channel, method: m.ExchangeUnbind) -> None:
-    """Undo `bind`."""
-    name, source = _ends(channel, method)
+    """Remove a binding made by `bind`."""
+    name, source = _binding_names(channel, method)
     virtual_host = channel.virtual_host
     if channel.personality.unbinding_missing_is_an_error:
         virtual_host.exchanges.require(name)
@@ -79,8 +79,8 @@ def unbind(channel: Amqp091Channel, method: m.ExchangeUnbind) -> None:
         channel.send(m.ExchangeUnbindOk())
 
 
-def _ends(channel: Amqp091Channel, method: m.ExchangeBind | m.ExchangeUnbind) -> tuple[str, str]:
-    """The names of destination and source, once the user may bind them."""
+def _binding_names(channel: Amqp091Channel, method: m.ExchangeBind | m.ExchangeUnbind) -> tuple[str, str]:
+    """Return the names of destination and source, after checking that the user may bind them."""
     destination, source = stripped(method.destination), stripped(method.source)
     channel.authorise("write", "exchange", destination)
     if not destination:

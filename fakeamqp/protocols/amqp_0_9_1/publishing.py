@@ -1,4 +1,4 @@
-"""basic.publish: from a complete content to the model, and what the publisher is told."""
+"""basic.publish: passes a complete content to the model, and answers the publisher."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from fakeamqp.protocols.framed.publishing import (
     Target,
     authorise,
     examine,
-    is_meaningful,
-    send_back,
+    needs_examination,
+    return_if_needed,
     too_large,
 )
 from fakeamqp.protocols.framed.replies import ProtocolError
@@ -28,7 +28,7 @@ __all__ = ["Target", "begin", "check_message", "publish"]
 
 
 def begin(channel: Amqp091Channel, method: m.BasicPublish) -> None:
-    """basic.publish has come; its content follows."""
+    """Handle basic.publish; its content follows."""
     if method.immediate and not channel.personality.honours_immediate:
         raise ProtocolError("not-implemented", "immediate=true")
     channel.expect_content(Target(method))
@@ -37,19 +37,19 @@ def begin(channel: Amqp091Channel, method: m.BasicPublish) -> None:
 def publish(
     channel: Amqp091Channel, target: Target, properties: BasicProperties, octets: bytes, body: bytes
 ) -> None:
-    """A content is complete: route it, and return or confirm it as was asked.
+    """Route a complete content, and return or confirm it as the client asked.
 
-    What could be wrong is looked at in RabbitMQ's order (measured).
+    The checks run in RabbitMQ's order (measured).
 
     Raises:
-        NotFound: there is no such exchange.
-        AccessRefused: it is internal, or the user may not write to it.
+        NotFound: the exchange does not exist.
+        AccessRefused: the exchange is internal, or the user may not write to it.
         PreconditionFailed: a property is not acceptable, or the message is too large.
     """
     largest = channel.personality.largest_message
     if largest and len(body) > largest:
         raise too_large(channel, len(body))
-    meaningful = octets != b"\0\0" and is_meaningful(properties)
+    meaningful = octets != b"\0\0" and needs_examination(properties)
     fresh = target.checked != channel.access.version
     if fresh:
         authorise(channel, target, key=not meaningful)
@@ -62,31 +62,35 @@ def publish(
     if channel.mode is None:
         outcome = virtual_host.publish(message, immediate=target.immediate, mandatory=target.mandatory)
         if target.mandatory or outcome.unconsumed:
-            send_back(channel, target, message, outcome, unconsumed=outcome.unconsumed)
+            return_if_needed(channel, target, message, outcome, unconsumed=outcome.unconsumed)
     elif channel.transaction is not None:
-        channel.transaction.publish(partial(_perform, channel, target, *virtual_host.routing.plan(message)))
+        channel.transaction.publish(
+            partial(_publish_at_commit, channel, target, *virtual_host.routing.plan(message))
+        )
     else:
-        # The tag counts from confirm.select on, whatever becomes of the message.
+        # From confirm.select on every publish gets a tag, also one that is returned or refused.
         channel.published += 1
         tag = channel.published
         message.secured = channel.secures
         outcome = virtual_host.publish(message, immediate=target.immediate, mandatory=target.mandatory)
         if target.mandatory or outcome.unconsumed:
-            send_back(channel, target, message, outcome, unconsumed=outcome.unconsumed)
+            return_if_needed(channel, target, message, outcome, unconsumed=outcome.unconsumed)
         channel.confirm(tag, outcome)
 
 
-def _perform(channel: Amqp091Channel, target: Target, message: Message, plan: Outcome) -> bool:
-    """A publish of a transaction, at commit. Where it goes was decided when it came (RabbitMQ: measured).
+def _publish_at_commit(channel: Amqp091Channel, target: Target, message: Message, plan: Outcome) -> bool:
+    """Carry out a publish of a transaction, at commit, with the route decided when it arrived.
+
+    RabbitMQ: measured.
 
     Returns:
-        False where a full queue refused it.
+        False if a full queue refused it.
     """
     message.secured = True
-    there = replace(plan, queues=tuple(queue for queue in plan.queues if not queue.deleted))
-    # What is returned is what found no queue when it came, not what found its queues gone.
+    remaining = replace(plan, queues=tuple(queue for queue in plan.queues if not queue.deleted))
+    # Only a message that had no queue when it arrived is returned, not one whose queues were deleted since.
     returned = target.mandatory and not plan.queues
-    outcome = channel.virtual_host.offer(message, there, immediate=target.immediate, mandatory=returned)
+    outcome = channel.virtual_host.offer(message, remaining, immediate=target.immediate, mandatory=returned)
     if target.mandatory or outcome.unconsumed:
-        send_back(channel, target, message, plan, unconsumed=outcome.unconsumed)
+        return_if_needed(channel, target, message, plan, unconsumed=outcome.unconsumed)
     return not any(queue.fails_commits for queue in outcome.refused)

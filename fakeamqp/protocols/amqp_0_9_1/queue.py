@@ -17,7 +17,7 @@ __all__ = ["HANDLERS"]
 
 
 def declare(channel: Amqp091Channel, method: m.QueueDeclare) -> None:
-    """Create a queue, or confirm that it is there and means the same."""
+    """Create a queue, or confirm that it exists with the same attributes."""
     name = stripped(method.queue)
     if channel.personality.direct_reply_to and name.startswith(PSEUDO_QUEUE):
         _declare_reply_address(channel, name, method)
@@ -59,7 +59,7 @@ def declare(channel: Amqp091Channel, method: m.QueueDeclare) -> None:
 
 
 def _declare_reply_address(channel: Amqp091Channel, name: str, method: m.QueueDeclare) -> None:
-    """Ask whether a reply address is alive; the pseudo-queue itself always is (RabbitMQ: documented)."""
+    """Confirm that a reply address exists; the pseudo-queue always does (RabbitMQ: documented)."""
     if name != PSEUDO_QUEUE and name not in channel.virtual_host.reply_addresses:
         raise NotFound(f"no queue '{name}' in vhost '{channel.virtual_host.name}'")
     channel.current_queue = name
@@ -89,7 +89,7 @@ def bind(channel: Amqp091Channel, method: m.QueueBind) -> None:
 
 
 def unbind(channel: Amqp091Channel, method: m.QueueUnbind) -> None:
-    """Undo `bind`."""
+    """Remove a binding made by `bind`."""
     name = channel.queue_name(stripped(method.queue))
     _check_bindable(channel, name)
     exchange = stripped(method.exchange)
@@ -106,7 +106,7 @@ def unbind(channel: Amqp091Channel, method: m.QueueUnbind) -> None:
 
 
 def purge(channel: Amqp091Channel, method: m.QueuePurge) -> None:
-    """Drop all messages that await delivery."""
+    """Drop all ready messages of a queue."""
     name = channel.queue_name(method.queue)
     channel.authorise("read", "queue", name)
     count = channel.purge(name)
@@ -115,7 +115,7 @@ def purge(channel: Amqp091Channel, method: m.QueuePurge) -> None:
 
 
 def delete(channel: Amqp091Channel, method: m.QueueDelete) -> None:
-    """Delete a queue with everything in it."""
+    """Delete a queue and its messages."""
     name = channel.queue_name(stripped(method.queue))
     channel.authorise("configure", "queue", name)
 

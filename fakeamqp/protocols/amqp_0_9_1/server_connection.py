@@ -1,4 +1,4 @@
-"""The broker's end of one 0-9-1 connection. See `framed.server_connection`; here is what RabbitMQ adds."""
+"""A server-side connection of 0-9-1: a `FramedConnection` with RabbitMQ's extensions."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ __all__ = ["Amqp091Connection"]
 
 
 class Amqp091Connection(FramedConnection[Amqp091Channel]):
-    """One 0-9-1 connection, without its transport. See `fakeamqp.connection.Connection`."""
+    """A server-side connection of 0-9-1, without its transport. See `fakeamqp.connection.Connection`."""
 
     protocol = "0-9-1"
 
@@ -57,7 +57,7 @@ class Amqp091Connection(FramedConnection[Amqp091Channel]):
 
     @cached_property
     def fault_port(self) -> Amqp091FaultPort:
-        """What faults may do to this connection."""
+        """The fault port of this connection."""
         return Amqp091FaultPort(self)
 
     def receive_on_zero(self, method: Method) -> None:
@@ -69,13 +69,13 @@ class Amqp091Connection(FramedConnection[Amqp091Channel]):
         self.channels[number] = Amqp091Channel(self, number)
         self.send(number, m.ChannelOpenOk())
 
-    def tell_blocked(self, reason: str | None) -> None:
+    def notify_blocked(self, reason: str | None) -> None:
         """See the base class (RabbitMQ: documented extension)."""
         if self.has_capability("connection.blocked"):
             self.send(0, m.ConnectionUnblocked() if reason is None else m.ConnectionBlocked(reason=reason))
 
     def end_turn(self) -> None:
-        """See the base class: publishes are confirmed."""
+        """See the base class: sends the queued confirms."""
         for channel in self.channels.values():
             if channel.unconfirmed:
                 channel.confirm_now()

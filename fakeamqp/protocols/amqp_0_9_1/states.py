@@ -1,4 +1,4 @@
-"""The states of a connection: as in `connection_states`, and a new secret at any time while it is open."""
+"""The states of a connection: as in `common.connection_states`, with update-secret while it is open."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Class tx: publishes and settlements that count all together or not at all."""
+"""Class tx: transactions of publishes and settlements."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["HANDLERS"]
 
 
 def select(channel: Amqp091Channel, method: m.TxSelect) -> None:
-    """Make the channel transactional; pending work is kept if it is already (tx.select/repeatable)."""
+    """Make the channel transactional; repeating this keeps the open transaction (tx.select/repeatable)."""
     if channel.mode == "confirm":
         raise PreconditionFailed("cannot switch from confirm to tx mode")
     channel.mode = "tx"
@@ -25,7 +25,7 @@ def select(channel: Amqp091Channel, method: m.TxSelect) -> None:
 
 
 def commit(channel: Amqp091Channel, method: m.TxCommit) -> None:
-    """Do everything since select, the last commit or the last rollback.
+    """Commit the transaction, and begin the next.
 
     Raises:
         PreconditionFailed: a full queue refused one of the messages (tx.commit-ok/failure).
@@ -36,7 +36,7 @@ def commit(channel: Amqp091Channel, method: m.TxCommit) -> None:
 
 
 def rollback(channel: Amqp091Channel, method: m.TxRollback) -> None:
-    """Drop it; what was settled is outstanding again, and nothing is redelivered (tx.rollback/*)."""
+    """Roll back: settled deliveries are unacknowledged again, and not redelivered (tx.rollback/*)."""
     channel.ledger.put_back(_transaction(channel).rollback())
     channel.send(m.TxRollbackOk())
 

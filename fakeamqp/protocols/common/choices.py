@@ -1,7 +1,7 @@
-"""Where a protocol finds the choices that concern it alone.
+"""Look up the choices that concern one protocol only.
 
-A protocol has a record of named choices and the records of the personalities in which they are not the
-record's defaults. A personality of the user's own can bring another record as an extension.
+A protocol has a dataclass of named choices. Its defaults hold for most personalities; the protocol lists the
+personalities that have other values. A user's own personality can carry its values as an extension.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ C = TypeVar("C")
 
 
 def choices_of(personality: Personality, usual: C, records: Mapping[str, C]) -> C:
-    """The record of choices for a personality.
+    """Return the choices for a personality: its extension, its entry in `records`, or `usual`.
 
     Args:
-        personality: of the broker.
-        usual: the record of all personalities that neither `records` nor the personality has another for.
-        records: by name of the personality.
+        personality: the broker's personality.
+        usual: the choices of every personality without an own entry.
+        records: personality name -> choices.
     """
     found = personality.extensions.get(type(usual))
     return found if isinstance(found, type(usual)) else records.get(personality.name, usual)

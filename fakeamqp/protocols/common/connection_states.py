@@ -1,15 +1,15 @@
-"""The states of a connection, whatever it speaks, as a table.
+"""The states of a connection of any protocol, as a table.
 
-Theory of operation. A connection walks through its handshake in one order only (connection/grammar):
-start-ok, perhaps secure-ok several times, tune-ok, open. What goes wrong on the way is not discussed: the
-socket is ended, perhaps after a pause (errors/pre-open-error, security/negotiation-pause). Once open, a
-connection is so until either peer sends close.
-Whoever sends close discards everything but close and close-ok until the answer comes
-(connection.close/stability); whoever receives it answers and is done. What a state has no entry for is an
-illegal event, and the state stays as it was.
+Theory of operation. The handshake has one order (connection/grammar): start-ok, any number of secure-ok,
+tune-ok, open. After an error in the handshake the broker sends no close: it closes the transport, after a
+pause where one is configured (errors/pre-open-error, security/negotiation-pause). An open connection stays
+open until one peer sends close.
+The peer that sends close discards everything but close and close-ok until the answer arrives
+(connection.close/stability). The peer that receives close answers and is closed. An event without an entry
+in a state is illegal, and the state does not change.
 
-Events are the names of methods or controls that the client sends; those in capitals are the broker's own
-doing.
+Event names in lower case are methods or controls that the client sends. Event names in capitals are actions
+of the broker.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["CONNECTION_TRANSITIONS", "ConnectionState"]
 
 
 class ConnectionState(Enum):
-    """Where a connection is in its life. Which event leads where is in the table of its protocol."""
+    """The state of a connection; the table of its protocol has the transitions."""
 
     STARTING = auto()
     """connection.start has been sent."""
@@ -29,14 +29,14 @@ class ConnectionState(Enum):
     TUNING = auto()
     """connection.tune has been sent."""
     TUNED = auto()
-    """tune-ok has come; connection.open is due."""
+    """tune-ok was received; connection.open is expected."""
     REFUSED = auto()
-    """The handshake failed; after a pause the transport ends."""
+    """The handshake failed; the broker closes the transport after a pause."""
     OPEN = auto()
     REDIRECTED = auto()
-    """connection.redirect has been sent: the client is to close (AMQP 0-9)."""
+    """connection.redirect has been sent; the client must close (AMQP 0-9)."""
     CLOSING = auto()
-    """connection.close has been sent, close-ok is due."""
+    """connection.close has been sent; close-ok is expected."""
     CLOSED = auto()
 
 
@@ -86,4 +86,4 @@ CONNECTION_TRANSITIONS: dict[ConnectionState, dict[str, ConnectionState]] = {
     },
     _C.CLOSED: {},
 }
-"""What all protocols have in common; each adds the events that only it has."""
+"""The transitions that all protocols share; each protocol adds its own events."""

@@ -56,7 +56,7 @@ class ConnectionFaultPort:
 
     def drop_heartbeat(self) -> None:
         """Restore the time of the sign of life before."""
-        self._connection.heartbeats.unhear()
+        self._connection.heartbeats.ignore_last()
 
     def enforce_heartbeats(self) -> None:
         """Apply the timeout on every clock."""

@@ -1,4 +1,4 @@
-"""How long a client may take for what it has to do next."""
+"""The timeout for the next step of a handshake."""
 
 from __future__ import annotations
 
@@ -9,58 +9,60 @@ if TYPE_CHECKING:
     from fakeamqp.model.state import BrokerState
     from fakeamqp.model.timers import Timer
 
-__all__ = ["Patience"]
+__all__ = ["HandshakeTimeout"]
 
 
-class Patience:
-    """Runs out after `seconds` of the time that the client lives by, unless cancelled.
+class HandshakeTimeout:
+    """Expires after `seconds` on the client's clock, unless cancelled.
 
-    Where the broker's time is another, it runs out on that as well, but only where the clock says that
-    newcomers are held to it.
+    The broker's clock can differ from the client's (virtual time). The timeout then also expires on the
+    broker's clock, if that clock holds new connections to it (`Clock.holds_newcomers`).
 
     Args:
         state: the broker.
-        seconds: how long.
-        label: what happens then, in words that "in 10 s" can follow.
-        run_out: what happens then.
+        seconds: the length of the timeout.
+        label: a description of the expiry that can precede "in 10 s".
+        on_expiry: called when the timeout expires.
     """
 
-    __slots__ = ("_by_clock", "_by_peers_time", "_label", "_run_out", "_seconds", "_state")
+    __slots__ = ("_label", "_on_expiry", "_peer_timer", "_seconds", "_state", "_timer")
 
-    def __init__(self, state: BrokerState, seconds: float, label: str, run_out: Callable[[], object]) -> None:
+    def __init__(
+        self, state: BrokerState, seconds: float, label: str, on_expiry: Callable[[], object]
+    ) -> None:
         self._state = state
         self._seconds = seconds
         self._label = label
-        self._run_out = run_out
-        self._by_clock = self._wait_until(state.clock.now() + seconds)
+        self._on_expiry = on_expiry
+        self._timer = self._set_timer(state.clock.now() + seconds)
         timers = state.peer_timers
-        self._by_peers_time = None
+        self._peer_timer = None
         if timers is not state.timers:
             due = timers.clock.now() + seconds
-            self._by_peers_time = timers.call_at(due, self._end, label, housekeeping=True)
+            self._peer_timer = timers.call_at(due, self._expire, label, housekeeping=True)
 
     @property
     def due(self) -> float | None:
-        """When it runs out on the broker's clock; None once it is over."""
-        return self._by_clock.due if self._by_clock.active else None
+        """The instant of expiry on the broker's clock; None after expiry or cancellation."""
+        return self._timer.due if self._timer.active else None
 
     def cancel(self) -> None:
-        """The client has done it."""
-        self._by_clock.cancel()
-        if self._by_peers_time is not None:
-            self._by_peers_time.cancel()
+        """Stop both timers."""
+        self._timer.cancel()
+        if self._peer_timer is not None:
+            self._peer_timer.cancel()
 
-    def _is_due(self) -> None:
+    def _on_timer(self) -> None:
         clock = self._state.clock
         if clock.holds_newcomers:
-            self._end()
+            self._expire()
         else:
-            self._by_clock = self._wait_until(clock.heading() + self._seconds)
+            self._timer = self._set_timer(clock.heading() + self._seconds)
 
-    def _wait_until(self, due: float) -> Timer:
+    def _set_timer(self, due: float) -> Timer:
         timers = self._state.timers
-        return timers.call_at(due, self._is_due, self._label, housekeeping=True, awaits_peer=True)
+        return timers.call_at(due, self._on_timer, self._label, housekeeping=True, awaits_peer=True)
 
-    def _end(self) -> None:
+    def _expire(self) -> None:
         self.cancel()
-        self._run_out()
+        self._on_expiry()

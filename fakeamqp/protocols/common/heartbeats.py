@@ -1,4 +1,4 @@
-"""Signs of life, in both directions, on the broker's clock (0-9-1/heartbeat/*)."""
+"""Heartbeats in both directions, on the broker's clock (0-9-1/heartbeat/*)."""
 
 from __future__ import annotations
 
@@ -10,112 +10,113 @@ if TYPE_CHECKING:
     from fakeamqp.model.timers import Timer
     from fakeamqp.protocols.common.outbox import Outbox
 
-__all__ = ["Heartbeats", "Living"]
+__all__ = ["HeartbeatConnection", "Heartbeats"]
 
 _MARGIN = 1e-6
-"""Sums of instants are not exact: less than a microsecond is no time."""
+"""Seconds. Sums of instants are not exact, so a remainder below this counts as elapsed."""
 
 
-class Living(Protocol):
-    """A connection that gives signs of life and expects them."""
+class HeartbeatConnection(Protocol):
+    """What `Heartbeats` needs of a connection."""
 
     broker: BrokerState
     outbox: Outbox
 
     @property
     def reading(self) -> bool:
-        """Whether it is read from; where it is not, its silence is no wonder."""
+        """False while the broker does not read from the connection, so that silence means nothing."""
 
     def abort(self, why: str) -> None:
-        """End the transport now, without a word."""
+        """Close the transport immediately, without sending a close method."""
 
     def after(
         self, delay: float, callback: Callable[[], None], what: str, *, housekeeping: bool = False
     ) -> Timer:
-        """Have something done in `delay` seconds on the broker's clock."""
+        """Call `callback` in `delay` seconds on the broker's clock."""
 
 
 class Heartbeats:
-    """Sends them and expects them on one connection, from `start` to `stop`.
+    """Sends and expects heartbeats on one connection, from `start` to `stop`.
 
-    Where a test moves the broker's time, the client lives by another. Then heartbeats are sent on both, and
-    silence counts only where the clock says that clients are held to it.
+    If a test moves the broker's clock, the client runs on another clock. Then heartbeats are sent on both
+    clocks, and the silence of the client counts only if the clock says so (`Clock.holds_peers`).
 
     Args:
-        connection: whose they are.
-        frame: the bytes of one heartbeat, a whole frame.
+        connection: the connection to keep alive and to watch.
+        frame: the bytes of one heartbeat frame.
     """
 
     __slots__ = (
+        "_check",
         "_connection",
         "_frame",
         "_held_since",
         "_interval",
+        "_peer_send",
         "_send",
-        "_send_by_peers_time",
-        "_watch",
         "heard_at",
         "heard_before",
     )
 
-    def __init__(self, connection: Living, frame: bytes) -> None:
+    def __init__(self, connection: HeartbeatConnection, frame: bytes) -> None:
         self.heard_at = 0.0
-        """When the last byte came, of whatever (heartbeat/any-octet-counts)."""
+        """When the last bytes of any kind arrived (heartbeat/any-octet-counts)."""
         self.heard_before = 0.0
-        """When the bytes before those came."""
+        """When the bytes before those arrived."""
         self._held_since: float | None = None
         self._connection = connection
         self._frame = frame
         self._interval = 0
         self._send: Timer | None = None
-        self._send_by_peers_time: Timer | None = None
-        self._watch: Timer | None = None
+        self._peer_send: Timer | None = None
+        self._check: Timer | None = None
 
     def start(self, interval: int) -> None:
-        """Begin, every `interval` seconds; 0 means never (heartbeat/zero-disables)."""
+        """Start heartbeats every `interval` seconds; 0 disables them (heartbeat/zero-disables)."""
         self._interval = interval
         if interval:
             self.heard_at = self._connection.broker.clock.now()
-            self._send = self._set(interval / 2, self._look_back, "sends a heartbeat")
-            self._watch = self._set(2 * interval, self._listen, "expects a sign of life")
-            self._look_back_by_peers_time(send=False)
+            self._send = self._set(interval / 2, self._send_if_idle, "sends a heartbeat")
+            self._check = self._set(2 * interval, self._check_silence, "checks for received bytes")
+            self._send_if_idle_by_peer_clock(send=False)
 
     def stop(self) -> None:
-        """End for good."""
-        for timer in (self._send, self._send_by_peers_time, self._watch):
+        """Stop all timers for good."""
+        for timer in (self._send, self._peer_send, self._check):
             if timer is not None:
                 timer.cancel()
 
-    def unhear(self) -> None:
-        """What came last was no sign of life."""
+    def ignore_last(self) -> None:
+        """Do not count the bytes that arrived last."""
         self.heard_at = self.heard_before
 
     def hold(self) -> None:
-        """From now on silence counts, whatever clock the client lives by."""
+        """Count silence from now on, also if the client runs on another clock."""
         if self._held_since is None:
             self._held_since = self._connection.broker.clock.now()
 
     @property
     def timers(self) -> tuple[Timer, ...]:
-        """What is due next on the broker's clock."""
-        return tuple(timer for timer in (self._send, self._watch) if timer is not None)
+        """The timers on the broker's clock."""
+        return tuple(timer for timer in (self._send, self._check) if timer is not None)
 
-    def _look_back(self) -> None:
-        """Send a sign of life when nothing was sent since the last look, half an interval ago.
+    def _send_if_idle(self) -> None:
+        """Send a heartbeat if nothing was sent since the last check, half an interval ago.
 
-        So silence never lasts longer than an interval, and one heartbeat is sent in each idle one. RabbitMQ
-        does the same. Source: heartbeat/interval. A leap of time over several looks sends one heartbeat.
+        So the broker is never silent for longer than an interval, and sends one heartbeat per idle interval,
+        as RabbitMQ does. Source: heartbeat/interval. If the clock leaps over several checks, one heartbeat
+        is sent.
         """
         outbox = self._connection.outbox
-        leap = self._leap(self._interval / 2)
+        leap = self._clock_leap(self._interval / 2)
         if outbox.used and not leap:
             outbox.used = False
         else:
             outbox.write(self._frame)
-        self._send = self._set(self._interval / 2 + leap, self._look_back, "sends a heartbeat")
+        self._send = self._set(self._interval / 2 + leap, self._send_if_idle, "sends a heartbeat")
 
-    def _look_back_by_peers_time(self, *, send: bool = True) -> None:
-        """The same on the time that the client lives by, where the broker's is another."""
+    def _send_if_idle_by_peer_clock(self, *, send: bool = True) -> None:
+        """Do the same on the client's clock, if the broker's differs."""
         timers = self._connection.broker.peer_timers
         if timers is self._connection.broker.timers:
             return
@@ -124,17 +125,17 @@ class Heartbeats:
             outbox.write(self._frame)
         else:
             outbox.used = False
-        self._send_by_peers_time = timers.call_at(
-            timers.clock.now() + self._interval / 2, self._look_back_by_peers_time, housekeeping=True
+        self._peer_send = timers.call_at(
+            timers.clock.now() + self._interval / 2, self._send_if_idle_by_peer_clock, housekeeping=True
         )
 
-    def _listen(self) -> None:
-        """Two intervals without a byte are the end (heartbeat/missed-two), unless we do not read."""
+    def _check_silence(self) -> None:
+        """Abort after two intervals without a byte (heartbeat/missed-two), if the broker reads at all."""
         clock = self._connection.broker.clock
         now = clock.now()
         held_since = clock.held_since() if self._held_since is None else self._held_since
         if not clock.holds_peers and self._held_since is None:
-            left = 2 * self._interval + self._leap(self._interval)
+            left = 2 * self._interval + self._clock_leap(self._interval)
         elif not self._connection.reading:
             self.heard_at = now
             left = self._interval
@@ -143,10 +144,10 @@ class Heartbeats:
         if left <= _MARGIN:
             self._connection.abort(f"missed heartbeats from client, timeout: {self._interval}s")
         else:
-            self._watch = self._set(left, self._listen, "expects a sign of life")
+            self._check = self._set(left, self._check_silence, "checks for received bytes")
 
-    def _leap(self, period: float) -> float:
-        """How much of a leap of time that is under way can be passed over: a multiple of `period`, or 0."""
+    def _clock_leap(self, period: float) -> float:
+        """Seconds of a clock leap in progress that can be skipped: a multiple of `period`, or 0."""
         clock = self._connection.broker.clock
         return max(0.0, clock.heading() - clock.now()) // period * period
 

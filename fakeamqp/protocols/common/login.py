@@ -1,7 +1,7 @@
-"""Who a client is: the mechanism it chose of those it was offered, step by step up to a user.
+"""Login: runs the SASL mechanism that the client chose, step by step, until the user is known.
 
-The steps are the same in every protocol; how responses and challenges are carried, and what is said of a
-failure, is the protocol's own.
+The steps are the same in every protocol. Each protocol has its own methods for responses and challenges, and
+its own answer to a failure.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _LOOPBACK = ("127.", "::1", "::ffff:127.", "socketpair")
 
 
 class NotOffered(AuthenticationFailed):
-    """The client chose a mechanism that is not among those it was offered."""
+    """The client chose a mechanism that the broker did not offer."""
 
 
 class Login:
@@ -32,9 +32,9 @@ class Login:
 
     Args:
         state: the broker.
-        peer: where the client comes from.
-        mechanisms: the names that clients of this protocol may choose from, the best first.
-        classes: the mechanisms that the protocol implements, by name.
+        peer: the client's address.
+        mechanisms: the names that clients of this protocol may choose from, the preferred first.
+        classes: mechanism name -> class, for those that the protocol implements.
     """
 
     __slots__ = ("_attempt", "_classes", "_mechanisms", "_peer", "_state", "mechanism")
@@ -52,18 +52,18 @@ class Login:
         self._mechanisms = mechanisms
         self._attempt: Mechanism | None = None
         self.mechanism = ""
-        """The name of the mechanism chosen; "" before that."""
+        """The name of the chosen mechanism; "" before `choose`."""
 
     @property
     def offered(self) -> tuple[str, ...]:
-        """The names of the mechanisms that this client may choose from, the best first."""
+        """The names of the mechanisms that this client may choose from, the preferred first."""
         return offered_mechanisms(self._mechanisms, self._peer)
 
     def choose(self, mechanism: str) -> None:
-        """The client has chosen.
+        """Start the mechanism that the client chose.
 
         Raises:
-            NotOffered: what it was not offered.
+            NotOffered: the broker did not offer it.
         """
         if mechanism not in self.offered:
             raise NotOffered(f"the client chose mechanism {mechanism!r}, which was not offered")
@@ -71,11 +71,11 @@ class Login:
         self._attempt = self._classes[mechanism](self._state, self._peer)
 
     def step(self, response: bytes) -> User | bytes:
-        """Take a response of the mechanism chosen; answer with the user, or with the next challenge.
+        """Process a response; return the user, or the next challenge.
 
         Raises:
-            sasl.MalformedResponse: it is not what the mechanism demands.
-            AuthenticationFailed: it does not prove an identity, or one that may not come from there.
+            sasl.MalformedResponse: the response does not have the mechanism's format.
+            AuthenticationFailed: it proves no identity, or one that may not log in from this address.
         """
         assert self._attempt is not None, "no mechanism was chosen"
         answer = self._attempt.step(response)
@@ -84,7 +84,7 @@ class Login:
         return answer
 
     def _check_loopback(self, user: User) -> None:
-        """Everybody knows guest's password, so guest may come from this machine only.
+        """Accept guest from loopback addresses only, since its password is well known.
 
         Source: RabbitMQ (documented).
         """

@@ -1,7 +1,7 @@
-"""Bytes on their way to the client, and what happens when it does not take them.
+"""The bytes that wait to be written to a client, and backpressure.
 
-A client that does not read is first sent no further deliveries, so that messages wait in their queues
-and not here; if other answers pile up all the same, nothing more is read from it either.
+If a client does not read, the outbox first stops deliveries, so that messages wait in their queues and not
+here. If other answers still accumulate, the broker stops reading from the client too.
 """
 
 from __future__ import annotations
@@ -16,53 +16,63 @@ from fakeamqp.model.tap import Tapped
 if TYPE_CHECKING:
     from fakeamqp.model.state import BrokerState
 
-__all__ = ["Outbox", "Sending"]
+__all__ = ["Outbox", "OutboxConnection"]
 
-_FULL = 1024 * 1024
-"""Bytes waiting to be written beyond which a connection is sent no further deliveries."""
-_STUFFED = 8 * _FULL
-"""Bytes waiting to be written beyond which nothing more is read from a connection either."""
+_DELIVERY_LIMIT = 1024 * 1024
+"""Unsent bytes above which a connection gets no further deliveries."""
+_READ_LIMIT = 8 * _DELIVERY_LIMIT
+"""Unsent bytes from which on the broker does not read from a connection."""
 
 
-class Sending(Tapped, Protocol):
-    """A connection that has something to send."""
+class OutboxConnection(Tapped, Protocol):
+    """What `Outbox` needs of a connection."""
 
     broker: BrokerState
 
 
 class Outbox:
-    """What one connection has to send.
+    """The bytes that one connection has to send.
 
     Args:
-        connection: whose it is.
-        notify: called when there is something to send, or when `stuffed` has changed.
+        connection: the connection that sends them.
+        notify: called when there are bytes to send, or when `backlogged` has changed.
     """
 
-    __slots__ = ("_connection", "_gone", "_marks", "_noted", "_notify", "_octets", "gate", "unsent", "used")
+    __slots__ = (
+        "_callbacks",
+        "_connection",
+        "_notified",
+        "_notify",
+        "_octets",
+        "_sent_bytes",
+        "gate",
+        "unsent",
+        "used",
+    )
 
-    def __init__(self, connection: Sending, notify: Callable[[], None]) -> None:
+    def __init__(self, connection: OutboxConnection, notify: Callable[[], None]) -> None:
         self.gate = Gate()
-        """Shut while the connection takes no deliveries."""
+        """Shut while deliveries are stopped."""
         self.used = False
-        """Whether anything was written since somebody set it to False."""
+        """True if bytes were written since `Heartbeats` last set it to False."""
         self._connection = connection
         self._notify = notify
         self._octets: list[bytes] = []
         self.unsent = 0
-        """Bytes that the transport has not taken yet."""
-        self._gone = 0
-        """Bytes that it has taken."""
-        self._marks: deque[tuple[int, Callable[[], None]]] = deque()
-        """What is to be done when so many are gone."""
-        self._noted = False
+        """Bytes that the transport has not accepted yet."""
+        self._sent_bytes = 0
+        """Bytes that the transport has accepted."""
+        self._callbacks: deque[tuple[int, Callable[[], None]]] = deque()
+        """Count of sent bytes -> callback, in ascending order."""
+        self._notified = False
 
     @property
-    def stuffed(self) -> bool:
-        """Whether so much waits that the client is not to be listened to."""
-        return self.unsent >= _STUFFED
+    def backlogged(self) -> bool:
+        """True while so many bytes wait that the broker must not read from the client."""
+        return self.unsent >= _READ_LIMIT
 
     def write(self, octets: bytes, *, past_tap: bool = False) -> None:
-        """Add whole frames, or what the tap makes of them."""
+        """Add whole frames, or those that the tap returns for them."""
         tap = self._connection.broker.tap
         if tap is not None and not past_tap:
             octets = tap.sending(self._connection, octets)
@@ -71,39 +81,39 @@ class Outbox:
         self._octets.append(octets)
         self.used = True
         self.unsent += len(octets)
-        if self.unsent > _FULL and self.gate.open:
+        if self.unsent > _DELIVERY_LIMIT and self.gate.open:
             self.gate.shut()
-        if not self._noted:
-            self.note()
+        if not self._notified:
+            self.notify()
 
     def put(self, octets: bytes) -> None:
-        """Add bytes as they are."""
-        # The rare case is the one that pays for another call.
+        """Add bytes without showing them to the tap."""
+        # The rare case pays for the additional call.
         self.write(octets, past_tap=True)
 
     def take(self) -> list[bytes]:
-        """Everything to send, in order; it is the caller's from now on."""
+        """Remove and return all bytes to send, in order."""
         octets, self._octets = self._octets, []
-        self._noted = False
+        self._notified = False
         return octets
 
     def sent(self, count: int) -> None:
-        """So many bytes have gone. Below half of what is too much, deliveries go on."""
-        was_stuffed = self.stuffed
+        """Count bytes that the transport accepted. Below half of the limit, deliveries continue."""
+        was_backlogged = self.backlogged
         self.unsent -= count
-        self._gone += count
-        while self._marks and self._marks[0][0] <= self._gone:
-            self._marks.popleft()[1]()
-        if was_stuffed and not self.stuffed:
-            self.note()
-        if not self.gate.open and self.unsent < _FULL // 2:
+        self._sent_bytes += count
+        while self._callbacks and self._callbacks[0][0] <= self._sent_bytes:
+            self._callbacks.popleft()[1]()
+        if was_backlogged and not self.backlogged:
+            self.notify()
+        if not self.gate.open and self.unsent < _DELIVERY_LIMIT // 2:
             self.gate.reopen()
 
     def when_sent(self, act: Callable[[], None]) -> None:
-        """Do something once the transport has taken all that is there now; there must be something."""
-        self._marks.append((self._gone + self.unsent, act))
+        """Call `act` once the transport has accepted all bytes written so far; there must be some."""
+        self._callbacks.append((self._sent_bytes + self.unsent, act))
 
-    def note(self) -> None:
-        """Have the runtime look at this connection when the turn ends."""
-        self._noted = True
+    def notify(self) -> None:
+        """Have the runtime check this connection at the end of the turn."""
+        self._notified = True
         self._notify()

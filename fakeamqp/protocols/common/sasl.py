@@ -1,4 +1,4 @@
-"""SASL mechanisms: a client proves its identity. One object per attempt; `step` takes each response.
+"""SASL mechanisms. One object serves one login attempt; `step` processes each response of the client.
 
 Sources: PLAIN RFC 4616, EXTERNAL RFC 4422 appendix A, ANONYMOUS RFC 4505, CRAM-MD5 RFC 2195.
 """
@@ -17,16 +17,16 @@ __all__ = ["MECHANISMS", "MalformedResponse", "Mechanism", "offered_mechanisms"]
 
 
 class MalformedResponse(AuthenticationFailed):
-    """The response is not what the mechanism demands, so whose it is cannot even be told."""
+    """The response does not have the mechanism's format, so it names no user."""
 
 
 class Mechanism(Protocol):
-    """One exchange of responses and challenges."""
+    """One login attempt: an exchange of responses and challenges."""
 
     def __init__(self, state: BrokerState, peer: PeerAddress) -> None: ...
 
     def step(self, response: bytes) -> User | bytes:
-        """Take a response; answer with the user, or with the next challenge.
+        """Process a response; return the user, or the next challenge.
 
         Raises:
             AuthenticationFailed: the response does not prove an identity.
@@ -34,7 +34,7 @@ class Mechanism(Protocol):
 
 
 class Plain:
-    """User name and password, each after a zero byte. Nobody may act for another, so no authorisation id."""
+    """User name and password, each after a zero byte. The authorisation id before them must be empty."""
 
     def __init__(self, state: BrokerState, peer: PeerAddress) -> None:
         self._state = state
@@ -48,7 +48,7 @@ class Plain:
 
 
 class External:
-    """The identity proved by the client's certificate: its common name."""
+    """The user named by the common name of the client's verified certificate."""
 
     def __init__(self, state: BrokerState, peer: PeerAddress) -> None:
         self._state = state
@@ -62,7 +62,7 @@ class External:
 
 
 class Anonymous:
-    """Nobody in particular: the user the broker lets strangers be."""
+    """Anonymous login, as the user guest."""
 
     def __init__(self, state: BrokerState, peer: PeerAddress) -> None:
         self._state = state
@@ -73,7 +73,7 @@ class Anonymous:
 
 
 class CramMd5:
-    """A challenge, answered with the user name and its keyed digest. Offered where the broker is told to."""
+    """A challenge, answered with the user name and a keyed digest. Offered only if configured."""
 
     def __init__(self, state: BrokerState, peer: PeerAddress) -> None:
         self._state = state
@@ -102,9 +102,10 @@ MECHANISMS: dict[str, type[Mechanism]] = {
 
 
 def offered_mechanisms(mechanisms: tuple[str, ...], peer: PeerAddress) -> tuple[str, ...]:
-    """What a client may choose from: a protocol's mechanisms, and EXTERNAL where its certificate was verified.
+    """Return the protocol's mechanisms, and EXTERNAL for a client with a verified certificate.
 
-    Clients such as py-amqp prefer EXTERNAL whenever they see it, so offering it to all would lock them out.
+    Clients such as py-amqp choose EXTERNAL whenever it is offered. Without a certificate they could not log
+    in, so the broker does not offer it to them.
     """
     if peer.certificate_subject is not None and "EXTERNAL" not in mechanisms:
         return (*mechanisms, "EXTERNAL")

@@ -1,7 +1,7 @@
-"""What the broker's ends of connections have in common: who is there, what is to be sent, how it all ends.
+"""The base class of all server-side connections: state, login, outbox, heartbeats, timeouts, close.
 
-Each protocol's `Endpoint` is one of these, and adds what it speaks: it cuts frames, keeps its channels or
-sessions, and turns errors into closes.
+Its subclasses `FramedConnection` (0-9-1 and 0-9) and `Amqp010Connection` split the input into frames, keep
+the channels or sessions, and turn errors into closes.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from fakeamqp.protocols.common.connection_states import ConnectionState
-from fakeamqp.protocols.common.handshake_timeout import Patience
+from fakeamqp.protocols.common.handshake_timeout import HandshakeTimeout
 from fakeamqp.protocols.common.heartbeats import Heartbeats
 from fakeamqp.protocols.common.login import Login
 from fakeamqp.protocols.common.outbox import Outbox
@@ -34,15 +34,15 @@ _HANDSHAKE_TIMEOUT = 10.0
 
 
 class ServerConnection:
-    """The broker's end of one connection, without its transport. See `fakeamqp.connection.Connection`.
+    """A server-side connection, without its transport. See `fakeamqp.connection.Connection`.
 
     Args:
         state: the broker.
-        peer: where the client comes from.
-        notify: called when there is something for the runtime to look at.
-        mechanisms: what clients of this protocol may log in with, the best first.
-        heartbeat: the bytes of one heartbeat, a whole frame.
-        version: the protocol's version, as the trace says it.
+        peer: the client's address.
+        notify: called when the runtime must check the connection.
+        mechanisms: the SASL mechanisms that clients of this protocol may use, the preferred first.
+        heartbeat: the bytes of one heartbeat frame.
+        version: the protocol's version, as the trace shows it.
     """
 
     protocol: str
@@ -83,41 +83,41 @@ class ServerConnection:
         self._partial_size = 0
         self._needed = 0
         self._unframed = False
-        """Where frames start and end is not known any more: see `_receive_unframed`."""
+        """True after broken framing, when frame borders are unknown: see `_receive_unframed`."""
         self._held_back = False
         self._paused = False
-        self._patience: Patience | None = Patience(
+        self._handshake_timeout: HandshakeTimeout | None = HandshakeTimeout(
             state,
             _HANDSHAKE_TIMEOUT,
-            self._says("ends for want of a handshake"),
+            self._label("aborts without a completed handshake"),
             lambda: self.abort("handshake timeout"),
         )
-        self._ending: Timer | None = None
+        self._end_timer: Timer | None = None
         state.connections[self] = None
         if state.tap is not None:
             state.tap.connection(self.name, "connected", version)
 
-    # --- what the model and its inspectors see --------------------------------------------------------
+    # --- for the model and inspection -----------------------------------------------------------------
 
     @property
     def user_name(self) -> str | None:
-        """The authenticated user, or None before that."""
+        """The name of the authenticated user, or None before authentication."""
         return None if self.user is None else self.user.name
 
     @property
     def unsent(self) -> int:
-        """Bytes for the client that it has not taken yet."""
+        """Bytes that the transport has not accepted yet."""
         return self.outbox.unsent
 
     @property
     def virtual_host_name(self) -> str | None:
-        """The virtual host opened, or None before that."""
+        """The name of the open virtual host, or None before connection.open."""
         return None if self.virtual_host is None else self.virtual_host.name
 
     @property
     @abstractmethod
     def fault_port(self) -> object:
-        """What faults may do to this connection."""
+        """The fault port of this connection."""
 
     @property
     @abstractmethod
@@ -126,34 +126,34 @@ class ServerConnection:
 
     @abstractmethod
     def close_by_operator(self, code: int, text: str) -> None:
-        """Close with a handshake, for a reason of the operator's."""
+        """Close with a close handshake, on behalf of an operator."""
 
     @abstractmethod
     def set_blocked(self, reason: str | None) -> None:
-        """Hold back the client as soon as it publishes; None lets it go on."""
+        """Stop reading from the client as soon as it publishes; None unblocks it."""
 
     def break_off(self, *, reset: bool) -> None:
-        """End the transport without a word, after what is pending: in order, or by a reset."""
+        """Write the pending bytes, then close or reset the transport without a close method."""
         self.resets = reset
-        self._finish("reset by a fault" if reset else "broken off by a fault")
+        self._finish("reset by a fault" if reset else "closed by a fault")
 
     # --- bytes ---------------------------------------------------------------------------------------
 
     def receive(self, data: bytes) -> None:
-        """See `Connection`: cut frames and hand each to where it belongs."""
+        """See `Connection`: split the input into frames and dispatch each."""
         heartbeats = self.heartbeats
         heartbeats.heard_before = heartbeats.heard_at
         heartbeats.heard_at = self.heard_at = self.broker.clock.now()
-        if self._is_deaf():
+        if self._ignores_input():
             return
         if self._held_back:
-            # What the transport had read already waits with the rest.
+            # Bytes that the transport had already read wait with the rest.
             self._partial.append(data)
             self._partial_size += len(data)
             self._needed = 0
             return
         if self._partial_size:
-            # Pieces of one frame are joined once it is whole, so that slow feeding costs no more than fast.
+            # Parts of a frame are joined once it is complete, so that small reads cost no more than large.
             self._partial.append(data)
             self._partial_size += len(data)
             if self._partial_size < self._needed:
@@ -168,35 +168,40 @@ class ServerConnection:
         self.end_turn()
 
     def take(self, frames: bytes) -> None:
-        """Go on with whole frames that the tap has kept."""
-        if not self._is_deaf():
+        """Process whole frames that the tap had kept."""
+        if not self._ignores_input():
             self._cut_frames(frames, None, kept=True)
 
     @abstractmethod
     def _cut_frames(self, data: bytes, tap: Tap | None, *, kept: bool = False) -> None:
-        """Cut frames and hand each to where it belongs, unless the tap keeps it.
+        """Split the input into frames and dispatch each, unless the tap keeps it.
 
-        Those that it has `kept` were read before the client was held back, if it is. What is left of a frame
-        that is not whole waits for the rest.
+        An incomplete frame waits for the rest.
+
+        Args:
+            data: the input.
+            tap: sees every frame first, if given.
+            kept: the tap had kept these frames. They are processed also while the client is held back,
+                since they were read before.
         """
 
     @abstractmethod
     def _receive_unframed(self, data: bytes) -> None:
-        """After broken framing nothing counts but the answer to our close."""
+        """Handle input after broken framing: only the answer to the broker's close counts."""
 
     def end_turn(self) -> None:
-        """All that has come is dealt with."""
+        """Called when all received input is processed."""
 
     @property
     def reading(self) -> bool:
         """See `Connection`."""
-        return not (self._held_back or self._paused or self.outbox.stuffed)
+        return not (self._held_back or self._paused or self.outbox.backlogged)
 
     def pause(self, paused: bool) -> None:
-        """Read no further, or go on: for who keeps what has come and has enough of it."""
+        """Stop or resume reading, for a fault that buffers received bytes."""
         if paused != self._paused:
             self._paused = paused
-            self.outbox.note()
+            self.outbox.notify()
 
     def pending(self) -> list[bytes]:
         """See `Connection`."""
@@ -206,8 +211,8 @@ class ServerConnection:
         """See `Connection`."""
         self.outbox.sent(count)
 
-    def _is_deaf(self) -> bool:
-        """Whether nothing the client may say counts any more."""
+    def _ignores_input(self) -> bool:
+        """True once input from the client has no effect any more."""
         return (
             self.finished or self.aborted or self.state in (ConnectionState.CLOSED, ConnectionState.REFUSED)
         )
@@ -218,62 +223,62 @@ class ServerConnection:
         self.state = self.TRANSITIONS[self.state].get(event, self.state)
 
     def challenge(self) -> None:
-        """The SASL mechanism asks back."""
+        """The SASL mechanism sends a challenge."""
         self._enter("CHALLENGE")
 
     def authenticated(self, user: User) -> None:
-        """The client is who it says."""
+        """The client has proved its identity."""
         self.user = user
         self._enter("AUTHENTICATED")
 
     def opened(self, virtual_host: VirtualHost) -> None:
         """The handshake is complete."""
         self.virtual_host = virtual_host
-        self._stop_patience()
+        self._cancel_timeouts()
         if self.broker.tap is not None:
             self.broker.tap.connection(self.name, "opened", f"virtual host {virtual_host.name!r}")
         if self.broker.blocked_reason is not None:
             self.set_blocked(self.broker.blocked_reason)
 
     def refuse(self, text: str) -> None:
-        """The handshake failed: end the transport without a word, after a pause where one is configured.
+        """The handshake failed: close the transport without a close method, after the configured pause.
 
         Sources: errors/pre-open-error, security/negotiation-pause.
         """
         _log.warning("%s: handshake failed: %s", self.name, text)
         self._enter("REFUSE")
-        self._stop_patience()
+        self._cancel_timeouts()
         delay = self.broker.authentication_failure_delay
         if delay > 0:
-            self._ending = self.after(delay, lambda: self._finish(text), "ends after a failed handshake")
+            self._end_timer = self.after(delay, lambda: self._finish(text), "closes after a failed handshake")
         else:
             self._finish(text)
 
     def close_confirmed(self) -> None:
-        """The close-ok we waited for."""
+        """The expected close-ok arrived."""
         self._finish("close confirmed")
 
-    # --- end ------------------------------------------------------------------------------------------
+    # --- closing --------------------------------------------------------------------------------------
 
     def _finish(self, why: str) -> None:
-        """Nothing more will be said; what is pending still goes out."""
+        """Close the connection and, once the pending bytes are written, its transport."""
         if not self.finished:
-            self._let_go(why)
-        self._end()
+            self._mark_closed(why)
+        self._end_transport()
 
-    def _let_go(self, why: str) -> None:
-        """The connection is over, though its transport may not be."""
+    def _mark_closed(self, why: str) -> None:
+        """Close the connection; its transport can still be open."""
         self.state = ConnectionState.CLOSED
         self._release()
         if self.broker.tap is not None:
             self.broker.tap.connection(self.name, "closed", why)
 
-    def _end(self) -> None:
+    def _end_transport(self) -> None:
         self.finished = True
-        self.outbox.note()
+        self.outbox.notify()
 
     def abort(self, why: str) -> None:
-        """End the transport now, without a word."""
+        """Close the transport immediately, without a close method."""
         if self.aborted:
             return
         _log.warning("%s: %s", self.name, why)
@@ -282,16 +287,16 @@ class ServerConnection:
         self.aborted = True
         if self.broker.tap is not None:
             self.broker.tap.connection(self.name, "aborted", why)
-        self.outbox.note()
+        self.outbox.notify()
 
     def receive_eof(self) -> None:
         """See `Connection`."""
         if self.state is ConnectionState.CLOSED:
-            # Where the client was waited for, close-ok is still written.
-            self._stop_patience()
+            # If the broker was waiting for the client to close the transport, close-ok is still written.
+            self._cancel_timeouts()
             self.finished = not self.aborted
         else:
-            # connection.close-ok/reporting; no more than a note, since a broker that stops gets here too.
+            # connection.close-ok/reporting; logged as info, since stopping the broker gets here too.
             _log.info("%s: the transport ended without connection.close-ok", self.name)
             self._report_channels()
             self._enter("LOST")
@@ -301,16 +306,16 @@ class ServerConnection:
             self.aborted = True
 
     def _report_channels(self) -> None:
-        """Say which channels had not been closed to their end, where that is worth a note."""
+        """Log the channels whose close handshake is incomplete, where the protocol asks for it."""
 
     def _release(self) -> None:
-        """Let go of everything the connection holds."""
-        # Nothing that one channel returns goes to a consumer of another that is about to end as well.
+        """Release everything that the connection holds."""
+        # Messages that one channel returns must not go to a consumer of another channel that closes too.
         self.gate.shut()
         self._release_channels()
         if self.state is ConnectionState.CLOSED:
             self.heartbeats.stop()
-            self._stop_patience()
+            self._cancel_timeouts()
             self._partial.clear()
             self._partial_size = 0
             self._forget()
@@ -320,38 +325,38 @@ class ServerConnection:
 
     @abstractmethod
     def _release_channels(self) -> None:
-        """Let go of the channels or sessions."""
+        """Release the channels or sessions."""
 
     def _forget(self) -> None:
-        """Nothing will be said any more: forget what was kept for that."""
+        """Drop caches that only further traffic would use."""
 
     # --- time -----------------------------------------------------------------------------------------
 
     def next_deadline(self) -> float | None:
         """See `Connection`."""
         dues = [timer.due for timer in self.heartbeats.timers if timer.active]
-        if self._patience is not None and self._patience.due is not None:
-            dues.append(self._patience.due)
+        if self._handshake_timeout is not None and self._handshake_timeout.due is not None:
+            dues.append(self._handshake_timeout.due)
         return min(dues, default=None)
 
     def after(
         self, delay: float, callback: Callable[[], None], what: str, *, housekeeping: bool = False
     ) -> Timer:
-        """Have something done later, on the broker's clock."""
+        """Call `callback` in `delay` seconds, on the broker's clock."""
         due = self.broker.clock.now() + delay
-        return self.broker.timers.call_at(due, callback, self._says(what), housekeeping=housekeeping)
+        return self.broker.timers.call_at(due, callback, self._label(what), housekeeping=housekeeping)
 
-    def _end_by_peers_time(self, delay: float, callback: Callable[[], None], what: str) -> None:
-        """End later, on the time that the client lives by: it was told, and needs that to answer."""
+    def _end_transport_after(self, delay: float, callback: Callable[[], None], what: str) -> None:
+        """Call `callback` in `delay` seconds on the client's clock, which gives it time to answer a close."""
         timers = self.broker.peer_timers
         due = timers.clock.now() + delay
-        self._ending = timers.call_at(due, callback, self._says(what), housekeeping=True)
+        self._end_timer = timers.call_at(due, callback, self._label(what), housekeeping=True)
 
-    def _says(self, what: str) -> str:
+    def _label(self, what: str) -> str:
         return f"connection {self.name} {what}"
 
-    def _stop_patience(self) -> None:
-        for each in (self._patience, self._ending):
+    def _cancel_timeouts(self) -> None:
+        for each in (self._handshake_timeout, self._end_timer):
             if each is not None:
                 each.cancel()
-        self._patience = self._ending = None
+        self._handshake_timeout = self._end_timer = None

@@ -1,4 +1,4 @@
-"""The SASL mechanism AMQPLAIN: RabbitMQ's documented table of LOGIN and PASSWORD without its length."""
+"""The SASL mechanism AMQPLAIN (RabbitMQ: documented): a field table without its length field."""
 
 from __future__ import annotations
 

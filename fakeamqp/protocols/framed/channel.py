@@ -1,4 +1,4 @@
-"""Class channel, as 0-9 and 0-9-1 have it: flow and close. How a channel is opened is each protocol's own."""
+"""The methods of class channel that 0-9 and 0-9-1 share: flow and close. Each protocol opens its channels."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ __all__ = ["close", "close_ok", "flow", "flow_ok"]
 
 
 class Flow(Protocol):
-    """channel.flow and its answer, of either protocol."""
+    """channel.flow and channel.flow-ok of either protocol."""
 
     active: bool
 
 
 def flow(channel: FramedChannel, method: Flow) -> None:
-    """Stop or resume deliveries on the channel, where the personality does so (channel.flow/*)."""
+    """Stop or resume deliveries on the channel, if the personality supports it (channel.flow/*)."""
     if not method.active and not channel.personality.honours_client_flow:
         raise ProtocolError("not-implemented", "active=false")
     channel.send(channel.connection.vocabulary.ChannelFlowOk(active=method.active))
@@ -31,7 +31,7 @@ def flow(channel: FramedChannel, method: Flow) -> None:
 
 
 def flow_ok(channel: FramedChannel, method: Flow) -> None:
-    """The client has done as it was told, where the personality tells it (channel.flow/throttling)."""
+    """Accept the answer to a channel.flow of the broker (channel.flow/throttling)."""
     if channel.awaited_flow_oks:
         channel.awaited_flow_oks -= 1
     elif not channel.personality.throttles_with_flow:
@@ -39,10 +39,10 @@ def flow_ok(channel: FramedChannel, method: Flow) -> None:
 
 
 def close(channel: FramedChannel, method: Method) -> None:
-    """Close the channel at the client's wish."""
+    """Close the channel at the client's request."""
     channel.closed_by_client()
 
 
 def close_ok(channel: FramedChannel, method: Method) -> None:
-    """The answer to a close that was never sent, since the channel is open."""
+    """Refuse channel.close-ok on an open channel, to which the broker has sent no close."""
     raise ProtocolError("command-invalid", "unimplemented method")

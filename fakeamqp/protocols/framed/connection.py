@@ -1,6 +1,6 @@
-"""Class connection, as 0-9 and 0-9-1 have it: from the protocol header to a virtual host, and the close.
+"""The methods of class connection that 0-9 and 0-9-1 share: the handshake and the close.
 
-The methods that a client sends are the same to the byte in both, so the functions here take either's.
+The client's methods have the same bytes in both protocols, so these functions accept the methods of either.
 """
 
 from __future__ import annotations
@@ -25,13 +25,16 @@ if TYPE_CHECKING:
 __all__ = ["HANDLERS", "Handlers", "open_virtual_host", "receive", "server_properties", "start"]
 
 Handlers: TypeAlias = Mapping[str, Callable[[Any, Any], None]]
-"""By the name of a method, what deals with it."""
+"""Method name -> handler."""
 
 _LOCALE = "en_US"
 
 
 def server_properties(connection: FramedConnection[Any]) -> dict[str, Any]:
-    """Who we are, in texts: clients of 0-9 read little else (connection.start/server-properties)."""
+    """Return the server properties, as strings: some 0-9 clients read only those.
+
+    Source: connection.start/server-properties.
+    """
     personality = connection.personality
     properties = {
         "cluster_name": connection.broker.cluster_name,
@@ -47,7 +50,7 @@ def server_properties(connection: FramedConnection[Any]) -> dict[str, Any]:
 
 
 def start(connection: FramedConnection[Any], properties: Mapping[str, Any], version: tuple[int, int]) -> None:
-    """Send connection.start: who we are and how a client may log in (connection.start/first-frame)."""
+    """Send connection.start, with server properties and mechanisms (connection.start/first-frame)."""
     major, minor = version
     connection.send(
         0,
@@ -62,7 +65,7 @@ def start(connection: FramedConnection[Any], properties: Mapping[str, Any], vers
 
 
 def receive(connection: FramedConnection[Any], method: Method, handlers: Handlers) -> None:
-    """A method on channel 0. In a closing connection only close and close-ok count."""
+    """Dispatch a method on channel 0. A closing connection ignores all but close and close-ok."""
     name = method.NAME
     if connection.state is ConnectionState.CLOSING and name not in (
         "connection.close",
@@ -94,7 +97,7 @@ def _secure_ok(connection: FramedConnection[Any], method: Any) -> None:
 
 
 def _authenticate(connection: FramedConnection[Any], response: bytes) -> None:
-    """One step of the mechanism: a challenge, a user, or a refusal."""
+    """Run one step of the SASL mechanism, and send a challenge, connection.tune or a refusal."""
     login = connection.login
     try:
         answer = login.step(response)
@@ -131,7 +134,7 @@ def _tune_ok(connection: FramedConnection[Any], method: Any) -> None:
 
 
 def _check_limit(connection: FramedConnection[Any], name: str, asked: int, offered: int, least: int) -> None:
-    """A limit must not be above the one offered, and 0 means none (connection.tune-ok/*)."""
+    """Check that a limit is not above the offered one; 0 means no limit (connection.tune-ok/*)."""
     if offered and (asked == 0 or asked > offered):
         raise ProtocolError(
             "not-allowed",
@@ -146,12 +149,12 @@ def _check_limit(connection: FramedConnection[Any], name: str, asked: int, offer
 
 
 def open_virtual_host(connection: FramedConnection[Any], name: str) -> VirtualHost:
-    """The virtual host that a client opens, once it may.
+    """Return the virtual host that a client opens.
 
     Raises:
-        NotAllowed: there is no such virtual host, or the user may not work in it, or not on that many
-            connections.
-        InvalidPath: there is no such virtual host, by personality.
+        NotAllowed: the virtual host does not exist, the user may not access it, or a connection limit is
+            reached.
+        InvalidPath: the virtual host does not exist, in personalities that use this code.
     """
     assert connection.user is not None
     if len(name.encode("utf-8", "surrogateescape")) > connection.personality.longest_name:
@@ -177,4 +180,4 @@ HANDLERS: Handlers = {
     "connection.close": _close,
     "connection.close-ok": _close_ok,
 }
-"""By the name of the method; opening a virtual host is the protocol's."""
+"""Method name -> handler. Each protocol adds connection.open."""

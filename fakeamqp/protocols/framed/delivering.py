@@ -1,7 +1,7 @@
-"""Contents to the client: basic.deliver, basic.get-ok, basic.return.
+"""Encode contents for the client: basic.deliver, basic.get-ok, basic.return.
 
-The property bytes of a message that came by this family of protocols go out as they came in; only the
-frames around them are made anew, because the channel may differ.
+A message published over 0-9-1 or 0-9 is delivered with the property bytes that were received. Only its frames
+are encoded anew, because the channel can differ.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ __all__ = [
 ]
 
 ENCODING = "0-9-x basic"
-"""Marks messages whose property bytes any protocol of this family can forward as they are."""
+"""Marks messages whose property bytes 0-9-1 and 0-9 can forward unchanged."""
 
 _BASIC = 60
 _DELIVER = 60
-_MOST_PREFIXES = 1000
+_MAX_PREFIXES = 1000
 _pack_tag = Struct(">QB").pack
 _pack_content = Struct(">BBHIHHQ").pack
 _pack_body = Struct(">BBHI").pack
@@ -58,7 +58,7 @@ def deliver(
 ) -> None:
     """Send one message to a consumer."""
     tag = channel.ledger.next_tag() if delivery is None else channel.ledger.add(delivery)
-    # All of a basic.deliver but tag and flag is the same for one consumer, exchange and key.
+    # For one consumer, exchange and key, only delivery tag and redelivered flag of basic.deliver differ.
     key = (subscription.tag, message.exchange, message.routing_key)
     parts = channel.deliver_prefixes.get(key)
     if parts is None:
@@ -97,19 +97,19 @@ def deliver(
 def _deliver_parts(
     channel: FramedChannel, consumer_tag: str, exchange: str, routing_key: str
 ) -> tuple[bytes, bytes]:
-    """What stands before and after tag and flag in a basic.deliver frame, the frame end left out."""
+    """Return the bytes of a basic.deliver frame before and after tag and flag, without the frame-end byte."""
     tag = encode_short_string(consumer_tag)
     names = encode_short_string(exchange) + encode_short_string(routing_key)
     ids = bytes((0, _BASIC, 0, _DELIVER))
     header = FRAME_HEADER.pack(1, channel.number, len(ids) + len(tag) + 9 + len(names))
-    if len(channel.deliver_prefixes) >= _MOST_PREFIXES:
+    if len(channel.deliver_prefixes) >= _MAX_PREFIXES:
         channel.deliver_prefixes.clear()
     parts = channel.deliver_prefixes[consumer_tag, exchange, routing_key] = (header + ids + tag, names)
     return parts
 
 
 def get_ok(channel: FramedChannel, queue: Queue, queued: QueuedMessage, delivery: Delivery | None) -> None:
-    """Send the one message that was asked for."""
+    """Send the message that basic.get asked for."""
     message = queue.as_delivered(queued)
     tag = channel.ledger.next_tag() if delivery is None else channel.ledger.add(delivery)
     tap = channel.connection.broker.tap
@@ -128,7 +128,7 @@ def get_ok(channel: FramedChannel, queue: Queue, queued: QueuedMessage, delivery
 
 
 def return_message(channel: FramedChannel, message: Message, code: int, text: str) -> None:
-    """Send a message back to its publisher, unchanged (basic.return/content)."""
+    """Return a message to its publisher, unchanged (basic.return/content)."""
     channel.virtual_host.message_outcomes.returned(message, code, text, channel.number)
     channel.send_message(
         channel.connection.vocabulary.BasicReturn(
@@ -149,10 +149,10 @@ def send_message(channel: FramedChannel, method: Method, message: Message) -> No
 
 
 def check_message(message: Message) -> None:
-    """Check that a message which no client sent fits into frames.
+    """Check that a message that no client sent can be encoded.
 
     Raises:
-        FieldError: a name or a property does not fit its field; the text says which and why.
+        FieldError: a name or a property does not fit its field; the text names it and the reason.
     """
     for name in (message.exchange, message.routing_key):
         encode_short_string(name)
@@ -160,7 +160,7 @@ def check_message(message: Message) -> None:
 
 
 def properties_bytes(message: Message) -> bytes:
-    """The properties in the encoding of this family, made once per message."""
+    """Return the properties in the encoding of 0-9-1 and 0-9, encoded once per message."""
     properties = message.properties
     if isinstance(properties, BasicProperties):
         encoded = properties.encode()

@@ -1,8 +1,7 @@
-"""What publishing a content of class basic means to the broker, beside sending it on: who may, and what its
-properties say.
+"""Checks of a published content of class basic: permissions, and the properties that the broker interprets.
 
-`Target` is what a basic.publish method says. Programs publish with the same few exchanges and keys
-again and again, so targets are kept per channel under the bytes of the method.
+`Target` is a decoded basic.publish. Clients publish repeatedly with a few exchanges and keys, so each channel
+caches targets by the bytes of the method.
 """
 
 from __future__ import annotations
@@ -28,11 +27,11 @@ if TYPE_CHECKING:
 
     _Check: TypeAlias = Callable[["FramedChannel", Message, "BasicProperties"], "BasicProperties | None"]
 
-__all__ = ["Target", "authorise", "examine", "is_meaningful", "send_back", "too_large"]
+__all__ = ["Target", "authorise", "examine", "needs_examination", "return_if_needed", "too_large"]
 
 
 class Publish(Protocol):
-    """basic.publish, of either protocol."""
+    """basic.publish of either protocol."""
 
     exchange: str
     routing_key: str
@@ -41,7 +40,7 @@ class Publish(Protocol):
 
 
 class Target:
-    """Where a publish goes. `checked` is the state of the access control it was last checked against."""
+    """Exchange, key and flags of a publish. `checked` is the version of the access rules last checked."""
 
     __slots__ = ("checked", "exchange", "immediate", "mandatory", "routing_key")
 
@@ -53,8 +52,8 @@ class Target:
         self.checked = -1
 
 
-def is_meaningful(properties: BasicProperties) -> bool:
-    """Whether a message has properties that `examine` has to look at."""
+def needs_examination(properties: BasicProperties) -> bool:
+    """True if a message has properties that `examine` must check."""
     headers = properties.headers
     return (
         properties.expiration is not None
@@ -64,10 +63,10 @@ def is_meaningful(properties: BasicProperties) -> bool:
     )
 
 
-def send_back(
+def return_if_needed(
     channel: FramedChannel, target: Target, message: Message, plan: Outcome, *, unconsumed: bool
 ) -> None:
-    """Send back what the publisher wants back (basic.publish/mandatory-01, basic.publish/immediate-01)."""
+    """Return the message if its flags ask for it (basic.publish/mandatory-01, basic.publish/immediate-01)."""
     message = without_blind_copies(message)
     if unconsumed:
         delivering.return_message(
@@ -78,14 +77,19 @@ def send_back(
 
 
 def _routed(channel: FramedChannel, plan: Outcome) -> bool:
-    """Whether the message found a queue; whether a reply address is one is the personality's."""
+    """True if the message has a queue; the personality decides if a reply address counts as one."""
     if channel.personality.replies_are_routed:
         return plan.routed
     return any(not isinstance(queue, ReplyAddress) for queue in plan.queues)
 
 
 def authorise(channel: FramedChannel, target: Target, *, key: bool) -> None:
-    """May the user publish there? `key` says whether to look at the routing key as well."""
+    """Check that the user may publish to the exchange; with `key`, check the routing key too.
+
+    Raises:
+        AccessRefused: the user may not publish there, or the exchange is internal.
+        NotFound: the exchange does not exist.
+    """
     channel.authorise("write", "exchange", target.exchange)
     channel.virtual_host.routing.check_publishable(target.exchange)
     if key:
@@ -94,21 +98,21 @@ def authorise(channel: FramedChannel, target: Target, *, key: bool) -> None:
 
 
 def _authorise_keys(channel: FramedChannel, exchange: str, keys: Iterable[str]) -> None:
-    """May the user publish with these keys, where the exchange is a topic exchange?"""
+    """For a topic exchange, check that the user may publish with these keys."""
     if channel.virtual_host.exchanges.require(exchange).type_name == "topic":
         for key in keys:
             channel.access.check_topic(channel.user, channel.virtual_host.name, "write", exchange, key)
 
 
 def examine(channel: FramedChannel, message: Message, properties: BasicProperties, fresh: bool) -> None:
-    """Check and apply what a message's properties mean to the broker, in the personality's order.
+    """Check and apply the properties that the broker interprets, in the personality's order.
 
-    `fresh` says that the routing key has not been looked at before.
+    `fresh` is True if the routing key has not been checked before.
     """
     channel.virtual_host.routing.check_publishable(message.exchange)
     headers = properties.headers or {}
     copies = "CC" in headers or "BCC" in headers
-    # Only the checks that matter are made. Measured with an expiration: 1.1 times the messages per second.
+    # Only the relevant checks run. Measured with an expiration: 1.1 times the messages per second.
     for check in _relevant_checks(
         channel.personality.publish_checks,
         properties.reply_to is not None,
@@ -127,7 +131,7 @@ def examine(channel: FramedChannel, message: Message, properties: BasicPropertie
 def _check_reply_to(
     channel: FramedChannel, message: Message, properties: BasicProperties
 ) -> BasicProperties | None:
-    """Put the channel's own reply address in the place of the pseudo-queue's name."""
+    """Replace the name of the pseudo-queue by the channel's reply address."""
     if properties.reply_to != PSEUDO_QUEUE or not channel.personality.direct_reply_to:
         return None
     if channel.reply_address is None:
@@ -138,33 +142,32 @@ def _check_reply_to(
 def _check_expiration(
     channel: FramedChannel, message: Message, properties: BasicProperties
 ) -> BasicProperties | None:
-    """Set the message's own time to live; its number goes on as plain as can be (RabbitMQ: since 3.13)."""
+    """Set the message's time to live, and normalize the number in the property (RabbitMQ: since 3.13)."""
     if properties.expiration is None or not channel.personality.expiration_is_ttl:
         return None
     message.expiry = time_to_live(properties.expiration)
-    message.published_at = (
-        channel.connection.broker.clock.time()
-    )  # Clients of 0-10 are told what is left of it.
+    # A 0-10 delivery carries the remaining time to live.
+    message.published_at = channel.connection.broker.clock.time()
     if properties.expiration[0] not in "+-0":
         return None
     return properties.replace(expiration=str(int(properties.expiration)))
 
 
 def _check_copies(channel: FramedChannel, message: Message, properties: BasicProperties) -> None:
-    """Read the further routing keys."""
+    """Read the additional routing keys from the headers CC and BCC."""
     headers = properties.headers
     if headers and ("CC" in headers or "BCC" in headers) and channel.personality.routes_by_cc_headers:
         message.copies = carbon_copies(headers)
 
 
 def _check_topic_permission(channel: FramedChannel, message: Message, _properties: BasicProperties) -> None:
-    """May the user publish with the keys that are known by now?"""
+    """Check that the user may publish with the routing key and the CC and BCC keys read so far."""
     copies = () if message.copies is None else message.copies.keys
     _authorise_keys(channel, message.exchange, (message.routing_key, *copies))
 
 
 def _check_user_id(channel: FramedChannel, _message: Message, properties: BasicProperties) -> None:
-    """user-id must be the publisher's own, unless it may impersonate (RabbitMQ: documented)."""
+    """Check that user-id names the publisher, unless it has the tag impersonator (RabbitMQ: documented)."""
     user = channel.user
     user_id = properties.user_id
     if user_id is None or user_id == user.name or not channel.personality.checks_user_id:
@@ -178,7 +181,7 @@ def _check_user_id(channel: FramedChannel, _message: Message, properties: BasicP
 def _check_deaths(
     channel: FramedChannel, message: Message, properties: BasicProperties
 ) -> BasicProperties | None:
-    """Take over the history that a client tells of, and write it as the broker does."""
+    """Use the x-death header that a client sent as the message's history, in the broker's format."""
     if not channel.personality.takes_deaths_from_clients:
         return None
     message.history = history = claimed_deaths(properties.headers or {})
@@ -195,7 +198,7 @@ _CHECKS: dict[str, _Check] = {
     "user-id": _check_user_id,
     "deaths": _check_deaths,
 }
-"""By name in `Personality.publish_checks`; each returns the properties where it changes them."""
+"""Name in `Personality.publish_checks` -> check. A check returns the properties if it changes them."""
 
 
 @cache
@@ -208,7 +211,7 @@ def _relevant_checks(
     user_id: bool,
     deaths: bool,
 ) -> tuple[_Check, ...]:
-    """Of the checks called `names` those that are wanted, in the same order."""
+    """Return the relevant checks among `names`, in the same order."""
     wanted = {
         "reply-to": reply_to,
         "expiration": expiration,
@@ -221,7 +224,7 @@ def _relevant_checks(
 
 
 def too_large(channel: FramedChannel, size: int) -> ModelError:
-    """What to say of a body of so many bytes, which are too many (reply-code/content-too-large)."""
+    """Return the error for a body of `size` bytes, which exceeds the limit (reply-code/content-too-large)."""
     personality = channel.personality
     text = f"message size {size} is larger than configured max size {personality.largest_message}"
     refusal = (

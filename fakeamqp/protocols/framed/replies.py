@@ -1,7 +1,7 @@
-"""From what went wrong to what the peer is told: reply code, text, scope.
+"""Map an error to the reply sent to the peer: reply code, text, scope.
 
-Model and wire errors name a condition; a protocol's `Replies` makes a code of it. The ids of the failing
-method are filled in by the endpoint, at the one place where exceptions turn into close methods.
+Errors of model and codec name a condition; a protocol's `Replies` maps it to a code. `FramedConnection._fail`
+adds the ids of the failing method, in the one place that turns exceptions into close methods.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ __all__ = ["ProtocolError", "Replies", "Reply", "short_text", "stripped"]
 
 
 class ProtocolError(FakeAMQPError):
-    """The peer broke the rules of the protocol itself. `condition` names the reply code.
+    """The peer violated the protocol. `condition` names the reply code.
 
-    `silent` ends the transport without a word, which the documents demand for broken framing.
-    `ends_connection` overrides the scope that the reply code has by default.
+    With `silent` the broker closes the transport without a close method, as the specification demands for
+    broken framing. `ends_connection` overrides the default scope of the reply code.
     """
 
     def __init__(
@@ -33,7 +33,7 @@ class ProtocolError(FakeAMQPError):
 
 
 class Reply:
-    """What a close method says. `text` starts with the name of the code, as RabbitMQ writes it."""
+    """The content of a close method. `text` starts with the name of the code, as RabbitMQ writes it."""
 
     __slots__ = ("code", "ends_connection", "names_no_method", "silent", "text")
 
@@ -49,32 +49,32 @@ class Replies:
     """The reply codes of one protocol.
 
     Args:
-        names: what peers print for each code, as "NOT_FOUND".
-        hard: the codes that end the connection; the others end the channel.
-        stand_ins: condition -> the one whose code stands for it in a protocol that has none of its own.
+        names: reply code -> its name in texts, such as "NOT_FOUND".
+        hard: the codes that close the connection; the others close the channel.
+        fallbacks: a condition without a code in this protocol -> the condition whose code is used.
     """
 
     __slots__ = ("_codes", "_hard", "_names")
 
     def __init__(
-        self, names: Mapping[int, str], hard: frozenset[int], stand_ins: Mapping[str, str] | None = None
+        self, names: Mapping[int, str], hard: frozenset[int], fallbacks: Mapping[str, str] | None = None
     ) -> None:
         self._names = names
         self._hard = hard
         self._codes = {name.lower().replace("_", "-"): code for code, name in names.items()}
-        for condition, other in (stand_ins or {}).items():
+        for condition, other in (fallbacks or {}).items():
             self._codes[condition] = self._codes[other]
 
     def code(self, condition: str) -> int:
-        """The code of a condition.
+        """Return the code of a condition.
 
         Raises:
-            KeyError: the protocol has none for it.
+            KeyError: the protocol has no code for it.
         """
         return self._codes[condition]
 
     def reply_for(self, error: ProtocolError | ModelError | WireError) -> Reply:
-        """The reply that tells a peer of this error."""
+        """Return the reply for an error."""
         code = self._codes[error.condition]
         ends_connection = code in self._hard
         if not isinstance(error, WireError) and error.ends_connection is not None:
@@ -89,12 +89,12 @@ class Replies:
 
 
 def stripped(name: str) -> str:
-    """A name as it is declared, bound and deleted: without line ends (RabbitMQ: measured)."""
+    """Return a name without line breaks, as declare, bind and delete use it (RabbitMQ: measured)."""
     return name.replace("\r", "").replace("\n", "")
 
 
 def short_text(text: str) -> str:
-    """`text`, cut so that it fits a short string."""
+    """Return `text`, cut to the 255 bytes of a short string."""
     octets = text.encode("utf-8", "surrogateescape")
     if len(octets) <= 255:
         return text

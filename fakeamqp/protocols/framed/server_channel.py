@@ -1,6 +1,6 @@
-"""The broker's end of one channel: its state, its consumers, and what is unsettled.
+"""The base class of server-side channels: state, consumers and unacknowledged deliveries.
 
-Each protocol's `FramedChannel` is one of these, and puts the contents together that its client sends.
+Its subclasses `Amqp091Channel` and `Amqp09Channel` assemble the contents that the client sends.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ if TYPE_CHECKING:
     from fakeamqp.protocols.framed.replies import Reply
     from fakeamqp.protocols.framed.server_connection import FramedConnection
 
-__all__ = ["FramedChannel", "Writing"]
+__all__ = ["FrameWriter", "FramedChannel"]
 
 _OPEN = 20 << 16 | 10
 _CLOSE = 20 << 16 | 40
 _CLOSE_OK = 20 << 16 | 41
 
 
-class Writing(Protocol):
-    """What takes bytes for the client."""
+class FrameWriter(Protocol):
+    """Accepts frames for the client."""
 
     def write(self, octets: bytes) -> None:
         """Add whole frames."""
@@ -57,8 +57,8 @@ class FramedChannel:
         self.user = connection.user
         self.personality = connection.personality
         self.access = connection.broker.access
-        self.outbox: Writing = connection.outbox
-        """Where contents for the client go."""
+        self.outbox: FrameWriter = connection.outbox
+        """The destination of contents for the client."""
         self.ledger = Ledger()
         if connection.personality.channels_time_out:
             name = f"channel {number} of {connection.name}"
@@ -70,15 +70,15 @@ class FramedChannel:
         self.mode: Literal["confirm", "tx", "dtx"] | None = None
         self.transaction: Transaction | None = None
         self.gate = Gate()
-        """Shut while the client has stopped deliveries with channel.flow."""
+        """Shut while channel.flow from the client stops deliveries."""
         self.prefetch = (0, 0)
-        """Messages and bytes that each new consumer may have in advance."""
+        """The prefetch limits of each new consumer: messages and bytes."""
         self.credit: Credit | None = None
-        """The window all consumers of the channel share, where one was asked for."""
+        """The prefetch window that all consumers of the channel share, if one is set."""
         self.awaited_flow_oks = 0
-        """How often a fault has told the client to stop or go on, and it has not answered yet."""
+        """How many channel.flow methods sent by a fault the client has not answered."""
         self.reply_address: ReplyAddress | None = None
-        """Where answers to the channel's requests go (RabbitMQ: documented direct reply-to)."""
+        """The address of replies to the channel's requests (RabbitMQ: documented direct reply-to)."""
         self.deliver_prefixes: dict[tuple[str, str, str], tuple[bytes, bytes]] = {}
 
     def __repr__(self) -> str:
@@ -88,10 +88,10 @@ class FramedChannel:
 
     @abstractmethod
     def receive_method(self, payload: bytes) -> None:
-        """A method frame."""
+        """Process a method frame."""
 
     def receive_while_closing(self, payload: bytes) -> None:
-        """Only close and close-ok count; a crossed close is answered (channel.close/stability)."""
+        """Ignore all but close and close-ok; answer a crossing close (channel.close/stability)."""
         index = int.from_bytes(payload[:4], "big")
         if index == _CLOSE:
             self.send(self.connection.vocabulary.ChannelCloseOk())
@@ -104,15 +104,15 @@ class FramedChannel:
 
     @abstractmethod
     def receive_header(self, payload: bytes) -> None:
-        """A content header frame."""
+        """Process a content header frame."""
 
     @abstractmethod
     def receive_body(self, payload: bytes) -> None:
-        """A body frame."""
+        """Process a body frame."""
 
     @abstractmethod
     def drop_content(self) -> None:
-        """Forget the content under way: nobody will see it."""
+        """Discard the incomplete content."""
 
     # --- methods out ----------------------------------------------------------------------------------
 
@@ -127,25 +127,25 @@ class FramedChannel:
         delivering.deliver(self, subscription, message, redelivered, delivery)
 
     def send_message(self, method: Method, message: Message) -> None:
-        """Send a method on this channel that carries a message."""
+        """Send a method with a message as its content on this channel."""
         delivering.send_message(self, method, message)
 
     def cancelled(self, subscription: Subscription) -> None:
-        """See `model.subscription.Subscriber`: the queue has gone."""
+        """See `model.subscription.Subscriber`: the queue was deleted."""
         if self.consumers.pop(subscription.tag, None) is not None:
             self.note_consumer("consumer ended", subscription)
 
     @property
     def ledgers(self) -> tuple[Ledger, ...]:
-        """All that the client has not settled."""
+        """The ledgers of unacknowledged deliveries."""
         return (self.ledger,)
 
-    # --- what the tap is told --------------------------------------------------------------------------
+    # --- reports to the tap ---------------------------------------------------------------------------
 
     def note_consumer(
         self, event: Literal["consumer added", "consumer ended"], which: Subscription, **facts: object
     ) -> None:
-        """A consumer of this channel has come, or goes."""
+        """Report that a consumer of this channel was added or has ended."""
         self.virtual_host.report(
             event,
             queue=which.queue.name,
@@ -156,26 +156,26 @@ class FramedChannel:
         )
 
     def note_settled(self, event: Settlement, deliveries: Sequence[Delivery]) -> None:
-        """Deliveries of this channel are about to end in that way."""
+        """Report that deliveries of this channel are about to be settled, with this event."""
         tap = self.connection.broker.tap
         if tap is not None and deliveries:
             tap.settled(event, deliveries, self.connection, self.number)
 
-    # --- what handlers need ---------------------------------------------------------------------------
+    # --- for handlers ---------------------------------------------------------------------------------
 
     def authorise(self, action: Action, kind: str, name: str) -> None:
-        """May the connection's user do this here?
+        """Check that the connection's user may do this in the virtual host.
 
         Raises:
-            AccessRefused: no.
+            AccessRefused: the user lacks the permission.
         """
         self.access.check(self.user, self.virtual_host.name, action, kind, name)
 
     def authorise_passive(self, kind: str, name: str) -> None:
-        """May the connection's user learn whether this exists? Any one permission on the name is enough.
+        """Check that the connection's user may declare this passively; any permission on the name is enough.
 
         Raises:
-            AccessRefused: no, where the personality asks for a permission at all.
+            AccessRefused: the user has none, and the personality requires one.
         """
         if not self.personality.passive_declare_needs_permission:
             return
@@ -189,23 +189,25 @@ class FramedChannel:
         self.authorise("configure", kind, name)
 
     def authorise_binding(self, source: str, routing_key: str) -> None:
-        """May the connection's user bind something to this exchange, by this key?
+        """Check that the connection's user may bind to this exchange with this key.
 
         Raises:
-            AccessRefused: no.
+            AccessRefused: the user lacks the permission.
         """
         if not source:
-            return  # Whether the default exchange can be bound to is the personality's, not the user's.
+            return  # The personality, not the user, decides if the default exchange accepts bindings.
         self.authorise("read", "exchange", source)
         exchange = self.virtual_host.exchanges.get(source)
         if exchange is not None and exchange.type_name == "topic":
             self.access.check_topic(self.user, self.virtual_host.name, "read", source, routing_key)
 
     def queue_name(self, name: str) -> str:
-        """The name given, or for a blank one the queue last declared here (domain.queue-name/current-queue).
+        """Return `name`, or if it is blank the current queue, which the channel declared last.
+
+        Source: domain.queue-name/current-queue.
 
         Raises:
-            NotFound: none was declared (see docs/decisions.md for the code).
+            NotFound: the channel has no current queue (see docs/decisions.md for the code).
         """
         if name:
             return name
@@ -214,7 +216,7 @@ class FramedChannel:
         return self.current_queue
 
     def check_get(self, queue: Queue) -> None:
-        """May a single message be got from the queue?
+        """Check that basic.get is allowed on the queue.
 
         Raises:
             AccessRefused: another connection consumes exclusively (basic.get/exclusive-consumer).
@@ -228,7 +230,7 @@ class FramedChannel:
             raise AccessRefused(f"queue '{queue.name}' in vhost '{self.virtual_host.name}' in exclusive use")
 
     def consumer_count(self, queue: Queue) -> int:
-        """Active consumers; paused ones count by personality (channel.flow/paused-consumer-count)."""
+        """Count active consumers, and by personality paused ones (channel.flow/paused-consumer-count)."""
         if not queue.reports_consumers:
             return 0
         if self.personality.paused_consumers_count:
@@ -236,7 +238,7 @@ class FramedChannel:
         return sum(not subscription.stopped for subscription in queue.subscriptions)
 
     def purge(self, name: str) -> int:
-        """Drop all messages of a queue that await delivery; answers with how many.
+        """Drop all ready messages of a queue, and return their number.
 
         Raises:
             NotFound, ResourceLocked: see `QueueRegister.require`.
@@ -251,14 +253,14 @@ class FramedChannel:
         )
         return count
 
-    # --- end ------------------------------------------------------------------------------------------
+    # --- closing --------------------------------------------------------------------------------------
 
     def follow(self, event: str) -> None:
-        """Move to the state the table names; an event it does not know changes nothing."""
+        """Follow the transition table; an event without an entry changes nothing."""
         self.state = CHANNEL_TRANSITIONS[self.state].get(event, self.state)
 
     def close(self, reply: Reply, method: int) -> None:
-        """Close the channel for an error; until close-ok comes everything else is discarded."""
+        """Close the channel because of an error; all input until close-ok is discarded."""
         self.follow("CLOSE")
         self.send(
             self.connection.vocabulary.ChannelClose(
@@ -271,19 +273,19 @@ class FramedChannel:
         self.release()
 
     def closed_by_client(self) -> None:
-        """channel.close came: everything goes back, then comes the answer (channel.close-ok/number-free)."""
+        """Handle channel.close: release everything, then answer (channel.close-ok/number-free)."""
         self.follow("channel.close")
         self.release()
         self.connection.channels.pop(self.number, None)
         self.send(self.connection.vocabulary.ChannelCloseOk())
 
     def lost(self) -> None:
-        """The connection is gone."""
+        """Release the channel, because its connection has closed."""
         self.follow("LOST")
         self.release()
 
     def release(self) -> None:
-        """Consumers end, unsettled messages return, an open transaction is discarded.
+        """Cancel consumers, requeue unacknowledged messages, roll back an open transaction.
 
         Sources: channel.close/cancels-consumers, channel.close/rolls-back, server-model/closure-requeues.
         """
@@ -295,17 +297,18 @@ class FramedChannel:
         if self.transaction is not None:
             outstanding += self.transaction.rollback()
         self.note_settled("requeued", outstanding)
-        # Before the consumers end: the end of one may make it another's turn, which gets these first.
+        # Requeued before consumers are cancelled: a cancel can activate another consumer, which must
+        # get these messages first.
         release_all(outstanding, ending="lost")
         for subscription in consumers:
             self.end_consumer(subscription)
 
     def held_too_long(self, subscription: Subscription | None) -> None:
-        """See `model.subscription.Subscriber`: the channel is lost (RabbitMQ: documented, since 4.3)."""
+        """See `model.subscription.Subscriber`: closes the channel (RabbitMQ: documented, since 4.3)."""
         self._acknowledgement_timed_out(-1)
 
     def _held_beyond_timeout(self, _delivery: Delivery, timeout: float) -> None:
-        """A delivery was not settled in time (RabbitMQ: documented delivery acknowledgement timeout)."""
+        """Close the channel on a delivery acknowledgement timeout (RabbitMQ: documented)."""
         self._acknowledgement_timed_out(round(timeout * 1000))
 
     def _acknowledgement_timed_out(self, milliseconds: int) -> None:
@@ -319,7 +322,7 @@ class FramedChannel:
         )
 
     def _stop_consumers(self) -> list[Subscription]:
-        """Have the consumers, which are to end, take nothing more."""
+        """Stop deliveries to all consumers, and return them to be cancelled."""
         consumers = list(self.consumers.values())
         self.consumers.clear()
         shut = Gate()
@@ -329,6 +332,6 @@ class FramedChannel:
         return consumers
 
     def end_consumer(self, subscription: Subscription) -> None:
-        """End one consumer at its queue."""
+        """Cancel one consumer at its queue."""
         self.note_consumer("consumer ended", subscription)
         subscription.queue.unsubscribe(subscription)

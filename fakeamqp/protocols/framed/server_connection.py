@@ -1,8 +1,8 @@
-"""The broker's end of one connection of 0-9 or 0-9-1: cuts frames, keeps the state, turns errors into closes.
+"""A server-side connection of 0-9-1 or 0-9: splits bytes into frames, keeps state, turns errors into closes.
 
-Bytes come in through `receive`. A frame for an open channel goes to its `FramedChannel`; channel 0 belongs
-to the handlers of class connection. Whatever they raise is turned into channel.close or connection.close
-here and nowhere else. Bytes to send gather in the `outbox` until the runtime takes them.
+Bytes arrive at `receive`. `_cut_frames` passes a frame for an open channel to its `FramedChannel`, and a
+method on channel 0 to the handlers of class connection. `_fail` turns their errors into channel.close or
+connection.close, and nothing else does. Bytes to send wait in `outbox` until the runtime takes them.
 """
 
 from __future__ import annotations
@@ -54,27 +54,27 @@ _log = logging.getLogger("fakeamqp")
 _CLOSE_TIMEOUT = 30.0
 _END_OF_TRANSPORT_TIMEOUT = 1.0
 _BEFORE_TUNED = frozenset((ConnectionState.STARTING, ConnectionState.SECURING, ConnectionState.TUNING))
-_MUTE_STATES = {"tuned": _BEFORE_TUNED, "open": _BEFORE_TUNED | {ConnectionState.TUNED}}
+_SILENT_STATES = {"tuned": _BEFORE_TUNED, "open": _BEFORE_TUNED | {ConnectionState.TUNED}}
 _START_OK = 10 << 16 | 11
 _CONTENT_TYPES = frozenset((FRAME_CONTENT_HEADER, FRAME_BODY))
 
 
 class FramedConnection(ServerConnection, Generic[C]):
-    """One connection, without its transport. See `fakeamqp.connection.Connection`.
+    """A server-side connection, without its transport. See `fakeamqp.connection.Connection`.
 
     Args:
         state: the broker.
-        peer: where the client comes from.
-        notify: called when there is something for the runtime to look at.
+        peer: the client's address.
+        notify: called when the runtime must check the connection.
         vocabulary: the methods of the protocol.
-        protocol_header: what the client has begun with.
-        personality: whose behaviour it shows, as clients of the protocol are to see it.
+        protocol_header: the protocol header that the client sent.
+        personality: the broker's personality, with the overrides of the protocol.
     """
 
     MECHANISMS: ClassVar = {**sasl.MECHANISMS, "AMQPLAIN": AmqPlain}
 
     frame_types: frozenset[int]
-    """The types that frames may have."""
+    """The frame types of the protocol."""
     OPENING: ClassVar[frozenset[str]] = frozenset(("channel.open",))
     """The methods that open a channel."""
     REPLIES: ClassVar[Replies]
@@ -104,7 +104,7 @@ class FramedConnection(ServerConnection, Generic[C]):
         self.frame_max = 0
         self.channels: dict[int, C] = {}
         self.credit: Credit | None = None
-        """The connection-wide prefetch window (basic.qos/global-connection), where there is such a thing."""
+        """The prefetch window of the whole connection (basic.qos/global-connection), if one is set."""
         self.known_properties: dict[bytes, BasicProperties] = {}
 
         self._close_ok_frame = method_frame(0, vocabulary.ConnectionCloseOk().encode())
@@ -118,20 +118,20 @@ class FramedConnection(ServerConnection, Generic[C]):
 
     @abstractmethod
     def receive_on_zero(self, method: Method) -> None:
-        """A method on channel 0."""
+        """Process a method on channel 0."""
 
     @abstractmethod
     def begin_channel(self, number: int, method: Method) -> None:
-        """One of the methods of `OPENING` has come for a channel that is not open: open it, and say so."""
+        """Open a channel and answer; `method` is one of those in `OPENING`."""
 
     def receive_other(self, frame_type: int, number: int, payload: bytes) -> None:
-        """A frame of a type that not both protocols have."""
+        """Process a frame of a type that only one of the protocols has."""
         raise AssertionError(f"frames of type {frame_type} are not known")
 
-    def tell_blocked(self, reason: str | None) -> None:
-        """Tell the client that it is held back for that reason, or (None) no longer."""
+    def notify_blocked(self, reason: str | None) -> None:
+        """Tell the client that it is blocked for this reason, or with None that it is unblocked."""
 
-    # --- what the model and its inspectors see --------------------------------------------------------
+    # --- for the model and inspection -----------------------------------------------------------------
 
     @property
     def open_channels(self) -> tuple[C, ...]:
@@ -140,30 +140,30 @@ class FramedConnection(ServerConnection, Generic[C]):
         return tuple(self.channels[number] for number in numbers)
 
     def has_capability(self, name: str) -> bool:
-        """Whether the client announced this capability."""
+        """True if the client announced this capability."""
         capabilities = self.client_properties.get("capabilities")
         return isinstance(capabilities, Mapping) and capabilities.get(name) is True
 
     def close_by_operator(self, code: int, text: str) -> None:
-        """Close with a handshake, for a reason of the operator's (reply-code/connection-forced)."""
+        """Close with a close handshake, on behalf of an operator (reply-code/connection-forced)."""
         if self.state in (ConnectionState.CLOSING, ConnectionState.CLOSED):
             return
         self._method = 0
         self._close(Reply(code, short_text(text), ends_connection=True))
 
     def close_with(self, code: int, text: str, method: int) -> None:
-        """Close with a handshake, as an error in the method of that index would; before tuning, break off."""
-        if self.state in self._mute_states:
+        """Close as an error in the method with index `method` does; before tuning, refuse the handshake."""
+        if self.state in self._silent_states:
             self.refuse(text)
         elif self.state not in (ConnectionState.CLOSING, ConnectionState.CLOSED, ConnectionState.REFUSED):
             self._method = method
             self._close(Reply(code, text, ends_connection=True))
 
     def set_blocked(self, reason: str | None) -> None:
-        """Hold back the client as soon as it publishes; None lets it go on.
+        """Stop reading from the client as soon as it publishes; None unblocks it.
 
-        Nothing happens until the header of a content comes: then the client is told, if it wants to know,
-        and reading stops. What it has sent by then waits (RabbitMQ: measured).
+        Nothing happens until a content header arrives. Then the broker notifies the client, if the client
+        supports it, and stops reading. Bytes that it had sent by then wait (RabbitMQ: measured).
         """
         if reason == self.blocked_reason or self.state is not ConnectionState.OPEN:
             return
@@ -176,17 +176,17 @@ class FramedConnection(ServerConnection, Generic[C]):
             self.broker.tap.connection(self.name, event, reason or "")
         if reason is None and self._held_back:
             self._held_back = False
-            self.outbox.note()
-            self.tell_blocked(None)
+            self.outbox.notify()
+            self.notify_blocked(None)
             self.receive(b"")
 
     def publish_received(self) -> None:
-        """The header of a content has come: a blocked client is told so, and read from no further."""
+        """Called after a content header: notify a blocked client, and stop reading from it."""
         if self.blocked_reason is None or self._held_back:
             return
         self._held_back = True
-        self.tell_blocked(short_text(self.blocked_reason))
-        self.outbox.note()
+        self.notify_blocked(short_text(self.blocked_reason))
+        self.outbox.notify()
 
     # --- bytes out ----------------------------------------------------------------------------------
 
@@ -197,10 +197,7 @@ class FramedConnection(ServerConnection, Generic[C]):
     # --- bytes in -----------------------------------------------------------------------------------
 
     def _cut_frames(self, data: bytes, tap: Tap | None, *, kept: bool = False) -> None:
-        """Cut frames and hand each to its channel, unless the tap keeps it.
-
-        Those that it has `kept` were read before the client was held back, if it is.
-        """
+        """See the base class."""
         position = 0
         end = len(data)
         channels = self.channels
@@ -221,7 +218,7 @@ class FramedConnection(ServerConnection, Generic[C]):
                     payload = data[position + 7 : stop]
                     position = stop + 1
                     if tap is not None and tap.received(self, frame_type, number, payload):
-                        if self._is_deaf():
+                        if self._ignores_input():
                             return
                         if frame_type == FRAME_CONTENT_HEADER:
                             self.publish_received()
@@ -230,7 +227,7 @@ class FramedConnection(ServerConnection, Generic[C]):
                         continue
                     channel = channels.get(number)
                     if channel is None:
-                        self._receive_elsewhere(frame_type, number, payload)
+                        self._receive_without_channel(frame_type, number, payload)
                     elif frame_type == FRAME_BODY:
                         channel.receive_body(payload)
                     elif frame_type == FRAME_CONTENT_HEADER:
@@ -248,7 +245,7 @@ class FramedConnection(ServerConnection, Generic[C]):
                 break
             except (ProtocolError, ModelError, WireError) as problem:
                 self._fail(number, problem)
-            if self._is_deaf():
+            if self._ignores_input():
                 return
             if self._unframed:
                 self._receive_unframed(data[position + 7 :])
@@ -260,7 +257,7 @@ class FramedConnection(ServerConnection, Generic[C]):
             self._needed = 7 if rest < 7 else stop + 1 - position
 
     def _receive_unframed(self, data: bytes) -> None:
-        """After broken framing nothing counts but the answer to our close, which is known by its bytes."""
+        """After broken framing, search the input for the bytes of connection.close-ok only."""
         if self._close_ok_frame in data:
             self._finish("close confirmed after broken framing")
         else:
@@ -269,8 +266,8 @@ class FramedConnection(ServerConnection, Generic[C]):
             self._partial_size = len(rest)
             self._needed = 0
 
-    def _receive_elsewhere(self, frame_type: int, number: int, payload: bytes) -> None:
-        """A frame for channel 0, or for a channel that is not open."""
+    def _receive_without_channel(self, frame_type: int, number: int, payload: bytes) -> None:
+        """Process a frame for channel 0, or for a channel that is not open."""
         if self.state in (ConnectionState.CLOSED, ConnectionState.REFUSED):
             return
         if frame_type == FRAME_HEARTBEAT:
@@ -299,11 +296,11 @@ class FramedConnection(ServerConnection, Generic[C]):
             )
 
     def decode(self, payload: bytes) -> Method:
-        """Read a method.
+        """Decode a method.
 
         Raises:
-            ProtocolError: no such method (frame/unknown-method).
-            WireError: its arguments cannot be read.
+            ProtocolError: the method is unknown (frame/unknown-method).
+            WireError: its arguments are malformed.
         """
         if len(payload) < 4:
             self._method = 0
@@ -314,13 +311,13 @@ class FramedConnection(ServerConnection, Generic[C]):
             raise ProtocolError(
                 "not-implemented", f"there is no method {index & 0xFFFF} in class {index >> 16}"
             )
-        # Every client names capabilities such as "basic.nack", which the published grammar forbids:
-        # see docs/decisions.md.
+        # All clients announce capabilities such as "basic.nack", which are illegal names in the published
+        # grammar: see docs/decisions.md.
         grammar = self.grammar.unchecked if index == _START_OK else self.grammar
         return method_class.decode(payload, grammar)
 
     def open_channel(self, number: int, method: Method) -> None:
-        """The only thing to do with a channel that is not open is to open it (channel/not-open)."""
+        """Open a channel; refuse any other method on a channel that is not open (channel/not-open)."""
         by_number = self.personality.channel_max_limits == "number"
         if by_number and number > self.channel_max:
             raise ProtocolError(
@@ -356,7 +353,7 @@ class FramedConnection(ServerConnection, Generic[C]):
             raise ProtocolError("frame-error", f"a heartbeat has no payload, got {len(payload)} bytes")
 
     def _refuse_frame(self, frame_type: int, size: int) -> None:
-        """A frame that cannot be right, told from its first seven bytes."""
+        """Refuse a frame whose header has an unknown type or a size above the limit."""
         self._method = 0
         self._unframed = True
         if frame_type not in self.frame_types:
@@ -383,27 +380,27 @@ class FramedConnection(ServerConnection, Generic[C]):
     # --- errors --------------------------------------------------------------------------------------
 
     def note_method(self, index: int) -> None:
-        """Remember which method is being worked on, for the ids in a close."""
+        """Set the current method, whose ids a close carries."""
         self._method = index
 
     def out_of_order(self, condition: str) -> ProtocolError:
-        """What to say of a method on channel 0 that does not belong here now (connection/out-of-order)."""
+        """Return the error for a method on channel 0 in the wrong state (connection/out-of-order)."""
         words = {ConnectionState.TUNED: "opening", ConnectionState.OPEN: "running"}
         word = words.get(self.state, self.state.name.lower())
         return ProtocolError(condition, f"unexpected method in connection state {word}")
 
     def fail(self, number: int, problem: ModelError | ProtocolError) -> None:
-        """Something is wrong that no method of the client's has caused just now."""
+        """Close for an error that the current method of the client did not cause."""
         self._method = 0
         self._fail(number, problem)
 
     def _fail(self, number: int, problem: ProtocolError | ModelError | WireError) -> None:
-        """The one place where an error becomes a close."""
+        """Turn an error into a close; nothing else does."""
         if self.state is ConnectionState.REFUSED:
             return
         if self.state in (ConnectionState.CLOSING, ConnectionState.CLOSED):
-            return  # Nothing but close and close-ok counts any more.
-        if self.state in self._mute_states:
+            return  # Only close and close-ok have an effect now.
+        if self.state in self._silent_states:
             self.refuse(problem.text if isinstance(problem, ProtocolError) else str(problem))
             return
         reply = self.REPLIES.reply_for(problem)
@@ -411,7 +408,7 @@ class FramedConnection(ServerConnection, Generic[C]):
             self._method = 0
         channel = self.channels.get(number)
         if reply.silent:
-            _log.warning("%s: closing without a word: %s", self.name, reply.text)
+            _log.warning("%s: closing the transport without connection.close: %s", self.name, reply.text)
             self._finish(reply.text)
         elif reply.ends_connection or channel is None:
             self._close(reply)
@@ -419,12 +416,12 @@ class FramedConnection(ServerConnection, Generic[C]):
             channel.close(reply, self._method)
 
     @property
-    def _mute_states(self) -> frozenset[ConnectionState]:
-        """Where errors are not answered with connection.close (errors/pre-open-error)."""
-        return _MUTE_STATES[self.personality.reports_errors_from]
+    def _silent_states(self) -> frozenset[ConnectionState]:
+        """The states in which errors are not answered with connection.close (errors/pre-open-error)."""
+        return _SILENT_STATES[self.personality.reports_errors_from]
 
     def _close(self, reply: Reply) -> None:
-        """Send connection.close; from here on only its answer counts (connection.close/stability)."""
+        """Send connection.close; from now on only its answer has an effect (connection.close/stability)."""
         self._enter("CLOSE")
         self._held_back = False
         index = self._method
@@ -437,16 +434,16 @@ class FramedConnection(ServerConnection, Generic[C]):
                 method_id=index & 0xFFFF,
             ),
         )
-        blamed = self.vocabulary.METHODS.get(index)
-        _log.info("%s: closing: %s%s", self.name, reply.text, f" ({blamed.NAME})" if blamed else "")
+        failed = self.vocabulary.METHODS.get(index)
+        _log.info("%s: closing: %s%s", self.name, reply.text, f" ({failed.NAME})" if failed else "")
         self._release()
-        self._stop_patience()
-        self._end_by_peers_time(
-            _CLOSE_TIMEOUT, lambda: self.abort("no close-ok came"), "ends for want of a close-ok"
+        self._cancel_timeouts()
+        self._end_transport_after(
+            _CLOSE_TIMEOUT, lambda: self.abort("no close-ok arrived"), "aborts without close-ok"
         )
 
     def refuse_login(self, text: str) -> None:
-        """Nobody is known by these credentials: say so where the client understands it, else `refuse`.
+        """Refuse wrong credentials: with connection.close if the client supports that, else with `refuse`.
 
         Source: connection.start-ok/authentication-failure.
         """
@@ -462,7 +459,7 @@ class FramedConnection(ServerConnection, Generic[C]):
     # --- state ---------------------------------------------------------------------------------------
 
     def enter(self, method_name: str) -> None:
-        """Follow the table for a method the client sent.
+        """Follow the transition table for a method from the client.
 
         Raises:
             ProtocolError: the table has no such transition.
@@ -473,7 +470,7 @@ class FramedConnection(ServerConnection, Generic[C]):
         self.state = following
 
     def agree(self, channel_max: int, frame_max: int, heartbeat: int) -> None:
-        """Take over what tune-ok settled; heartbeats begin (heartbeat/start-after-tune). 0 = no limit."""
+        """Apply the limits of tune-ok, where 0 is no limit; start heartbeats (heartbeat/start-after-tune)."""
         self.channel_max = channel_max or 65535
         self.frame_max = frame_max
         self.heartbeat = heartbeat
@@ -482,40 +479,40 @@ class FramedConnection(ServerConnection, Generic[C]):
         self.heartbeats.start(heartbeat)
 
     def _payload_limit(self, frame_max: int) -> int:
-        """Bytes of payload that a frame from this client may have (frame/frame-max-includes-overhead)."""
+        """Return the largest payload of a frame from this client (frame/frame-max-includes-overhead)."""
         if frame_max == 0:
             return 0xFFFFFFFF
         return frame_max - FRAME_OVERHEAD + self.personality.frame_size_tolerance
 
     @property
     def body_limit(self) -> int:
-        """Bytes that fit into one body frame to this client."""
+        """The largest payload, in bytes, of a body frame to this client."""
         return self.frame_max - FRAME_OVERHEAD if self.frame_max else 0x7FFFFFFF
 
     def closed_by_client(self) -> None:
-        """connection.close came: answer, and see to the transport (connection.close-ok/socket-closed-after).
+        """Answer connection.close, and close the transport (connection.close-ok/socket-closed-after).
 
-        RabbitMQ leaves it to the client to end the transport (measured), and some clients report an end that
-        comes right behind close-ok as an error. A test need not wait as long as RabbitMQ does.
+        RabbitMQ lets the client close the transport (measured), and some clients report a transport that
+        closes directly after close-ok as an error. The broker waits shorter than RabbitMQ, for fast tests.
         """
         unsent = self.outbox.unsent
         self.send(0, self.vocabulary.ConnectionCloseOk())
         if self.state is not ConnectionState.CLOSED:
             return
-        said = self.outbox.unsent > unsent  # Otherwise a fault keeps it, to be said later or never.
-        if said and not self.personality.client_ends_closed_transport:
+        answered = self.outbox.unsent > unsent  # Otherwise a fault holds close-ok back.
+        if answered and not self.personality.client_ends_closed_transport:
             self._finish("closed by the client")
             return
-        self._let_go("closed by the client")
-        self._end_by_peers_time(_END_OF_TRANSPORT_TIMEOUT, self._end, "ends its transport")
+        self._mark_closed("closed by the client")
+        self._end_transport_after(_END_OF_TRANSPORT_TIMEOUT, self._end_transport, "closes its transport")
 
-    # --- end ------------------------------------------------------------------------------------------
+    # --- closing --------------------------------------------------------------------------------------
 
     def _report_channels(self) -> None:
         """See the base class."""
         for number, channel in self.channels.items():
             if channel.state is ChannelState.CLOSING:  # channel.close-ok/reporting
-                _log.info("%s: channel %d ended without channel.close-ok", self.name, number)
+                _log.info("%s: channel %d closed without channel.close-ok", self.name, number)
 
     def _release_channels(self) -> None:
         """See the base class (connection.close/implies-channels)."""
@@ -524,5 +521,5 @@ class FramedConnection(ServerConnection, Generic[C]):
         self.channels.clear()
 
     def _forget(self) -> None:
-        """See the base class: messages keep their publisher; they need not keep this."""
+        """See the base class: messages refer to their publisher's connection, but do not need this cache."""
         self.known_properties.clear()

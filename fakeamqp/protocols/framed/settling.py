@@ -1,4 +1,4 @@
-"""How what a client was sent ends: acknowledged, refused, or to be sent again."""
+"""Settlement of deliveries: acknowledge, reject, requeue, recover."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["refusal", "release_kept", "send_again", "settle"]
 
 
 def refusal(channel: FramedChannel, ending: Ending) -> tuple[Act, Settlement]:
-    """How a client refuses what it was sent, and what that is called; see `model.delivery.Ending`."""
+    """Return the settlement for a rejected delivery, and its event name; see `model.delivery.Ending`."""
     if ending in ("rejected", "refused"):
         return partial(reject_all, ending=ending), "rejected"
     if channel.personality.rejected_avoids_same_channel:
@@ -29,10 +29,10 @@ def refusal(channel: FramedChannel, ending: Ending) -> tuple[Act, Settlement]:
 
 
 def settle(channel: FramedChannel, act: Act, event: Settlement, tag: int, multiple: bool) -> None:
-    """Settle one delivery, or all up to one.
+    """Settle the delivery with this tag, or with `multiple` all up to it.
 
     Raises:
-        PreconditionFailed: the tag is not outstanding.
+        PreconditionFailed: no unacknowledged delivery has the tag.
     """
     deliveries = channel.ledger.take(tag, multiple)
     if deliveries is None:
@@ -47,16 +47,15 @@ def settle(channel: FramedChannel, act: Act, event: Settlement, tag: int, multip
 
 
 def _carry_out(channel: FramedChannel, act: Act, event: Settlement, deliveries: Sequence[Delivery]) -> None:
-    """A settlement of a transaction, at commit."""
+    """Carry out a settlement of a transaction, at commit."""
     channel.note_settled(event, deliveries)
     act(deliveries)
 
 
 def release_kept(channel: FramedChannel) -> list[Delivery]:
-    """Give back what never left its queue; what that lets through goes before the answer (RabbitMQ).
+    """Release the deliveries whose queue keeps delivered messages, and return the others.
 
-    Returns:
-        The others.
+    Messages that this makes deliverable go out before the answer to the client (RabbitMQ).
     """
     deliveries = channel.ledger.take_all()
     channel.note_settled("requeued", deliveries)
@@ -65,7 +64,7 @@ def release_kept(channel: FramedChannel) -> list[Delivery]:
 
 
 def send_again(outstanding: Sequence[Delivery], requeue: bool) -> None:
-    """Send what is outstanding again: to whoever takes it, or to the same (basic.recover/requeue-false)."""
+    """Requeue deliveries, or redeliver them to the same consumer (basic.recover/requeue-false)."""
     if requeue:
         release_all(outstanding)
     else:
@@ -73,5 +72,5 @@ def send_again(outstanding: Sequence[Delivery], requeue: bool) -> None:
 
 
 def _redelivered(delivery: Delivery) -> bool:
-    """Whether the message could go back to whom it was sent (basic.recover/requeue-false)."""
+    """Redeliver to the same consumer; False if that is impossible (basic.recover/requeue-false)."""
     return delivery.queue.redeliver(delivery)

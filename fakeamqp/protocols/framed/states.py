@@ -1,8 +1,8 @@
 """The states of a channel, as a table.
 
-A channel is open from the answer to channel.open on. Whoever sends close discards everything but close and
-close-ok until the answer comes (channel.close/stability); whoever receives it answers and is done. What a
-state has no entry for is an illegal event, and the state stays as it was.
+A channel is open from the answer to channel.open on. The peer that sends close discards everything but close
+and close-ok until the answer arrives (channel.close/stability). The peer that receives close answers, and the
+channel is closed. An event without an entry in a state is illegal, and the state does not change.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ __all__ = ["CHANNEL_TRANSITIONS", "ChannelState"]
 
 
 class ChannelState(Enum):
-    """Where a channel is in its life."""
+    """The state of a channel."""
 
     OPEN = auto()
     CLOSING = auto()
-    """channel.close has been sent, close-ok is due."""
+    """channel.close has been sent; close-ok is expected."""
     CLOSED = auto()
 
 

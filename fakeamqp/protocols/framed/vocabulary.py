@@ -1,4 +1,4 @@
-"""The methods that the common parts send: each protocol has them in its own `wire` package."""
+"""The methods that the shared code sends. Each protocol has them in its own `codec` package."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _Make: TypeAlias = "Callable[..., Method]"
 
 
 class Vocabulary(Protocol):
-    """The methods of one protocol; its module `methods` is one."""
+    """The method classes of one protocol; its module `codec.methods` implements this."""
 
     @property
     def METHODS(self) -> Mapping[int, type[Method]]:
-        """Class and method id as one number -> class."""
+        """Method index (class id << 16 | method id) -> method class."""
 
     @property
     def ConnectionStart(self) -> _Make:

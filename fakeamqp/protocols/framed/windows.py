@@ -1,4 +1,4 @@
-"""Prefetch windows that consumers share: those of a channel, or those of all channels of a connection."""
+"""Prefetch windows shared by the consumers of a channel, or of all channels of a connection."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["set_documented_window", "set_window", "shares_windows"]
 
 
 class Qos(Protocol):
-    """basic.qos, of either protocol."""
+    """basic.qos of either protocol."""
 
     prefetch_size: int
     prefetch_count: int
@@ -23,7 +23,7 @@ class Qos(Protocol):
 
 
 def set_documented_window(channel: FramedChannel, method: Qos) -> Credit:
-    """Without global for this channel, with it for the connection; running consumers are included."""
+    """Set the window of the channel, or with `global` of the connection; existing consumers are included."""
     count, size = method.prefetch_count, method.prefetch_size
     if method.global_:
         connection = channel.connection
@@ -34,13 +34,13 @@ def set_documented_window(channel: FramedChannel, method: Qos) -> Credit:
 
 
 def set_window(credit: Credit | None, count: int, size: int, channels: Iterable[FramedChannel]) -> Credit:
-    """Set a shared window; a new one begins with what the channels have outstanding."""
+    """Set a shared window; a new window counts the unacknowledged deliveries of the channels."""
     if credit is None:
         credit = Credit(count, size)
         for channel in channels:
             for subscription in channel.consumers.values():
                 if subscription.subscriber is not channel:
-                    continue  # Other classes have windows of their own.
+                    continue  # Other AMQP classes have their own windows.
                 if not subscription.no_ack and shares_windows(channel, subscription.queue):
                     credits = (*subscription.credits, credit)
                     subscription.depend_on((*subscription.limits, credit), credits)
@@ -54,5 +54,5 @@ def set_window(credit: Credit | None, count: int, size: int, channels: Iterable[
 
 
 def shares_windows(channel: FramedChannel, queue: Queue) -> bool:
-    """Whether the consumers of a queue depend on shared windows; where there are no others, all do."""
+    """True if the consumers of a queue use shared windows; all do unless prefetch is per consumer."""
     return queue.shares_windows or not channel.personality.prefetch_is_per_consumer

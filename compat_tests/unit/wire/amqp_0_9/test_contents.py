@@ -11,8 +11,8 @@ from fakeamqp.protocols.amqp_0_9.codec.contents import (
     MAX_DEPTH,
     PROPERTIES,
     Content,
+    ContentAssembler,
     ContentHeader,
-    Gathering,
     content_frames,
     decode_header,
     encode_header,
@@ -39,7 +39,7 @@ def written(content: Content, limit: int = 4096) -> list[tuple[int, bytes]]:
     return [(octets[0], octets[7:-1]) for octets in found]
 
 
-def feed(gathering: Gathering, kind: int, payload: bytes) -> Content | None:
+def feed(gathering: ContentAssembler, kind: int, payload: bytes) -> Content | None:
     return gathering.add_header(payload) if kind == FRAME_HEADER else gathering.add_body(payload)
 
 
@@ -113,14 +113,14 @@ def test_a_content_without_children_is_that_of_0_9_1() -> None:
 def test_a_content_is_gathered_as_it_was_written_and_not_before_its_last_frame(
     content: Content, limit: int
 ) -> None:
-    gathering = Gathering()
+    gathering = ContentAssembler()
     *others, last = written(content, limit)
     assert [feed(gathering, *each) for each in others] == [None] * len(others)
     assert feed(gathering, *last) == content
 
 
 def test_the_header_of_the_outermost_content_is_known_once_it_has_come() -> None:
-    gathering = Gathering()
+    gathering = ContentAssembler()
     assert gathering.header is None
     gathering.add_header(encode_header(ContentHeader(60, 1, 7, NONE)))
     gathering.add_header(encode_header(ContentHeader(70, 0, 9, NONE)))
@@ -128,7 +128,7 @@ def test_the_header_of_the_outermost_content_is_known_once_it_has_come() -> None
 
 
 def test_an_empty_body_frame_ends_nothing() -> None:
-    gathering = Gathering()
+    gathering = ContentAssembler()
     gathering.add_header(encode_header(ContentHeader(60, 0, 1, NONE)))
     assert gathering.add_body(b"") is None
     assert gathering.add_body(b"x") == Content(60, NONE, b"x")
@@ -146,7 +146,7 @@ def test_an_empty_body_frame_ends_nothing() -> None:
     ],
 )
 def test_what_was_not_due_is_a_frame_error(headers: list, kind: int, payload: object, match: str) -> None:
-    gathering = Gathering()
+    gathering = ContentAssembler()
     for weight, size in headers:
         gathering.add_header(encode_header(ContentHeader(60, weight, size, NONE)))
     if kind == FRAME_HEADER:
@@ -164,12 +164,12 @@ def nested(depth: int) -> Content:
 
 def test_contents_nest_to_a_limit() -> None:
     deepest = nested(MAX_DEPTH)
-    gathering = Gathering()
+    gathering = ContentAssembler()
     *_, whole = [feed(gathering, *each) for each in written(deepest)]
     assert whole == deepest
     with pytest.raises(FieldError, match="deeper than 100"):
         written(nested(MAX_DEPTH + 1))
-    gathering = Gathering()
+    gathering = ContentAssembler()
     header = encode_header(ContentHeader(60, 1, 0, NONE))
     for _ in range(MAX_DEPTH):
         gathering.add_header(header)
@@ -179,7 +179,7 @@ def test_contents_nest_to_a_limit() -> None:
 
 @given(st.lists(st.tuples(st.sampled_from((FRAME_HEADER, FRAME_BODY)), st.binary(max_size=20)), max_size=8))
 def test_any_frames_give_a_content_or_a_wire_error(given_frames: list[tuple[int, bytes]]) -> None:
-    gathering = Gathering()
+    gathering = ContentAssembler()
     for kind, payload in given_frames:
         try:
             found = feed(gathering, kind, payload)

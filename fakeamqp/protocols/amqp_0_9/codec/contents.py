@@ -2,8 +2,8 @@
 
     content = header child-content* body-frame*          (0-9/content/child-contents)
 
-A child is a content and may have children of its own. `content_frames` writes a content, `Gathering`
-assembles one from its frames.
+A child is a content like any other, with children of its own. `content_frames` writes a content,
+`ContentAssembler` puts one together from its frames.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ __all__ = [
     "PROPERTIES",
     "ChildContent",
     "Content",
+    "ContentAssembler",
     "ContentHeader",
-    "Gathering",
     "content_frames",
     "decode_header",
     "encode_header",
@@ -178,8 +178,8 @@ class _Level:
         return not self.wants_child and not self.missing
 
 
-class Gathering:
-    """Assembles one content. After an error, or once the content is complete, it takes no more frames."""
+class ContentAssembler:
+    """Puts one content together. After an error, and once the content is whole, it takes no more frames."""
 
     __slots__ = ("_levels",)
 

@@ -19,7 +19,7 @@ from fakeamqp.protocols.amqp_0_9.codec.constants import (
     FRAME_REQUEST,
     FRAME_RESPONSE,
 )
-from fakeamqp.protocols.amqp_0_9.codec.contents import PROPERTIES, Gathering
+from fakeamqp.protocols.amqp_0_9.codec.contents import PROPERTIES, ContentAssembler
 from fakeamqp.protocols.amqp_0_9.codec.methods import METHODS, BasicReturn
 from fakeamqp.protocols.amqp_0_9.codec.properties import BasicProperties
 from fakeamqp.protocols.amqp_0_9.codec.requests import (
@@ -63,7 +63,7 @@ class _Address(NamedTuple):
 class MethodGroup09(MethodGroup):
     """See `FrameGroup`."""
 
-    __slots__ = ("_body_at", "_broken", "_gathering", "_held", "_seen", "_whole")
+    __slots__ = ("_assembler", "_body_at", "_broken", "_held", "_seen", "_whole")
 
     port: RequestFaultPort
 
@@ -75,7 +75,7 @@ class MethodGroup09(MethodGroup):
         self, port: RequestFaultPort, direction: Direction, channel: int, frames: list[tuple[int, bytes]]
     ) -> None:
         self._held = _numbers(*frames[0])
-        self._gathering = Gathering()
+        self._assembler = ContentAssembler()
         self._seen = 1
         self._body_at: int | None = None
         self._whole = False
@@ -119,14 +119,14 @@ class MethodGroup09(MethodGroup):
         while self._seen < len(self.frames) and not (self._whole or self._broken):
             kind, payload = self.frames[self._seen]
             self._seen += 1
-            gathering = self._gathering
-            add = gathering.add_header if kind == FRAME_HEADER else gathering.add_body
+            assembler = self._assembler
+            add = assembler.add_header if kind == FRAME_HEADER else assembler.add_body
             try:
                 self._whole = add(payload) is not None
             except WireError:
                 self._broken = True
                 return
-            if self._body_at is None and (self._whole or gathering.at_the_body):
+            if self._body_at is None and (self._whole or assembler.at_the_body):
                 self._body_at = self._seen
 
     @property
@@ -138,7 +138,7 @@ class MethodGroup09(MethodGroup):
     def continues_with(self, kind: int) -> bool:
         """A header where a content begins, otherwise body frames."""
         self._gather()
-        return kind == (FRAME_HEADER if self._gathering.wants_header else FRAME_BODY)
+        return kind == (FRAME_HEADER if self._assembler.wants_header else FRAME_BODY)
 
     @property
     def header_complete(self) -> bool:

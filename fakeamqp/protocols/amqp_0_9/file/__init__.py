@@ -1,4 +1,7 @@
-"""Class file of 0-9: bulk messages, staged before they are sent, in either direction."""
+"""Class file of 0-9: large messages, which are staged before they are published or delivered.
+
+`handlers` has the methods, `channel_state` the state of the class on a channel: `Files` and `FileConsumer`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What class file keeps of one channel: consumers, what is unacknowledged, and what either peer stages."""
+"""The state of class file on one channel: consumers, unacknowledged deliveries, uploads and downloads."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ __all__ = ["FileConsumer", "Files"]
 
 
 class Files(Consumers):
-    """Class file on one channel. It is a class state of the channel, and the client that `Downloads` talk to.
+    """Class file on one channel: a class state, and the `model.staging.FileClient` of `Downloads`.
 
-    What is under way to the client has no delivery tag yet: nobody can acknowledge it.
+    A download has no delivery tag until it is delivered, so it cannot be acknowledged before.
     """
 
     class_name = "file"
@@ -33,7 +33,7 @@ class Files(Consumers):
     def __init__(self, channel: Amqp09Channel) -> None:
         super().__init__(channel)
         self.ledger = Ledger()
-        """What was delivered and is not acknowledged, by tags that no other class has on the channel."""
+        """The unacknowledged deliveries, by delivery tags that are unique on the channel."""
         self.uploads = Uploads(channel.virtual_host, channel.user.name)
         self.downloads = Downloads(self)
 
@@ -62,7 +62,7 @@ class Files(Consumers):
         )
 
     def hand_over(self, download: Download) -> None:
-        """See `model.staging.FileClient`; some go to who is to be rid of them (file.consume/no-ack)."""
+        """See `model.staging.FileClient`; with no_ack, settle the delivery at once (file.consume/no-ack)."""
         channel, subscription, message = self.channel, download.subscription, download.message
         consumer = subscription.subscriber
         assert isinstance(consumer, FileConsumer)
@@ -87,14 +87,14 @@ class Files(Consumers):
             self.ledger.enter(tag, download.delivery)
 
     def withdraw(self, consumer: Consumer) -> None:
-        """Deliver nothing more to a consumer: what is under way to it goes back, as if never sent."""
+        """Stop deliveries to a consumer; its downloads return to the queue as not delivered."""
         withdrawn = self.downloads.withdraw(consumer.subscription)
         release_all([each.delivery for each in withdrawn], redelivered=False)
 
-    # --- the end --------------------------------------------------------------------------------------
+    # --- closing --------------------------------------------------------------------------------------
 
     def put_back(self, deliveries: Iterable[Delivery]) -> list[Delivery]:
-        """Have what was settled outstanding again (tx.rollback/undoes-acks); returns what is not of here."""
+        """Make this class's deliveries unacknowledged again; return the others (tx.rollback/undoes-acks)."""
         own: list[Delivery] = []
         others: list[Delivery] = []
         for each in deliveries:
@@ -104,29 +104,29 @@ class Files(Consumers):
         return others
 
     def released(self) -> None:
-        """See the base class: all that was held returns, and what is half staged is kept for another one."""
+        """See the base class; requeues unacknowledged messages, and keeps incomplete uploads."""
         channel = self.channel
-        under_way = channel.content_under_way
-        if under_way is not None and under_way[0] is m.FileStage:
-            self.uploads.broken_off(under_way[1].body_so_far)
+        incomplete = channel.incomplete_content
+        if incomplete is not None and incomplete[0] is m.FileStage:
+            self.uploads.broken_off(incomplete[1].body_so_far)
         self.uploads.end()
         self.stop()
         outstanding = self.ledger.take_all()
         channel.note_settled("requeued", outstanding)
         release_all(outstanding, ending="lost")
-        # What is under way came after that, and was never sent.
+        # Downloads are requeued last: they are younger, and were not delivered.
         for consumer in self.all():
             self.withdraw(consumer)
         self.downloads.clear()
 
 
 class FileConsumer(Consumer):
-    """One consumer of files. Its queue keeps what is under way, also where no ack is expected."""
+    """One consumer of class file. Its queue keeps downloads until they are delivered, also with no_ack."""
 
     def __init__(self, files: Files, queue: Queue, tag: str, method: m.FileConsume) -> None:
         self.no_ack = method.no_ack
         self._files = files
-        # A window is for what can be acknowledged (file.qos/prefetch-size).
+        # A window counts only messages that need an acknowledgement (file.qos/prefetch-size).
         super().__init__(files, queue, tag, method, acknowledges=True, windowed=not method.no_ack)
 
     def deliver(
@@ -137,6 +137,6 @@ class FileConsumer(Consumer):
         self._files.downloads.add(Download(subscription, message, redelivered, delivery))
 
     def cancelled(self, subscription: Subscription) -> None:
-        """See the base class: what is under way was the queue's."""
+        """See the base class; withdraws the downloads, whose messages belonged to the queue."""
         super().cancelled(subscription)
         self._files.withdraw(self)

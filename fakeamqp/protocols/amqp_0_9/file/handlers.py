@@ -1,4 +1,4 @@
-"""The methods of class file. What is staged by either peer is the model's: see `model.staging`."""
+"""The methods of class file. The staged contents of both peers are in `model.staging`."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ __all__ = ["HANDLERS"]
 
 
 def qos(channel: Amqp09Channel, method: m.FileQos) -> None:
-    """Limit what consumers hold unacknowledged, on this channel or the whole connection (file.qos/*)."""
+    """Set the prefetch limit of the channel, or of the whole connection (file.qos/*)."""
     window = consuming.set_window(
         channel.class_state(Files),
         count=method.prefetch_count,
@@ -42,7 +42,7 @@ def qos(channel: Amqp09Channel, method: m.FileQos) -> None:
 
 
 def consume(channel: Amqp09Channel, method: m.FileConsume) -> None:
-    """Start a consumer; consume-ok goes before the first file is opened, unless it is not wanted.
+    """Start a consumer; send consume-ok before the first file.open, unless no_wait is set.
 
     Raises:
         ProtocolError, NotAllowed, AccessRefused, NotFound, ResourceLocked: see `consuming.consumable`.
@@ -56,9 +56,9 @@ def consume(channel: Amqp09Channel, method: m.FileConsume) -> None:
 
 
 def cancel(channel: Amqp09Channel, method: m.FileCancel) -> None:
-    """End a consumer; what was delivered to it can still be acknowledged (file.cancel/stops).
+    """Cancel a consumer; files delivered to it can still be acknowledged (file.cancel/stops).
 
-    A tag that is none of this class is confirmed as well, as in class basic.
+    A tag unknown in this class is confirmed too, as in class basic.
     """
     files = channel.class_state(Files)
     consumer = consuming.cancel(files, method.consumer_tag)
@@ -74,10 +74,10 @@ def cancel(channel: Amqp09Channel, method: m.FileCancel) -> None:
 
 
 def open_(channel: Amqp09Channel, method: m.FileOpen) -> None:
-    """The client wants to stage a content: say how much of it is there (file.open/*).
+    """Begin to stage a content; answer with the size that is staged already (file.open/*).
 
     Raises:
-        ContentTooLarge: the content is larger than the broker takes (file.open/size-hint).
+        ContentTooLarge: the content exceeds the broker's limit (file.open/size-hint).
         ResourceError: see `Uploads.open`.
     """
     largest = channel.personality.largest_message
@@ -90,11 +90,11 @@ def open_(channel: Amqp09Channel, method: m.FileOpen) -> None:
 
 
 def open_ok(channel: Amqp09Channel, method: m.FileOpenOk) -> None:
-    """The client is ready for a content of the broker's: stage the rest (file.open-ok/staged-size-01).
+    """Send the rest of a content that the broker opened (file.open-ok/staged-size-01).
 
     Raises:
-        ProtocolError: no content is opened.
-        PreconditionFailed: the content is not that large.
+        ProtocolError: the broker has opened no content.
+        PreconditionFailed: the staged size exceeds the size of the content.
     """
     try:
         channel.class_state(Files).downloads.opened(method.staged_size)
@@ -105,16 +105,16 @@ def open_ok(channel: Amqp09Channel, method: m.FileOpenOk) -> None:
 
 
 def stage(channel: Amqp09Channel, method: m.FileStage) -> None:
-    """file.stage has come; its content follows (file.stage/content)."""
+    """Handle file.stage; its content follows (file.stage/content)."""
     channel.expect_content(m.FileStage, FileMessageProperties, partial(_staged, channel))
 
 
 def _staged(channel: Amqp09Channel, content: Content[FileMessageProperties]) -> None:
-    """A content of the client's, or the rest of one; what it says of itself last counts.
+    """Stage a content of the client, or the rest of one; its latest properties count.
 
     Raises:
-        ProtocolError: no content is opened.
-        PreconditionFailed: it is more or less than was announced (file.open/content-size-01).
+        ProtocolError: the client has opened no content.
+        PreconditionFailed: the size differs from the announced size (file.open/content-size-01).
     """
     description = Description(content.properties, FILE.encoding, content.octets, content.children)
     try:
@@ -129,10 +129,10 @@ def _staged(channel: Amqp09Channel, content: Content[FileMessageProperties]) -> 
 
 
 def publish(channel: Amqp09Channel, method: m.FilePublish) -> None:
-    """Publish what is staged under an identifier, as soon as all of it is there (file.publish/asynchronous).
+    """Publish the content with an identifier, as soon as it is complete (file.publish/asynchronous).
 
     Raises:
-        NotFound: there is no such exchange, or nothing was opened under the identifier.
+        NotFound: the exchange does not exist, or no content was opened with the identifier.
         AccessRefused, NotAllowed: see `contents.authorise`.
     """
     channel.connection.publish_received()
@@ -150,27 +150,27 @@ def _publish(
     channel: Amqp09Channel, method: m.FilePublish, transaction: Transaction | None, staged: Staged
 ) -> None:
     message = staged.message(method.exchange, method.routing_key, channel.connection)
-    message.secured = True  # The broker does what it can to keep files (file/01).
+    message.secured = True  # The broker must make its best effort to keep files (file/01).
     contents.publish(channel, FILE, method, message, transaction)
 
 
 def _commit(channel: Amqp09Channel, method: m.FilePublish, upload: Upload) -> bool:
-    """A publish of a transaction, at commit, that had come before all of its content."""
+    """Carry out a publish of a transaction, at commit, whose content was incomplete when it arrived."""
     channel.class_state(Files).uploads.take(upload, partial(_publish, channel, method, None))
     return True
 
 
-# --- settling ----------------------------------------------------------------------------------------
+# --- settlement --------------------------------------------------------------------------------------
 
 
 def ack(channel: Amqp09Channel, method: m.FileAck) -> None:
-    """The files have been dealt with (file.ack/semantics)."""
+    """Acknowledge files (file.ack/semantics)."""
     deliveries = _take(channel, method.delivery_tag, multiple=method.multiple)
     _settle(channel, accept_all, "acked", deliveries)
 
 
 def reject(channel: Amqp09Channel, method: m.FileReject) -> None:
-    """A file cannot be dealt with now: somebody else gets it, or it is dead-lettered or dropped.
+    """Reject a file: requeue it for other consumers, or dead-letter or drop it.
 
     Sources: file.reject/01, file.reject/02, file.reject/requeue-01.
     """
@@ -182,10 +182,10 @@ def reject(channel: Amqp09Channel, method: m.FileReject) -> None:
 
 
 def _take(channel: Amqp09Channel, tag: int, *, multiple: bool) -> list[Delivery]:
-    """Take out what was delivered with a tag; with `multiple`, all up to that, and with tag 0 simply all.
+    """Remove and return the delivery with a tag; with `multiple` all up to it, with tag 0 all.
 
     Raises:
-        PreconditionFailed: no file was delivered so, or it is settled (file.ack/multiple-01).
+        PreconditionFailed: no unacknowledged file has the tag (file.ack/multiple-01).
     """
     deliveries = channel.class_state(Files).ledger.take(tag, multiple)
     if deliveries is None:
@@ -199,7 +199,7 @@ def _settle(
     event: Settlement,
     deliveries: Sequence[Delivery],
 ) -> None:
-    """Now, or when the channel's transaction is committed (file/transactional)."""
+    """Settle deliveries, now or when the channel's transaction is committed (file/transactional)."""
     carry_out = partial(_carry_out, channel, act, event)
     if channel.transaction is not None:
         channel.transaction.settle(carry_out, deliveries)

@@ -1,4 +1,4 @@
-"""What class message keeps of one channel: what is unacknowledged, windows, and references."""
+"""The state of class message on one channel: unacknowledged transfers, windows, references."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ __all__ = ["Destination", "Messages"]
 
 
 class Messages:
-    """Class message in one channel. It is a class state of the channel, and sends the requests with transfers."""
+    """Class message on one channel: a class state, and the requester of transfers."""
 
     def __init__(self, channel: Amqp09Channel) -> None:
         self.channel = channel
         self.ledger = Ledger()
-        """What was transferred and is not acknowledged, by the number of the request."""
+        """The unacknowledged transfers, by the number of the request."""
         self.credit: Credit | None = None
-        """The window that all destinations of the channel share, where one was asked for."""
+        """The prefetch window that all destinations of the channel share, if one is set."""
         self.references = References(
             channel.user.name,
             channel.virtual_host.extensions[Checkpoints].messages,
@@ -40,30 +40,30 @@ class Messages:
         )
         self._names = count(1)
         self._undecided: dict[Delivery, None] = {}
-        """What was acknowledged in a transaction that is under way."""
+        """The deliveries settled in the open transaction."""
 
     def next_reference(self) -> bytes:
-        """A name for a reference of the broker's."""
+        """Return a new name for a reference of the broker."""
         return b"%d" % next(self._names)
 
     @property
     def credits(self) -> tuple[Credit, ...]:
-        """The windows that hold for the destinations of the channel: its own, and that of the connection."""
+        """The prefetch windows of the channel's destinations: the channel's and the connection's."""
         shared = self.channel.connection.message_credit
         return tuple(each for each in (self.credit, shared) if each is not None)
 
     @property
     def subscriptions(self) -> list[Subscription]:
-        """Those of the destinations of the channel."""
+        """The subscriptions of the channel's destinations."""
         consumers = self.channel.consumers.values()
         return [each for each in consumers if isinstance(each.subscriber, Destination)]
 
-    # --- settling -------------------------------------------------------------------------------------
+    # --- settlement -----------------------------------------------------------------------------------
 
     def answered(self, requests: Sequence[int], reply: Method) -> None:
-        """The client has answered transfers: that acknowledges them (message.transfer/ack-by-response).
+        """Settle the transfers that the client has answered (message.transfer/ack-by-response).
 
-        Those that nobody is to acknowledge, or that went back by message.recover, are not there any more.
+        Answers to transfers without acknowledgement, or requeued by message.recover, have no effect.
         """
         outstanding = self.ledger.outstanding
         deliveries = [outstanding.pop(each) for each in requests if each in outstanding]
@@ -77,7 +77,7 @@ class Messages:
     def _settle(
         self, act: Callable[[Sequence[Delivery]], None], event: Settlement, deliveries: Sequence[Delivery]
     ) -> None:
-        """Now, or when the channel's transaction is committed."""
+        """Settle deliveries, now or when the channel's transaction is committed."""
         carry_out = partial(self._carry_out, act, event)
         transaction = self.channel.transaction
         if transaction is not None:
@@ -98,10 +98,10 @@ class Messages:
         act(deliveries)
 
     def put_back(self, deliveries: Iterable[Delivery]) -> list[Delivery]:
-        """A transaction is rolled back that would have settled these; returns what is not of here.
+        """Redeliver this class's deliveries after a rollback; return those of other classes.
 
-        An answer cannot be given twice. So what was answered comes again, to where it was sent if it can, and
-        not when somebody asks for it as in other classes.
+        The client cannot answer a request twice. So the messages are redelivered in new requests, if possible
+        to the same destination. In other classes they only count as unacknowledged again.
         """
         own: list[Delivery] = []
         others: list[Delivery] = []
@@ -112,21 +112,20 @@ class Messages:
         release_all([each for each in own if not each.queue.redeliver(each)])
         return others
 
-    # --- the end --------------------------------------------------------------------------------------
+    # --- interruption and closing ---------------------------------------------------------------------
 
     def interrupted(self) -> tuple[int, int] | None:
-        """The limits of the channel's window. See `resume.Resumable`, here and below."""
+        """Return the limits of the channel's window. See `resume.Resumable`, also for `resumed`."""
         return None if self.credit is None else (self.credit.message_limit, self.credit.byte_limit)
 
     def resumed(self, kept: tuple[int, int]) -> None:
-        """Have a window with these limits."""
+        """Set a window with these limits."""
         self.credit = Credit(*kept)
 
     def released(self) -> None:
-        """The channel is over: what was not acknowledged returns (channel.close/cancels-consumers).
+        """Requeue unacknowledged messages, because the channel is closing (channel.close/cancels-consumers).
 
-        What was appended to references is dropped, but for what was checkpointed
-        (message.open/channel-close).
+        The bodies of references are dropped, except for their checkpoints (message.open/channel-close).
         """
         outstanding = self.ledger.take_all()
         self.channel.note_settled("requeued", outstanding)
@@ -134,7 +133,7 @@ class Messages:
 
 
 class Destination:
-    """Where a consumer has its messages sent. See `model.subscription.Subscriber`."""
+    """The destination of a consumer's messages. See `model.subscription.Subscriber`."""
 
     __slots__ = ("_messages", "name")
 
@@ -145,15 +144,15 @@ class Destination:
     def deliver(
         self, subscription: Subscription, message: Message, redelivered: bool, delivery: Delivery | None
     ) -> None:
-        """Send the message there."""
+        """Send the message to the destination."""
         delivering.transfer(
             self._messages, self.name, subscription.queue.name, message, redelivered, delivery
         )
 
     def cancelled(self, subscription: Subscription) -> None:
-        """The queue has gone; 0-9 has no way to say so."""
+        """See `model.subscription.Subscriber`: the queue was deleted; 0-9 has no method to report it."""
         self._messages.channel.cancelled(subscription)
 
     def held_too_long(self, subscription: Subscription | None) -> None:
-        """A message was not acknowledged in time."""
+        """See `model.subscription.Subscriber`: an acknowledgement timed out."""
         self._messages.channel.held_too_long(subscription)

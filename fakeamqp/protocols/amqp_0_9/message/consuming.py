@@ -1,4 +1,4 @@
-"""Destinations and the queues they take from: consume, cancel, get, recover, qos."""
+"""Destinations, which receive the messages of queues: consume, cancel, get, recover, qos."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _CONTENT_CLASS = "basic"
 
 
 def _readable(channel: Amqp09Channel, ticket: int, name: str) -> Queue:
-    """The queue that somebody wants to have messages of; a blank name is the current one.
+    """Return a queue after checking that the client may read it; a blank name is the current queue.
 
     Raises:
-        NotAllowed: the name is blank, and there is no current queue (message.consume/queue-01).
+        NotAllowed: the name is blank, and the channel has no current queue (message.consume/queue-01).
         AccessRefused: ticket or permissions do not allow it (message.consume/ticket-01).
         NotFound, ResourceLocked: see `QueueRegister.require`.
     """
@@ -36,21 +36,21 @@ def _readable(channel: Amqp09Channel, ticket: int, name: str) -> Queue:
 
 
 def consume(channel: Amqp09Channel, method: m.MessageConsume) -> None:
-    """Have the messages of a queue sent to a destination; see `subscribe` for what is raised."""
+    """Start a consumer, and answer; raises the errors of `subscribe`."""
     queue = subscribe(channel, method)
     channel.send(m.MessageOk())
     queue.dispatch()
 
 
 def subscribe(channel: Amqp09Channel, method: m.MessageConsume) -> Queue:
-    """Begin a consumer without a word; a blank destination is one like any other.
+    """Start a consumer without an answer; a blank destination is valid.
 
     Returns:
-        The queue, which is to be dispatched.
+        The queue, which the caller must dispatch.
 
     Raises:
         NotAllowed: a consumer of this connection has the destination (message.consume/destination-01).
-        AccessRefused: exclusive access stands in the way (message.consume/exclusive-01).
+        AccessRefused: an exclusive consumer prevents it (message.consume/exclusive-01).
     """
     messages = channel.class_state(Messages)
     queue = _readable(channel, method.ticket, method.queue)
@@ -90,12 +90,13 @@ def subscribe(channel: Amqp09Channel, method: m.MessageConsume) -> Queue:
 
 
 def cancel(channel: Amqp09Channel, method: m.MessageCancel) -> None:
-    """Have nothing more sent to a destination (message.cancel/stops); its queue may have gone.
+    """Cancel the consumer of a destination (message.cancel/stops), also after its queue was deleted.
 
-    What was sent there can still be acknowledged. A destination that there is not is confirmed as well.
+    Messages sent to it can still be acknowledged. An unknown destination is confirmed too.
 
     Raises:
-        NotAllowed: it is another channel's (message.consume/destination-02).
+        NotAllowed: the destination belongs to another consumer of the connection
+            (message.consume/destination-02).
     """
     name = method.destination
     subscription = channel.consumers.get(name)
@@ -108,7 +109,7 @@ def cancel(channel: Amqp09Channel, method: m.MessageCancel) -> None:
 
 
 def get(channel: Amqp09Channel, method: m.MessageGet) -> None:
-    """Have one message sent to a destination, or learn that there is none (message.get/*)."""
+    """Send one message to a destination, or message.empty if the queue has none (message.get/*)."""
     queue = _readable(channel, method.ticket, method.queue)
     channel.check_get(queue)
     taken = queue.get(channel.connection, no_ack=method.no_ack, group=channel, content_class=_CONTENT_CLASS)
@@ -129,15 +130,15 @@ def get(channel: Amqp09Channel, method: m.MessageGet) -> None:
 
 
 def recover(channel: Amqp09Channel, method: m.MessageRecover) -> None:
-    """Send again what is not acknowledged: to where it was sent, or to anybody (message.recover/*).
+    """Redeliver unacknowledged messages to their destination, or requeue them (message.recover/*).
 
-    It gets new requests. The client may still answer the old ones, which then settles nothing.
+    Redeliveries are new requests. Late answers to the old requests have no effect.
 
     Raises:
-        PreconditionFailed: the channel is transacted (message.recover/02).
+        PreconditionFailed: the channel is transactional (message.recover/02).
     """
     if channel.mode is not None:
-        raise PreconditionFailed("messages of a transacted channel come again by tx.rollback")
+        raise PreconditionFailed("message.recover is not allowed on a transactional channel; use tx.rollback")
     outstanding = channel.class_state(Messages).ledger.take_all()
     channel.note_settled("requeued", outstanding)
     channel.send(m.MessageOk())
@@ -148,10 +149,10 @@ def recover(channel: Amqp09Channel, method: m.MessageRecover) -> None:
 
 
 def qos(channel: Amqp09Channel, method: m.MessageQos) -> None:
-    """Limit what is sent to destinations unacknowledged: to those of the channel, or of the connection.
+    """Set the prefetch limit of the channel's destinations, or of all on the connection.
 
-    Destinations that there are already are included, and what was sent to them. 0 means no limit; bytes
-    never hold back a message while nothing is unacknowledged (message.qos/prefetch-size-01).
+    Existing destinations and their unacknowledged messages are included. 0 means no limit. The limit of bytes
+    never stops a message while none is unacknowledged (message.qos/prefetch-size-01).
     """
     connection = channel.connection
     if method.global_:
@@ -173,7 +174,7 @@ def qos(channel: Amqp09Channel, method: m.MessageQos) -> None:
 
 
 def _share(credit: Credit, sharing: list[Messages]) -> None:
-    """Have a new window hold for the destinations of these, and count what they were sent."""
+    """Apply a new window to all destinations, and count their unacknowledged messages in it."""
     for messages in sharing:
         for subscription in messages.subscriptions:
             if not subscription.no_ack:

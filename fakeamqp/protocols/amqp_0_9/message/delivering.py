@@ -1,7 +1,8 @@
 """Messages to the client: transfers, whose response is the acknowledgement.
 
-A body that does not fit a frame goes by reference: opened, appended in pieces, named by the transfer, and
-closed, without waiting for the responses to all that. Only that to the transfer counts.
+A body that does not fit into a frame is sent by reference: message.open, message.append for each piece, the
+transfer that names the reference, message.close. The broker does not wait for the responses to these
+requests, and only the response to the transfer has an effect.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["transfer"]
 
 _BESIDES_PIECE = 12
-"""Bytes of a message.append beside the name of the reference and what is appended."""
+"""Bytes of a message.append without the name of the reference and the piece."""
 
 
 def transfer(
@@ -39,13 +40,13 @@ def transfer(
     """Send one message to a destination.
 
     Args:
-        messages: those of the channel.
-        destination: what the client calls it.
-        queue: where the message comes from.
+        messages: the class state of the channel.
+        destination: the name of the destination.
+        queue: the name of the message's queue.
         message: the message.
-        redelivered: whether it was delivered before.
-        delivery: what the response settles; None where it settles nothing.
-        consumer: whether somebody consumes there, and has not asked for this one message.
+        redelivered: True if it was delivered before.
+        delivery: the delivery that the response settles; None without acknowledgement.
+        consumer: True for a consumer, False for message.get.
     """
     channel = messages.channel
     connection = channel.connection
@@ -60,18 +61,18 @@ def transfer(
         **values,
     )
     octets = encode_transfer(method, table, Body(message.body))
-    room = connection.body_limit - requests.overhead
-    by_reference = len(octets) > room
+    limit = connection.body_limit - requests.overhead
+    by_reference = len(octets) > limit
     reference = b""
     if by_reference:
         reference = messages.next_reference()
         octets = encode_transfer(method, table, Body(reference, by_reference=True))
         if not fits(channel, len(octets) + requests.overhead, "a transfer"):
             if delivery is not None:
-                messages.ledger.enter(requests.memory.outgoing.send((), None), delivery)
+                messages.ledger.enter(requests.state.outgoing.send((), None), delivery)
             return
-        _send_body(requests, reference, message.body, room - _BESIDES_PIECE - len(reference))
-    number = requests.memory.outgoing.last + 1
+        _send_body(requests, reference, message.body, limit - _BESIDES_PIECE - len(reference))
+    number = requests.state.outgoing.last + 1
     if delivery is not None:
         messages.ledger.enter(number, delivery)
     tap = connection.broker.tap
@@ -84,7 +85,7 @@ def transfer(
 
 
 def _send_body(requests: Requests, reference: bytes, body: bytes, limit: int) -> None:
-    """Open a reference, and append a body to it in pieces of so many bytes."""
+    """Open a reference, and append a body to it in pieces of at most `limit` bytes."""
     requests.request(m.MessageOpen, m.MessageOpen(reference=reference).encode())
     for start in range(0, len(body), limit):
         piece = m.MessageAppend(reference=reference, octets=body[start : start + limit])
@@ -92,7 +93,10 @@ def _send_body(requests: Requests, reference: bytes, body: bytes, limit: int) ->
 
 
 def _expiration(message: Message) -> int:
-    """The second from which on the message is no good (message.transfer/expiration); 0 is never."""
+    """Return when the message expires, as a POSIX timestamp in seconds; 0 is never.
+
+    Source: message.transfer/expiration.
+    """
     if message.expiry is None or not message.published_at:
         return 0
     return int(message.published_at) + ceil(message.expiry)

@@ -1,7 +1,7 @@
-"""The methods of class message, which come in requests.
+"""The methods of class message, which must be sent in requests.
 
-The text shows no other way, and without the number of a request nobody could tell which transfer an ok is
-about (message/request-frames).
+The specification shows no other way. Without the number of a request, an ok could not be assigned to a
+transfer (message/request-frames).
 """
 
 from __future__ import annotations
@@ -38,13 +38,15 @@ _RESPONSES: tuple[type[Method], ...] = (m.MessageOk, m.MessageEmpty, m.MessageRe
 
 
 def _requested(handler: Callable[[Amqp09Channel, Any], None], channel: Amqp09Channel, method: Method) -> None:
-    if channel.class_state(Requests).under_way is None:
-        raise ProtocolError("command-invalid", f"{method.NAME} has come in a method frame, and is a request")
+    if channel.class_state(Requests).current is None:
+        raise ProtocolError(
+            "command-invalid", f"{method.NAME} must be sent in a request frame, not in a method frame"
+        )
     handler(channel, method)
 
 
 def _response(channel: Amqp09Channel, method: Method) -> None:
-    raise ProtocolError("command-invalid", f"{method.NAME} has come outside of a response frame")
+    raise ProtocolError("command-invalid", f"{method.NAME} must be sent in a response frame")
 
 
 HANDLERS: dict[type[Method], Callable[[Amqp09Channel, Any], None]] = {

@@ -1,7 +1,7 @@
-"""Transfers from the client, inline and by reference, and what the publisher is answered.
+"""Transfers from the client, inline and by reference, and the answers to the publisher.
 
-A transfer is answered once the broker has the message: ok, or reject where no queue has it. One that names a
-reference is published, and answered, when the reference is closed.
+A transfer is answered once the broker has the message: with ok, or with reject if no queue accepted it. A
+transfer that names a reference is published and answered when the reference is closed.
 """
 
 from __future__ import annotations
@@ -32,20 +32,21 @@ _NOT_IMMEDIATE = 1
 
 
 def transfer(channel: Amqp09Channel, method: m.MessageTransfer) -> None:
-    """Publish a message to the exchange that the destination names; a blank one is the default exchange.
+    """Publish a message to the exchange that the destination names; a blank name is the default exchange.
 
     Raises:
-        NotFound: there is no such exchange (message.transfer/destination-missing), or no such reference.
-        AccessRefused: it is internal (message.transfer/destination-02), or ticket or permissions do not allow
-            it (message.transfer/ticket-01).
-        PreconditionFailed: the user-id is somebody else's.
-        ModelError: the message is larger than the broker takes.
+        NotFound: the exchange does not exist (message.transfer/destination-missing), or the reference is not
+            open.
+        AccessRefused: the exchange is internal (message.transfer/destination-02), or ticket or permissions do
+            not allow it (message.transfer/ticket-01).
+        PreconditionFailed: the user-id names another user.
+        ModelError: the message exceeds the broker's limit.
     """
     channel.connection.publish_received()
     requests = channel.class_state(Requests)
-    assert requests.under_way is not None
+    assert requests.current is not None
     _authorise(channel, method)
-    properties = from_transfer(method, requests.under_way.method, channel.connection.grammar)
+    properties = from_transfer(method, requests.current.method, channel.connection.grammar)
     _check_user_id(channel, properties)
     if method.body.by_reference:
         reference = channel.class_state(Messages).references.find(method.body.octets)
@@ -66,7 +67,7 @@ def _authorise(channel: Amqp09Channel, method: m.MessageTransfer) -> None:
 
 
 def _check_user_id(channel: Amqp09Channel, properties: BasicProperties) -> None:
-    """user-id must be the publisher's own, unless it may impersonate, as in class basic."""
+    """Check that user-id names the publisher, unless it has the tag impersonator, as in class basic."""
     user, user_id = channel.user, properties.user_id
     if user_id is None or user_id == user.name or not channel.personality.checks_user_id:
         return
@@ -77,17 +78,17 @@ def _check_user_id(channel: Amqp09Channel, properties: BasicProperties) -> None:
 def _publish_late(
     channel: Amqp09Channel, method: m.MessageTransfer, properties: BasicProperties, number: int, body: bytes
 ) -> None:
-    """The reference is closed that a transfer has named (message.close/01)."""
+    """Publish and answer a transfer whose reference has been closed (message.close/01)."""
     channel.class_state(Requests).answer(number, _publish(channel, method, properties, body))
 
 
 def _publish(
     channel: Amqp09Channel, method: m.MessageTransfer, properties: BasicProperties, body: bytes
 ) -> m.MessageOk | m.MessageReject:
-    """Publish a message, or have it published at commit.
+    """Publish a message, now or at commit, and return the answer.
 
-    In a transaction the publisher is not kept waiting for that: what no queue would get is rejected at
-    once, and no part of the transaction, and the rest is answered ok.
+    In a transaction the answer does not wait for the commit: a message without a queue is rejected at once
+    and is not part of the transaction; any other message is answered with ok.
     """
     largest = channel.personality.largest_message
     if largest and len(body) > largest:
@@ -119,7 +120,7 @@ def _publish(
 def _answer(
     channel: Amqp09Channel, message: Message, outcome: Outcome, *, unconsumed: bool = False
 ) -> m.MessageOk | m.MessageReject:
-    """What the publisher is told of what became of a message (message.transfer/immediate-01)."""
+    """Return the answer to the publisher for the outcome of a message (message.transfer/immediate-01)."""
     if outcome.refused:
         return m.MessageReject(code=_GENERIC, text=short_text(str(outcome)))
     if outcome.queues and not (outcome.unconsumed or unconsumed):
@@ -135,20 +136,20 @@ def _answer(
 
 
 def open_(channel: Amqp09Channel, method: m.MessageOpen) -> None:
-    """Begin a body. See `References.open`, here and below, for what is raised."""
+    """Open a reference. This and the next functions raise the errors of the same method of `References`."""
     channel.class_state(Messages).references.open(method.reference)
     channel.send(m.MessageOk())
 
 
 def append(channel: Amqp09Channel, method: m.MessageAppend) -> None:
-    """Add to a body."""
+    """Append to the body of a reference."""
     channel.connection.publish_received()
     channel.class_state(Messages).references.append(method.reference, method.octets)
     channel.send(m.MessageOk())
 
 
 def close(channel: Amqp09Channel, method: m.MessageClose) -> None:
-    """End a body, and publish what was transferred with it, in the order in which it was."""
+    """Close a reference, and publish the transfers that name it, in their order."""
     requests = channel.class_state(Requests)
     reference = channel.class_state(Messages).references.close(method.reference)
     number = requests.defer()
@@ -159,12 +160,12 @@ def close(channel: Amqp09Channel, method: m.MessageClose) -> None:
 
 
 def checkpoint(channel: Amqp09Channel, method: m.MessageCheckpoint) -> None:
-    """Keep a body as far as it has come, for who resumes it."""
+    """Keep the current body of a reference, so that it can be resumed."""
     channel.class_state(Messages).references.checkpoint(method.reference, method.identifier)
     channel.send(m.MessageOk())
 
 
 def resume(channel: Amqp09Channel, method: m.MessageResume) -> None:
-    """Go on with a body at its last checkpoint, and say how much of it there is."""
+    """Open a reference with the body of its last checkpoint, and answer with its size."""
     offset = channel.class_state(Messages).references.resume(method.reference, method.identifier)
     channel.send(m.MessageOffset(value=offset))

@@ -1,8 +1,8 @@
-"""References: bodies that come in pieces under a name of the sender's, for transfers to name.
+"""References: message bodies that arrive in pieces, under a name that the sender chooses.
 
-A reference lives from open or resume to close (message.open/scope), and only then its transfers are
-published and answered, with all that was appended by then (message.close/01). At a checkpoint what there is
-is kept beyond the channel, for whoever of the same user resumes it.
+A reference exists from open or resume to close (message.open/scope). Its transfers are published and answered
+when it is closed, with all pieces appended by then (message.close/01). A checkpoint keeps the current body
+after the channel has closed, so that the same user can resume it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _MOST = 1000
 
 
 class Checkpoints(Extension):
-    """The checkpoints of references in one virtual host, by user and identifier, until the broker restarts."""
+    """The checkpoints in one virtual host, by user and identifier, until the broker restarts."""
 
     def __init__(self, virtual_host: VirtualHost) -> None:
         super().__init__(virtual_host)
@@ -35,12 +35,12 @@ class Checkpoints(Extension):
 
 
 class Reference:
-    """A body as far as it has come.
+    """An open reference, with the current body.
 
     Attributes:
-        octets: what was appended.
-        waiting: what is to be done with the body once the reference is closed.
-        identifiers: those of its checkpoints.
+        octets: the current body.
+        waiting: called with the body when the reference is closed.
+        identifiers: the identifiers of its checkpoints.
     """
 
     __slots__ = ("identifiers", "octets", "waiting")
@@ -52,12 +52,12 @@ class Reference:
 
 
 class References:
-    """The references of the client that are open on one channel.
+    """The client's open references on one channel.
 
     Args:
-        user: whose checkpoints they are.
-        checkpoints: what is kept of them.
-        largest: bytes that all of them together may have; 0 is no limit.
+        user: the owner of the checkpoints.
+        checkpoints: the checkpoints of the virtual host.
+        largest: the limit of bytes of all references together; 0 is no limit.
     """
 
     __slots__ = ("_checkpoints", "_largest", "_open", "_size", "_user")
@@ -70,11 +70,11 @@ class References:
         self._size = 0
 
     def open(self, name: bytes) -> Reference:
-        """Begin a body.
+        """Open a reference.
 
         Raises:
-            PreconditionFailed: the reference is open (message.open/reference-01).
-            ResourceError: too many are.
+            PreconditionFailed: the reference is open already (message.open/reference-01).
+            ResourceError: too many references are open.
         """
         if name in self._open:
             raise PreconditionFailed(f"reference {_shown(name)} is open")
@@ -84,10 +84,10 @@ class References:
         return reference
 
     def find(self, name: bytes) -> Reference:
-        """An open reference.
+        """Return an open reference.
 
         Raises:
-            NotFound: it is not (message.append/reference-01 and its kin).
+            NotFound: the reference is not open (message.append/reference-01 and similar rules).
         """
         reference = self._open.get(name)
         if reference is None:
@@ -95,22 +95,22 @@ class References:
         return reference
 
     def append(self, name: bytes, octets: bytes) -> None:
-        """Add to a body (message.append/appends).
+        """Append to a body (message.append/appends).
 
         Raises:
             NotFound: the reference is not open.
-            ContentTooLarge: with this, all that is under way is more than the broker takes.
+            ContentTooLarge: all references together would exceed the limit.
         """
         reference = self.find(name)
         size = self._size + len(octets)
         if self._largest and size > self._largest:
-            text = f"references of {size} bytes are more than configured max size {self._largest}"
+            text = f"open references of {size} bytes exceed configured max size {self._largest}"
             raise ContentTooLarge(text)
         reference.octets += octets
         self._size = size
 
     def close(self, name: bytes) -> Reference:
-        """End a body; what was kept of it is forgotten.
+        """Close a reference, drop its checkpoints, and return it.
 
         Raises:
             NotFound: the reference is not open (message.close/reference-01).
@@ -123,7 +123,7 @@ class References:
         return reference
 
     def checkpoint(self, name: bytes, identifier: str) -> None:
-        """Keep what there is (message.checkpoint/saves).
+        """Keep the current body (message.checkpoint/saves).
 
         Raises:
             NotFound: the reference is not open (message.checkpoint/reference-01).
@@ -133,15 +133,17 @@ class References:
         self._checkpoints.keep(self._user, identifier, Interrupted(None, bytes(reference.octets)))
 
     def resume(self, name: bytes, identifier: str) -> int:
-        """Go on from the last checkpoint under this identifier; it stays until the reference is closed.
+        """Open a reference with the body of the last checkpoint with this identifier.
+
+        The checkpoint is kept until the reference is closed.
 
         Returns:
-            How many bytes there are: 0 where nothing is known of it (message.resume/offset).
+            The size of the body in bytes; 0 without a checkpoint (message.resume/offset).
 
         Raises:
-            PreconditionFailed: the reference is open (message.resume/reference-01).
-            ResourceError: too many are.
-            ContentTooLarge: with this, all that is under way is more than the broker takes.
+            PreconditionFailed: the reference is open already (message.resume/reference-01).
+            ResourceError: too many references are open.
+            ContentTooLarge: all references together would exceed the limit.
         """
         reference = self.open(name)
         kept = self._checkpoints.take(self._user, identifier)

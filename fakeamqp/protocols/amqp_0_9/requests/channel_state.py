@@ -1,10 +1,10 @@
 """The request/response layer of one channel: request frames carry methods, response frames their answers.
 
-A request carries any method that a method frame could (request/no-method-semantics-change), and its handler
-answers it as it would there: with `Amqp09Channel.send`, which hands over here what answers the request under
-way. Requests are carried out one after the other, as they come. Most are answered at once; a handler that
-cannot `defer`s the answer. The broker has requests of its own, for messages above all: the response to one
-is the acknowledgement (message.transfer/ack-by-response).
+A request carries any method that a method frame can carry (request/no-method-semantics-change). Its handler
+answers in the same way, with `Amqp09Channel.send`, which passes the answer to the current request to this
+layer. Requests are processed one at a time, in order. Most are answered at once; a handler that cannot do
+that calls `defer`. The broker also sends requests, mainly for messages: the response to such a request is the
+acknowledgement (message.transfer/ack-by-response).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from fakeamqp.protocols.amqp_0_9.codec.requests import (
     encode_request,
     encode_response,
 )
-from fakeamqp.protocols.amqp_0_9.requests.memory import Memory
+from fakeamqp.protocols.amqp_0_9.requests.request_state import RequestState
 from fakeamqp.protocols.framed.codec.frames import frame
 from fakeamqp.protocols.framed.states import ChannelState
 
@@ -31,16 +31,16 @@ if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_0_9.server_channel import Amqp09Channel
     from fakeamqp.protocols.framed.codec.method import Method
 
-__all__ = ["Requests", "UnderWay"]
+__all__ = ["CurrentRequest", "Requests"]
 
 _RESERVED = 20
-"""Bytes of a request before its method, where it has the reserved ones."""
+"""Bytes of a request before its method, with the reserved field; `_BARE` is without it."""
 _BARE = 16
 _BATCHED = (m.MessageOk, m.MessageEmpty, m.MessageReject, m.ChannelOk)
 
 
-class UnderWay(NamedTuple):
-    """A request of the client that is being carried out: its number, and the bytes of its method."""
+class CurrentRequest(NamedTuple):
+    """The client's request that is being processed: number, bytes of its method, possible replies."""
 
     number: int
     method: bytes
@@ -52,21 +52,22 @@ class Requests:
 
     def __init__(self, channel: Amqp09Channel) -> None:
         self._channel = channel
-        self.memory = Memory()
-        self.under_way: UnderWay | None = None
+        self.state = RequestState()
+        self.current: CurrentRequest | None = None
         self._awaiting: int | None = None
-        """A request that is answered when its content has come."""
+        """The number of a request that is answered when its content is complete."""
         self._missing: list[int] = []
-        """The numbers of requests that the client may never have got, since the channel was interrupted."""
+        """The numbers of requests that the client may not have received before the interruption."""
 
     # --- the client's requests ------------------------------------------------------------------------
 
     def receive_request(self, payload: bytes) -> None:
-        """A request frame.
+        """Process a request frame.
 
         Raises:
-            FrameError: it is too short.
-            ProtocolError: its number or its mark makes no sense; or what its method raises.
+            FrameError: the frame is too short.
+            ProtocolError: its number or its response mark is illegal.
+            Exception: the errors of its method.
         """
         channel = self._channel
         request = decode_request(payload)
@@ -75,8 +76,8 @@ class Requests:
             channel.receive_method(request.method)
             return
         self._answer_awaiting()
-        incoming = self.memory.incoming
-        self.memory.reserved = request.reserved
+        incoming = self.state.incoming
+        self.state.reserved = request.reserved
         if not incoming.receive(request.request_id, request.response_mark):
             self.flush()
             remembered = incoming.repeat(request.request_id)
@@ -86,90 +87,91 @@ class Requests:
         self._carry_out(incoming, request)
 
     def opened_by(self, request: Request) -> None:
-        """The channel is being opened by a request, which is the first (see `receiving`).
+        """Process the first request of a channel, which opens it (see `receiving`).
 
         Raises:
-            ProtocolError: its number is not that of the first.
+            ProtocolError: the number of the request is not 1.
         """
-        self.memory.reserved = request.reserved
-        self.memory.incoming.receive(request.request_id, request.response_mark)
-        self.under_way = UnderWay(request.request_id, request.method, m.ChannelOpen.RESPONSES)
+        self.state.reserved = request.reserved
+        self.state.incoming.receive(request.request_id, request.response_mark)
+        self.current = CurrentRequest(request.request_id, request.method, m.ChannelOpen.RESPONSES)
 
     def _carry_out(self, incoming: Incoming, request: Request) -> None:
         channel = self._channel
         method_class = channel.connection.vocabulary.METHODS.get(int.from_bytes(request.method[:4], "big"))
         replies = () if method_class is None else method_class.RESPONSES
-        self.under_way = UnderWay(request.request_id, request.method, replies)
+        self.current = CurrentRequest(request.request_id, request.method, replies)
         try:
             channel.receive_method(request.method)
-            unanswered = self.under_way is not None
+            unanswered = self.current is not None
         finally:
-            self.under_way = None
+            self.current = None
         if not unanswered:
             return
         if not channel.choices.answers_every_request:
-            incoming.leave(request.request_id)
+            incoming.leave_unanswered(request.request_id)
         elif channel.awaits_content:
             self._awaiting = request.request_id
         else:
             self._answer_generically(request.request_id)
 
     def _answer_generically(self, number: int) -> None:
-        """The method has no answer of its own (request/every-request-answered, response/generic-ok)."""
+        """Answer a method that defines no answer (request/every-request-answered, response/generic-ok)."""
         self.answer(number, m.MessageOk())
 
     # --- the broker's responses -----------------------------------------------------------------------
 
     def answers(self, method: Method) -> bool:
-        """Whether this answers the request under way; then it goes, or will go, as a response.
+        """If a method answers the current request, answer with it and return True.
 
-        Otherwise it may go as it is: what was to go before it has gone.
+        Otherwise send the waiting response, if there is one, and return False. The caller sends the method.
         """
-        under_way = self.under_way
-        if under_way is None or method.NAME not in under_way.replies:
+        current = self.current
+        if current is None or method.NAME not in current.replies:
             self.flush()
             return False
-        self.under_way = None
-        self.answer(under_way.number, method)
+        self.current = None
+        self.answer(current.number, method)
         return True
 
     def content_frame(self, method: Method) -> bytes | None:
-        """The response frame with this method, whose content comes behind; None if it answers no request."""
+        """Return the response frame with a method whose content follows; None if it answers no request."""
         self.flush()
-        under_way = self.under_way
-        if under_way is None or method.NAME not in under_way.replies:
+        current = self.current
+        if current is None or method.NAME not in current.replies:
             return None
-        self.under_way = None
-        response = self.memory.incoming.answer_once(under_way.number, method.encode())
+        self.current = None
+        response = self.state.incoming.answer_once(current.number, method.encode())
         return frame(FRAME_RESPONSE, self._channel.number, encode_response(response))
 
     def defer(self) -> int:
-        """The request under way will be answered later: its number is what `answer` takes."""
-        assert self.under_way is not None
-        number = self.under_way.number
-        self.under_way = None
+        """Defer the answer to the current request; return its number, for `answer`."""
+        assert self.current is not None
+        number = self.current.number
+        self.current = None
         return number
 
     def answer(self, number: int, method: Method) -> None:
         """Answer a request of the client.
 
-        Only what says no more than ok, or no, waits for its like: other replies have something behind them.
+        Only the simple answers in `_BATCHED` can wait to be combined with equal ones; the others are sent at
+        once, because frames can follow them.
         """
         batches = self._channel.choices.batches_responses and isinstance(method, _BATCHED)
-        self._respond(self.memory.incoming.answer(number, method.encode(), batches=batches))
+        self._respond(self.state.incoming.answer(number, method.encode(), batches=batches))
 
     def flush(self) -> None:
-        """Send the response that waits for more of its kind: something else follows, or the turn is over."""
-        self._respond(self.memory.incoming.flush())
+        """Send the response that waits to be combined with equal ones."""
+        self._respond(self.state.incoming.flush())
 
     def _answer_awaiting(self) -> None:
-        """Answer what was to be answered when its content has come, if it has."""
+        """Answer the request that waits for its content, if the content is complete."""
         if self._awaiting is not None and not self._channel.awaits_content:
             number, self._awaiting = self._awaiting, None
             self._answer_generically(number)
 
     def end_turn(self) -> None:
-        """All that has come is dealt with."""
+        """Called when all received input is processed."""
         self._answer_awaiting()
         self.flush()
         self._send_missing()
@@ -184,23 +186,23 @@ class Requests:
 
     @property
     def overhead(self) -> int:
-        """Bytes of a request frame's payload that are not its method."""
-        return _RESERVED if self.memory.reserved else _BARE
+        """The bytes of a request frame's payload without its method."""
+        return _RESERVED if self.state.reserved else _BARE
 
     def request(self, method: type[Method], octets: bytes, requester: Requester | None = None) -> int:
         """Send a request.
 
         Args:
-            method: what its method is.
-            octets: the payload of that method.
-            requester: who is told of the response, if anybody cares.
+            method: the class of its method.
+            octets: the encoded method.
+            requester: called with the response, if given.
 
         Returns:
-            Its number.
+            The number of the request.
         """
         self.flush()
         self._send_missing()
-        number = self.memory.outgoing.send(method.RESPONSES, requester)
+        number = self.state.outgoing.send(method.RESPONSES, requester)
         self._send(number, octets)
         return number
 
@@ -210,45 +212,44 @@ class Requests:
             self._send(number, m.ChannelPong().encode())
 
     def _send(self, number: int, octets: bytes) -> None:
-        memory = self.memory
-        payload = encode_request(Request(number, memory.outgoing.mark, octets, memory.reserved))
+        state = self.state
+        payload = encode_request(Request(number, state.outgoing.mark, octets, state.reserved))
         self._channel.connection.outbox.write(frame(FRAME_REQUEST, self._channel.number, payload))
 
     def receive_response(self, payload: bytes) -> None:
-        """A response frame.
+        """Process a response frame.
 
         Raises:
-            FrameError: it is too short.
-            ProtocolError: see `Outgoing.receive`; or there is no such method.
-            WireError: its arguments cannot be read.
+            FrameError: the frame is too short.
+            ProtocolError: see `Outgoing.receive`; or its method is unknown.
+            WireError: the arguments of its method are malformed.
         """
         channel = self._channel
         response = decode_response(payload)
         if channel.state is not ChannelState.OPEN:
             return
         reply = channel.connection.decode(response.method)
-        for answered in self.memory.outgoing.receive(response, reply.NAME):
+        for answered in self.state.outgoing.receive(response, reply.NAME):
             answered.requester.answered(answered.requests, reply)
 
-    # --- the end, and what comes after it -------------------------------------------------------------
+    # --- interruption and closing ---------------------------------------------------------------------
 
-    def interrupted(self) -> Memory | None:
-        """What a channel that resumes this one goes on with. See `resume.Resumable`, here and below."""
-        self.memory.incoming.interrupt()
-        self.memory.outgoing.void()
-        return self.memory if self.memory.used else None
+    def interrupted(self) -> RequestState | None:
+        """Return the state for the resuming channel. See `resume.Resumable`, also for `resumed`."""
+        self.state.incoming.interrupt()
+        self.state.outgoing.void()
+        return self.state if self.state.used else None
 
-    def resumed(self, kept: Memory) -> None:
-        """Go on where a channel was interrupted.
+    def resumed(self, kept: RequestState) -> None:
+        """Continue with the state of an interrupted channel.
 
-        The messages that the client had not acknowledged are back in their queues. So whatever the broker had
-        asked and was not answered is nobody's business any more; but the client may never have got it, and is
-        to find no number missing. A ping's pong does no harm, so that is what these requests are now: they go
-        before whatever else the channel sends by request.
+        The unacknowledged messages were requeued, so responses to the broker's open requests have no effect.
+        But the client may not have received these requests, and must not miss a number. So the broker sends a
+        request with channel.pong, which is harmless, for each of these numbers before any new request.
         """
-        self.memory = kept
+        self.state = kept
         self._missing = kept.outgoing.void()
 
     def released(self) -> None:
-        """The channel is over."""
+        """Release the state, because the channel is closing."""
         self._awaiting = None

@@ -1,9 +1,8 @@
-"""The client's requests on one channel, and what the broker has answered.
+"""The client's requests on one channel, and the broker's responses.
 
-Each request has a number, from 1 on; so has each response, apart from those. One response may answer several
-requests in a row. What was answered is remembered, so that a request which comes again is answered again and
-not carried out again (request/duplicate-detection), until the client says that it has the response
-(request/response-mark).
+Requests are numbered from 1, and so are responses, independently. One response can answer several consecutive
+requests. Responses are kept until the client confirms them (request/response-mark). A repeated request gets
+the kept response, and is not processed again (request/duplicate-detection).
 """
 
 from __future__ import annotations
@@ -15,38 +14,38 @@ from fakeamqp.protocols.framed.replies import ProtocolError
 
 __all__ = ["Incoming"]
 
-_MOST_RESPONSES = 1000
-"""So many responses are remembered of those the client has not said it has: the latest, none of them long."""
+_MAX_RESPONSES = 1000
+"""The number of unconfirmed responses to keep, the latest ones; kept responses are short."""
 
 
 class Incoming:
-    """Requests of the client, and responses to them. `last` is the number of the last that has come."""
+    """Requests of the client, and responses to them. `last` is the number of the last received request."""
 
-    __slots__ = ("_again", "_batch", "_left", "_open", "_remembered", "_responses", "last")
+    __slots__ = ("_batch", "_open", "_remembered", "_responses", "_to_reissue", "_unanswered", "last")
 
     def __init__(self) -> None:
         self.last = 0
         self._responses = 0
-        """How many responses there were: the number of the last."""
-        self._remembered: deque[Response] = deque(maxlen=_MOST_RESPONSES)
+        """The number of the last response."""
+        self._remembered: deque[Response] = deque(maxlen=_MAX_RESPONSES)
         self._open: set[int] = set()
-        """Requests that have come and are not answered."""
-        self._again: set[int] = set()
-        """Requests that were not answered when the channel was interrupted, and have to come again."""
-        self._left: deque[int] = deque(maxlen=_MOST_RESPONSES)
-        """The latest of those that never will be."""
+        """The numbers of received requests without an answer yet."""
+        self._to_reissue: set[int] = set()
+        """The numbers of requests that were open at the interruption; the client must repeat them."""
+        self._unanswered: deque[int] = deque(maxlen=_MAX_RESPONSES)
+        """The latest requests that never get an answer."""
         self._batch: Response | None = None
-        """The response that waits for whether it answers further requests as well; it has no number yet."""
+        """The response that waits to be combined with equal ones; it has no number yet."""
 
     def receive(self, request_id: int, response_mark: int) -> bool:
-        """A request has come.
+        """Register a received request.
 
         Returns:
-            Whether it is to be carried out. If not, `repeat` has what it was answered.
+            True if the request must be processed; False if it is a repetition, for `repeat`.
 
         Raises:
-            ProtocolError: its number is not the next (request/request-id-increments), or the mark is the
-                number of no response.
+            ProtocolError: the number of the request is not the next (request/request-id-increments), or the
+                mark is above the number of the last response.
         """
         if not 0 < request_id <= self.last + 1:
             raise ProtocolError("command-invalid", f"request {request_id} after request {self.last}")
@@ -57,18 +56,18 @@ class Incoming:
             self._remembered.popleft()
         if request_id > self.last:
             self.last = request_id
-        elif request_id in self._again:
-            self._again.remove(request_id)
+        elif request_id in self._to_reissue:
+            self._to_reissue.remove(request_id)
         else:
             return False
         self._open.add(request_id)
         return True
 
     def answer(self, request_id: int, method: bytes, *, batches: bool) -> list[Response]:
-        """A request is answered by this method.
+        """Answer a request.
 
         Returns:
-            The responses to send now. The last may still wait, for `flush`, if they go in batches.
+            The responses to send now. With `batches` the answer itself can wait for `flush`.
         """
         self._open.discard(request_id)
         due: list[Response] = []
@@ -83,7 +82,7 @@ class Incoming:
         return due if batches else due + self.flush()
 
     def flush(self) -> list[Response]:
-        """The response that waits, if one does: it goes as it is."""
+        """Return the waiting response, if there is one, to send it now."""
         batch, self._batch = self._batch, None
         if batch is None:
             return []
@@ -93,38 +92,38 @@ class Incoming:
         return [response]
 
     def answer_once(self, request_id: int, method: bytes) -> Response:
-        """A request is answered by a method that cannot be repeated. Nothing may wait any more."""
+        """Answer a request without keeping the response. No response may be waiting."""
         self._open.discard(request_id)
         self._responses += 1
         return Response(self._responses, request_id, 0, method)
 
-    def leave(self, request_id: int) -> None:
-        """A request was carried out, and there is no answer to what it asked."""
+    def leave_unanswered(self, request_id: int) -> None:
+        """Register that a processed request never gets an answer."""
         self._open.discard(request_id)
-        self._left.append(request_id)
+        self._unanswered.append(request_id)
 
     def interrupt(self) -> None:
-        """The channel is interrupted: what is half done is forgotten, and carried out if it comes again.
+        """Register an interruption: open requests will be processed anew if the client repeats them.
 
-        A response that waits will not be sent unless its request comes again.
+        A waiting response is kept, and only sent if the client repeats its request.
         """
         self.flush()
-        self._again |= self._open
+        self._to_reissue |= self._open
         self._open.clear()
 
     def repeat(self, request_id: int) -> Response | None:
-        """What a request was answered that has come again; None if it is not answered, or never will be.
+        """Return the kept response to a repeated request; None if it has no answer.
 
-        The response has the number that it had. Nothing may wait any more.
+        The response keeps its number. No response may be waiting.
 
         Raises:
-            ProtocolError: it is forgotten.
+            ProtocolError: the response is not kept any more.
         """
-        if request_id in self._open or request_id in self._left:
+        if request_id in self._open or request_id in self._unanswered:
             return None
         for response in self._remembered:
             if response.request_id <= request_id <= response.request_id + response.batch_offset:
                 return response
         raise ProtocolError(
-            "command-invalid", f"request {request_id} has come again, and the response to it is forgotten"
+            "command-invalid", f"request {request_id} is a repetition, and its response is not kept any more"
         )

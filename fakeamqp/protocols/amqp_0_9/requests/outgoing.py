@@ -1,7 +1,7 @@
-"""The broker's requests on one channel, and who waits for the client's responses.
+"""The broker's requests on one channel, and the client's responses.
 
-The client may answer in any order, several requests by one response, and some not at all: of a message that
-goes by reference qpid-python answers only the transfer.
+The client may answer in any order, several requests with one response, and some requests never: of a message
+sent by reference qpid-python answers only the transfer.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ __all__ = ["Answered", "Outgoing", "Requester"]
 
 
 class Requester(Protocol):
-    """Whoever has sent requests."""
+    """A sender of requests."""
 
     def answered(self, requests: Sequence[int], reply: Method) -> None:
-        """These have been answered by this, all at once."""
+        """Process one reply to several requests."""
 
 
 class _Open(NamedTuple):
-    """A request that is not answered: by what it may be, and who wants to know (None: nobody)."""
+    """A request without an answer yet: the names of its possible replies, and its requester, if any."""
 
     replies: tuple[str, ...]
     requester: Requester | None
@@ -47,28 +47,28 @@ class Outgoing:
     def __init__(self) -> None:
         self.last = 0
         self.mark = 0
-        """The number of the last response that came: all have been dealt with."""
+        """The number of the last response, which is processed like all before it."""
         self._open: dict[int, _Open] = {}
 
     def send(self, replies: tuple[str, ...], requester: Requester | None) -> int:
-        """A request is sent, which one of these methods answers.
+        """Register a sent request, with the names of its possible replies.
 
         Returns:
-            Its number.
+            The number of the request.
         """
         self.last += 1
         self._open[self.last] = _Open(replies, requester)
         return self.last
 
     def receive(self, response: Response, reply: str) -> list[Answered]:
-        """A response has come, with this method.
+        """Register a received response; `reply` is the name of its method.
 
         Returns:
-            Who is to be told. Nobody, if the response has come before.
+            The answered requests, by requester; empty for a repeated response.
 
         Raises:
-            ProtocolError: its number is not the next (response/response-id-increments), it answers a request
-                that was never sent, or none that is open, or one that such a method does not answer.
+            ProtocolError: the number of the response is not the next (response/response-id-increments), it
+                answers a request that was never sent, or no open request, or its method is no possible reply.
         """
         number, first, offset, _ = response
         if not 0 < number <= self.mark + 1:
@@ -88,25 +88,25 @@ class Outgoing:
         for each in requests:
             replies = self._open[each].replies
             if replies and reply not in replies:
-                text = f"{reply} is no response to request {each}, but {' or '.join(replies)} is"
+                text = f"{reply} cannot answer request {each}; expected {' or '.join(replies)}"
                 raise ProtocolError("command-invalid", text)
         self.mark = number
-        told: list[Answered] = []
+        answered: list[Answered] = []
         for each in requests:
             requester = self._open.pop(each).requester
             if requester is None:
                 continue
-            if told and told[-1].requester is requester:
-                told[-1].requests.append(each)
+            if answered and answered[-1].requester is requester:
+                answered[-1].requests.append(each)
             else:
-                told.append(Answered(requester, [each]))
-        return told
+                answered.append(Answered(requester, [each]))
+        return answered
 
     def void(self) -> list[int]:
-        """Nobody waits for a response any more, and any will do.
+        """Remove the requesters of all open requests, and accept any reply to them.
 
         Returns:
-            The numbers of the requests that are open, which the client may never have got.
+            The numbers of the open requests, which the client may not have received.
         """
         for each in self._open:
             self._open[each] = _Open((), None)

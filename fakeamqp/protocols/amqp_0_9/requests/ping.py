@@ -1,8 +1,8 @@
-"""channel.ping and channel.pong, by which either peer finds out whether the other still listens.
+"""channel.ping and channel.pong, with which either peer checks that the other responds.
 
-A ping is answered by channel.ok, and a pong follows that the other peer answers in the same way
-(channel.pong/not-a-response). Where the ping was a request, so is the pong; where it came in a method
-frame, the pong does as well, and its answer.
+The answer to a ping is channel.ok, and then a pong, which the other peer answers with channel.ok too
+(channel.pong/not-a-response). If the ping was a request, so is the pong. If the ping was in a method frame,
+so are the pong and its answer.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ __all__ = ["HANDLERS"]
 
 
 class Pongs:
-    """How many pongs in method frames the client has not answered. See `Amqp09Channel.class_state`."""
+    """The number of pongs in method frames without an answer. See `Amqp09Channel.class_state`."""
 
     def __init__(self, channel: Amqp09Channel) -> None:
         self.unanswered = 0
 
     def released(self) -> None:
-        """The channel is over."""
+        """Do nothing when the channel closes."""
 
 
 def ping(channel: Amqp09Channel, method: m.ChannelPing) -> None:
-    """Say that the channel is alive, and then send a pong (channel.ping/*)."""
+    """Send channel.ok, and then a pong (channel.ping/*)."""
     requests = channel.class_state(Requests)
-    asked = requests.under_way is not None
+    asked = requests.current is not None
     channel.send(m.ChannelOk())
     pong = m.ChannelPong()
     if asked:
@@ -43,19 +43,19 @@ def ping(channel: Amqp09Channel, method: m.ChannelPing) -> None:
 
 
 def pong(channel: Amqp09Channel, method: m.ChannelPong) -> None:
-    """Say that it has come (channel.pong/ok-reply)."""
+    """Answer a pong with channel.ok (channel.pong/ok-reply)."""
     channel.send(m.ChannelOk())
 
 
 def ok(channel: Amqp09Channel, method: m.ChannelOk) -> None:
-    """The answer to a pong in a method frame; those to requests come in response frames.
+    """Accept the answer to a pong in a method frame; pongs in requests are answered in response frames.
 
     Raises:
-        ProtocolError: no pong is unanswered.
+        ProtocolError: all pongs are answered.
     """
     pongs = channel.class_state(Pongs)
-    if channel.class_state(Requests).under_way is not None or not pongs.unanswered:
-        raise ProtocolError("command-invalid", "channel.ok answers nothing")
+    if channel.class_state(Requests).current is not None or not pongs.unanswered:
+        raise ProtocolError("command-invalid", "channel.ok without an unanswered channel.pong")
     pongs.unanswered -= 1
 
 

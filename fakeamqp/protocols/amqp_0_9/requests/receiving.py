@@ -1,4 +1,4 @@
-"""Where request and response frames go that have come."""
+"""Dispatch of received request and response frames."""
 
 from __future__ import annotations
 
@@ -18,24 +18,26 @@ __all__ = ["receive"]
 
 
 def receive(connection: Amqp09Connection, frame_type: int, number: int, payload: bytes) -> None:
-    """A request or a response has come.
+    """Pass a request or a response to its channel.
 
     Raises:
-        ProtocolError: there is no such channel; or see `Requests.receive_request` and `receive_response`.
+        ProtocolError: the channel is not open; or see `Requests.receive_request` and `receive_response`.
     """
     if connection.state is ConnectionState.CLOSING:
         return
     channel = connection.channels.get(number)
     if channel is None:
-        _receive_elsewhere(connection, frame_type, number, payload)
+        _receive_without_channel(connection, frame_type, number, payload)
     elif frame_type == FRAME_REQUEST:
         channel.class_state(Requests).receive_request(payload)
     else:
         channel.class_state(Requests).receive_response(payload)
 
 
-def _receive_elsewhere(connection: Amqp09Connection, frame_type: int, number: int, payload: bytes) -> None:
-    """A frame for channel 0, or for a channel that is not open: a request can open it."""
+def _receive_without_channel(
+    connection: Amqp09Connection, frame_type: int, number: int, payload: bytes
+) -> None:
+    """Process a frame for channel 0, or for a channel that is not open: a request can open it."""
     connection.note_method(0)
     if number == 0:
         raise ProtocolError(
@@ -51,8 +53,8 @@ def _receive_elsewhere(connection: Amqp09Connection, frame_type: int, number: in
     request = decode_request(payload)
     method = connection.decode(request.method)
     if isinstance(method, m.ChannelResume):
-        # It would be the first request of one channel and none of the other.
-        raise ProtocolError("command-invalid", "channel.resume has come in a request, and opens a channel")
+        # The request numbers of the resumed channel continue, so this request has no legal number.
+        raise ProtocolError("command-invalid", "channel.resume must not be sent in a request")
     connection.opening_request = request
     try:
         connection.open_channel(number, method)
