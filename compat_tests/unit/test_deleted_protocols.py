@@ -91,11 +91,11 @@ def test_the_import_contracts_hold(copy: Path) -> None:
 @pytest.mark.long
 def test_the_others_keep_their_tests(copy: Path, deleted: str) -> None:
     folders = [folder for name, folder in TESTS.items() if name != deleted]
-    ignored = [f"--ignore={path}" for path in (TESTS[deleted], *tests_across(copy, PACKAGES[deleted]))]
+    ignored = [f"--ignore={path}" for path in (TESTS[deleted], *_tests_across(copy, PACKAGES[deleted]))]
     run(copy, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *folders, *ignored)
 
 
-def tests_across(copy: Path, package: str) -> list[str]:
+def _tests_across(copy: Path, package: str) -> list[str]:
     """The test files of other protocols that also speak this one, directly or by another test file."""
     texts = {path: path.read_text() for path in (copy / "compat_tests/protocol").rglob("test_*.py")}
     needed = {rf"fakeamqp.protocols.{package}", rf"compat_tests.protocol.{package}"}
