@@ -54,7 +54,7 @@ class Place(NamedTuple):
     field: str
     """Its field in that struct; "" for none."""
     says: str
-    """About the values, for the page."""
+    """A note about the values, for docs/protocols.md."""
     read: Callable[[Any], Any] = _same
     """From 0-10; None where the model cannot carry it."""
     write: Callable[[Any], Any] = _same
@@ -150,9 +150,9 @@ TRANSFER: Final[Mapping[str, Place]] = {
     "content_type": Place("message", "content_type", _TEXT, write=_cut),
     "content_encoding": Place("message", "content_encoding", _TEXT, write=_cut),
     "delivery_mode": Place(
-        "delivery", "delivery_mode", "2 is persistent, everything else becomes 1", write=_delivery_mode
+        "delivery", "delivery_mode", "2 is persistent, all others become 1", write=_delivery_mode
     ),
-    "priority": Place("delivery", "priority", "to 0-10: what is above 9 becomes 9", write=_priority),
+    "priority": Place("delivery", "priority", "to 0-10: a value above 9 becomes 9", write=_priority),
     "correlation_id": Place("message", "correlation_id", _OCTETS, _short_text, encoded),
     "reply_to": Place(
         "message",
@@ -162,7 +162,12 @@ TRANSFER: Final[Mapping[str, Place]] = {
         lambda text: reply_to(_cut(text)),
     ),
     "expiration": Place(
-        "delivery", "ttl", "milliseconds; a text that is no number in the header", str, ttl, EXPIRATION_HEADER
+        "delivery",
+        "ttl",
+        "milliseconds; text that is not a number, in the header",
+        str,
+        ttl,
+        EXPIRATION_HEADER,
     ),
     "message_id": Place(
         "message", "message_id", "a UUID; any other text in the header", str, _uuid, MESSAGE_ID_HEADER

@@ -54,11 +54,11 @@ class Place(NamedTuple):
     header: str
     """The header that replaces the missing field or property; "" for none."""
     says: str
-    """A remark about the values, for docs/protocols.md."""
+    """A note about the values, for docs/protocols.md."""
 
 
-_TEXT = "the same text; an empty one is none"
-_NUMBER = "the same number; 0 is none"
+_TEXT = "the same text; empty means absent"
+_NUMBER = "the same number; 0 means absent"
 
 FIELDS: Final[tuple[Place, ...]] = (
     Place("content_type", "content_type", "", _TEXT),
@@ -68,15 +68,15 @@ FIELDS: Final[tuple[Place, ...]] = (
     Place("correlation_id", "correlation_id", "", _TEXT),
     Place("reply_to", "reply_to", "", _TEXT),
     Place(
-        "expiration", "ttl", EXPIRATION_HEADER, "milliseconds; 0, or a text that is no number, in the header"
+        "expiration", "ttl", EXPIRATION_HEADER, "milliseconds; 0, or text that is not a number, in the header"
     ),
     Place("message_id", "message_id", "", _TEXT),
-    Place("timestamp", "timestamp", "", "seconds since 1970; 0 is none"),
+    Place("timestamp", "timestamp", "", "seconds since 1970; 0 means absent"),
     Place("type", "", TYPE_HEADER, "the text in the header"),
     Place("user_id", "user_id", "", _TEXT),
     Place("app_id", "app_id", "", _TEXT),
-    Place("", "transaction_id", "x-amqp-0-9-transaction-id", "the text in the header; an empty one is none"),
-    Place("", "security_token", "x-amqp-0-9-security-token", "the bytes in the header; none are none"),
+    Place("", "transaction_id", "x-amqp-0-9-transaction-id", "the text in the header; empty means absent"),
+    Place("", "security_token", "x-amqp-0-9-security-token", "the bytes in the header; empty means absent"),
 )
 """The values of message.transfer and class basic."""
 
