@@ -14,7 +14,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from compat_tests.fuzz.streams import Client
-from compat_tests.unit.wire.strategies import escaped, field_values
+from compat_tests.unit.codec.strategies import escaped, field_values
 from fakeamqp.protocols.amqp_0_9.codec.bodies import Body
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties

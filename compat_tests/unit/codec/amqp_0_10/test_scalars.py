@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compat_tests.fuzz.profile import examples
-from compat_tests.unit.wire.amqp_0_10.strategies import SCALARS as STRATEGIES
+from compat_tests.unit.codec.amqp_0_10.strategies import SCALARS as STRATEGIES
 from fakeamqp.protocols.amqp_0_10.codec.errors import IllegalValue, SegmentError
 from fakeamqp.protocols.amqp_0_10.codec.properties import TransferProperties
 from fakeamqp.protocols.amqp_0_10.codec.scalars import SCALARS

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compat_tests.fuzz.profile import examples
-from compat_tests.unit.wire.amqp_0_10.strategies import records
+from compat_tests.unit.codec.amqp_0_10.strategies import records
 from fakeamqp.model.message import Properties
 from fakeamqp.model.properties import PlainProperties
 from fakeamqp.protocols.amqp_0_10.codec.crossing import MESSAGE_ID_HEADER, TYPE_HEADER

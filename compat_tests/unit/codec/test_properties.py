@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compat_tests.unit.wire.strategies import properties, tables
+from compat_tests.unit.codec.strategies import properties, tables
 from fakeamqp.protocols.amqp_0_9_1.codec import BasicProperties
 from fakeamqp.protocols.codec.errors import FieldError, FieldNameError, FrameError, WireError
 from fakeamqp.protocols.framed.codec.properties import Properties

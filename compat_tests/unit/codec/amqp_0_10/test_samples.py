@@ -8,7 +8,7 @@ from uuid import UUID
 
 import pytest
 
-from compat_tests.unit.wire.amqp_0_10.cutting import assemblies, cut
+from compat_tests.unit.codec.amqp_0_10.cutting import assemblies, cut
 from fakeamqp.protocols.amqp_0_10.codec import commands, constants, controls, structs
 from fakeamqp.protocols.amqp_0_10.codec.frames import encode_frames
 from fakeamqp.protocols.amqp_0_10.codec.packed import Packed

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compat_tests.fuzz.profile import examples
-from compat_tests.unit.wire.strategies import ALL_METHODS, BITS, methods
+from compat_tests.unit.codec.strategies import ALL_METHODS, BITS, methods
 from fakeamqp.protocols.amqp_0_9.codec import version_0_8
 from fakeamqp.protocols.amqp_0_9.codec.bodies import Body
 from fakeamqp.protocols.amqp_0_9_1.codec import METHODS

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compat_tests.fuzz.profile import examples
-from compat_tests.unit.wire.amqp_0_10.strategies import byte_ranges, sequence_sets
+from compat_tests.unit.codec.amqp_0_10.strategies import byte_ranges, sequence_sets
 from fakeamqp.protocols.amqp_0_10.codec.errors import IllegalValue, SegmentError
 from fakeamqp.protocols.amqp_0_10.codec.serial import MODULUS, ByteRanges, SequenceSet, precedes, successor
 

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compat_tests.unit.wire.strategies import tables
+from compat_tests.unit.codec.strategies import tables
 from fakeamqp.protocols.codec.errors import FieldError, FieldNameError, FrameError, WireError
 from fakeamqp.protocols.framed.codec.tables import (
     MAX_DEPTH,

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compat_tests.fuzz.profile import examples
-from compat_tests.unit.wire.amqp_0_10.cutting import assemblies, cut
+from compat_tests.unit.codec.amqp_0_10.cutting import assemblies, cut
 from fakeamqp.protocols.amqp_0_10.codec.assembly import Assembler, Assembly
 from fakeamqp.protocols.amqp_0_10.codec.errors import FramingError, OversizeAssembly
 from fakeamqp.protocols.amqp_0_10.codec.frames import (

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compat_tests.fuzz.profile import examples
-from compat_tests.unit.wire.amqp_0_10.strategies import maps, records, unsigned
-from compat_tests.unit.wire.strategies import short_texts, tables
+from compat_tests.unit.codec.amqp_0_10.strategies import maps, records, unsigned
+from compat_tests.unit.codec.strategies import short_texts, tables
 from fakeamqp.model.properties import PlainProperties
 from fakeamqp.protocols.amqp_0_9_1.codec import BasicProperties
 from fakeamqp.protocols.amqp_0_10.codec.crossing import (

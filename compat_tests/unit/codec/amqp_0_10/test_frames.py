@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compat_tests.fuzz.profile import examples
-from compat_tests.unit.wire.amqp_0_10.cutting import cut
+from compat_tests.unit.codec.amqp_0_10.cutting import cut
 from fakeamqp.protocols.amqp_0_10.codec import controls
 from fakeamqp.protocols.amqp_0_10.codec.assembly import Assembler
 from fakeamqp.protocols.amqp_0_10.codec.constants import MIN_MAX_FRAME_SIZE

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compat_tests.fuzz.profile import examples
-from compat_tests.unit.wire.amqp_0_10.strategies import arrays, maps, values
+from compat_tests.unit.codec.amqp_0_10.strategies import arrays, maps, values
 from fakeamqp.protocols.amqp_0_10.codec.errors import IllegalValue, SegmentError
 from fakeamqp.protocols.amqp_0_10.codec.structs import DeliveryProperties, ReplyTo, Xid
 from fakeamqp.protocols.amqp_0_10.codec.types import (

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compat_tests.fuzz.profile import examples
-from compat_tests.unit.wire.strategies import short_texts, tables
+from compat_tests.unit.codec.strategies import short_texts, tables
 from fakeamqp.model.properties import PlainProperties
 from fakeamqp.protocols.amqp_0_9.codec import BasicProperties as BasicProperties09
 from fakeamqp.protocols.amqp_0_9.codec.bodies import Body

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compat_tests.fuzz.profile import examples
-from compat_tests.unit.wire.amqp_0_10.strategies import records
+from compat_tests.unit.codec.amqp_0_10.strategies import records
 from fakeamqp.protocols.amqp_0_10.codec import commands, controls, structs
 from fakeamqp.protocols.amqp_0_10.codec.commands import COMMANDS
 from fakeamqp.protocols.amqp_0_10.codec.controls import CONTROLS
