@@ -54,7 +54,7 @@ class Clock(Protocol):
         return self.now()
 
     def hint(self, timers: Timers) -> str:
-        """What to tell somebody who waited in vain, if it may be due to this clock; otherwise ""."""
+        """A hint for the error of a wait that failed because this clock stands still; otherwise ""."""
         return ""
 
 

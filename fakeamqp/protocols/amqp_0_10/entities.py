@@ -119,7 +119,7 @@ def refuse_unknown_arguments(
     if session.choices.refuses_unknown_arguments:
         unknown = sorted(name for name in arguments if name not in known)
         if unknown:
-            raise SessionFault("not-implemented", f"nobody knows argument '{unknown[0]}'", "arguments")
+            raise SessionFault("not-implemented", f"argument '{unknown[0]}' is unknown", "arguments")
 
 
 @contextmanager

@@ -39,7 +39,7 @@ _ONLY_FRAME = FIRST_FRAME | LAST_FRAME
 _LAST_OF_ALL = LAST_SEGMENT | FIRST_FRAME | LAST_FRAME
 _pack_frame = FRAME_HEADER.pack
 _MOST_SHOWN = 1000
-"""Up to so many messages that were only shown nobody looks whether they are there."""
+"""Below this number of shown messages the subscription does not check whether they still exist."""
 
 
 class ServerSubscription:

@@ -154,7 +154,7 @@ class Outgoing:
             session.send_control(controls.SessionFlush(expected=True))
             timers = session.broker.peer_timers
             due = timers.clock.now() + _PATIENCE
-            label = f"session {session.display_name!r} sends again what nobody has confirmed"
+            label = f"session {session.display_name!r} sends unconfirmed commands again"
             self._patience = timers.call_at(due, self._go_on, label, housekeeping=True)
 
     def replay(
