@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from compat_tests import tables
-from fakeamqp.protocols.amqp_0_9.codec.crossing import FIELDS
-from fakeamqp.protocols.amqp_0_10.codec.crossing import FILE, STREAM, TAGS, TRANSFER, Place, code_of_tag
+from fakeamqp.protocols.amqp_0_9.property_mapping import FIELDS
 from fakeamqp.protocols.amqp_0_10.codec.scalars import SCALARS
+from fakeamqp.protocols.amqp_0_10.property_mapping import FILE, STREAM, TAGS, TRANSFER, Place, code_of_tag
 
 __all__ = ["PAGE", "main", "with_tables"]
 

@@ -11,7 +11,7 @@ HEAVY = "{'asyncio', 'socket', 'ssl', 'threading', 'datetime', 'uuid', 'logging'
 MODULES = {
     "0-9-1": "fakeamqp.protocols.amqp_0_9_1.codec",
     "0-9": "fakeamqp.protocols.amqp_0_9.codec",
-    "0-10": "fakeamqp.protocols.amqp_0_10.codec.properties, fakeamqp.protocols.amqp_0_10.codec.commands",
+    "0-10": "fakeamqp.protocols.amqp_0_10.properties, fakeamqp.protocols.amqp_0_10.codec.commands",
 }
 
 

@@ -1,7 +1,6 @@
-"""Contents of classes file and stream: how they are published, and how they are returned.
+"""Contents of classes file and stream: publish, encode, return.
 
-They are messages like all others: every consumer gets the content and its properties in the terms of its own
-protocol and class.
+A consumer gets the content and its properties as its own protocol and class encode them.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from fakeamqp.model.contents import publish_content
 from fakeamqp.model.message import FileMessage, StreamMessage
 from fakeamqp.protocols.amqp_0_10.codec import commands
 from fakeamqp.protocols.amqp_0_10.codec.constants import ReturnCode, SegmentType
-from fakeamqp.protocols.amqp_0_10.codec.properties import FILE_ENCODING, STREAM_ENCODING, ContentProperties
+from fakeamqp.protocols.amqp_0_10.properties import FILE_ENCODING, STREAM_ENCODING, ContentProperties
 from fakeamqp.protocols.amqp_0_10.states import SessionState
 
 if TYPE_CHECKING:
@@ -50,7 +49,7 @@ STREAM = ContentClass(STREAM_ENCODING, StreamMessage, commands.StreamReturn)
 
 
 class Target(NamedTuple):
-    """Where a content goes, and when it is returned."""
+    """The destination of a content, and the conditions of its return."""
 
     exchange: str
     routing_key: str
@@ -69,11 +68,11 @@ class Target(NamedTuple):
 
 
 def authorise(session: ServerSession, target: Target) -> None:
-    """Refuse an exchange that the session's user may not publish to.
+    """Check that the client may publish to the exchange.
 
     Raises:
-        NotFound: there is no such exchange.
-        AccessRefused: the user may not, or the exchange is internal.
+        NotFound: the exchange does not exist.
+        AccessRefused: permissions do not allow it, or the exchange is internal.
     """
     session.authorise("write", "exchange", target.exchange)
     session.virtual_host.routing.check_publishable(target.exchange)
@@ -85,10 +84,10 @@ def authorise(session: ServerSession, target: Target) -> None:
 def message(
     session: ServerSession, kind: ContentClass, target: Target, octets: bytes | None, body: bytes
 ) -> Message:
-    """The message of a content; `octets` are those of its header segment.
+    """The message of a content; `octets` is its header segment.
 
     Raises:
-        SegmentError: they cannot be read, or do not hold the properties of the class.
+        SegmentError: the header segment is invalid, or has no properties of the class.
     """
     properties = ContentProperties.decode(kind.encoding, octets)
     made = kind.message(
@@ -105,13 +104,13 @@ def message(
 
 
 def note_publish(session: ServerSession, message: Message) -> None:
-    """A message has been published in this session."""
+    """Set the publish time of a message, and that its publisher gets a completion."""
     message.published_at = session.broker.clock.time()
-    message.secured = True  # Completion tells the publisher that the broker has it.
+    message.secured = True  # The completion of the command confirms the message.
 
 
 def header(kind: ContentClass, message: Message) -> bytes:
-    """The header segment of a message for clients of this class: as received, or made from its properties."""
+    """The header segment of a message: as received, or converted from another protocol or class."""
     if message.encoding != kind.encoding:
         properties = ContentProperties.of(kind.encoding, message.properties)
         message.properties_bytes, message.encoding = properties.encode(), kind.encoding
@@ -128,35 +127,35 @@ def publish(
     message: Message,
     transaction: Transaction | None,
 ) -> None:
-    """Route a message, now or when its transaction is committed (file/transactions)."""
-    if _is_too_large(session, message):
-        send_back(
-            session, kind, message, ReturnCode.CONTENT_TOO_LARGE, "the message is larger than is taken here"
-        )
+    """Route a message, now or when the transaction is committed, and return it if necessary.
+
+    Source: file/transactions.
+    """
+    size, largest = len(message.body), session.personality.largest_message
+    if largest and size > largest:
+        text = f"message size {size} is larger than configured max size {largest}"
+        send_back(session, kind, message, ReturnCode.CONTENT_TOO_LARGE, text)
         return
     publish_content(
         session.virtual_host,
         message,
         mandatory=target.mandatory,
         immediate=target.immediate,
-        on_outcome=partial(_tell, session, kind, target, message),
+        on_outcome=partial(_return_if_needed, session, kind, target, message),
         transaction=transaction,
     )
 
 
-def _is_too_large(session: ServerSession, message: Message) -> bool:
-    largest = session.personality.largest_message
-    return bool(largest) and len(message.body) > largest
-
-
-def _tell(
+def _return_if_needed(
     session: ServerSession, kind: ContentClass, target: Target, message: Message, outcome: Outcome
 ) -> None:
-    """Return what the publisher wants back, and what a full queue has refused."""
+    """Return a message if its flags ask for it, and a message that a full queue refused."""
     if outcome.unconsumed:
-        send_back(session, kind, message, ReturnCode.NO_CONSUMERS, "no consumer is ready to take the message")
+        send_back(
+            session, kind, message, ReturnCode.NO_CONSUMERS, "no consumer can take the message immediately"
+        )
     elif target.mandatory and not outcome.routed:
-        send_back(session, kind, message, ReturnCode.NO_ROUTE, "no queue is there for the message")
+        send_back(session, kind, message, ReturnCode.NO_ROUTE, "the message is not routed to any queue")
     elif outcome.refused:
         send_back(session, kind, message, ReturnCode.CONTENT_TOO_LARGE, str(outcome))
 
@@ -164,7 +163,7 @@ def _tell(
 def send_back(
     session: ServerSession, kind: ContentClass, message: Message, code: ReturnCode, text: str
 ) -> None:
-    """Return a message to its publisher, if that is still connected (file.return/content)."""
+    """Return a message to its publisher, if the session still exists (file.return/content)."""
     if session.state not in (SessionState.ATTACHED, SessionState.DETACHED):
         return
     session.virtual_host.message_outcomes.returned(message, code, text, session.channel)

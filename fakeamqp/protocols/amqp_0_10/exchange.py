@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from fakeamqp.model.arguments.exchange_arguments import EXCHANGE_ARGUMENTS
 from fakeamqp.model.exchanges import EXCHANGE_TYPES
 from fakeamqp.protocols.amqp_0_10.codec import commands, structs
-from fakeamqp.protocols.amqp_0_10.codec.crossing import carried
 from fakeamqp.protocols.amqp_0_10.entities import (
     authorise_alternate,
     authorise_asking,
@@ -23,6 +22,7 @@ from fakeamqp.protocols.amqp_0_10.entities import (
     plain,
     refuse_unknown_arguments,
 )
+from fakeamqp.protocols.amqp_0_10.property_mapping import carried
 from fakeamqp.protocols.amqp_0_10.replies import SessionFault
 
 if TYPE_CHECKING:

@@ -13,7 +13,6 @@ from fakeamqp.model.queues.qpid import QpidQueue
 from fakeamqp.model.queues.qpid_arguments import are_asked_for
 from fakeamqp.model.reply_to import PSEUDO_QUEUE
 from fakeamqp.protocols.amqp_0_10.codec import commands, structs
-from fakeamqp.protocols.amqp_0_10.codec.crossing import carried
 from fakeamqp.protocols.amqp_0_10.entities import (
     authorise_alternate,
     authorise_asking,
@@ -23,6 +22,7 @@ from fakeamqp.protocols.amqp_0_10.entities import (
     plain,
     refuse_unknown_arguments,
 )
+from fakeamqp.protocols.amqp_0_10.property_mapping import carried
 from fakeamqp.protocols.amqp_0_10.replies import SessionFault
 
 if TYPE_CHECKING:

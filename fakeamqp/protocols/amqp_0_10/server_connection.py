@@ -1,9 +1,9 @@
-"""The broker's side of one 0-10 connection: cuts frames, keeps the state, turns errors into closes.
+"""A server-side 0-10 connection: splits the input into frames, keeps the state, turns errors into closes.
 
-Bytes come in through `receive`. Controls of class connection concern the connection on any channel
-(frame/connection-any-channel), controls of class session go to the handlers in `session`, commands to the
-session that is attached to their channel. Only this module turns errors of a connection into
-connection.close; errors of a command end its session, see `session_end`.
+`receive` takes the input. Controls of class connection concern the connection on any channel
+(frame/connection-any-channel). Handlers in `session` process controls of class session. The session that is
+attached to a channel processes its commands. Only this module turns errors of a connection into
+connection.close. Errors of a command end its session, see `sessions`.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ _WHOLE = 0x0F
 
 
 class Amqp010Connection(ServerConnection):
-    """One 0-10 connection, without its transport. See `fakeamqp.connection.Connection`."""
+    """A server-side connection, without its transport. See `fakeamqp.connection.Connection`."""
 
     protocol = "0-10"
 
@@ -85,19 +85,19 @@ class Amqp010Connection(ServerConnection):
         self.channel_max = self.choices.channel_max
         self.max_frame_size = MIN_MAX_FRAME_SIZE
         self.sessions: dict[int, ServerSession] = {}
-        """The attached sessions by channel, those that an exception has ended among them."""
+        """The attached sessions by channel, including sessions that an exception has ended."""
         self.windows: dict[str, Window] = {}
-        """What consumers of classes file and stream share in all sessions, by class (file.qos/global)."""
+        """Class name -> prefetch window of all consumers of class file or stream (file.qos/global)."""
 
         self._assemblers: dict[int, Assembler] = {}
-        # A server that accepts the version says so with the same header (protocol-header/server-echo).
+        # A server that accepts the version answers with the same header (protocol-header/server-echo).
         self.outbox.put(PROTOCOL_HEADER)
         connection_class.start(self)
 
     def __repr__(self) -> str:
         return f"<Amqp010Connection {self.name} {self.state.name.lower()} sessions={len(self.sessions)}>"
 
-    # --- what the model and its inspectors see --------------------------------------------------------
+    # --- for the model and inspection -----------------------------------------------------------------
 
     @property
     def open_channels(self) -> tuple[ServerSession, ...]:
@@ -105,9 +105,9 @@ class Amqp010Connection(ServerConnection):
         return tuple(self.sessions[number] for number in sorted(self.sessions) if self.sessions[number].alive)
 
     def close_by_operator(self, code: int, text: str) -> None:
-        """Close with a handshake, by request of the operator (connection/close-code-forced).
+        """Close with a close handshake, on behalf of an operator (connection/close-code-forced).
 
-        Codes that 0-10 does not have become connection-forced.
+        A code that 0-10 does not define becomes connection-forced.
         """
         if self.state not in (ConnectionState.CLOSING, ConnectionState.CLOSED):
             known = code in tuple(CloseCode)
@@ -115,14 +115,14 @@ class Amqp010Connection(ServerConnection):
 
     @cached_property
     def fault_port(self) -> Amqp010FaultPort:
-        """What faults may do to this connection."""
+        """The fault port of this connection."""
         return Amqp010FaultPort(self)
 
     def set_blocked(self, reason: str | None) -> None:
-        """Hold back the client as soon as it publishes; None lets it continue.
+        """Stop reading from the client as soon as it publishes; None unblocks it.
 
-        0-10 has no control for it. The broker stops reading from a publisher, or, by personality, sends it
-        message.stop and message.flow (message/throttling).
+        0-10 has no control for it. With some personalities the broker sends message.stop and message.flow
+        instead of stopping to read (message/throttling).
         """
         if reason == self.blocked_reason or self.state is not ConnectionState.OPEN:
             return
@@ -138,7 +138,7 @@ class Amqp010Connection(ServerConnection):
             self.receive(b"")
 
     def publish_received(self) -> None:
-        """Note a transfer: the broker stops reading from a blocked client."""
+        """Handle a transfer: the broker stops reading from a blocked client."""
         if self.blocked_reason is not None and not self._held_back:
             self._held_back = True
             self.outbox.notify()
@@ -152,15 +152,12 @@ class Amqp010Connection(ServerConnection):
     # --- bytes in -----------------------------------------------------------------------------------
 
     def end_turn(self) -> None:
-        """Send what the sessions have to tell about received commands."""
+        """See the base class: each session acknowledges the received commands."""
         for session in list(self.sessions.values()):
             session.end_turn()
 
     def _cut_frames(self, data: bytes, tap: Tap | None, *, kept: bool = False) -> None:
-        """Cut frames and pass each to its receiver, unless the tap keeps it.
-
-        The tap's `kept` frames were read before the client was held back, if it is.
-        """
+        """See the base class."""
         position = 0
         end = len(data)
         unpack_header = FRAME_HEADER.unpack_from
@@ -193,7 +190,7 @@ class Amqp010Connection(ServerConnection):
                             break
                         continue
                     if flags == _WHOLE_OF_SEVERAL and kind == _COMMAND and tap is None:
-                        # A transfer is nearly always three frames, which are checked together.
+                        # A transfer is nearly always three frames; one check covers them.
                         behind = content_behind(data, position, end, channel, self.max_frame_size)
                         session = self.sessions.get(channel)
                         if behind is not None and session is not None:
@@ -222,7 +219,7 @@ class Amqp010Connection(ServerConnection):
             self._needed = needed
 
     def _receive_unframed(self, data: bytes) -> None:
-        """Look for the answer to our close in bytes whose frames are out of step."""
+        """After broken framing, search the input for the bytes of connection.close-ok only."""
         if _CLOSE_OK in data:
             self._finish("close confirmed after broken framing")
         else:
@@ -234,7 +231,7 @@ class Amqp010Connection(ServerConnection):
         """Handle one frame: of a control (track 0) or of a command (track 1)."""
         if track:
             if kind == SegmentType.CONTROL:
-                raise FramingError("a control has come on track 1, where commands belong")
+                raise FramingError("a control arrived on track 1, which carries commands")
             self._receive_command_frame(flags, kind, channel, payload)
             return
         if kind != SegmentType.CONTROL:
@@ -255,7 +252,7 @@ class Amqp010Connection(ServerConnection):
             session_class.receive(self, channel, control)
         elif self.state is not ConnectionState.CLOSING:
             raise ConnectionFault(
-                "connection-forced", f"{control.NAME} came before connection.open", silent=True
+                "connection-forced", f"{control.NAME} arrived before connection.open", silent=True
             )
 
     def _receive_command_frame(self, flags: int, kind: int, channel: int, payload: bytes) -> None:
@@ -266,10 +263,12 @@ class Amqp010Connection(ServerConnection):
             self._check_channel(channel)
             session_class.not_attached(self, channel)
         elif self.state is not ConnectionState.CLOSING:
-            raise ConnectionFault("connection-forced", "a command came before connection.open", silent=True)
+            raise ConnectionFault(
+                "connection-forced", "a command arrived before connection.open", silent=True
+            )
 
     def _check_channel(self, channel: int) -> None:
-        """Channels run up to one below the maximum (connection.tune-ok/channel-max-available-channels)."""
+        """Channel numbers are below the maximum (connection.tune-ok/channel-max-available-channels)."""
         if channel >= self.channel_max:
             raise ConnectionFault(
                 "framing-error", f"channel {channel} is not below the agreed channel-max ({self.channel_max})"
@@ -283,7 +282,7 @@ class Amqp010Connection(ServerConnection):
     # --- errors --------------------------------------------------------------------------------------
 
     def _fail(self, channel: int, problem: ConnectionFault | ModelError | WireError) -> None:
-        """Close the connection for an error; all errors of connections end here."""
+        """Close the connection because of an error; all errors of connections lead here."""
         if self.state in (ConnectionState.REFUSED, ConnectionState.CLOSING, ConnectionState.CLOSED):
             return
         silent = isinstance(problem, ConnectionFault) and problem.silent
@@ -293,9 +292,9 @@ class Amqp010Connection(ServerConnection):
             self.close(close_code(problem), str(problem), channel=channel)
 
     def close(self, code: CloseCode, text: str, *, channel: int = 0) -> None:
-        """Send connection.close; from then on only its answer counts.
+        """Send connection.close; from then on the broker ignores all input but close and close-ok.
 
-        The close is on the channel of the error (connection.close/culprit-channel).
+        The close is sent on the channel of the error (connection.close/culprit-channel).
         """
         self._enter("CLOSE")
         self._held_back = False
@@ -304,11 +303,11 @@ class Amqp010Connection(ServerConnection):
         self._release()
         self._cancel_timeouts()
         self._end_transport_after(
-            _CLOSE_TIMEOUT, lambda: self.abort("no close-ok came"), "ends for want of a close-ok"
+            _CLOSE_TIMEOUT, lambda: self.abort("no close-ok arrived"), "aborts without close-ok"
         )
 
     def refuse(self, text: str) -> None:
-        """End the transport after a failed handshake; by personality, connection.close says why."""
+        """See the base class; with some personalities, connection.close states the reason."""
         if self.choices.speaks_of_failed_handshakes:
             code = CloseCode.CONNECTION_FORCED
             self.send(0, controls.ConnectionClose(reply_code=code, reply_text=short_text(text)))
@@ -317,7 +316,7 @@ class Amqp010Connection(ServerConnection):
     # --- state ---------------------------------------------------------------------------------------
 
     def enter(self, control_name: str) -> None:
-        """Follow the state table for a control of the client.
+        """Change the state for a control of the client.
 
         Raises:
             ConnectionFault: the table has no such transition (connection/out-of-order).
@@ -326,13 +325,13 @@ class Amqp010Connection(ServerConnection):
         if following is None:
             raise ConnectionFault(
                 "connection-forced",
-                f"{control_name} does not belong in a connection that is {self.state.name.lower()}",
+                f"{control_name} is not allowed while the connection is {self.state.name.lower()}",
                 silent=self.state in _SILENT_STATES,
             )
         self.state = following
 
     def agree(self, channel_max: int, max_frame_size: int, heartbeat: int) -> None:
-        """Take over the limits of tune-ok, and start heartbeats; 0 means none."""
+        """Use the limits of tune-ok, and start heartbeats; a heartbeat of 0 means none."""
         self.channel_max = channel_max
         self.max_frame_size = max_frame_size
         self.heartbeat = heartbeat
@@ -340,17 +339,19 @@ class Amqp010Connection(ServerConnection):
         self.heartbeats.start(heartbeat)
 
     def redirected(self, redirect: controls.ConnectionRedirect) -> None:
-        """Note a redirect: the client may only close this connection now."""
+        """Redirect the client to another broker, and wait for its connection.close."""
         self._enter("REDIRECT")
         self.send(0, redirect)
         self._release()
         self._cancel_timeouts()
         self._end_transport_after(
-            _CLOSE_TIMEOUT, lambda: self.abort("the client stays, redirected"), "ends, redirected"
+            _CLOSE_TIMEOUT,
+            lambda: self.abort("the redirected client did not close"),
+            "aborts after a redirect",
         )
 
     def closed_by_client(self) -> None:
-        """Answer connection.close, and end the transport (connection.close-ok/release)."""
+        """Answer connection.close, and close the transport (connection.close-ok/release)."""
         self.end_turn()
         self._mark_closed("closed by the client")
         self.send(0, controls.ConnectionCloseOk())

@@ -208,7 +208,8 @@ def test_annotations_say_what_is_on_the_wire() -> None:
 
 def test_the_codec_of_a_class_is_made_when_it_is_first_used() -> None:
     code = (
-        "from fakeamqp.protocols.amqp_0_10.codec import commands, controls, structs, properties;"
+        "from fakeamqp.protocols.amqp_0_10 import properties;"
+        "from fakeamqp.protocols.amqp_0_10.codec import commands, controls, structs;"
         "kinds = [*commands.COMMANDS.values(), *controls.CONTROLS.values(), *structs.STRUCTS.values()];"
         "made = lambda: sorted(f'{kind.__name__}.{name}' for kind in kinds"
         " for name in ('__init__', 'encode', 'decode') if name in vars(kind));"
@@ -256,7 +257,7 @@ def test_bases_have_no_fields(base: type[Packed]) -> None:
 
 def test_importing_the_wire_of_0_10_loads_no_machinery() -> None:
     code = (
-        "import sys; before = set(sys.modules); import fakeamqp.protocols.amqp_0_10.codec.properties;"
+        "import sys; before = set(sys.modules); import fakeamqp.protocols.amqp_0_10.properties;"
         "import fakeamqp.protocols.amqp_0_10.codec.commands, fakeamqp.protocols.amqp_0_10.codec.controls;"
         "heavy = {'asyncio', 'socket', 'ssl', 'threading', 'datetime', 'uuid', 'dataclasses', 'logging',"
         " 'inspect', 'typing_extensions'};"

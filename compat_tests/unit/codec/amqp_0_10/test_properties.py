@@ -10,15 +10,7 @@ from compat_tests.fuzz.profile import examples
 from compat_tests.unit.codec.amqp_0_10.strategies import records
 from fakeamqp.model.message import Properties
 from fakeamqp.model.properties import PlainProperties
-from fakeamqp.protocols.amqp_0_10.codec.crossing import MESSAGE_ID_HEADER, TYPE_HEADER
 from fakeamqp.protocols.amqp_0_10.codec.errors import IllegalValue, SegmentError
-from fakeamqp.protocols.amqp_0_10.codec.properties import (
-    FILE_ENCODING,
-    STREAM_ENCODING,
-    ContentProperties,
-    FileContentProperties,
-    TransferProperties,
-)
 from fakeamqp.protocols.amqp_0_10.codec.structs import (
     DeliveryProperties,
     FileProperties,
@@ -28,6 +20,14 @@ from fakeamqp.protocols.amqp_0_10.codec.structs import (
     UnknownStruct,
 )
 from fakeamqp.protocols.amqp_0_10.codec.types import CODES, Map
+from fakeamqp.protocols.amqp_0_10.properties import (
+    FILE_ENCODING,
+    STREAM_ENCODING,
+    ContentProperties,
+    FileContentProperties,
+    TransferProperties,
+)
+from fakeamqp.protocols.amqp_0_10.property_mapping import MESSAGE_ID_HEADER, TYPE_HEADER
 
 rule = pytest.mark.rule
 

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from compat_tests.fuzz.profile import examples
 from compat_tests.unit.codec.amqp_0_10.strategies import SCALARS as STRATEGIES
 from fakeamqp.protocols.amqp_0_10.codec.errors import IllegalValue, SegmentError
-from fakeamqp.protocols.amqp_0_10.codec.properties import TransferProperties
 from fakeamqp.protocols.amqp_0_10.codec.scalars import SCALARS
 from fakeamqp.protocols.amqp_0_10.codec.structs import MessageProperties
 from fakeamqp.protocols.amqp_0_10.codec.types import CODES, Array, List, Map, read_map
 from fakeamqp.protocols.amqp_0_10.codec.writing import encode_map, encode_value
+from fakeamqp.protocols.amqp_0_10.properties import TransferProperties
 from fakeamqp.timestamps import Timestamp
 
 rule = pytest.mark.rule

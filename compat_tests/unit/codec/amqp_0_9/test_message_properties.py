@@ -11,7 +11,7 @@ from fakeamqp.protocols.amqp_0_9.codec.message_properties import (
     StreamMessageProperties,
 )
 from fakeamqp.protocols.amqp_0_9.codec.properties import BasicProperties, FileProperties, StreamProperties
-from fakeamqp.protocols.amqp_0_10.codec.properties import ContentProperties
+from fakeamqp.protocols.amqp_0_10.properties import ContentProperties
 from fakeamqp.protocols.codec.errors import FieldError
 from fakeamqp.protocols.framed.codec.tables import RABBITMQ
 

@@ -115,7 +115,7 @@ class CommandGroup(FrameGroup):
     def properties(self) -> Any:
         """`TransferProperties`."""
         if self._content == "unread":
-            from fakeamqp.protocols.amqp_0_10.codec.properties import TransferProperties
+            from fakeamqp.protocols.amqp_0_10.properties import TransferProperties
 
             octets = self.segment(HEADER)
             if octets is None:

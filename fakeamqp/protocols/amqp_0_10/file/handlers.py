@@ -15,9 +15,9 @@ from fakeamqp.model.errors import IllegalArgument, ModelError, ResourceError
 from fakeamqp.model.staging import Description
 from fakeamqp.protocols.amqp_0_10 import consuming, contents
 from fakeamqp.protocols.amqp_0_10.codec import commands
-from fakeamqp.protocols.amqp_0_10.codec.properties import ContentProperties
 from fakeamqp.protocols.amqp_0_10.contents import FILE, Target
 from fakeamqp.protocols.amqp_0_10.file.consumer import FileConsumer, Files
+from fakeamqp.protocols.amqp_0_10.properties import ContentProperties
 from fakeamqp.protocols.amqp_0_10.replies import SessionFault
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from struct import Struct
 from typing import TYPE_CHECKING, Final
 
 from fakeamqp.protocols.amqp_0_10.codec.packed import encode_header
-from fakeamqp.protocols.amqp_0_10.codec.properties import ENCODING, TransferProperties
 from fakeamqp.protocols.amqp_0_10.codec.structs import DeliveryProperties
+from fakeamqp.protocols.amqp_0_10.properties import ENCODING, TransferProperties
 
 if TYPE_CHECKING:
     from fakeamqp.model.message import Message

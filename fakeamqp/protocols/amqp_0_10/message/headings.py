@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeVar
 
-from fakeamqp.protocols.amqp_0_10.codec.properties import TransferProperties
 from fakeamqp.protocols.amqp_0_10.codec.structs import DeliveryProperties, MessageProperties
 from fakeamqp.protocols.amqp_0_10.message import delivering
+from fakeamqp.protocols.amqp_0_10.properties import TransferProperties
 
 if TYPE_CHECKING:
     from fakeamqp.model.exchanges import Exchange

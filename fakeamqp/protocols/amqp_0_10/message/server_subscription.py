@@ -18,10 +18,10 @@ from fakeamqp.protocols.amqp_0_10.codec.frames import (
     LAST_FRAME,
     LAST_SEGMENT,
 )
-from fakeamqp.protocols.amqp_0_10.codec.properties import ENCODING
 from fakeamqp.protocols.amqp_0_10.entities import plain
 from fakeamqp.protocols.amqp_0_10.message import delivering
 from fakeamqp.protocols.amqp_0_10.message.delivering import NO_BODY
+from fakeamqp.protocols.amqp_0_10.properties import ENCODING
 
 if TYPE_CHECKING:
     from fakeamqp.model.credit import Limit, Receipt

@@ -12,11 +12,11 @@ from fakeamqp.model.outcome import UNROUTABLE
 from fakeamqp.model.transactions import PlannedPublish
 from fakeamqp.protocols.amqp_0_10.codec import commands
 from fakeamqp.protocols.amqp_0_10.codec.constants import AcceptMode, CreditUnit, RejectCode
-from fakeamqp.protocols.amqp_0_10.codec.properties import ENCODING, TransferProperties
 from fakeamqp.protocols.amqp_0_10.codec.serial import SequenceSet
 from fakeamqp.protocols.amqp_0_10.message import delivering
 from fakeamqp.protocols.amqp_0_10.message.fragments import Fragments
 from fakeamqp.protocols.amqp_0_10.message.headings import Heading, Target
+from fakeamqp.protocols.amqp_0_10.properties import ENCODING, TransferProperties
 from fakeamqp.protocols.amqp_0_10.replies import SessionFault, short_text
 from fakeamqp.protocols.amqp_0_10.states import SessionState
 

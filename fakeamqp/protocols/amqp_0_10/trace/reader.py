@@ -10,9 +10,9 @@ from fakeamqp.adapters import Part
 from fakeamqp.protocols.amqp_0_10.codec.frames import LAST_FRAME, LAST_SEGMENT
 from fakeamqp.protocols.amqp_0_10.codec.framing import FRAMING, TYPE_MASK
 from fakeamqp.protocols.amqp_0_10.codec.packed import Packed
-from fakeamqp.protocols.amqp_0_10.codec.properties import TransferProperties
 from fakeamqp.protocols.amqp_0_10.codec.serial import ByteRanges, SequenceSet
 from fakeamqp.protocols.amqp_0_10.codec.structs import MessageProperties
+from fakeamqp.protocols.amqp_0_10.properties import TransferProperties
 from fakeamqp.protocols.amqp_0_10.trace.frames import (
     BODY,
     HEADER,

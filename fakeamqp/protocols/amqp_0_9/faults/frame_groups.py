@@ -162,7 +162,7 @@ class MethodGroup09(MethodGroup):
             return super().properties
         if self._content == "unread":
             # Imported late, because it imports 0-10 as well.
-            from fakeamqp.protocols.amqp_0_9.codec.crossing import from_transfer
+            from fakeamqp.protocols.amqp_0_9.property_mapping import from_transfer
 
             self._content = from_transfer(self.method, self.payload, RABBITMQ)
         return self._content
@@ -243,7 +243,7 @@ class MethodGroup09(MethodGroup):
         self, fields: Mapping[str, Any], changes: Mapping[str, Any], body: bytes | None
     ) -> bytes:
         """The encoded method with other values. Headers without a change keep their bytes."""
-        from fakeamqp.protocols.amqp_0_9.codec.crossing import FIELDS, encode_transfer, to_transfer
+        from fakeamqp.protocols.amqp_0_9.property_mapping import FIELDS, encode_transfer, to_transfer
 
         known = self.properties
         names = {name for name, _ in known.LAYOUT}

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from fakeamqp.protocols.amqp_0_9.codec import methods as m
 from fakeamqp.protocols.amqp_0_9.codec.bodies import Body
-from fakeamqp.protocols.amqp_0_9.codec.crossing import encode_transfer, to_transfer
 from fakeamqp.protocols.amqp_0_9.frame_limit import fits
+from fakeamqp.protocols.amqp_0_9.property_mapping import encode_transfer, to_transfer
 from fakeamqp.protocols.amqp_0_9.requests import Requests
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from fakeamqp.model.errors import PreconditionFailed
 from fakeamqp.model.message import Message
 from fakeamqp.model.transactions import PlannedPublish
 from fakeamqp.protocols.amqp_0_9.codec import methods as m
-from fakeamqp.protocols.amqp_0_9.codec.crossing import from_transfer
 from fakeamqp.protocols.amqp_0_9.message.channel_state import Messages
+from fakeamqp.protocols.amqp_0_9.property_mapping import from_transfer
 from fakeamqp.protocols.amqp_0_9.requests import Requests
 from fakeamqp.protocols.framed.publishing import too_large
 from fakeamqp.protocols.framed.replies import short_text

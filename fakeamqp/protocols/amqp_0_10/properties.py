@@ -11,17 +11,6 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, TypeAlias
 
 from fakeamqp.protocols.amqp_0_10.codec.constants import DeliveryMode
-from fakeamqp.protocols.amqp_0_10.codec.crossing import (
-    FILE,
-    STREAM,
-    TRANSFER,
-    Place,
-    application_headers,
-    carried,
-    fits_short_string,
-    plain_headers,
-    tag_of,
-)
 from fakeamqp.protocols.amqp_0_10.codec.errors import SegmentError
 from fakeamqp.protocols.amqp_0_10.codec.packed import Struct, encode_header, header_entries
 from fakeamqp.protocols.amqp_0_10.codec.structs import (
@@ -34,6 +23,17 @@ from fakeamqp.protocols.amqp_0_10.codec.structs import (
 )
 from fakeamqp.protocols.amqp_0_10.codec.types import Map, read_map
 from fakeamqp.protocols.amqp_0_10.codec.writing import encode_map, map_entries, splice_map
+from fakeamqp.protocols.amqp_0_10.property_mapping import (
+    FILE,
+    STREAM,
+    TRANSFER,
+    Place,
+    application_headers,
+    carried,
+    fits_short_string,
+    plain_headers,
+    tag_of,
+)
 
 if TYPE_CHECKING:
     from typing_extensions import Self

@@ -15,7 +15,15 @@ from compat_tests.unit.codec.amqp_0_10.strategies import maps, records, unsigned
 from compat_tests.unit.codec.strategies import short_texts, tables
 from fakeamqp.model.properties import PlainProperties
 from fakeamqp.protocols.amqp_0_9_1.codec import BasicProperties
-from fakeamqp.protocols.amqp_0_10.codec.crossing import (
+from fakeamqp.protocols.amqp_0_10.codec.structs import DeliveryProperties, MessageProperties, ReplyTo, Xid
+from fakeamqp.protocols.amqp_0_10.codec.types import CODES, Array, Map
+from fakeamqp.protocols.amqp_0_10.properties import (
+    FILE_ENCODING,
+    STREAM_ENCODING,
+    ContentProperties,
+    TransferProperties,
+)
+from fakeamqp.protocols.amqp_0_10.property_mapping import (
     EXPIRATION_HEADER,
     FILE,
     MESSAGE_ID_HEADER,
@@ -27,14 +35,6 @@ from fakeamqp.protocols.amqp_0_10.codec.crossing import (
     reply_text,
     reply_to,
 )
-from fakeamqp.protocols.amqp_0_10.codec.properties import (
-    FILE_ENCODING,
-    STREAM_ENCODING,
-    ContentProperties,
-    TransferProperties,
-)
-from fakeamqp.protocols.amqp_0_10.codec.structs import DeliveryProperties, MessageProperties, ReplyTo, Xid
-from fakeamqp.protocols.amqp_0_10.codec.types import CODES, Array, Map
 from fakeamqp.protocols.framed.codec.tables import RABBITMQ, encode_table
 from fakeamqp.timestamps import Timestamp
 

@@ -13,11 +13,11 @@ from compat_tests.unit.codec.strategies import short_texts, tables
 from fakeamqp.model.properties import PlainProperties
 from fakeamqp.protocols.amqp_0_9.codec import BasicProperties as BasicProperties09
 from fakeamqp.protocols.amqp_0_9.codec.bodies import Body
-from fakeamqp.protocols.amqp_0_9.codec.crossing import FIELDS, encode_transfer, from_transfer, to_transfer
 from fakeamqp.protocols.amqp_0_9.codec.methods import MessageTransfer
+from fakeamqp.protocols.amqp_0_9.property_mapping import FIELDS, encode_transfer, from_transfer, to_transfer
 from fakeamqp.protocols.amqp_0_9_1.codec import BasicProperties
-from fakeamqp.protocols.amqp_0_10.codec.crossing import EXPIRATION_HEADER, TYPE_HEADER
-from fakeamqp.protocols.amqp_0_10.codec.properties import TransferProperties
+from fakeamqp.protocols.amqp_0_10.properties import TransferProperties
+from fakeamqp.protocols.amqp_0_10.property_mapping import EXPIRATION_HEADER, TYPE_HEADER
 from fakeamqp.protocols.codec.errors import FieldError
 from fakeamqp.protocols.framed.codec.tables import PUBLISHED, RABBITMQ
 
