@@ -13,7 +13,7 @@ from fakeamqp.model.contents import publish_content
 from fakeamqp.model.message import FileMessage, StreamMessage
 from fakeamqp.protocols.amqp_0_10.codec import commands
 from fakeamqp.protocols.amqp_0_10.codec.constants import ReturnCode, SegmentType
-from fakeamqp.protocols.amqp_0_10.properties import FILE_ENCODING, STREAM_ENCODING, ContentProperties
+from fakeamqp.protocols.amqp_0_10.codec.properties import FILE_ENCODING, STREAM_ENCODING, ContentProperties
 from fakeamqp.protocols.amqp_0_10.states import SessionState
 
 if TYPE_CHECKING:
@@ -104,9 +104,9 @@ def message(
 
 
 def note_publish(session: ServerSession, message: Message) -> None:
-    """Set the publish time of a message, and that its publisher gets a completion."""
+    """Set when a message was published, and that a completion confirms it."""
     message.published_at = session.broker.clock.time()
-    message.secured = True  # The completion of the command confirms the message.
+    message.secured = True
 
 
 def header(kind: ContentClass, message: Message) -> bytes:
