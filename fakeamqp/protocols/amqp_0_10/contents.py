@@ -13,7 +13,7 @@ from fakeamqp.model.contents import publish_content
 from fakeamqp.model.message import FileMessage, StreamMessage
 from fakeamqp.protocols.amqp_0_10.codec import commands
 from fakeamqp.protocols.amqp_0_10.codec.constants import ReturnCode, SegmentType
-from fakeamqp.protocols.amqp_0_10.codec.properties import FILE_ENCODING, STREAM_ENCODING, ContentProperties
+from fakeamqp.protocols.amqp_0_10.properties import FILE_ENCODING, STREAM_ENCODING, ContentProperties
 from fakeamqp.protocols.amqp_0_10.states import SessionState
 
 if TYPE_CHECKING:
