@@ -34,7 +34,7 @@ LONG = (
     "spark",
 )
 #: Files below `LONG` that are quick all the same. The examples have whole jobs of Spark.
-CORE_OF_SPARK = ("spark/test_session.py", "spark/test_stream_fixture.py")
+CORE_OF_SPARK = ("spark/test_session.py",)
 #: Tests that draw random examples without being marked as tests of Hypothesis.
 DRAWING = ("fuzz", "programs", "unit/model/test_log.py")
 
