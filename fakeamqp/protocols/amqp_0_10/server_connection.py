@@ -121,8 +121,8 @@ class Amqp010Connection(ServerConnection):
     def set_blocked(self, reason: str | None) -> None:
         """Stop reading from the client as soon as it publishes; None unblocks it.
 
-        0-10 has no control for it. With some personalities the broker also sends message.stop and message.flow
-        (message/throttling).
+        0-10 has no control for it. With some personalities the broker also sends message.stop and
+        message.flow (message/throttling).
         """
         if reason == self.blocked_reason or self.state is not ConnectionState.OPEN:
             return
