@@ -6,7 +6,6 @@ see one consistent state, and their effects have been sent when they return.
 
 from __future__ import annotations
 
-import difflib
 import json
 import os
 import socket
@@ -19,7 +18,7 @@ from urllib.parse import quote
 
 from typing_extensions import Self, Unpack
 
-from fakeamqp.errors import FakeAMQPError
+from fakeamqp.errors import FakeAMQPError, nearest
 from fakeamqp.inspect import Inspection, PublishedView
 from fakeamqp.inspect.hints import time_hint
 from fakeamqp.model.access import Permission
@@ -652,7 +651,7 @@ def _adjusted(name: str | Personality, settings: Mapping[str, Any]) -> Personali
     known = [field.name for field in fields(Personality)]
     for setting in settings:
         if setting not in known:
-            near = difflib.get_close_matches(setting, [*known, *_ARGUMENTS], n=1)
+            near = nearest(setting, [*known, *_ARGUMENTS])
             raise BrokerError(
                 f"Broker has no argument {setting!r}" + (f"; did you mean {near[0]!r}?" if near else "")
             )

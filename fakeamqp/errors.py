@@ -4,19 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-__all__ = ["FakeAMQPError", "near_match"]
+__all__ = ["FakeAMQPError", "near_match", "nearest"]
 
 
 class FakeAMQPError(Exception):
     """Base class of all errors that fakeamqp raises on purpose; the text says what to do."""
 
 
-def near_match(name: object, known: Iterable[str], most: int = 12) -> str:
-    """The end of an error about an unknown name: the nearest known name, or up to `most` known names."""
+def nearest(name: object, known: Iterable[str]) -> list[str]:
+    """The known name that a misspelled one resembles most, in a list; [] if there is none."""
     import difflib  # Imported only for errors.
 
+    return difflib.get_close_matches(str(name), list(known), n=1, cutoff=0.6)
+
+
+def near_match(name: object, known: Iterable[str], most: int = 12) -> str:
+    """The end of an error about an unknown name: the nearest known name, or up to `most` known names."""
     names = sorted(known)
-    near = difflib.get_close_matches(str(name), names, n=1, cutoff=0.6)
+    near = nearest(name, names)
     if near:
         return f"; did you mean {near[0]!r}?"
     if not 0 < len(names) <= most:

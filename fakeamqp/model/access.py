@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import hmac
 import re
 from dataclasses import dataclass, field
 from typing import Literal
@@ -57,6 +54,10 @@ class User:
 
     def has_password(self, password: str) -> bool:
         """Whether this is the account's password."""
+        import base64  # Imported for the first login only: they make importing `Broker` slower.
+        import hashlib
+        import hmac
+
         octets = password.encode("utf-8", "surrogateescape")
         if self.password is not None:
             return hmac.compare_digest(self.password.encode("utf-8", "surrogateescape"), octets)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, TypeAlias
 
-from fakeamqp.errors import FakeAMQPError
+from fakeamqp.errors import FakeAMQPError, nearest
 from fakeamqp.model.access import Permission, User
 from fakeamqp.model.limits import UserLimits
 
@@ -47,7 +46,7 @@ def account(name: str, given: str | Mapping[str, Any]) -> User:
         return User(name, given)
     for key in given:
         if key not in _KEYS:
-            near = difflib.get_close_matches(key, _KEYS, n=1)
+            near = nearest(key, _KEYS)
             hint = f"; did you mean {near[0]!r}?" if near else f"; known: {', '.join(_KEYS)}"
             raise AccountError(f"user {name!r}: unknown key {key!r}{hint}")
     permissions = given.get("permissions") or {}

@@ -6,11 +6,10 @@ field has a check function that returns a description of the problem, or None.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeAlias
 
-from fakeamqp.errors import FakeAMQPError
+from fakeamqp.errors import FakeAMQPError, nearest
 from fakeamqp.model.erlang import pairs_term, term
 
 __all__ = ["Check", "ParameterError", "checked", "failed", "hint", "mapping", "whole_number"]
@@ -81,5 +80,5 @@ def whole_number(name: str, value: Any) -> str | None:
 def hint(name: str, known: Iterable[str]) -> str:
     """The end of a text about an unknown name: `; did you mean 'x'?`, or the known names."""
     names = list(known)
-    near = difflib.get_close_matches(name, names, n=1)
+    near = nearest(name, names)
     return f"; did you mean {near[0]!r}?" if near else f"; known: {', '.join(sorted(names))}"

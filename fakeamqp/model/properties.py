@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, TypedDict
 
 from typing_extensions import Self
 
-from fakeamqp.errors import FakeAMQPError
+from fakeamqp.errors import FakeAMQPError, nearest
 
 __all__ = ["MessageProperties", "PlainProperties", "UnknownProperty", "plain_properties"]
 
@@ -91,7 +90,7 @@ def plain_properties(**values: Any) -> PlainProperties:
     """
     for name in values:
         if name not in _NAMES:
-            near = difflib.get_close_matches(name, _NAMES, n=1)
+            near = nearest(name, _NAMES)
             hint = f"; did you mean {near[0]!r}?" if near else f"; there are {', '.join(_NAMES)}"
             raise UnknownProperty(f"messages have no property {name!r}{hint}")
     if values.get("headers") is not None:

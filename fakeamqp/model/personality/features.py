@@ -7,11 +7,10 @@ Only three of them affect AMQP 0-9-1; the others can only be named.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from fakeamqp.errors import FakeAMQPError
+from fakeamqp.errors import FakeAMQPError, nearest
 from fakeamqp.model.errors import InternalError
 
 if TYPE_CHECKING:
@@ -103,7 +102,7 @@ class DeprecatedFeatures:
                 f"; it has {', '.join(sorted(self._phases))}" if self._phases else ", and has none at all"
             )
             raise FeatureError(f"{name!r} is no deprecated feature of {personality}{others}")
-        near = difflib.get_close_matches(name, FEATURES, n=1)
+        near = nearest(name, FEATURES)
         hint = f"; did you mean {near[0]!r}?" if near else "."
         raise FeatureError(f"no deprecated feature {name!r}{hint} Known: {', '.join(sorted(FEATURES))}")
 

@@ -6,10 +6,9 @@ documentation, release notes and behaviour of the released versions.
 
 from __future__ import annotations
 
-import difflib
 from dataclasses import replace
 
-from fakeamqp.errors import FakeAMQPError
+from fakeamqp.errors import FakeAMQPError, nearest
 from fakeamqp.model.arguments.choices import argument_choices
 from fakeamqp.model.personality.branches import BranchChoices
 from fakeamqp.model.personality.choices import Personality, Phase
@@ -396,7 +395,7 @@ def personality(name: str | Personality) -> Personality:
         return name
     found = PERSONALITIES.get(name)
     if found is None:
-        near = difflib.get_close_matches(name, PERSONALITIES, n=1)
+        near = nearest(name, PERSONALITIES)
         hint = f"; did you mean {near[0]!r}?" if near else ""
         raise UnknownPersonality(f"no personality {name!r}{hint} Known: {', '.join(sorted(PERSONALITIES))}")
     return found
