@@ -15,10 +15,11 @@ SEED ?= $(shell od -An -N4 -tu4 /dev/urandom | tr -d ' ')
 SHARED := -n $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1) --dist loadgroup
 FUZZ := compat_tests/fuzz compat_tests/programs compat_tests/differential/test_random_programs.py
 SPARK := compat_tests/spark compat_tests/unit/spark compat_tests/crashes $(wildcard examples/spark_*)
+SPARK_CORE := compat_tests/unit/spark compat_tests/spark/test_session.py compat_tests/spark/test_stream_fixture.py
 PYSPARK ?= 4.0
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all test-long fuzz crashes spark conformance personalities faults bench lint format
+.PHONY: help demo test test-all test-long fuzz crashes spark spark-core conformance personalities faults bench lint format
 .PHONY: clean
 .NOTPARALLEL:
 
@@ -44,7 +45,7 @@ test: $(VENV)/.test ## Run the quick tests: what must be green before a commit
 	@$(PY) -m compileall -q -j 0 fakeamqp pytest_plugin
 	$(TESTING) compat_tests examples --tier quick $(SHARED) $(PYTEST_ARGS)
 
-test-all: test test-long spark ## Run every test of the project, with new random examples
+test-all: test test-long spark-core ## Run every test of the project, with new random examples
 
 test-long: $(VENV)/.test ## Run the long tests only, with new random examples
 	FAKEAMQP_FUZZ=$(FUZZ_FACTOR) $(TESTING) compat_tests --tier long $(SHARED) --hypothesis-seed=$(SEED) \
@@ -59,6 +60,9 @@ crashes: $(VENV)/.test ## Kill streaming jobs of Spark at every point there is, 
 spark: $(VENV)-pyspark-$(PYSPARK)/.test ## Run the tests about Spark on another version: make spark PYSPARK=4.0
 	FAKEAMQP_FUZZ=$(FUZZ_FACTOR) $(VENV)-pyspark-$(PYSPARK)/bin/python -m pytest $(SPARK) --timeout=300 \
 		--hypothesis-seed=$(SEED) $(PYTEST_ARGS)
+
+spark-core: $(VENV)-pyspark-$(PYSPARK)/.test ## Run the core of the tests about Spark on another version
+	$(VENV)-pyspark-$(PYSPARK)/bin/python -m pytest $(SPARK_CORE) --timeout=300 $(PYTEST_ARGS)
 
 conformance: $(VENV)/.test ## Run the protocol tests and write docs/conformance.md
 	$(PY) -m pytest compat_tests --timeout=300 --benchmark-skip --conformance docs/conformance.md $(PYTEST_ARGS)

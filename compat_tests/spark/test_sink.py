@@ -105,10 +105,10 @@ def test_sql(spark, amqp_broker, queue):
 @pytest.mark.parametrize(
     ("columns", "options", "said"),
     [
-        ("id AS value", {}, "column 'value' is BIGINT; it has to be BINARY or STRING"),
+        ("id AS value", {}, "column 'value' is BIGINT; it must be BINARY or STRING"),
         ("'a' AS value, 'b' AS rooting_key", {}, "no column 'rooting_key'; did you mean 'routing_key'"),
         ("'a' AS value", {"routingKeys": "q"}, "no option 'routingkeys'; did you mean 'routingKey'"),
-        ("'a' AS value", {"routingKey": ""}, "nothing says where the rows go"),
+        ("'a' AS value", {"routingKey": ""}, "the rows have no destination"),
     ],
 )
 def test_what_cannot_be_written_is_refused_before_a_task_starts(

@@ -136,7 +136,7 @@ def test_bodies_and_properties_that_need_several_frames_or_do_not_fit_one(broker
     assert [message.body for message in broker.queue("q").messages] == [body, b"", body[:-1]]
     headers = [[("a", "x" * 200_000)]]
     with pytest.raises(
-        PublishError, match=r"properties have 2000\d\d bytes, and a frame has room for 131064"
+        PublishError, match=r"properties have 2000\d\d bytes, and a frame holds at most 131064"
     ):
         sink.write(broker, sink.batch(value=[b""], headers=headers))
 
@@ -219,7 +219,7 @@ def test_a_message_that_no_queue_gets_fails_the_task(broker):
     with pytest.raises(PublishError) as caught:
         sink.write(broker, batch)
     assert (
-        "no queue got 1 message (message '2' to exchange '' with routing key 'nobody': 312 NO_ROUTE)"
+        "unroutable: 1 message (message '2' to exchange '' with routing key 'nobody': 312 NO_ROUTE)"
         in str(caught.value)
     )
 
@@ -231,7 +231,7 @@ def test_or_is_logged_and_counted(broker, caplog):
     )
     assert (done.confirmed, done.returned) == (6, 5)
     [line] = caplog.messages
-    assert line.startswith("no queue got 5 messages (message '1' to exchange '' with routing key 'nobody'")
+    assert line.startswith("unroutable: 5 messages (message '1' to exchange '' with routing key 'nobody'")
     assert line.endswith("; and 2 more)")
 
 
@@ -258,7 +258,9 @@ def test_what_the_broker_closes_the_channel_for_is_told(broker, columns, said):
 def test_an_exchange_that_the_user_may_not_write_to():
     with Broker(users={"reader": "r"}) as broker:
         broker.add_user("reader", "r", permissions={"/": ("", "", ".*")})
-        with pytest.raises(PublishError, match=r"403 ACCESS_REFUSED.*The user may not publish there"):
+        with pytest.raises(
+            PublishError, match=r"403 ACCESS_REFUSED.*The user may not publish to this exchange"
+        ):
             sink.write(broker, sink.batch(value=[b""]), **{"amqp.username": "reader", "amqp.password": "r"})
 
 
@@ -296,7 +298,7 @@ def test_a_connection_that_ends_between_two_batches_is_replaced(broker, caplog):
     assert done.confirmed == 20
     assert bodies(broker) == list(range(20))
     assert connects.hits == 2
-    assert "320 maintenance. Nothing was under way; connecting again" in caplog.text
+    assert "320 maintenance. No message was unconfirmed; connecting again" in caplog.text
 
 
 def test_confirms_that_do_not_come(broker):
@@ -337,9 +339,9 @@ def test_commit_and_abort_tell_what_was_published(kind, caplog):
     writer.commit(messages, *batch)
     writer.abort([*messages, None], *batch)
     committed, aborted = caplog.records
-    assert "published 11 messages from 2 tasks, 2 of which no queue got" in committed.getMessage()
+    assert "published 11 messages from 2 tasks, 2 of which were unroutable" in committed.getMessage()
     assert committed.levelname == "INFO" and aborted.levelname == "WARNING"
-    assert "failed. Tasks that were through had published 11 messages from 2 tasks" in aborted.getMessage()
+    assert "failed. The completed tasks have published 11 messages from 2 tasks" in aborted.getMessage()
     assert "stays published" in aborted.getMessage()
     if batch:
         assert all("batch 3" in record.getMessage() for record in caplog.records)

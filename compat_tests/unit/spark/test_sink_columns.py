@@ -76,35 +76,35 @@ def test_types_of_a_body(kind):
 @pytest.mark.parametrize(
     ("name", "kind", "expected"),
     [
-        ("value", types.IntegerType(), "'value' is INT; it has to be BINARY or STRING"),
-        ("routing_key", types.BinaryType(), "'routing_key' is BINARY; it has to be STRING"),
-        ("Exchange", types.LongType(), "'Exchange' is BIGINT; it has to be STRING"),
-        ("priority", TEXT, "'priority' is STRING; it has to be TINYINT, SMALLINT, INT or BIGINT"),
-        ("timestamp", types.LongType(), "'timestamp' is BIGINT; it has to be TIMESTAMP"),
-        ("timestamp", types.TimestampNTZType(), "'timestamp' is TIMESTAMP_NTZ; it has to be TIMESTAMP"),
-        ("headers", types.BinaryType(), "'headers' is BINARY; it has to be MAP<STRING, ...>, STRUCT"),
-        ("headers", types.MapType(types.LongType(), TEXT), "'headers' has keys of BIGINT; they have to be"),
+        ("value", types.IntegerType(), "'value' is INT; it must be BINARY or STRING"),
+        ("routing_key", types.BinaryType(), "'routing_key' is BINARY; it must be STRING"),
+        ("Exchange", types.LongType(), "'Exchange' is BIGINT; it must be STRING"),
+        ("priority", TEXT, "'priority' is STRING; it must be TINYINT, SMALLINT, INT or BIGINT"),
+        ("timestamp", types.LongType(), "'timestamp' is BIGINT; it must be TIMESTAMP"),
+        ("timestamp", types.TimestampNTZType(), "'timestamp' is TIMESTAMP_NTZ; it must be TIMESTAMP"),
+        ("headers", types.BinaryType(), "'headers' is BINARY; it must be MAP<STRING, ...>, STRUCT"),
+        ("headers", types.MapType(types.LongType(), TEXT), "'headers' has keys of BIGINT; they must be"),
         (
             "headers",
             types.MapType(TEXT, types.DateType()),
-            r"'headers\[...\]' is DATE, which a header cannot",
+            r"'headers\[...\]' is DATE, a type that headers cannot",
         ),
         (
             "headers",
             types.StructType([types.StructField("a", types.ArrayType(types.DateType()))]),
-            r"'headers.a\[\]' is DATE, which a header cannot be: cast it to STRING",
+            r"'headers.a\[\]' is DATE, a type that headers cannot have: cast it to STRING",
         ),
         (
             "properties",
             types.StructType([types.StructField("priority", TEXT)]),
-            "'properties.priority' is STRING; it has to be TINYINT",
+            "'properties.priority' is STRING; it must be TINYINT",
         ),
         (
             "properties",
             types.StructType([types.StructField("contenttype", TEXT)]),
             "'properties' has a field 'contenttype', .*; did you mean 'content_type'",
         ),
-        ("properties", TEXT, "'properties' is STRING; it has to be STRUCT of basic properties"),
+        ("properties", TEXT, "'properties' is STRING; it must be STRUCT of basic properties"),
         ("rooting_key", TEXT, "no column 'rooting_key'; did you mean 'routing_key'.*ignoreUnknownColumns"),
         ("fruit", TEXT, "no column 'fruit'; select the columns to be sent"),
         ("VALUE", TEXT, "two columns 'value'"),
@@ -128,14 +128,14 @@ def test_there_has_to_be_a_value():
 
 
 def test_ids_from_a_column_need_one():
-    with pytest.raises(OptionError, match="'messageId' is column, and there is no column 'message_id'"):
+    with pytest.raises(OptionError, match="'messageId' is column, but there is no column 'message_id'"):
         find([("value", TEXT)], messageId="column")
 
 
 def test_rows_have_to_go_somewhere():
-    with pytest.raises(OptionError, match=r"nothing says where the rows go.*'exchange' or 'routingKey'"):
+    with pytest.raises(OptionError, match=r"the rows have no destination.*'exchange' or 'routingKey'"):
         find([("value", TEXT)], routingKey="")
-    with pytest.raises(OptionError, match="column 'queue' is where a row was read"):
+    with pytest.raises(OptionError, match="column 'queue' is the queue that a row was read from"):
         find([("value", TEXT), ("queue", TEXT)], routingKey="")
     for columns, options in (
         ([("routing_key", TEXT)], {}),

@@ -1,4 +1,4 @@
-"""Arrow arrays, whatever size of offsets Spark was told to use, in the forms that AMQP needs."""
+"""Conversion of Arrow arrays, with 32 or 64 bit offsets, to the values that AMQP needs."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ __all__ = ["is_text", "microseconds", "octets"]
 
 
 def is_text(kind: pa.DataType) -> bool:
-    """Whether it is a type of text."""
+    """True for a type of text."""
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
 def octets(array: pa.Array) -> list[bytes | None]:
-    """The values of an array of text or bytes; text in UTF-8."""
+    """The values of an array of text or bytes; text is encoded as UTF-8."""
     if pa.types.is_string(array.type):
         array = array.cast(pa.binary())
     elif pa.types.is_large_string(array.type):
@@ -23,5 +23,5 @@ def octets(array: pa.Array) -> list[bytes | None]:
 
 
 def microseconds(array: pa.Array) -> pa.Array:
-    """Times as microseconds since 1970."""
+    """An array of times as microseconds since 1970."""
     return array.cast(pa.timestamp("us", array.type.tz)).cast(pa.int64())

@@ -1,4 +1,4 @@
-"""The columns of the sink: what each has to be, and where a DataFrame has it."""
+"""The columns of the sink: their types, and their places in a DataFrame."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 __all__ = ["NOT_SENT", "SINK_COLUMNS", "Path", "SinkColumn", "find_columns"]
 
-#: Where a value is in a record batch: the index of its column, and of its field if the column is a struct.
+#: The place of a value in a record batch: the index of its column, and of its field if the column is a struct.
 Path: TypeAlias = tuple[int, ...]
 
-# Names of types as `DataType.typeName` has them.
+# Names of types, as `DataType.typeName` returns them.
 _TEXT = ("string", "varchar", "char")
 _WHOLE = ("byte", "short", "integer", "long")
 _IN_HEADERS = {*_TEXT, *_WHOLE, "binary", "boolean", "float", "double", "decimal", "timestamp", "void"}
@@ -83,11 +83,12 @@ _BY_NAME = {column.name: column for column in SINK_COLUMNS}
 
 
 def find_columns(schema: StructType, options: WriteOptions) -> Mapping[str, tuple[Path, ...]]:
-    """Where the columns of a DataFrame are that the sink needs; of several places the first that is not null.
+    """The places of each column of the sink in a DataFrame; the first value that is not null counts.
 
     Raises:
-        ColumnError: if a column is missing, unknown or of another type.
-        OptionError: if the options need a column that is not there, or do not say where rows go.
+        ColumnError: a column is missing, unknown or of another type.
+        OptionError: the options need a column that is missing, or neither options nor columns give an exchange
+            or a routing key.
     """
     found: dict[str, tuple[Path, ...]] = {}
     nested: dict[str, Path] = {}
@@ -98,7 +99,7 @@ def find_columns(schema: StructType, options: WriteOptions) -> Mapping[str, tupl
             if name not in NOT_SENT and not options.ignore_unknown_columns:
                 raise ColumnError(
                     f"the sink has no column {field.name!r}{near_match(name, _BY_NAME)}; select the columns "
-                    "to be sent, or say ignoreUnknownColumns=true"
+                    "to be sent, or set ignoreUnknownColumns=true"
                 )
             continue
         if name in found or (name == "properties" and nested):
@@ -124,7 +125,7 @@ def _fields_of_properties(field: StructField, index: int, options: WriteOptions)
             paths[name] = (index, position)
         elif not options.ignore_unknown_columns:
             raise ColumnError(
-                f"column {field.name!r} has a field {inner.name!r}, and that is no basic property"
+                f"column {field.name!r} has a field {inner.name!r}, which is not a basic property"
                 f"{near_match(name, PROPERTIES)}"
             )
     return paths
@@ -133,16 +134,16 @@ def _fields_of_properties(field: StructField, index: int, options: WriteOptions)
 def _check_type(field: StructField, column: SinkColumn, within: str = "") -> None:
     name = f"{within}.{field.name}" if within else field.name
     if field.dataType.typeName() not in (*column.types, "void"):
-        raise ColumnError(f"column {name!r} is {_spelled(field.dataType)}; it has to be {column.spelled}")
+        raise ColumnError(f"column {name!r} is {_spelled(field.dataType)}; it must be {column.spelled}")
     if column.name == "headers":
         _check_header(field.dataType, name, outermost=True)
 
 
 def _check_header(kind: DataType, name: str, outermost: bool = False) -> None:
-    """Refuse types that a header table cannot have, at any depth."""
+    """Refuse types that a header table cannot contain, at any depth."""
     if isinstance(kind, types.MapType):
         if kind.keyType.typeName() not in _TEXT:
-            raise ColumnError(f"column {name!r} has keys of {_spelled(kind.keyType)}; they have to be STRING")
+            raise ColumnError(f"column {name!r} has keys of {_spelled(kind.keyType)}; they must be STRING")
         _check_header(kind.valueType, f"{name}[...]")
     elif isinstance(kind, types.ArrayType):
         _check_header(kind.elementType, f"{name}[]")
@@ -150,7 +151,9 @@ def _check_header(kind: DataType, name: str, outermost: bool = False) -> None:
         for field in kind.fields:
             _check_header(field.dataType, f"{name}.{field.name}")
     elif kind.typeName() not in _IN_HEADERS and not outermost:
-        raise ColumnError(f"column {name!r} is {_spelled(kind)}, which a header cannot be: cast it to STRING")
+        raise ColumnError(
+            f"column {name!r} is {_spelled(kind)}, a type that headers cannot have: cast it to STRING"
+        )
 
 
 def _spelled(kind: DataType) -> str:
@@ -162,14 +165,14 @@ def _check_complete(found: Mapping[str, object], schema: StructType, options: Wr
         hint = near_match("value", [name.lower() for name in schema.fieldNames()], most=0)
         raise ColumnError(f"there is no column 'value' for the body (BINARY or STRING){hint}")
     if options.message_id == "column" and "message_id" not in found:
-        raise OptionError("option 'messageId' is column, and there is no column 'message_id'")
+        raise OptionError("option 'messageId' is column, but there is no column 'message_id'")
     nowhere = not (options.exchange or options.routing_key or "exchange" in found or "routing_key" in found)
     if nowhere:
         raise OptionError(
-            "nothing says where the rows go: say the options 'exchange' or 'routingKey' (to the default "
-            "exchange, the name of a queue), or have columns of these names"
+            "the rows have no destination: set the option 'exchange' or 'routingKey' (for the default "
+            "exchange, the name of a queue), or add columns of these names"
             + (
-                "; column 'queue' is where a row was read, not where it goes"
+                "; column 'queue' is the queue that a row was read from, not a destination"
                 if "queue" in [name.lower() for name in schema.fieldNames()]
                 else ""
             )

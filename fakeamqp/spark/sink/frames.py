@@ -1,8 +1,8 @@
-"""The frames of a message: method, content header and body, in one piece.
+"""The frames of a message: method, content header and body, joined.
 
-pika makes three objects and three writes of a message. With the frames made here, and one write for many
-messages, 100 000 messages of 90 bytes with four properties cost the publishing thread 0.2 s of processor
-time in place of 1.1 s (0.6 s if only the writes are gathered), and the broker far fewer reads.
+pika creates three objects and does three writes per message. This module encodes the frames itself, and one
+write sends many messages: 100 000 messages of 90 bytes with four properties cost the publishing thread 0.2 s
+of processor time instead of 1.1 s (0.6 s if only the writes are joined), and the broker far fewer reads.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ __all__ = ["Frames"]
 
 
 class Frames:
-    """Makes the frames of messages that are published on a channel.
+    """Encodes the messages that are published on a channel.
 
     Args:
         channel: its number.
         frame_max: the largest frame, in bytes.
-        mandatory: whether messages that no queue gets shall come back.
+        mandatory: whether the broker returns messages that reach no queue.
     """
 
     def __init__(self, channel: int, frame_max: int, mandatory: bool) -> None:
@@ -42,10 +42,10 @@ class Frames:
         self._methods: dict[tuple[str, str], bytes] = {}
 
     def of(self, messages: Iterable[Message], most: int) -> list[bytes]:
-        """The frames of each message, as far as they have less than `most` bytes; at least one message's.
+        """The frames of each message, until they have `most` bytes together; at least those of one message.
 
         Raises:
-            PublishError: if the properties of a message are more than a frame may hold.
+            PublishError: the properties of a message do not fit in a frame.
         """
         made: list[bytes] = []
         size = 0
@@ -53,7 +53,7 @@ class Frames:
             if CONTENT_HEADER.size + len(properties) > self._limit:
                 raise PublishError(
                     f"a message to exchange {exchange!r} with routing key {routing_key!r} cannot be sent: "
-                    f"its properties have {len(properties)} bytes, and a frame has room for {self._limit}"
+                    f"its properties have {len(properties)} bytes, and a frame holds at most {self._limit}"
                 )
             method = self._methods.get((exchange, routing_key)) or self._method(exchange, routing_key)
             header = header_frame(self._channel, BasicPublish.CLASS_ID, len(body), properties)

@@ -1,7 +1,8 @@
-"""From Arrow to header tables: whole columns at a time, at any depth.
+"""Conversion from Arrow to header tables: whole columns at a time, at any depth.
 
-The types are those that RabbitMQ and its clients agree on: `S` for text, `x` for bytes, `t`, `I` and `l`
-for what fits, `d` for floating point, `D`, `T` in whole seconds, `A`, `F`, and `V` for null.
+The types are those of RabbitMQ and its clients: `S` for text, `x` for bytes, `t` for booleans, `I` or `l` for
+integers, depending on their size, `d` for floating point, `D` for decimals, `T` for times in whole seconds,
+`A` for lists, `F` for maps and structs, and `V` for null.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ _INT = range(-(1 << 31), 1 << 31)
 
 
 def header_tables(array: pa.Array) -> list[bytes | None]:
-    """The header table of every row with its size in front; None where the row is null.
+    """The header table of each row, prefixed with its size; None where the row is null.
 
     Raises:
         ValueError: a value does not fit; the text contains it.
@@ -54,9 +55,9 @@ def _table_of_json(text: str) -> bytes:
     try:
         table = json.loads(text)
     except ValueError as error:
-        raise ValueError(f"the text is no JSON: {error}") from None
+        raise ValueError(f"the text is not JSON: {error}") from None
     if not isinstance(table, dict):
-        raise ValueError(f"the JSON is a {type(table).__name__} and no object")
+        raise ValueError(f"the JSON is a {type(table).__name__}, not an object")
     try:
         return encode_table(table)
     except WireError as error:
@@ -64,7 +65,7 @@ def _table_of_json(text: str) -> bytes:
 
 
 def _fields(array: pa.Array) -> list[bytes]:
-    """The values of an array as field values, each with its type in front."""
+    """The values of an array as field values, each prefixed with its type."""
     kind = array.type
     if pa.types.is_null(kind):
         return [_VOID] * len(array)
@@ -93,7 +94,12 @@ def _scalars(array: pa.Array) -> list[bytes]:
 
 
 def _structs(array: pa.Array, nulls: bool) -> list[bytes]:
-    """The tables of an array of structs; fields that are null are sent as such, or left out."""
+    """The tables of an array of structs.
+
+    Args:
+        array: the structs.
+        nulls: whether fields that are null are sent as void; otherwise they are left out.
+    """
     entries = []
     for field, values in zip(array.type, array.flatten(), strict=True):
         name = _name(field.name.encode())
@@ -117,16 +123,16 @@ def _maps(array: pa.Array) -> list[bytes]:
 
 
 def _lists(array: pa.Array) -> list[bytes]:
-    """The items of each list of an array, in one piece."""
+    """The encoded items of each list of an array."""
     values, offsets = _flat(array, array.values)
     items = _fields(values)
     return [b"".join(items[start:end]) for start, end in pairwise(offsets)]
 
 
 def _flat(array: pa.Array, *children: pa.Array) -> list[Any]:
-    """The children of a list or map, and where in them each row begins.
+    """The children of a list or map array, and the offset of each row in them.
 
-    An array that was sliced has the children of the whole.
+    A sliced array still has all children of the original array.
     """
     offsets = array.offsets.to_pylist()
     first = offsets[0]
@@ -138,7 +144,7 @@ def _flat(array: pa.Array, *children: pa.Array) -> list[Any]:
 
 def _name(value: bytes) -> bytes:
     if len(value) > 255:
-        raise ValueError(f"there is a name of {len(value)} bytes, and 255 are possible")
+        raise ValueError(f"a name has {len(value)} bytes, and the limit is 255")
     return bytes([len(value)]) + value
 
 
@@ -156,7 +162,7 @@ def _whole(number: int) -> bytes:
 
 def _time(microseconds: int) -> bytes:
     if microseconds < 0:
-        raise ValueError("there is a time before 1970")
+        raise ValueError("a time is before 1970")
     return _pack_time(b"T", microseconds // 1_000_000)
 
 
@@ -165,7 +171,7 @@ def _decimal(number: Decimal) -> bytes:
     mantissa = int("".join(map(str, digits)))
     if sign or mantissa >= 1 << 32 or not isinstance(exponent, int):
         raise ValueError(
-            f"the decimal {number} does not fit: it may have 32 bits and no sign. Cast it to STRING"
+            f"the decimal {number} does not fit: its digits must be an unsigned number of 32 bits. Cast it to STRING"
         )
     return _pack_decimal(b"D", -exponent, mantissa)
 

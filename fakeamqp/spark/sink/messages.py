@@ -1,7 +1,7 @@
-"""From Arrow to messages: whole columns at a time, straight to the bytes of AMQP.
+"""Conversion from Arrow to messages: whole columns at a time, directly to encoded properties.
 
-A message's properties are flags and values. Each column becomes a list of encoded values, with None where
-the property is absent; the flags of a row and its values in AMQP's order are then one join.
+The properties of a message are flags and values. Each column becomes a list of encoded values, with None
+where the property is absent. Then the flags and values of each row are joined, in the order of AMQP.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Message: TypeAlias = tuple[str, str, bytes, bytes]
 
 _OCTETS = [bytes([number]) for number in range(256)]
 
-# In the order of AMQP 0-9-1, in which the values follow the flags.
+# In the order of AMQP 0-9-1. The values have the same order.
 _FLAGS = {
     "content_type": 1 << 15,
     "content_encoding": 1 << 14,
@@ -47,12 +47,12 @@ _RANGES = {"delivery_mode": (1, 2), "priority": (0, 255)}
 
 
 class Encoder:
-    """Makes messages of the record batches of one task.
+    """Converts the record batches of one task to messages.
 
     Args:
-        columns: where each column is, as `find_columns` says.
-        options: of the writer.
-        origin: what deterministic message ids begin with; they end with the number of the row in the task.
+        columns: the places of each column, from `find_columns`.
+        options: the options of the writer.
+        origin: the prefix of deterministic message ids; the number of the row in the task follows it.
     """
 
     def __init__(self, columns: Mapping[str, tuple[Path, ...]], options: WriteOptions, origin: str) -> None:
@@ -61,10 +61,14 @@ class Encoder:
         self._origin = origin
 
     def messages(self, batch: pa.RecordBatch, first: int) -> list[Message]:
-        """The rows of a batch, in their order; `first` is the number of its first row in the task.
+        """The messages of a batch, in the order of its rows.
+
+        Args:
+            batch: the rows.
+            first: the number of its first row in the task.
 
         Raises:
-            PublishError: if a row cannot be a message. Then none of the batch is.
+            PublishError: a row cannot be converted. Then no message of the batch is published.
         """
         rows = _Rows(batch, self._columns, first)
         return list(
@@ -97,7 +101,7 @@ class Encoder:
         return list(map(b"".join, zip(heads, *values, strict=True)))
 
     def _values(self, name: str, rows: _Rows) -> Sequence[bytes | None] | None:
-        """The values of a property, encoded; None where a row has none, or all together."""
+        """The encoded values of a property, with None where a row has none; None if no row has one."""
         if name == "headers":
             return rows.headers()
         if name == "timestamp":
@@ -124,7 +128,7 @@ class Encoder:
 
 
 class _Rows:
-    """The columns of a record batch by name, as Python lists of what is sent."""
+    """The columns of a record batch by name, as Python lists of the values to send."""
 
     def __init__(self, batch: pa.RecordBatch, columns: Mapping[str, tuple[Path, ...]], first: int) -> None:
         self._batch = batch
@@ -199,11 +203,11 @@ class _Rows:
         self._check(name, array, pc.greater(pc.binary_length(array), 255), "at most 255 bytes")
 
     def _check(self, name: str, array: pa.Array, wrong: pa.BooleanArray, expected: str) -> None:
-        """Refuse the first row of which `wrong` is true."""
+        """Refuse the first row where `wrong` is true."""
         row = pc.index(wrong, True).as_py()
         if row >= 0:
             value = repr(array[row].as_py())
             raise PublishError(
                 f"row {self.first + row} of the task cannot be sent: its {name} is "
-                f"{value if len(value) < 60 else value[:50] + '...'}; it has to be {expected}"
+                f"{value if len(value) < 60 else value[:50] + '...'}; it must be {expected}"
             )

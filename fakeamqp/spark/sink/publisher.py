@@ -1,8 +1,8 @@
 """Publishing with confirms, many messages at a time, on one connection and one thread.
 
-A task waits only when `maxInFlight` messages have no answer, and at the end of a record batch: between two
-batches nothing is open. However long Spark takes for the next one, a connection that the broker has given up
-meanwhile is then replaced, and no message is sent twice for it.
+A task waits only when `maxInFlight` messages are unconfirmed, and at the end of a record batch. Between two
+batches all messages are confirmed. If the broker closes the connection while Spark prepares the next batch, a
+new connection replaces it, and no message is published twice.
 """
 
 from __future__ import annotations
@@ -33,24 +33,24 @@ __all__ = ["Publisher"]
 
 _log = logging.getLogger("fakeamqp.spark.sink")
 
-# How many of several messages an error or a line of the log shows.
+# The number of messages that an error or a log record lists.
 _SHOWN = 3
-# Hints for the reply codes with which a broker closes the channel because of a message.
+# Hints by the reply code with which the broker closed the channel because of a message.
 _REFUSALS = {
-    403: "The user may not publish there",
-    404: "Declare the exchange first: the sink declares nothing",
-    406: "A property is not as the broker wants it; expiration is milliseconds, user_id the user's own name",
+    403: "The user may not publish to this exchange",
+    404: "Declare the exchange first: the sink does not declare it",
+    406: "The broker refused a property; expiration must be milliseconds, and user_id the name of the user",
 }
-# How many bytes are handed to the network at a time: much for one write, little to hold twice in memory.
+# Bytes per write to the transport: enough for efficient writes, and little memory for the second copy.
 _UNSENT = 256 << 10
 
 
 class Publisher:
-    """Publishes messages and has the broker confirm them. The first message opens the connection.
+    """Publishes messages with publisher confirms. The first message opens the connection.
 
     Attributes:
-        confirmed: how many messages the broker has confirmed.
-        returned: how many of those came back before, because no queue got them.
+        confirmed: the number of confirmed messages.
+        returned: the number of returned messages, which reached no queue. They are confirmed, too.
     """
 
     def __init__(self, options: WriteOptions) -> None:
@@ -59,13 +59,13 @@ class Publisher:
         self._channel: Channel
         self._window = Window()
         self._batch: Sequence[Message] = ()
-        self._start = 0  # The tag before the first one of this batch.
+        self._start = 0  # The last tag before this batch.
         self._refused: list[str] = []
         self._refusals = 0
         self._returns: list[str] = []
         self._blocked: str | None = None
         self._hint: str | None = None
-        self._since = 0.0  # When there was progress for the last time.
+        self._since = 0.0  # The time of the last progress.
         self.confirmed = 0
         self.returned = 0
 
@@ -78,16 +78,16 @@ class Publisher:
         if self._link is not None:
             self._link.close()
         if self.returned and self._options.on_return == "drop":
-            _log.warning("no queue got %s", _listed(self.returned, self._returns))
+            _log.warning("unroutable: %s", _listed(self.returned, self._returns))
 
     def publish(self, messages: Sequence[Message]) -> None:
         """Publish messages, and return once the broker has confirmed them all.
 
         Raises:
             BrokerUnreachable: no connection can be opened.
-            ConnectionLost: if it ends before everything is confirmed.
-            PublishError: if a message is returned, refused or not confirmed in time, or the broker closes
-                the channel for what is wrong with one.
+            ConnectionLost: the connection ended before all messages were confirmed.
+            PublishError: a message was returned, refused or not confirmed in time, or the broker closed the
+                channel because of a message.
         """
         if not messages:
             return
@@ -108,13 +108,13 @@ class Publisher:
         self._check()
 
     def _connected(self) -> Link:
-        """The connection; a new one if the last one ended while nothing was under way."""
+        """The connection; a new one if the last one ended while no message was unconfirmed."""
         link = self._link
         if link is not None:
             link.turn(0.0)
             if link.lost is None:
                 return link
-            _log.warning("%s. Nothing was under way; connecting again", link.lost)
+            _log.warning("%s. No message was unconfirmed; connecting again", link.lost)
             link.close()
         link = Link(self._options.connection)
         link.open()
@@ -129,7 +129,12 @@ class Publisher:
         return link
 
     def _wait(self, done: Callable[[], bool]) -> None:
-        """Turn the loop until something is done, as long as the broker goes on answering."""
+        """Run the event loop until `done()` is true.
+
+        Raises:
+            ConnectionLost: the connection has ended.
+            PublishError: the broker confirmed nothing for `confirmTimeout` seconds.
+        """
         link = self._link
         assert link is not None
         while not done():
@@ -143,11 +148,11 @@ class Publisher:
             link.turn(left)
 
     def _check(self) -> None:
-        """Raise what has gone wrong so far, once the answers that are under way have come too.
+        """Raise the error of the messages so far, after waiting for the outstanding confirms.
 
         Raises:
-            ConnectionLost: if the connection has ended.
-            PublishError: if a message was refused, or returned where that is an error.
+            ConnectionLost: the connection has ended.
+            PublishError: a message was refused, or returned with onReturn=fail.
         """
         self._check_connection()
         if not (self._refusals or (self._returns and self._options.on_return == "fail")):
@@ -159,7 +164,7 @@ class Publisher:
             problems.append(f"the broker refused (nacked) {_listed(self._refusals, self._refused)}")
         if self._returns and self._options.on_return == "fail":
             problems.append(
-                f"no queue got {_listed(self.returned, self._returns)}; onReturn=drop would log and drop them"
+                f"unroutable: {_listed(self.returned, self._returns)}; onReturn=drop logs and drops them"
             )
         raise PublishError(f"{'; '.join(problems)}. {self._so_far()}")
 

@@ -1,4 +1,4 @@
-"""Which messages on a channel the broker has not answered yet, by number."""
+"""The unconfirmed messages of a channel."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ __all__ = ["Window"]
 
 
 class Window:
-    """The delivery tags of one channel in confirm mode. Messages are numbered from 1 as they are sent.
+    """The delivery tags of one channel in confirm mode. The first message has the tag 1.
 
-    Brokers confirm mostly in order and many at once, so what is settled is nearly always all up to some tag:
-    that tag, and the few that were settled ahead of it, are all there is to remember.
+    Brokers confirm mostly in order, and many messages at once. So the object stores the tag up to which all
+    messages are settled, and the few settled tags above it.
 
     Attributes:
-        sent: how many messages were sent, and so the tag of the last one.
-        floor: the tag up to which all are settled.
+        sent: the number of published messages, which is the tag of the last one.
+        floor: the tag up to which all messages are settled.
     """
 
     def __init__(self) -> None:
@@ -25,15 +25,15 @@ class Window:
 
     @property
     def open(self) -> int:
-        """How many messages have no answer yet."""
+        """The number of unconfirmed messages."""
         return self.sent - self.floor - len(self._ahead)
 
     def settle(self, tag: int, multiple: bool) -> Sequence[int]:
-        """Note an answer of the broker, and return the tags that had none until now.
+        """Handle basic.ack or basic.nack of the broker, and return the tags that it settles.
 
         Args:
-            tag: the delivery tag of the answer.
-            multiple: whether it is about all messages up to the tag; tag 0 then means all that were sent.
+            tag: its delivery tag.
+            multiple: whether it settles all messages up to the tag; tag 0 then means all published messages.
         """
         if multiple:
             tags: Sequence[int] = range(self.floor + 1, min(tag or self.sent, self.sent) + 1)

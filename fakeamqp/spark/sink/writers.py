@@ -1,4 +1,4 @@
-"""The writers that Spark calls: one object on the driver, and a copy of it in every task."""
+"""The writers that Spark calls: one object in the driver, and a copy of it in each task."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["BatchWriter", "MicroBatchWriter", "Written"]
 
 _log = logging.getLogger("fakeamqp.spark.sink")
 
-# Local properties that Spark sets for the tasks of a streaming query; the query's id outlives restarts.
+# Local properties that Spark sets for the tasks of a streaming query; restarts keep the id of the query.
 _QUERY, _BATCH = "sql.streaming.queryId", "streaming.sql.batchId"
 
 
@@ -37,7 +37,7 @@ class Written(spark.WriterCommitMessage):
 
 
 class _Writer:
-    """What both writers share. Made on the driver, which refuses columns before any task starts."""
+    """The common part of both writers. The driver creates it, and so checks the columns before any task starts."""
 
     def __init__(self, options: WriteOptions, schema: StructType) -> None:
         self._options = options
@@ -49,8 +49,8 @@ class _Writer:
 
         Raises:
             BrokerUnreachable: no connection can be opened.
-            ConnectionLost: if it ends on the way.
-            PublishError: if a row cannot be a message, or a message is returned, refused or not confirmed.
+            ConnectionLost: the connection ended before all messages were confirmed.
+            PublishError: a row cannot be converted, or a message was returned, refused or not confirmed.
         """
         from fakeamqp.spark.sink.messages import Encoder
         from fakeamqp.spark.sink.publisher import Publisher
@@ -66,52 +66,52 @@ class _Writer:
         return Written(partition, publisher.confirmed, publisher.returned)
 
     def _origin(self, context: TaskContext | None) -> str:
-        """What makes the message ids of one write unlike those of another, and the same when tried again."""
+        """The prefix of the message ids: different for each write, and the same in all attempts of its tasks."""
         return self._job
 
 
 class BatchWriter(_Writer, spark.DataSourceArrowWriter):
-    """Publishes the rows of a DataFrame, each task on a connection of its own.
+    """Publishes the rows of a DataFrame. Each task has its own connection.
 
     Args:
-        options: of the sink.
-        schema: of the DataFrame.
+        options: the options of the sink.
+        schema: the schema of the DataFrame.
 
     Raises:
-        ColumnError: if a column is missing, unknown or of the wrong type.
-        OptionError: if the options need a column that is not there.
+        ColumnError: a column is missing, unknown or of the wrong type.
+        OptionError: the options need a column that is missing.
     """
 
     def commit(self, messages: list[spark.WriterCommitMessage | None]) -> None:
-        """Log what was published. All of it is confirmed, and there is nothing else to do."""
+        """Log how many messages were published; all of them are confirmed."""
         _log.info("published %s", _in_words(messages))
 
     def abort(self, messages: list[spark.WriterCommitMessage | None]) -> None:
-        """Log what was published. It cannot be taken back."""
+        """Log how many messages were published. They stay published."""
         _log_abort("the write", messages)
 
 
 if TYPE_CHECKING or hasattr(spark, "DataSourceStreamArrowWriter"):
     _StreamArrowWriter = spark.DataSourceStreamArrowWriter
-else:  # Spark 4.0 hands record batches to every writer that is an Arrow writer for batches.
+else:  # Spark 4.0 passes record batches to streaming writers if they derive from the Arrow writer of batches.
 
     class _StreamArrowWriter(spark.DataSourceStreamWriter, spark.DataSourceArrowWriter):
         pass
 
 
 class MicroBatchWriter(_Writer, _StreamArrowWriter):
-    """Publishes the rows of every micro-batch; as `BatchWriter`, with the batch in the message ids.
+    """Publishes the rows of each micro-batch, like `BatchWriter`; the message ids contain the batch id.
 
-    A batch that Spark runs again after a restart has the same message ids, if its rows are the same and come
-    in the same order.
+    If Spark runs a batch again after a restart, the message ids are the same, provided that the rows and their
+    order are the same.
     """
 
     def commit(self, messages: list[spark.WriterCommitMessage | None], batchId: int) -> None:
-        """Log what was published. All of it is confirmed, and there is nothing else to do."""
+        """Log how many messages were published; all of them are confirmed."""
         _log.info("batch %d: published %s", batchId, _in_words(messages))
 
     def abort(self, messages: list[spark.WriterCommitMessage | None], batchId: int) -> None:
-        """Log what was published. It cannot be taken back, and is published again with the batch."""
+        """Log how many messages were published. They stay published, and the next attempt publishes them again."""
         _log_abort(f"batch {batchId}", messages)
 
     def _origin(self, context: TaskContext | None) -> str:
@@ -124,14 +124,14 @@ def _in_words(messages: Sequence[object]) -> str:
     done = [message for message in messages if isinstance(message, Written)]
     returned = sum(message.returned for message in done)
     return f"{sum(message.confirmed for message in done)} messages from {len(done)} tasks" + (
-        f", {returned} of which no queue got and were dropped" if returned else ""
+        f", {returned} of which were unroutable and dropped" if returned else ""
     )
 
 
 def _log_abort(what: str, messages: Sequence[object]) -> None:
     _log.warning(
-        "%s failed. Tasks that were through had published %s; those that were not may have published some "
-        "rows too. What is published stays published",
+        "%s failed. The completed tasks have published %s; the other tasks may have published some rows, "
+        "too. Published messages stay published",
         what,
         _in_words(messages),
     )
