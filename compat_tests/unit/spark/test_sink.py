@@ -246,8 +246,8 @@ def test_or_is_nobodys_business(broker, caplog):
     ("columns", "said"),
     [
         ({"exchange": ["nowhere"]}, "404 NOT_FOUND - no exchange 'nowhere'.* Declare the exchange first"),
-        ({"user_id": ["somebody"]}, "406 PRECONDITION_FAILED.*user_id the user's own name"),
-        ({"expiration": ["soon"]}, "406 PRECONDITION_FAILED.*expiration is milliseconds"),
+        ({"user_id": ["somebody"]}, "406 PRECONDITION_FAILED.*user_id the name of the user"),
+        ({"expiration": ["soon"]}, "406 PRECONDITION_FAILED.*expiration must be milliseconds"),
     ],
 )
 def test_what_the_broker_closes_the_channel_for_is_told(broker, columns, said):
@@ -342,6 +342,6 @@ def test_commit_and_abort_tell_what_was_published(kind, caplog):
     assert "published 11 messages from 2 tasks, 2 of which were unroutable" in committed.getMessage()
     assert committed.levelname == "INFO" and aborted.levelname == "WARNING"
     assert "failed. The completed tasks have published 11 messages from 2 tasks" in aborted.getMessage()
-    assert "stays published" in aborted.getMessage()
+    assert "stay published" in aborted.getMessage()
     if batch:
         assert all("batch 3" in record.getMessage() for record in caplog.records)

@@ -241,7 +241,7 @@ TEXT_MAP = (pa.map_(pa.string(), pa.string()), types.MapType(types.StringType(),
 @pytest.mark.parametrize(
     ("name", "arrow", "spark", "good", "bad", "said"),
     [
-        ("routing_key", pa.string(), types.StringType(), "a", "ä" * 128, "has to be at most 255 bytes"),
+        ("routing_key", pa.string(), types.StringType(), "a", "ä" * 128, "must be at most 255 bytes"),
         ("exchange", pa.string(), types.StringType(), "a", TOO_LONG, "exchange is 'xxx"),
         ("message_id", pa.string(), types.StringType(), "a", TOO_LONG, "message_id is 'xxx"),
         ("app_id", pa.string(), types.StringType(), "a", TOO_LONG, "app_id is 'xxx"),

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["NOT_SENT", "SINK_COLUMNS", "Path", "SinkColumn", "find_columns"]
 
-#: The place of a value in a record batch: the index of its column, and of its field if the column is a struct.
+#: The place of a value in a record batch: the index of its column, and in a struct also that of its field.
 Path: TypeAlias = tuple[int, ...]
 
 # Names of types, as `DataType.typeName` returns them.
@@ -87,8 +87,8 @@ def find_columns(schema: StructType, options: WriteOptions) -> Mapping[str, tupl
 
     Raises:
         ColumnError: a column is missing, unknown or of another type.
-        OptionError: the options need a column that is missing, or neither options nor columns give an exchange
-            or a routing key.
+        OptionError: the options need a column that is missing, or neither options nor columns give an
+            exchange or a routing key.
     """
     found: dict[str, tuple[Path, ...]] = {}
     nested: dict[str, Path] = {}

@@ -171,7 +171,8 @@ def _decimal(number: Decimal) -> bytes:
     mantissa = int("".join(map(str, digits)))
     if sign or mantissa >= 1 << 32 or not isinstance(exponent, int):
         raise ValueError(
-            f"the decimal {number} does not fit: its digits must be an unsigned number of 32 bits. Cast it to STRING"
+            f"the decimal {number} does not fit: its digits must be an unsigned number of 32 bits. "
+            "Cast it to STRING"
         )
     return _pack_decimal(b"D", -exponent, mantissa)
 

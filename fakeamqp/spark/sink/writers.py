@@ -37,7 +37,7 @@ class Written(spark.WriterCommitMessage):
 
 
 class _Writer:
-    """The common part of both writers. The driver creates it, and so checks the columns before any task starts."""
+    """The common part of both writers. The driver creates it, which checks the columns."""
 
     def __init__(self, options: WriteOptions, schema: StructType) -> None:
         self._options = options
@@ -66,7 +66,7 @@ class _Writer:
         return Written(partition, publisher.confirmed, publisher.returned)
 
     def _origin(self, context: TaskContext | None) -> str:
-        """The prefix of the message ids: different for each write, and the same in all attempts of its tasks."""
+        """The prefix of the message ids: unique to the write, and the same in all attempts of its tasks."""
         return self._job
 
 
@@ -102,8 +102,8 @@ else:  # Spark 4.0 passes record batches to streaming writers if they derive fro
 class MicroBatchWriter(_Writer, _StreamArrowWriter):
     """Publishes the rows of each micro-batch, like `BatchWriter`; the message ids contain the batch id.
 
-    If Spark runs a batch again after a restart, the message ids are the same, provided that the rows and their
-    order are the same.
+    If Spark runs a batch again after a restart, the message ids are the same, provided that the rows and
+    their order are the same.
     """
 
     def commit(self, messages: list[spark.WriterCommitMessage | None], batchId: int) -> None:
@@ -111,7 +111,7 @@ class MicroBatchWriter(_Writer, _StreamArrowWriter):
         _log.info("batch %d: published %s", batchId, _in_words(messages))
 
     def abort(self, messages: list[spark.WriterCommitMessage | None], batchId: int) -> None:
-        """Log how many messages were published. They stay published, and the next attempt publishes them again."""
+        """Log how many messages were published. They stay published; the next attempt repeats them."""
         _log_abort(f"batch {batchId}", messages)
 
     def _origin(self, context: TaskContext | None) -> str:
