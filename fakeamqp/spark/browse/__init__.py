@@ -1,4 +1,4 @@
-"""Batch read of queues: what is in them, without taking anything out."""
+"""Batch reads of queues, which leave the messages in the queues."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The batch reader of queues, as Spark calls it: one task for each queue.
+"""The batch reader of queues that Spark calls: one task per queue.
 
-How many messages a queue holds is asked when its task starts. Spark plans a DataFrame once and reads it again
-for every action, so a number that was found in planning would be the one of the first action for ever.
+A task asks for the number of messages when it starts. Spark plans a DataFrame once and reads it again for
+each action, so a number from the planning would be outdated after the first action.
 """
 
 from __future__ import annotations
@@ -21,35 +21,35 @@ if TYPE_CHECKING:
 
 __all__ = ["BrowseReader", "QueuePartition"]
 
-# Messages of a record batch, and bytes of their bodies: what a task has in memory, besides one socket read.
+# The limits of a record batch: messages, and bytes of their bodies. A task has one record batch in memory.
 _ROWS = 10_000
 _OCTETS = 8 << 20
 
-# Seconds. A task answers no heartbeats while Spark works on a batch it gave, so the broker's own interval is
-# too short; none at all would have the broker wait for ever for a machine that is gone.
+# Seconds. A task answers no heartbeats while Spark processes a record batch, so the default interval of the
+# broker is too short. Without heartbeats the broker would never notice that a machine has failed.
 _HEARTBEAT = 600
 
 
 @dataclass
 class QueuePartition(InputPartition):
-    """A queue."""
+    """The queue that a task reads."""
 
     queue: str
 
 
 class BrowseReader(DataSourceReader):
-    """Reads what is ready in classic and quorum queues, and puts it back."""
+    """Reads the ready messages of classic and quorum queues, and returns them to the queues."""
 
     def __init__(self, options: ReadOptions, columns: Sequence[Column]) -> None:
         self._options = options
         self._columns = tuple(columns)
 
     def partitions(self) -> Sequence[InputPartition]:
-        """The queues, each of them seen to exist: tasks would be tried several times before they say so.
+        """The queues, after a check that they exist: Spark would repeat the tasks before it reports an error.
 
         Raises:
             BrokerUnreachable: no connection can be opened.
-            ConnectionLost: if a queue does not exist, or may not be read.
+            ConnectionLost: a queue does not exist, or the user may not read it.
         """
         from fakeamqp.spark.connection import Link
 
@@ -66,10 +66,10 @@ class BrowseReader(DataSourceReader):
         """The messages of a queue as record batches. Runs in executors.
 
         Raises:
-            OptionError: if the queue is a stream.
+            OptionError: the queue is a stream.
             BrokerUnreachable: no connection can be opened.
-            ConnectionLost: if it ends before everything is read.
-            SparkError: if the broker keeps back messages that it counts.
+            ConnectionLost: the connection ended before all messages were read.
+            SparkError: the broker does not deliver messages that it counts as ready.
         """
         assert isinstance(partition, QueuePartition)
         from fakeamqp.spark.browse.snapshot import snapshot

@@ -1,9 +1,9 @@
-"""The messages of a queue, held for a moment and put back.
+"""A snapshot of the messages of a queue: deliveries that are requeued afterwards.
 
-A message that is delivered and not acknowledged goes back to its place when its channel closes. So a snapshot
-consumes with a window of exactly as many messages as it wants: no window at all would take messages from
-other consumers that came later, and quorum queues read it as one of 2000. The largest window that AMQP can
-say is 65535 messages, so after so many a further channel goes on: the one before is full and gets no more.
+A message that is delivered and not acknowledged is requeued at its old position when its channel closes. The
+prefetch window of a snapshot is exactly the number of messages that it needs. Without a window it would also
+take later messages away from other consumers, and quorum queues would use a window of 2000. The largest
+window of AMQP is 65535 messages. For more messages the snapshot opens further channels.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ _NOT_IMPLEMENTED = "540 "
 def snapshot(options: ReadOptions, queue: str, rows: int, octets: int) -> Iterator[list[Delivered]]:
     """The messages that are ready in a queue now, in lists of about `rows` messages or `octets` bytes.
 
-    There are fewer if other consumers take some. In the end all of them are back in the queue.
+    Messages that other consumers take are missing. At the end all messages are requeued.
 
     Raises:
-        OptionError: if the queue is a stream.
+        OptionError: the queue is a stream.
         BrokerUnreachable: no connection can be opened.
-        ConnectionLost: if it ends before everything is read.
-        SparkError: if the broker keeps back messages that it counts.
+        ConnectionLost: the connection ended before all messages were read.
+        SparkError: the broker does not deliver messages that it counts as ready.
     """
     with Link(options.connection) as link:
         held = _Held(options, link, queue)
@@ -48,15 +48,15 @@ def snapshot(options: ReadOptions, queue: str, rows: int, octets: int) -> Iterat
                     break
                 if len(held.messages) >= rows or held.octets >= octets:
                     yield held.take()
-                    held.rested()
+                    held.restart_timeouts()
             if held.messages:
                 yield held.take()
         finally:
-            held.put_back()
+            held.requeue()
 
 
 class _Held:
-    """What one connection holds of a queue."""
+    """The messages of a queue that are delivered to one connection, and not yet requeued."""
 
     def __init__(self, options: ReadOptions, link: Link, queue: str) -> None:
         self._options = options
@@ -64,20 +64,20 @@ class _Held:
         self._queue = queue
         self._channels: list[tuple[Channel, str | None]] = []
         self._not_asked_for = 0
-        self._came = 0
+        self._arrived = 0
         self._moved_at = self._looked_at = time.monotonic()
         self.missing = 0
         self.messages: list[Delivered] = []
         self.octets = 0
 
     def begin(self) -> None:
-        """Take the first message by a get, which says how many there are.
+        """Take the first message with basic.get, whose answer has the number of messages.
 
-        Streams refuse it, and would let a consumer wait for what is new in them.
+        Streams refuse basic.get; a consumer of a stream would wait for new messages.
 
         Raises:
-            OptionError: if the queue is a stream.
-            ConnectionLost: if it cannot be read.
+            OptionError: the queue is a stream.
+            ConnectionLost: the queue cannot be read.
         """
         channel = self._link.channel()
         self._channels.append((channel, None))
@@ -98,16 +98,16 @@ class _Held:
         except ConnectionLost as error:
             if _NOT_IMPLEMENTED in str(error):
                 raise OptionError(
-                    f"{self._queue!r} is a stream, which is read by option 'stream', not 'queue' ({error})"
+                    f"{self._queue!r} is a stream: set option 'stream' instead of 'queue' ({error})"
                 ) from error
             raise ConnectionLost(f"cannot read queue {self._queue!r}: {error}") from error
 
     def wait_for_more(self) -> bool:
-        """Let messages come in; False if those that are missing went to other consumers.
+        """Wait for messages; False if other consumers took the missing ones.
 
         Raises:
-            ConnectionLost: if the connection or the queue is gone.
-            SparkError: if the broker keeps back messages that it counts.
+            ConnectionLost: the connection ended, or the queue was deleted.
+            SparkError: the broker does not deliver messages that it counts as ready.
         """
         link, before = self._link, self.missing
         link.check()
@@ -117,7 +117,7 @@ class _Held:
         if self.missing == before:
             link.turn(max(left, 0.0))
         if self.missing != before:
-            self.rested()
+            self.restart_timeouts()
             return True
         return left > 0 or self._look()
 
@@ -126,19 +126,19 @@ class _Held:
         messages, self.messages, self.octets = self.messages, [], 0
         return messages
 
-    def rested(self) -> None:
-        """Nobody has waited for messages up to now."""
+    def restart_timeouts(self) -> None:
+        """Restart the idle timeouts."""
         self._moved_at = self._looked_at = time.monotonic()
 
-    def put_back(self) -> None:
-        """Give everything back, in order, and see to it that it is there when this returns.
+    def requeue(self) -> None:
+        """Requeue all messages in order; they are in the queue when this returns.
 
-        RabbitMQ counts how often a message of a quorum queue came back, and drops it when that is more than
-        the queue's delivery limit, 20 if nothing else is said. Since 4.3 it does not count a basic.nack, and
-        does count a channel that closes with it. Before, it counts both, and a basic.nack moves messages
-        behind all others in quorum queues that have no limit, which a closing channel does not.
+        RabbitMQ counts how often a message of a quorum queue is requeued, and drops the message above the
+        delivery limit of the queue (default 20). From 4.3 on, basic.nack does not count, and closing the
+        channel counts. Before 4.3 both count, and basic.nack moves messages to the tail of quorum queues
+        without a limit, which closing the channel does not.
         """
-        with suppress(ConnectionLost):  # Then the broker has everything back already.
+        with suppress(ConnectionLost):  # Then the broker has requeued the messages already.
             uncounted = self._link.broker_version >= (4, 3)
             for channel, tag in self._channels:
                 if channel.is_open and uncounted:
@@ -162,33 +162,35 @@ class _Held:
         self, _channel: Channel, deliver: Basic.Deliver, properties: BasicProperties, body: bytes
     ) -> None:
         self.messages.append(
-            Delivered(deliver, properties, body, self._queue, self._came, time.time_ns() // 1000)
+            Delivered(deliver, properties, body, self._queue, self._arrived, time.time_ns() // 1000)
         )
-        self._came += 1
+        self._arrived += 1
         self.missing -= 1
         self.octets += len(body)
 
     def _deleted(self, _frame: object) -> None:
-        self._link.lost = f"queue {self._queue!r} was deleted while it was read"
+        self._link.lost = f"queue {self._queue!r} was deleted during the read"
 
     def _look(self) -> bool:
-        """True if the task should wait on although no message has arrived for a while."""
+        """True if the task should wait longer although no message has arrived for a while."""
         options, missing = self._options, self.missing
         channel = self._channels[-1][0]
         ready = 0
-        for _ in range(2):  # RabbitMQ may give the first answer before it sends on what is for this channel.
+        for _ in range(
+            2
+        ):  # RabbitMQ may answer the first one before it sends deliveries that are due on this channel.
             answer = self._link.call(channel.queue_declare, self._queue, passive=True)
             ready = answer.method.message_count
         self._looked_at = time.monotonic()
         idle = self._looked_at - self._moved_at
         if self.missing == missing and ready and idle >= options.connection.connect_timeout:
             raise SparkError(
-                f"queue {self._queue!r} says that {ready} messages are ready, and nothing came for "
-                f"{idle:.1f} s: another consumer may be its single active one; or the "
-                "broker is slow, for which there is the option 'amqp.connectionTimeout'"
+                f"queue {self._queue!r} has {ready} ready messages, but no message arrived for "
+                f"{idle:.1f} s: another consumer may be the single active consumer; if the "
+                "broker is slow, set the option 'amqp.connectionTimeout'"
             )
         if self.missing != missing:
-            self.rested()
+            self.restart_timeouts()
         return bool(ready) or self.missing != missing
 
 
