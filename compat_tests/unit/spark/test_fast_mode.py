@@ -183,7 +183,9 @@ def test_a_spark_home_of_ones_own_is_left_alone(installation, monkeypatch):
     mine = Installation((4, 3, 0), installation.home, False, installation.java, "17")
     with pytest.raises(FastModeUnavailable, match="SPARK_HOME is set"):
         fast.prepare(mine)
-    with pytest.warns(FastModeWarning, match="the session is the usual one: SPARK_HOME is set") as warned:
+    with pytest.warns(
+        FastModeWarning, match="the session starts without fast mode: SPARK_HOME is set"
+    ) as warned:
         assert local._fitted(mine) is None
     assert len(warned) == 1
 
@@ -199,7 +201,7 @@ def test_an_archive_that_java_does_not_start_with_is_thrown_away(folder, monkeyp
 
     monkeypatch.setattr(local, "_start", start)
     monkeypatch.setattr(local.jvm, "end", lambda: ended.append(True))
-    with pytest.warns(FastModeWarning, match="does not start with what is in the cache: no gateway"):
+    with pytest.warns(FastModeWarning, match="does not start with the cache: no gateway"):
         assert local._start_fast({"spark.driver.extraJavaOptions": "-Da=b"}, fitted) is None
     assert homes == [str(folder / "home")]
     assert ended == [True]

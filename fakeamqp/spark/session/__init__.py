@@ -1,11 +1,10 @@
-"""A Spark session for tests: small, quiet, on this machine only. It leaves nothing behind.
+"""A local Spark session for tests: small, with few log messages. It leaves no files or processes.
 
 >>> from fakeamqp.spark import local_session
 >>> with local_session() as spark:
 ...     spark.range(3).count()
 
-`fakeamqp.spark.session.settings` is the table of its settings with reasons. PySpark is imported when a
-session is started.
+`fakeamqp.spark.session.settings` lists its settings with reasons. The start of a session imports PySpark.
 """
 
 from __future__ import annotations

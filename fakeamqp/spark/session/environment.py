@@ -1,4 +1,4 @@
-"""The process around a session: its variables, time zone and signal handlers, and that it gets them back."""
+"""Environment variables, time zone and signal handlers of the process: set for a session, then restored."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ __all__ = ["process_environment"]
 
 @contextmanager
 def process_environment(changes: Mapping[str, str | None]) -> Iterator[None]:
-    """Set variables of this process, or take them away where the value is None, for the length of the block.
+    """Set environment variables during the block; a variable whose value is None is removed.
 
-    Spark itself changes more: it puts a folder on `sys.path`, takes SIGINT, and sets variables for its
-    workers. That is undone, too. The time zone of the process follows TZ.
+    Spark also adds a folder to `sys.path`, handles SIGINT, and sets variables for its workers. The end of the
+    block reverts these changes, too. The time zone of the process follows TZ.
     """
     variables, path, handler = dict(os.environ), list(sys.path), _interrupt_handler()
     try:
@@ -50,7 +50,7 @@ _SET_BY_SPARK = (
 
 
 def _restore(variables: dict[str, str], changes: Mapping[str, str | None]) -> None:
-    """Put back what we and Spark have changed. Others may have changed more meanwhile: that is theirs."""
+    """Restore the variables that this module and Spark have changed, and no others."""
     for name in (*changes, *_SET_BY_SPARK):
         if name in variables:
             os.environ[name] = variables[name]
@@ -64,11 +64,11 @@ def _follow_time_zone() -> None:
 
 
 def _is_of_spark(entry: str) -> bool:
-    """Whether it is the folder that Spark shares files in: `<local dir>/spark-<uuid>/userFiles-<uuid>`."""
+    """True for the folder in which Spark shares files: `<local dir>/spark-<uuid>/userFiles-<uuid>`."""
     return "userFiles-" in entry
 
 
 def _interrupt_handler() -> Any:
     if threading.current_thread() is not threading.main_thread():
-        return None  # Only the main thread may set it, so Spark has left it alone.
+        return None  # Only the main thread may set it, so Spark has not changed it.
     return signal.getsignal(signal.SIGINT)

@@ -1,4 +1,4 @@
-"""Errors of Spark sessions. The texts say what to install or to set."""
+"""Errors of Spark sessions. The texts contain what to install or to set."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ __all__ = ["FastModeWarning", "JavaMissing", "SessionError", "SessionRunning", "
 
 
 class SessionError(SparkError):
-    """A session cannot be started, or not with these settings."""
+    """The session cannot be started with these settings."""
 
 
 class SessionRunning(SessionError):
-    """This process has a session already, and Spark allows one at a time."""
+    """This process already has a session; Spark allows one at a time."""
 
 
 class SparkMissing(SessionError):
-    """PySpark is not installed, or too old for the AMQP source."""
+    """PySpark is not installed, or its version is not supported."""
 
 
 class JavaMissing(SessionError):
-    """There is no Java that this Spark supports."""
+    """Java is not installed, or too old for Spark."""
 
 
 class FastModeWarning(UserWarning):
-    """Fast mode is not possible; the session starts as usual."""
+    """Fast mode is not possible; the session starts without it."""

@@ -16,15 +16,15 @@ __all__ = ["Installation", "find_installation", "find_java"]
 OLDEST_SPARK = (4, 0)
 FIRST_SPARK_BEYOND = (5, 0)
 OLDEST_JAVA = 17
-"""That Spark 4 runs on."""
+"""The oldest version that Spark 4 supports."""
 
 _INSTALL = "install it with: pip install 'fakeamqp[spark]'"
-_JAVA_HOME = "JAVA_HOME names the folder of a JDK or JRE in place of the one on the PATH"
+_JAVA_HOME = "Set JAVA_HOME to the folder of a JDK or JRE to use it instead of the java on the PATH"
 
 
 @dataclass(frozen=True)
 class Installation:
-    """One PySpark and the Java under it. `own_home` is False where SPARK_HOME names another Spark."""
+    """An installed PySpark and its Java. `own_home` is False if SPARK_HOME is set."""
 
     spark: tuple[int, ...]
     home: Path
@@ -43,11 +43,13 @@ class Installation:
 
 
 def find_installation() -> Installation:
-    """Look at what is installed; nothing is started but `java -version` where a Java does not say it on disk.
+    """Find the installed PySpark and Java.
+
+    This runs `java -version` if the files of Java do not contain its version.
 
     Raises:
-        SparkMissing: if PySpark is missing or out of range.
-        JavaMissing: if there is no Java, or none that is new enough.
+        SparkMissing: PySpark is not installed, or its version is not supported.
+        JavaMissing: Java is not installed or too old.
     """
     version = _spark_version()
     from pyspark.find_spark_home import _find_spark_home
@@ -57,10 +59,10 @@ def find_installation() -> Installation:
 
 
 def find_java() -> tuple[Path, str]:
-    """The Java that Spark would run on, and its version.
+    """The Java that Spark uses, and its version.
 
     Raises:
-        JavaMissing: if there is no Java, or none that is new enough.
+        JavaMissing: Java is not installed or too old.
     """
     java = _java()
     return java, _checked_version(java)
@@ -76,8 +78,7 @@ def _spark_version() -> tuple[int, ...]:
     version = tuple(int(part) for part in re.findall(r"\d+", pyspark.__version__)[:3])
     if not OLDEST_SPARK <= version < FIRST_SPARK_BEYOND:
         raise SparkMissing(
-            f"PySpark {pyspark.__version__} is installed, and fakeamqp needs one from 4.0 on, before 5; "
-            + _INSTALL
+            f"PySpark {pyspark.__version__} is installed, but fakeamqp needs PySpark 4; " + _INSTALL
         )
     return version
 
@@ -87,12 +88,14 @@ def _java() -> Path:
     if home:
         java = Path(home, "bin", "java")
         if not os.access(java, os.X_OK):
-            raise JavaMissing(f"Spark needs Java, and JAVA_HOME is {home!r}, where there is no bin/java")
+            raise JavaMissing(
+                f"Spark needs Java, but JAVA_HOME is {home!r}, which has no executable bin/java"
+            )
         return java
     found = shutil.which("java")
     if found is None:
         raise JavaMissing(
-            f"Spark needs Java {OLDEST_JAVA} or later, and there is no java on the PATH; install a JRE. "
+            f"Spark needs Java {OLDEST_JAVA} or later, but there is no java on the PATH; install a JRE. "
             + _JAVA_HOME
         )
     return Path(found)
@@ -101,12 +104,12 @@ def _java() -> Path:
 def _checked_version(java: Path) -> str:
     version = _released_version(java) or _said_version(java)
     if version is None:
-        # On macOS there is a `java` that only says where to get one.
-        raise JavaMissing(f"Spark needs Java, and {java} does not run; install a JRE. {_JAVA_HOME}")
+        # The `java` of macOS without Java only prints how to install it.
+        raise JavaMissing(f"Spark needs Java, but {java} does not run; install a JRE. {_JAVA_HOME}")
     number = int(version.split(".")[1 if version.startswith("1.") else 0])
     if number < OLDEST_JAVA:
         raise JavaMissing(
-            f"Spark needs Java {OLDEST_JAVA} or later, and {java} is version {version}. {_JAVA_HOME}"
+            f"Spark needs Java {OLDEST_JAVA} or later, but {java} is version {version}. {_JAVA_HOME}"
         )
     return version
 

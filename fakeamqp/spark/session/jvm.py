@@ -1,4 +1,4 @@
-"""The Java process under a session. PySpark keeps it until Python ends; here it ends with the session."""
+"""The Java process of a session. PySpark keeps it until Python exits; `end` ends it with the session."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 __all__ = ["end", "is_running"]
 
 patience = 10.0
-"""Seconds that Java has to end by itself: it deletes its folders then."""
+"""Seconds to wait for Java to exit; it deletes its folders then."""
 
 
 def is_running() -> bool:
@@ -19,7 +19,7 @@ def is_running() -> bool:
 
 
 def end() -> None:
-    """End the Java process of this process: the next session starts one with its own options."""
+    """End the Java process, so that the next session starts one with its own options."""
     from pyspark import SparkContext
 
     gateway: Any = SparkContext._gateway
@@ -31,7 +31,7 @@ def end() -> None:
     if process is None:
         return
     if process.stdin is not None:
-        process.stdin.close()  # What it waits for to end.
+        process.stdin.close()  # Java exits at the end of its input.
     try:
         process.wait(patience)
     except subprocess.TimeoutExpired:

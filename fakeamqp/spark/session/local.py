@@ -40,17 +40,18 @@ def local_session(
     config: Mapping[str, object] | None = None,
     folder: str | os.PathLike[str] | None = None,
 ) -> Iterator[SparkSession]:
-    """Start a session for tests that ends with the block.
+    """Start a session for tests, which ends with the block.
 
     `with local_session() as spark: ...`
 
-    Two shuffle partitions, loopback only, no UI, UTC in Spark, in its workers and in this process, Java tuned
-    for short runs, errors only in the log, tables and temporary files in a folder of its own. The whole list
-    with reasons is in `fakeamqp.spark.session.settings`. At the end of the block, the session and its Java
-    process end, the folder is deleted, and time zone and environment are restored. Nothing is left in the
-    working directory.
+    The session has two shuffle partitions and no UI, and uses the loopback interface only. Spark, its workers
+    and this process use UTC. Java is tuned for short runs. The log contains errors only. Tables and temporary
+    files have their own folder. `fakeamqp.spark.session.settings` has all settings with reasons. At the end
+    of the block, the session and its Java process end, the folder is deleted, and time zone and environment
+    are restored. The working directory stays unchanged.
 
-    It takes about three seconds to start, one to stop, and with its workers about 1 GB of memory.
+    The start takes about three seconds, the end one second. With its workers a session uses about 1 GB of
+    memory.
 
     Args:
         app_name: the name of the session.
@@ -103,7 +104,7 @@ def _fitted(installation: Installation) -> Fast | None:
 
     try:
         if jvm.is_running():
-            raise FastModeUnavailable("this process has a Java already, from a session before")
+            raise FastModeUnavailable("this process already has a Java process, from an earlier session")
         return prepare(installation)
     except FastModeUnavailable as error:
         _warn(str(error))
@@ -111,7 +112,7 @@ def _fitted(installation: Installation) -> Fast | None:
 
 
 def _start_fast(settings: Mapping[str, str], fitted: Fast) -> SparkSession | None:
-    """The session, or None if it does not start this way; nothing is left then."""
+    """The session, or None if it does not start in fast mode; then everything is cleaned up."""
     options = " ".join([settings[_JAVA_OPTIONS], *fitted.java_options])
     os.environ[_HOME] = str(fitted.home)
     try:
@@ -120,12 +121,12 @@ def _start_fast(settings: Mapping[str, str], fitted: Fast) -> SparkSession | Non
         jvm.end()
         fitted.discard()
         os.environ.pop(_HOME)
-        _warn(f"Spark does not start with what is in the cache: {error}")
+        _warn(f"Spark does not start with the cache: {error}")
         return None
 
 
 def _warn(reason: str) -> None:
-    warnings.warn(FastModeWarning(f"no fast mode, the session is the usual one: {reason}"), stacklevel=5)
+    warnings.warn(FastModeWarning(f"the session starts without fast mode: {reason}"), stacklevel=5)
 
 
 def _settings(installation: Installation, place: Path, more: Mapping[str, str]) -> dict[str, str]:
@@ -156,7 +157,7 @@ def _refuse_second_session() -> None:
     running = SparkContext._active_spark_context
     if running is not None:
         raise SessionRunning(
-            f"this process has a Spark session already ({running.appName!r}), and can have one at a time; "
+            f"this process already has a Spark session ({running.appName!r}), and can have one at a time; "
             "stop it first, or use it"
         )
 

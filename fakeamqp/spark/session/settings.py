@@ -1,6 +1,6 @@
-"""The settings of a session for tests, with reasons. Figures: two processors, PySpark 4.3.
+"""The settings of a session for tests, with reasons. Times were measured with two processors and PySpark 4.3.
 
-In a value, `{folder}` is the folder of the session and `{module}` that of this module.
+In a value, `{folder}` is the folder of the session and `{module}` the folder of this module.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ __all__ = ["ENVIRONMENT", "JAVA_OPTIONS", "SETTINGS", "Setting", "checkpoint_fil
 
 @dataclass(frozen=True)
 class Setting:
-    """One thing that is set, to what, and why. A variable whose value is None is taken away."""
+    """A setting, its value and the reason. A variable whose value is None is removed."""
 
     key: str
     value: str | None
@@ -36,9 +36,9 @@ SETTINGS = (
     ),
     Setting("spark.driver.bindAddress", "127.0.0.1", "the same"),
     Setting("spark.ui.enabled", "false", "no server, and no search for a free port from 4040 on"),
-    Setting("spark.ui.showConsoleProgress", "false", "a progress bar would be in the way of pytest's own"),
+    Setting("spark.ui.showConsoleProgress", "false", "a progress bar would disturb the output of pytest"),
     Setting(
-        "spark.sql.session.timeZone", "UTC", "the same results on every machine; the process follows, below"
+        "spark.sql.session.timeZone", "UTC", "the same results on every machine; TZ below sets the process"
     ),
     Setting(
         "spark.sql.catalogImplementation",
@@ -46,16 +46,16 @@ SETTINGS = (
         "Hive's catalog takes seconds to open and leaves metastore_db and derby.log behind",
     ),
     Setting(
-        "spark.sql.warehouse.dir", "{folder}/warehouse", "sessions side by side would share ./spark-warehouse"
+        "spark.sql.warehouse.dir", "{folder}/warehouse", "parallel sessions would share ./spark-warehouse"
     ),
-    Setting("spark.local.dir", "{folder}/local", "blocks and shuffle files go when the session goes"),
+    Setting("spark.local.dir", "{folder}/local", "blocks and shuffle files are deleted with the session"),
     Setting(
         "spark.driver.memory", "1g", "enough for 100 000 messages, and little enough for a session per worker"
     ),
     Setting(
         "spark.sql.streaming.forceDeleteTempCheckpointLocation",
         "true",
-        "the memory and console sinks make checkpoints of their own; they go with their query",
+        "the checkpoints of the memory and console sinks are deleted with their query",
     ),
     Setting(
         "spark.sql.streaming.triggerAvailableNowWrapper.enabled",
@@ -65,19 +65,21 @@ SETTINGS = (
     Setting(
         "spark.sql.streaming.stopTimeout",
         "30s",
-        "a query that does not stop fails its test; by default it would be waited for for ever",
+        "a query that does not stop fails its test; by default Spark waits without limit",
     ),
 )
 
 JAVA_OPTIONS = (
-    Setting("-XX:TieredStopAtLevel=1", "", "no time for code that would pay off after minutes only"),
+    Setting("-XX:TieredStopAtLevel=1", "", "no compilation that would pay off only after minutes"),
     Setting("-XX:+UseSerialGC", "", "no threads of a collector on a small heap"),
     Setting("-XX:-UsePerfData", "", "no file in /tmp/hsperfdata"),
     Setting(
         "-Dlog4j2.configurationFile", "file:{module}/log4j2.properties", "errors only, without Spark's banner"
     ),
     Setting(
-        "-Djava.io.tmpdir", "{folder}/tmp", "what Java and its native libraries unpack goes with the session"
+        "-Djava.io.tmpdir",
+        "{folder}/tmp",
+        "files that Java and its native libraries unpack are deleted with the session",
     ),
     Setting("-Dderby.system.home", "{folder}", "where a session with Hive's catalog keeps it"),
 )
@@ -86,18 +88,18 @@ ENVIRONMENT = (
     Setting(
         "TZ",
         "UTC",
-        "collect() and naive datetimes of Python sources go by the process, whatever the session says: 12:00 "
-        "becomes 07:00 in New York",
+        "collect() and naive datetimes of Python sources use the time zone of the process, not that of the "
+        "session: 12:00 becomes 07:00 in New York",
     ),
     Setting(
         "PYSPARK_PYTHON",
         "{python}",
-        "workers would run the python3 of the PATH, without what is installed here",
+        "workers would run the python3 of the PATH, without the installed packages",
     ),
-    Setting("PYSPARK_DRIVER_PYTHON", "{python}", "has to be the same"),
-    Setting("SPARK_LOCAL_IP", "127.0.0.1", "no warning about a host name that is no address"),
-    Setting("SPARK_LOCAL_DIRS", None, "would win over spark.local.dir"),
-    Setting("SPARK_REMOTE", None, "would make it a session of Spark Connect"),
+    Setting("PYSPARK_DRIVER_PYTHON", "{python}", "must be the same"),
+    Setting("SPARK_LOCAL_IP", "127.0.0.1", "no warning about a host name that has no address"),
+    Setting("SPARK_LOCAL_DIRS", None, "would override spark.local.dir"),
+    Setting("SPARK_REMOTE", None, "would start a session of Spark Connect"),
     Setting(
         "SPARK_LAUNCHER_OPTS",
         "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData",
@@ -112,7 +114,7 @@ _FILE_MANAGERS = (
 
 
 def checkpoint_file_manager(installation: Installation) -> Setting | None:
-    """What writes checkpoints, under the name that it has in this Spark; None if it has neither."""
+    """The class that writes checkpoints, by its name in this Spark; None if no name matches."""
     for jar in installation.jars("spark-sql_"):
         with zipfile.ZipFile(jar) as classes:
             names = set(classes.namelist())

@@ -6,8 +6,7 @@
   worker process compiles it again. `home` is a Spark home whose `pyspark.zip` is a link to the installed
   PySpark. Spark does not support that, so it is for tests.
 
-If fast mode is not possible, that is not an error: `prepare` returns the reason, and the session starts as
-usual.
+If fast mode is not possible, `prepare` raises `FastModeUnavailable`, and the session starts without it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The class-data archive: made once by a session that does what tests do, in a process of its own."""
+"""The class-data archive: a session in another process uses the features that tests use, and creates it."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ if TYPE_CHECKING:
 __all__ = ["the_archive"]
 
 _PATIENCE = 180.0
-"""Seconds that making it may take; it takes about 15."""
+"""The limit for the creation, in seconds. It takes about 15."""
 
 
 def the_archive(home: Path, folder: Path) -> Path:
-    """The archive in the cache, made if it is not there or not whole.
+    """The archive in the cache, created if it is missing or incomplete.
 
-    Processes that want it at the same time wait for the one that makes it. Where making it has failed, it is
-    not tried again: the reason is kept beside it.
+    Only one process creates it, and other processes wait. A failed creation is not repeated: a file next to
+    the archive contains the reason.
 
     Raises:
-        FastModeUnavailable: if it cannot be made.
-        OSError: if the cache cannot be written.
+        FastModeUnavailable: the archive cannot be created.
+        OSError: the cache cannot be written.
     """
     archive, failure = folder / "classes.jsa", folder / "failed"
     if not _is_whole(archive):
@@ -64,7 +64,7 @@ def _make(archive: Path, home: Path) -> None:
         if done.returncode or not unfinished.exists():
             raise FastModeUnavailable(f"Java wrote no class-data archive: {_last_words(done)}")
         size = unfinished.stat().st_size
-        # The size first: an archive without it is not whole.
+        # The size first: an archive without it counts as incomplete.
         _size_file(archive).write_text(str(size))
         os.replace(unfinished, archive)
     except subprocess.TimeoutExpired as error:
@@ -74,7 +74,7 @@ def _make(archive: Path, home: Path) -> None:
 
 
 def _is_whole(archive: Path) -> bool:
-    # Java checks what it reads, but not that all of it is there.
+    # Java does not check whether the archive is complete.
     try:
         return archive.stat().st_size == int(_size_file(archive).read_text())
     except (OSError, ValueError):
@@ -92,7 +92,7 @@ def _last_words(done: subprocess.CompletedProcess[str]) -> str:
 
 @contextmanager
 def _alone(folder: Path) -> Iterator[None]:
-    """Be the only process that makes something in this folder. A process that dies lets go of it."""
+    """Lock the folder against other processes. The end of a process releases its lock."""
     with folder.joinpath("lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield

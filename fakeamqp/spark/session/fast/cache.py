@@ -1,4 +1,4 @@
-"""Where fast mode keeps things: one folder for every pair of an installed PySpark and a Java."""
+"""The cache of fast mode: one folder for each pair of an installed PySpark and a Java."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 __all__ = ["cache_folder", "forget_the_unused", "note_use"]
 
 _KEEP = 30 * 24 * 3600.0
-"""The seconds that an unused archive is kept."""
+"""The lifetime of an unused folder, in seconds."""
 _USED = "used"
 
 
 def cache_folder(installation: Installation) -> Path:
-    """The folder for this installation. Another version, path or time of installation has another one."""
+    """The folder of this installation, which depends on version, path and time of the installation."""
     java = installation.java.resolve()
     facts = [
         installation.home,
@@ -33,17 +33,17 @@ def cache_folder(installation: Installation) -> Path:
 
 
 def note_use(folder: Path) -> None:
-    """Keep this folder for a while longer."""
+    """Note that a session uses this folder, which keeps it for another month."""
     folder.joinpath(_USED).touch()
 
 
 def forget_the_unused(folder: Path) -> None:
-    """Delete the folders beside this one that were not used for a month."""
+    """Delete the other folders of the cache that were not used for a month."""
     for other in folder.parent.iterdir():
         try:
             unused = time.time() - other.joinpath(_USED).stat().st_mtime > _KEEP
         except OSError:
-            continue  # One that is being made.
+            continue  # A folder that another process is creating.
         if unused and other != folder:
             shutil.rmtree(other, ignore_errors=True)
 

@@ -1,4 +1,4 @@
-"""Why there is no fast mode."""
+"""The error of fast mode."""
 
 from __future__ import annotations
 
@@ -8,4 +8,4 @@ __all__ = ["FastModeUnavailable"]
 
 
 class FastModeUnavailable(SessionError):
-    """Fast mode is not possible here. Sessions start as usual."""
+    """Fast mode is not possible. Sessions start without it."""

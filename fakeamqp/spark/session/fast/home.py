@@ -1,4 +1,4 @@
-"""A Spark home of links, whose workers import the installed PySpark in place of a zip file."""
+"""A Spark home of links, whose workers import the installed PySpark instead of a zip file."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ __all__ = ["the_home"]
 
 
 def the_home(installation: Installation, folder: Path) -> Path:
-    """The Spark home in the cache, made if it is not there.
+    """The Spark home in the cache, created if it is missing.
 
     Raises:
-        FastModeUnavailable: if PySpark is not laid out as it has always been.
-        OSError: if the cache cannot be written.
+        FastModeUnavailable: the folder of PySpark has an unknown layout.
+        OSError: the cache cannot be written.
     """
     home = folder / "home"
     if home.is_dir():
@@ -32,7 +32,7 @@ def the_home(installation: Installation, folder: Path) -> Path:
         making.chmod(0o755)
         os.rename(making, home)
     except OSError:
-        if not home.is_dir():  # Otherwise another process has made it meanwhile.
+        if not home.is_dir():  # Otherwise another process has created it meanwhile.
             raise
     finally:
         shutil.rmtree(making, ignore_errors=True)
@@ -53,7 +53,7 @@ def _fill(home: Path, installed: Path) -> None:
         if package is None:
             libraries.joinpath(entry.name).symlink_to(entry)
         else:
-            # Python takes a folder on its path for a folder, whatever it is called.
+            # Python treats a folder on its path as a folder, even if its name ends with .zip.
             libraries.joinpath(entry.name).mkdir()
             libraries.joinpath(entry.name, package.name).symlink_to(package)
     if zips:

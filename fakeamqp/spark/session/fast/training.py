@@ -1,6 +1,6 @@
-"""Run as a program: a session that does what tests do, so that Java sees the classes they need.
+"""A program: a session uses the features that tests use, so that Java loads the classes that they need.
 
-`python -m fakeamqp.spark.session.fast.training ARCHIVE` writes the archive when its Java ends.
+`python -m fakeamqp.spark.session.fast.training ARCHIVE` writes the archive when its Java exits.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ __all__ = ["train"]
 
 
 def train(spark: SparkSession, folder: Path) -> None:
-    """Use what tests of streaming jobs use: JSON, watermark, duplicates, windows, state, Python."""
+    """Use the features of streaming jobs: JSON, watermark, duplicates, windows, state, Python."""
     rows = [(f'{{"id": {n}, "ts": "2026-01-01T00:0{n}:00Z", "total": {n}.5}}',) for n in range(10)]
     texts = spark.createDataFrame(rows, "value STRING")
     texts.write.text(str(folder / "in"))
@@ -38,7 +38,7 @@ def train(spark: SparkSession, folder: Path) -> None:
 
 
 def train_on_a_broker(spark: SparkSession, folder: Path) -> None:
-    """The same from a queue to an exchange."""
+    """The same with a queue as the source and an exchange as the sink."""
     from fakeamqp import Broker
     from fakeamqp.spark.testing import AmqpStream
 
@@ -79,7 +79,7 @@ def main(archive: str) -> None:
     from fakeamqp.spark.session import jvm
     from fakeamqp.spark.session.local import local_session
 
-    jvm.patience = 120.0  # Java writes the archive when it ends.
+    jvm.patience = 120.0  # Java writes the archive when it exits.
     config = {"spark.driver.extraJavaOptions": f"-XX:ArchiveClassesAtExit={archive}"}
     with tempfile.TemporaryDirectory() as folder, local_session(config=config) as spark:
         train(spark, Path(folder))
