@@ -37,36 +37,38 @@ POISON = {
     b"[" * 2000: "not JSON",
     b'{"place": ' * 1500: "not JSON",
     b'{"count": ' + b"1" * 2000 + b"}": "not JSON",
-    b'{"name": "x"} and more': "not JSON: there is more after the end of the object",
-    b'{"name": "x"}{"name": "y"}': "not JSON: there is more after the end of the object",
-    b'{"name": "x"}, {"name": "y"}': "not JSON: there is more after the end of the object",
-    b'{"name": "x"}]': "not JSON: there is more after the end of the object",
-    b'{"name": "x"}], [1': "not JSON: there is more after the end of the object",
-    b"null": "no JSON object but null",
-    b"3": "no JSON object but 3",
-    b'"text"': 'no JSON object but "text"',
-    b'[{"name": "x"}]': 'no JSON object but [{"name": "x"}]',
-    b"[" + b"1," * 50 + b"1]": "no JSON object but [" + "1," * 29 + "1…",
-    b'{"count": "12"}': 'field count is no number of type INT: "12"',
-    b'{"count": 1.5}': "field count is no number of type INT: 1.5",
-    b'{"count": 99999999999}': "field count is no number of type INT: 99999999999",
-    b'{"price": "dear"}': 'field price is no number of type DOUBLE: "dear"',
-    b'{"total": 123456789.5}': "field total is no number of type DECIMAL(10,2): 123456789.5",
-    b'{"total": 1e999999999}': 'field total is no number of type DECIMAL(10,2): "Infinity"',
-    b'{"total": "1e-999999999"}': 'field total is no number of type DECIMAL(10,2): "1e-999999999"',
-    b'{"at": "soon"}': 'field at is no timestamp: "soon"',
-    b'{"at": -99999999999999999999}': "field at is no timestamp: -99999999999999999999",
-    b'{"day": "2026-02-30"}': 'field day is no date: "2026-02-30"',
-    b'{"day": 999999999999}': "field day is no date: 999999999999",
-    b'{"paid": "true"}': 'field paid is no boolean: "true"',
-    b'{"items": [1, "two"]}': 'field items is no ARRAY<INT>: [1,"two"]',
-    b'{"stock": {"a": "none"}}': 'field stock is no MAP<STRING,INT>: {"a":"none"}',
-    b'{"photo": "!"}': 'field photo is no BINARY: "!"',
-    b'{"place": 7}': "field place is no object: 7",
-    b'{"place": "{\\"zip\\": 1}"}': 'field place is no object: "{\\"zip\\": 1}"',
-    b'{"place": {"zip": "1010", "city": "Wien"}}': 'field place.zip is no number of type INT: "1010"',
-    b'{"count": "1", "place": {"zip": 1, "zip": 2}}': "field count is no number of type INT: 1",
-    b'{"count": "1", "paid": 0}': 'field count is no number of type INT: "1"; field paid is no boolean: 0',
+    b'{"name": "x"} and more': "not JSON: text after the end of the object",
+    b'{"name": "x"}{"name": "y"}': "not JSON: text after the end of the object",
+    b'{"name": "x"}, {"name": "y"}': "not JSON: text after the end of the object",
+    b'{"name": "x"}]': "not JSON: text after the end of the object",
+    b'{"name": "x"}], [1': "not JSON: text after the end of the object",
+    b"null": "not a JSON object: null",
+    b"3": "not a JSON object: 3",
+    b'"text"': 'not a JSON object: "text"',
+    b'[{"name": "x"}]': 'not a JSON object: [{"name": "x"}]',
+    b"[" + b"1," * 50 + b"1]": "not a JSON object: [" + "1," * 29 + "1…",
+    b'{"count": "12"}': 'field count is not a number of type INT: "12"',
+    b'{"count": 1.5}': "field count is not a number of type INT: 1.5",
+    b'{"count": 99999999999}': "field count is not a number of type INT: 99999999999",
+    b'{"price": "dear"}': 'field price is not a number of type DOUBLE: "dear"',
+    b'{"total": 123456789.5}': "field total is not a number of type DECIMAL(10,2): 123456789.5",
+    b'{"total": 1e999999999}': 'field total is not a number of type DECIMAL(10,2): "Infinity"',
+    b'{"total": "1e-999999999"}': 'field total is not a number of type DECIMAL(10,2): "1e-999999999"',
+    b'{"at": "soon"}': 'field at is not a timestamp: "soon"',
+    b'{"at": -99999999999999999999}': "field at is not a timestamp: -99999999999999999999",
+    b'{"day": "2026-02-30"}': 'field day is not a date: "2026-02-30"',
+    b'{"day": 999999999999}': "field day is not a date: 999999999999",
+    b'{"paid": "true"}': 'field paid is not a boolean: "true"',
+    b'{"items": [1, "two"]}': 'field items is not ARRAY<INT>: [1,"two"]',
+    b'{"stock": {"a": "none"}}': 'field stock is not MAP<STRING,INT>: {"a":"none"}',
+    b'{"photo": "!"}': 'field photo is not BINARY: "!"',
+    b'{"place": 7}': "field place is not an object: 7",
+    b'{"place": "{\\"zip\\": 1}"}': 'field place is not an object: "{\\"zip\\": 1}"',
+    b'{"place": {"zip": "1010", "city": "Wien"}}': 'field place.zip is not a number of type INT: "1010"',
+    b'{"count": "1", "place": {"zip": 1, "zip": 2}}': "field count is not a number of type INT: 1",
+    b'{"count": "1", "paid": 0}': (
+        'field count is not a number of type INT: "1"; field paid is not a boolean: 0'
+    ),
 }
 GOOD = (
     b"{}",
@@ -137,11 +139,11 @@ def test_a_schema_may_be_ddl_or_a_struct(spark):
 def test_fields_that_are_not_null_have_to_be_there(messages):
     expected = {
         b"{}": "missing field name; missing field count",
-        b'{"Name": "x", "count": 1}': "missing field name (there are Name, count)",
+        b'{"Name": "x", "count": 1}': "missing field name (found: Name, count)",
         b'{"name": null, "count": 1}': "field name is null",
-        b'{"name": "x", "count": "y"}': 'field count is no number of type INT: "y"',
-        b'{"count": "y"}': 'missing field name (there are count); field count is no number of type INT: "y"',
-        b'{"name": "x", "count": 1, "place": {"city": "Wien"}}': "missing field place.zip (there are city)",
+        b'{"name": "x", "count": "y"}': 'field count is not a number of type INT: "y"',
+        b'{"count": "y"}': 'missing field name (found: count); field count is not a number of type INT: "y"',
+        b'{"name": "x", "count": 1, "place": {"city": "Wien"}}': "missing field place.zip (found: city)",
         b'{"name": "x", "count": 1, "place": {"zip": null}}': "field place.zip is null",
     }
     fine = (b'{"name": "", "count": 0}', b'{"name": "", "count": 0, "place": {"zip": 0}}')
@@ -158,7 +160,7 @@ def test_rules_make_poison_of_what_could_be_read(messages):
     expected = {
         b'{"name": "x", "count": -1}': "count below zero",
         b'{"count": -1}': "count below zero; no name on this route",
-        b'{"count": "-1"}': 'field count is no number of type INT: "-1"',
+        b'{"count": "-1"}': 'field count is not a number of type INT: "-1"',
     }
     good, poison = poison_split(messages(*expected, b'{"name": "x"}'), FEW, rules=rules)
     assert reasons(poison) == expected
@@ -177,7 +179,7 @@ def test_options_are_those_of_from_json(messages):
         },
     )
     assert reasons(split.poison) == {b"{'name': 'x'}": "not JSON", b'{"price": NaN}': "not JSON"}
-    with pytest.raises(OptionError, match="'MODE' is not for the caller"):
+    with pytest.raises(OptionError, match="'MODE' cannot be set"):
         poison_split(messages(b"{}"), FEW, options={"MODE": "FAILFAST"})
 
 
@@ -193,25 +195,25 @@ def test_bodies_may_be_text_in_a_column_of_any_name(spark):
 def test_what_cannot_be_split_is_refused(messages):
     df = messages(b"{}")
     for schema, arguments, said in (
-        ("INT", {}, "has to have fields"),
-        (StructType(), {}, "has to have fields"),
-        ("name STRING", {"body": "valu"}, "no column 'valu' to read bodies from; did you mean 'value'"),
+        ("INT", {}, "must have fields"),
+        (StructType(), {}, "must have fields"),
+        ("name STRING", {"body": "valu"}, "no column 'valu' with the bodies; did you mean 'value'"),
         (
             "Queue STRING",
             {},
-            r"'queue', and .* df.withColumnRenamed\('queue', 'amqp_queue'\), or leave it out",
+            r"field 'queue'; .* df.withColumnRenamed\('queue', 'amqp_queue'\), or drop it",
         ),
         (
             "value INT",
             {},
-            r"'value', and .* df.withColumnRenamed\('value', 'amqp_value'\), and say body='amqp_v",
+            r"field 'value'; .* df.withColumnRenamed\('value', 'amqp_value'\), and set body='amqp_v",
         ),
     ):
         with pytest.raises(ColumnError, match=said):
             poison_split(df, schema, **arguments)
-    with pytest.raises(ColumnError, match="'value' is int; a body is BINARY or STRING"):
+    with pytest.raises(ColumnError, match="'value' is int; it must be BINARY or STRING"):
         poison_split(df.withColumn("value", F.lit(1)), "name STRING")
-    with pytest.raises(ColumnError, match="have a column 'reason' already"):
+    with pytest.raises(ColumnError, match="already have a column 'reason'"):
         poison_split(df.withColumn("reason", F.lit(1)), "name STRING")
 
 

@@ -167,7 +167,7 @@ def test_poison_is_put_aside_with_its_reason_and_stops_nothing(
 ) -> None:
     good: dict[str, object] = {"order_id": "1", "customer": "ann", "total": 101, "at": f"{DAY}T12:00:00Z"}
     of_fields: dict[str, dict[str, object]] = {
-        'field total is no number of type DECIMAL(10,2): "dear"': {"total": "dear"},
+        'field total is not a number of type DECIMAL(10,2): "dear"': {"total": "dear"},
         "field customer is null": {"customer": None},
         "the customer is no name": {"customer": "#"},
         "the total is negative": {"total": -1},
@@ -175,7 +175,7 @@ def test_poison_is_put_aside_with_its_reason_and_stops_nothing(
     }
     poison = {
         b"\xff": "not valid UTF-8",
-        b"[]": "no JSON object but []",
+        b"[]": "not a JSON object: []",
         **{json.dumps({**good, **wrong}).encode(): reason for reason, wrong in of_fields.items()},
     }
     for body in (*poison, json.dumps(good).encode()):

@@ -1,9 +1,9 @@
-"""Parts messages that can be worked with from poison: those that no retry makes readable.
+"""Separates valid messages from poison messages, which no retry can parse.
 
-A query that fails over a message fails over it again after every restart. And the broker cannot dead-letter
-what the source has acknowledged already, so the pipeline has to: `poison_split` finds poison and says what is
-wrong with it, `dead_letters` makes rows for the sink of it. Both take a DataFrame of a batch or of a stream,
-and neither runs Python on the executors.
+A query that fails because of a message fails again after every restart. The broker cannot dead-letter the
+message, because the source has already acknowledged it, so the query has to publish it: `poison_split` finds
+poison with the reasons, and `dead_letters` converts it to rows for the sink. Both work with DataFrames of
+batches and of streams, and run no Python in the executors.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pyspark.sql.types import DataType, StringType, StructType
 
 from fakeamqp.errors import near_match
 from fakeamqp.spark.errors import ColumnError, OptionError
-from fakeamqp.spark.poison_reasons import complaints, is_broken, parsed_body, quoted
+from fakeamqp.spark.poison_reasons import is_broken, parsed_body, problems, quoted
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -29,19 +29,19 @@ REASON = "reason"
 
 _TEXT, _PARSED = "_poison_text", "_poison_parsed"
 
-# What `poison_split` itself says to from_json.
+# Options of from_json that `poison_split` sets.
 _OURS = ("mode", "columnNameOfCorruptRecord")
 
-# Headers of the message as it came that a dead letter must not have. Brokers route by them, and close the
-# channel where they are no lists, as after a map of strings.
+# Headers of the original message that a dead letter must not have. Brokers route by them, and close the
+# channel if they are not lists. In a map of strings they are not.
 _LEFT_OUT = ("CC", "BCC")
 
-# Properties that a dead letter does not get: it shall not expire, and only its own user may send a user id.
+# Properties that a dead letter does not have: it must not expire, and a user may send only its own user id.
 _NOT_SENT = ("expiration", "user_id")
 
 
 class PoisonSplit(NamedTuple):
-    """The two parts: `good` has the fields of the body as columns, `poison` has a column `reason`."""
+    """The result of a split: `good` has the fields of the body as columns, `poison` has a column `reason`."""
 
     good: DataFrame
     poison: DataFrame
@@ -55,34 +55,34 @@ def poison_split(
     rules: Mapping[str, Column | str] | None = None,
     options: Mapping[str, str] | None = None,
 ) -> PoisonSplit:
-    """Part messages with a JSON object of this schema in their body from all others.
+    """Separate the messages whose body is a JSON object of this schema from all others.
 
     >>> orders, poison = poison_split(messages, "order_id STRING NOT NULL, total DECIMAL(10, 2)")
 
-    The body is read as `from_json` does in its mode PERMISSIVE, and none makes the query fail. It has to be
-    UTF-8, JSON, one object and nothing after it; fields have to be of their types; those that are NOT NULL in
-    the schema have to be there, also within structs. Fields that the schema does not have are left out.
+    `from_json` parses the body in its mode PERMISSIVE, so no body makes the query fail. The body must be
+    UTF-8 and exactly one JSON object. Fields must have the types of the schema. Fields that are NOT NULL in
+    the schema must be present, also within structs. Fields that the schema does not have are ignored.
 
-    On a stream, `good` and `poison` are parts of one DataFrame. Two queries that write one each would compete
-    for the messages of a queue: write them as one again (`unionByName`), or give each query its own queue.
+    On a stream, write `good` and `poison` with one query (`unionByName`), or give each query its own queue:
+    two queries on one queue would compete for its messages.
 
     Args:
-        df: what the source gives, or anything with a column of bodies.
+        df: a DataFrame of the source, or any DataFrame with a column of bodies.
         schema: the fields of the body, as a StructType or as DDL.
         body: the name of the column with the bodies, BINARY or STRING.
-        rules: further reasons for poison, each a text with its condition: a Column
-            or SQL. Conditions are asked about messages that could be read, and see fields and other columns.
+        rules: further reasons for poison, each a text with its condition, which is a Column or SQL.
+            Conditions apply to valid bodies, and can use their fields and the columns of `df`.
         options: further options of `from_json`, such as `timestampFormat`.
 
     Returns:
         `good`: the fields of the schema as columns, then the columns of `df`. `poison`: the columns of `df`,
-        then `reason`, such as `not JSON` or `field total is no number of type INT: "12"`, with
-        semicolons between several.
+        then `reason`, such as `not JSON` or `field total is not a number of type INT: "12"`; semicolons
+        separate several reasons.
 
     Raises:
-        ColumnError: there is no column of that name or it holds no body, the schema has no fields, or two
-            columns would have one name.
-        OptionError: an option that is not for the caller to set.
+        ColumnError: the column `body` is missing or has another type, the schema has no fields, or two
+            columns would have the same name.
+        OptionError: an option that `poison_split` sets itself.
     """
     fields = _fields(schema)
     _check_columns(df, body, fields)
@@ -90,77 +90,79 @@ def poison_split(
     octets, text, parsed = F.col(quoted(body)), F.col(_TEXT), F.col(_PARSED)
 
     texts = df.select("*", F.try_validate_utf8(octets.cast("string")).alias(_TEXT))
-    # A generator of one row: through a projection Spark would push the filter, and read the body once more.
+    # A generator of one row: Spark would push the filter through a projection, and parse the body twice.
     read = texts.select("*", F.explode(F.array(parsed_body(text, fields, options))).alias(_PARSED))
     spread = read.select("*", *(parsed.getField(name).alias(name) for name in fields.names))
 
     breaches = [(why, F.expr(rule) if isinstance(rule, str) else rule) for why, rule in (rules or {}).items()]
     breached = reduce(or_, (F.coalesce(rule, F.lit(False)) for _, rule in breaches), F.lit(False))
     broken = is_broken(text, parsed, fields, options)
-    # Rules are asked only where there is something to ask about, and words made only where they are needed.
+    # Rules apply only to valid bodies, and only poison gets the text of a reason.
     is_poison = F.when(broken, True).otherwise(breached)
-    reason = F.when(broken, complaints(octets, text, parsed, fields, options)).otherwise(
+    reason = F.when(broken, problems(octets, text, parsed, fields, options)).otherwise(
         F.concat_ws("; ", *(F.when(rule, F.lit(why)) for why, rule in breaches))
     )
-    came = [quoted(name) for name in df.columns]
+    original = [quoted(name) for name in df.columns]
     return PoisonSplit(
-        good=spread.filter(~is_poison).select(*map(quoted, fields.names), *came),
-        poison=spread.filter(is_poison).select(*came, reason.alias(REASON)),
+        good=spread.filter(~is_poison).select(*map(quoted, fields.names), *original),
+        poison=spread.filter(is_poison).select(*original, reason.alias(REASON)),
     )
 
 
 def dead_letters(poison: DataFrame, exchange: str, *, routing_key: str | None = None) -> DataFrame:
-    """Make rows for the sink of poison: the messages as they came, with headers that say why and from where.
+    """Convert poison to rows for the sink: the original messages, with headers for the reason and the origin.
 
     >>> dead_letters(poison, "orders.dead").write.format("amqp").option("amqp.url", url).save()
 
-    The headers are those of the message and `x-reason`, `x-original-exchange`, `x-original-routing-key` and
-    `x-original-queue`, as far as `poison` has the columns. Headers and properties that the source was told
-    not to read (`includeHeaders`, `includeProperties`) are lost. The headers CC and BCC and the properties
+    The headers are those of the message, and `x-reason`, `x-original-exchange`, `x-original-routing-key` and
+    `x-original-queue` if `poison` has the columns. Headers and properties that the source did not read
+    (`includeHeaders`, `includeProperties`) are lost. The headers CC and BCC and the properties
     `expiration` and `user_id` are left out, because a broker would act on them.
 
     Args:
-        poison: messages with a column `reason`, as from `poison_split`.
-        exchange: where they shall go. It has to exist, and a queue should be bound to it.
-        routing_key: with which key; by default with the one they came with, as a broker dead-letters.
+        poison: messages with a column `reason`, from `poison_split`.
+        exchange: the exchange for the dead letters. It must exist, and should have a queue.
+        routing_key: the routing key for the dead letters. The default is the original one, as in brokers.
 
     Returns:
         The columns `value`, `exchange`, `routing_key` and `headers`, and those of `message_id`, `timestamp`
         and the properties that `poison` has.
 
     Raises:
-        ColumnError: if a column is missing that this needs.
+        ColumnError: a required column is missing.
     """
-    there = {name.lower(): field.dataType for name, field in zip(poison.columns, poison.schema, strict=True)}
+    present = {
+        name.lower(): field.dataType for name, field in zip(poison.columns, poison.schema, strict=True)
+    }
     for needed in ("value", REASON, *(() if routing_key is not None else ("routing_key",))):
-        if needed not in there:
-            raise ColumnError(f"dead_letters needs the column {needed!r}{near_match(needed, there)}")
-    said = {"x-reason": REASON}
+        if needed not in present:
+            raise ColumnError(f"dead_letters needs the column {needed!r}{near_match(needed, present)}")
+    added = {"x-reason": REASON}
     origins = ("exchange", "routing_key", "queue")
-    said |= {f"x-original-{name.replace('_', '-')}": name for name in origins if name in there}
+    added |= {f"x-original-{name.replace('_', '-')}": name for name in origins if name in present}
     key = F.col("routing_key") if routing_key is None else F.lit(routing_key)
     columns = [
         F.col("value"),
         F.lit(exchange).alias("exchange"),
         key.alias("routing_key"),
-        _headers(there.get("headers"), said).alias("headers"),
-        *(F.col(name) for name in ("message_id", "timestamp") if name in there),
+        _headers(present.get("headers"), added).alias("headers"),
+        *(F.col(name) for name in ("message_id", "timestamp") if name in present),
     ]
-    properties = there.get("properties")
+    properties = present.get("properties")
     if isinstance(properties, StructType):
         sent = [name for name in properties.names if name not in _NOT_SENT]
         columns += [F.col("properties").getField(name).alias(name) for name in sent]
     return poison.select(*columns)
 
 
-def _headers(kind: DataType | None, said: Mapping[str, str]) -> Column:
-    """The headers of the message and ours, in the format in which the source has given them."""
-    ours = F.create_map(*(part for name, column in said.items() for part in (F.lit(name), F.col(column))))
+def _headers(kind: DataType | None, added: Mapping[str, str]) -> Column:
+    """The headers of the message and the added ones, in the format of the source."""
+    ours = F.create_map(*(part for name, column in added.items() for part in (F.lit(name), F.col(column))))
     if kind is None:
         return ours
     as_json = isinstance(kind, StringType)
     theirs = F.from_json("headers", "map<string,variant>") if as_json else F.col("headers")
-    kept = F.map_filter(theirs, lambda name, _: ~name.isin(*said, *_LEFT_OUT))
+    kept = F.map_filter(theirs, lambda name, _: ~name.isin(*added, *_LEFT_OUT))
     if not as_json:
         return F.when(theirs.isNull(), ours).otherwise(F.map_concat(kept, ours))
     first, second = F.to_json(kept), F.to_json(ours)
@@ -171,31 +173,29 @@ def _headers(kind: DataType | None, said: Mapping[str, str]) -> Column:
 def _fields(schema: StructType | str) -> StructType:
     fields = StructType.fromDDL(schema) if isinstance(schema, str) else schema
     if not isinstance(fields, StructType) or not fields.names:
-        raise ColumnError(
-            f"the schema of a body has to have fields, as a StructType or DDL; it is {schema!r}"
-        )
+        raise ColumnError(f"the schema of a body must have fields, as a StructType or DDL; it is {schema!r}")
     return fields
 
 
 def _check_columns(df: DataFrame, body: str, fields: StructType) -> None:
     if body not in df.columns:
-        raise ColumnError(f"there is no column {body!r} to read bodies from{near_match(body, df.columns)}")
+        raise ColumnError(f"there is no column {body!r} with the bodies{near_match(body, df.columns)}")
     kind = df.schema[body].dataType.simpleString()
     if kind not in ("binary", "string"):
-        raise ColumnError(f"column {body!r} is {kind}; a body is BINARY or STRING")
+        raise ColumnError(f"column {body!r} is {kind}; it must be BINARY or STRING")
     columns = {name.lower() for name in df.columns}
     if REASON in columns:
-        raise ColumnError(f"the messages have a column {REASON!r} already; rename or drop it before")
+        raise ColumnError(f"the messages already have a column {REASON!r}; rename or drop it first")
     for name in sorted(columns & {name.lower() for name in fields.names}):
         raise ColumnError(
-            f"the schema has a field {name!r}, and so have the messages a column; rename that one before: "
+            f"both the schema and the messages have a field {name!r}; rename the column first: "
             f"df.withColumnRenamed({name!r}, 'amqp_{name}')"
-            + (f", and say body='amqp_{name}'" if name == body.lower() else ", or leave it out")
+            + (f", and set body='amqp_{name}'" if name == body.lower() else ", or drop it")
         )
 
 
 def _options(given: Mapping[str, str] | None) -> dict[str, str]:
     for key in given or {}:
         if key.lower() in map(str.lower, _OURS):
-            raise OptionError(f"option {key!r} is not for the caller of poison_split: it has to be as it is")
+            raise OptionError(f"option {key!r} cannot be set: poison_split sets it itself")
     return dict(given or {})
