@@ -109,12 +109,12 @@ def check(config: pytest.Config) -> None:
             import difflib
 
             near = difflib.get_close_matches(name, _FORMATS, n=1)
-            known = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(_FORMATS)}"
+            known = f"did you mean {near[0]!r}?" if near else f"the formats are {', '.join(_FORMATS)}"
             raise pytest.UsageError(f"--amqp-trace-formats: there is no format {name!r}; {known}")
 
 
 def ignored(config: pytest.Config) -> str | None:
-    """An explanation of an option that has no effect; None if there is none."""
+    """An explanation if an option has no effect, or None."""
     if real_url(config) is not None and _value(config, _TRACE):
         return "--amqp-trace writes nothing, because --amqp-real-url uses a real broker, which has no trace"
     return None
@@ -137,7 +137,7 @@ def timeline_lines(config: pytest.Config) -> int:
 
 
 def spark_fast(config: pytest.Config) -> bool:
-    """Whether the plugin's Spark session starts from the cache."""
+    """True if the Spark session of the plugin uses fast mode."""
     return bool(config.getoption(_SPARK_FAST) or config.getini(_SPARK_FAST))
 
 

@@ -175,7 +175,7 @@ def test_formats_can_be_chosen(run_tests: RunTests, folder: Path, option: str) -
     ("formats", "said"),
     [
         ("html,pcap", "there is no format 'pcap'; did you mean 'pcapng'?"),
-        ("xyz", "there is no format 'xyz'; there are jsonl, html, pcapng"),
+        ("xyz", "there is no format 'xyz'; the formats are jsonl, html, pcapng"),
     ],
 )
 @pytest.mark.parametrize("option", ["--amqp-trace-formats=", "-oamqp_trace_formats="])

@@ -56,16 +56,15 @@ def local_session(
     Args:
         app_name: the name of the session.
         master: Spark's master. Tasks are retried only if it allows it: `local[2,4]` tries four times.
-        fast: use the cache of `fakeamqp.spark.session.fast`, and create it if necessary, which
-            takes about 15 seconds once. If that is not possible, there is a warning and the session starts as
-            usual.
+        fast: use the cache of `fakeamqp.spark.session.fast`, and create it if necessary, which takes about
+            15 seconds once. If that is not possible, there is a warning, and the session starts without it.
         config: further settings of Spark. They override the tuned ones; Java options are added to them.
         folder: for tables and temporary files, instead of a temporary folder. It is not deleted.
 
     Raises:
-        SessionRunning: this process has a session already.
-        SparkMissing: PySpark is missing or older than 4.0.
-        JavaMissing: there is no Java 17 or later.
+        SessionRunning: this process already has a session.
+        SparkMissing: PySpark is not installed, or its version is not supported.
+        JavaMissing: Java is not installed, or older than 17.
     """
     installation = find_installation()
     _refuse_second_session()
