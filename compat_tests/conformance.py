@@ -4,8 +4,8 @@ The catalogue is spec/rules/amqp-<protocol>.toml, what cannot be tested spec/rul
 Tests name the rules they hold with `@pytest.mark.rule("0-9-1/section/name")`; an id begins with its protocol.
 
 Half of the rules of 0-9 say the same as one of 0-9-1 (`same_as`). A test of such a rule runs over both
-protocols, and counts for the rule of the one it runs over, unless it says `@pytest.mark.protocols("0-9-1")`. An
-exception counts for both.
+protocols, and counts for the rule of the one it runs over, unless it says `@pytest.mark.protocols("0-9-1")`.
+An exception counts for both.
 """
 
 from __future__ import annotations
@@ -163,7 +163,7 @@ def marked_rules(folder: Path, catalogue: Catalogue) -> dict[str, set[str]]:
 def marks_in(source: str, known: Container[str] = ()) -> Iterator[tuple[str, tuple[str, ...]]]:
     """The ids in all calls of `pytest.mark.rule(...)`, or of a name `rule` that stands for it.
 
-    With each come the protocols that its test, or the module, names in a call of `pytest.mark.protocols(...)`.
+    With each come the protocols that its test or the module names in a call of `pytest.mark.protocols(...)`.
     In place of an f-string such as `f"0-9-1/tx/{name}"` come those `known` ids that it can become with a
     string of the same file.
     """
@@ -178,7 +178,7 @@ def marks_in(source: str, known: Container[str] = ()) -> Iterator[tuple[str, tup
 
 @cache
 def _marks(source: str) -> list[tuple[str | tuple[str, str], tuple[str, ...], list[str]]]:
-    """Of each mark: its argument, of an f-string what is around the expression; the protocols; all strings."""
+    """Of each mark: its argument (of an f-string, what is around the expression), protocols and strings."""
     tree = ast.parse(source)
     strings = sorted(
         {
@@ -271,7 +271,8 @@ def report(catalogue: Catalogue, results: Results) -> str:
     parts = [
         f"# Conformance to AMQP {catalogue.protocol}",
         "This report is made by `make conformance`: every rule of the protocol's documents is an entry in "
-        f"[the catalogue](../spec/rules/amqp-{catalogue.protocol}.toml), and tests say which rules they show. "
+        f"[the catalogue](../spec/rules/amqp-{catalogue.protocol}.toml), "
+        "and tests say which rules they show. "
         "A rule is *covered* when a test that is marked with it ran, *passing* when all of those passed, "
         "*excepted* when there is nothing to test (the reasons are below), and otherwise *not yet* covered. "
         f"Where the documents and {_OTHER[catalogue.protocol]} differ, both personalities, `spec` and "

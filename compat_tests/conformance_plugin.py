@@ -1,6 +1,6 @@
 """Pytest plugin: checks the marks `rule`, and writes the conformance report when asked to.
 
-A test with a parameter `protocol` shows those rules of that protocol that its marks name, or that are the same;
+A test with a parameter `protocol` shows the rules of that protocol that its marks name, or that are the same;
 so does one that names `protocols` in a mark, for all of them.
 
 `--conformance PATH` names the file. Ids travel in `user_properties`, so the report is the same under xdist.

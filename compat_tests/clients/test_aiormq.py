@@ -155,7 +155,7 @@ async def test_a_blocked_broker_holds_publishers_back(broker: Broker) -> None:
         alarm = broker.faults.memory_alarm()
         held = asyncio.ensure_future(channel.basic_publish(b"late", routing_key="orders"))
         assert await asyncio.to_thread(
-            broker.wait_for, lambda state: any(not each.reading for each in state.connections)
+            broker._reader.wait_for, lambda state: any(not each.reading for each in state.connections)
         )
         assert broker.queue("orders").ready == 0 and not held.done()
         alarm.remove()

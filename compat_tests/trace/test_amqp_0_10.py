@@ -43,7 +43,7 @@ def recorder(server: Server) -> Recorder:
 
 
 def conversation(server: Server) -> None:
-    """A bit of everything: content of all lengths, settlement, a transaction, an exception, both protocols."""
+    """Content of all lengths, settlement, a transaction, an exception, and both protocols."""
     session = server.session(b"orders", max_frame_size=4096)
     session.declare("q", arguments={"qpid.max_count": 10, "list": [1, "two", None]})
     session.declare_exchange("e", "topic")

@@ -1,4 +1,4 @@
-"""What faults need of a protocol: the tap, rules and actions use a `FaultAdapter` and its frame groups only."""
+"""The interface of a protocol for faults: the tap, rules and actions use a `FaultAdapter` and frame groups."""
 
 from __future__ import annotations
 

@@ -248,9 +248,8 @@ class Faults:
         """Send a client bytes, or a method that no broker would send now.
 
         Args:
-            what: bytes, sent unchanged; or a method of `fakeamqp.protocols.amqp_0_9_1.codec.methods`; for 0-9 one of
-                `fakeamqp.protocols.amqp_0_9.codec.methods`, for 0-10 of `fakeamqp.protocols.amqp_0_10.codec.commands` or of
-                `controls`.
+            what: bytes, sent unchanged; or a method, command or control of the connection's protocol, from
+                `methods`, `commands` or `controls` in its package `fakeamqp.protocols.*.codec`.
             connection: only this one; by default all open ones that speak the method's protocol.
             channel: the channel of the method.
             body: adds a content with this body to the method.

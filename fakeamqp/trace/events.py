@@ -87,7 +87,7 @@ class FrameEvent(Event):
 
     @property
     def method(self) -> Any:
-        """The decoded method: `protocols.framed.codec.method.Method`, in 0-10 `protocols.amqp_0_10.codec.packed.Packed`.
+        """The decoded method: a `Method` of the protocol's codec, in 0-10 a `Command` or `Control`.
 
         None for other frames, and for a frame that cannot be decoded.
         """

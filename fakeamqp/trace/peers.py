@@ -36,8 +36,8 @@ class Peers(dict[str, Peer]):
 
         Args:
             connection: its name.
-            detail: of the event "connected", which tells the protocol. Without it the protocol is the one that
-                the connection has had so far.
+            detail: of the event "connected", which tells the protocol. Without it the protocol of the
+                connection stays.
         """
         header = protocol_header(detail)
         if header:

@@ -179,7 +179,7 @@ class Trace:
     def check(self, *names: str) -> tuple[Finding, ...]:
         """Violations of the protocol, by clients or by the broker, in the order of the events; () if none.
 
-        The rules are those of 0-9-1: connections that use another protocol are not checked. Events that are no
+        The rules are those of 0-9-1: connections with another protocol are not checked. Events that are no
         longer in the trace cause no findings.
 
         Args:

@@ -247,5 +247,5 @@ class Personality:
     frame_max: int = 131072
     heartbeat: int = 60
     extensions: Mapping[type, object] = field(default_factory=dict)
-    """Choices that concern one protocol alone, by the class of its record, where they are not the usual ones of
-    this personality: see `protocols.common.choices`."""
+    """Choices that concern one protocol only, by the class of its record; empty for the usual ones of this
+    personality. See `protocols.common.choices`."""

@@ -43,8 +43,8 @@ class TimerView:
     Attributes:
         due_in: seconds of the broker's time until it runs.
         words: what it does, such as "q 'retry.5s' expires 3 messages".
-        housekeeping: whether it recurs as long as clients are connected, as heartbeats do. `advance_to_next` and
-            `autojump` skip such timers.
+        housekeeping: whether it recurs as long as clients are connected, as heartbeats do. `advance_to_next`
+            and `autojump` skip such timers.
     """
 
     due_in: float
