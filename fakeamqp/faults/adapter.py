@@ -1,4 +1,4 @@
-"""The interface of a protocol for faults: the tap, rules and actions use a `FaultAdapter` and frame groups."""
+"""The interface of a protocol for faults: the tap, rules and actions use a `FaultAdapter` and its groups."""
 
 from __future__ import annotations
 
