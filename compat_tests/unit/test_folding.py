@@ -55,7 +55,7 @@ def test_every_case_that_fails_is_listed(pytester: pytest.Pytester) -> None:
 
 
 def test_after_a_few_tracebacks_there_are_lines_only(pytester: pytest.Pytester) -> None:
-    result = run(pytester, SOME_FAIL.replace("range(5)", "range(1, 100, 2)"))
+    result = run(pytester, SOME_FAIL.replace("range(5)", "range(1, 100, 2)"), "-rN")
     result.stdout.fnmatch_lines(["50 of 50 cases failed:", "[[]99] AssertionError: *"])
     assert str(result.stdout).count("--- case") == folding.SHOWN
 
