@@ -2,13 +2,13 @@
 
 `Faults` is the API, as `Broker.faults`. Rules (`rule`, `matching`, `actions`) look at frame groups as these
 pass the tap (`tap`). Below the frames, network proxies shape the bytes of connections (`network`). `chaos`
-draws faults at random. This package knows codecs; broker and connections are handed in (`context`,
-`fault_port`).
+draws faults at random. This package imports no protocol: a protocol hands in its `adapter` and fault ports
+(`fault_port`), the broker its `context`.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fakeamqp.adapters import default_protocol
 from fakeamqp.faults.alarms import Alarm, Flow, Starvation
@@ -17,6 +17,13 @@ from fakeamqp.faults.errors import FaultError, FaultNotSeen, UnusedFault
 from fakeamqp.faults.frame_group import FrameGroup
 from fakeamqp.faults.handle import Handle
 from fakeamqp.faults.rule import Rule
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from fakeamqp.faults.adapter import Malformation
+
+    MALFORMATIONS: Mapping[str, Malformation]
 
 __all__ = [
     "MALFORMATIONS",
@@ -33,8 +40,10 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    """`MALFORMATIONS`, which loads the codec of the most common protocol."""
-    if name == "MALFORMATIONS":
-        return default_protocol().faults.malformations
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+if not TYPE_CHECKING:  # Type checkers would accept any name.
+
+    def __getattr__(name: str) -> Any:
+        """`MALFORMATIONS`, which loads the codec of the most common protocol."""
+        if name == "MALFORMATIONS":
+            return default_protocol().faults.malformations
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

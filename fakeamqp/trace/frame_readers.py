@@ -24,7 +24,7 @@ class RedactedValue(NamedTuple):
 
 
 class FrameReader(Protocol):
-    """Reads the frames of one protocol. A frame is a kind and a payload; see `wire.framing`.
+    """Reads the frames of one protocol. A frame is a kind and a payload; see `fakeamqp.adapters.Framing`.
 
     No bytes make a method raise.
     """
