@@ -29,6 +29,7 @@ from compat_tests.fuzz.checks import (
 from compat_tests.fuzz.mutations import Chunks, chunked
 from compat_tests.fuzz.profile import examples, sampled, scaled
 from compat_tests.fuzz.subjects import SUBJECTS, Subject, on_each, speaking_0_9_1
+from compat_tests.heap import alive
 from compat_tests.protocol.driver import Client, Server
 from fakeamqp.protocols.amqp_0_9.realms import Realms
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
@@ -149,13 +150,6 @@ def empty(server: Server) -> None:
     ]._latest = 0  # The next client knows the numbers of its access tickets beforehand.
 
 
-def alive(kind: type, but: Iterable[object] = ()) -> list[object]:
-    """All objects of a kind, `but` those that were there before: other tests may have something to keep."""
-    gc.collect()
-    known = {id(each) for each in but}
-    return [each for each in gc.get_objects() if isinstance(each, kind) and id(each) not in known]
-
-
 @pytest.mark.long
 @on_each
 def test_memory_does_not_grow(subject: Subject) -> None:
@@ -184,7 +178,7 @@ def test_memory_does_not_grow(subject: Subject) -> None:
         after = memory_after(random_stream(subject, random) for _ in range(900))
     finally:
         tracemalloc.stop()
-    assert not alive(FramedConnection, others)
+    assert not alive(FramedConnection, but=others)
     # One small object left behind by each connection would be some 200 bytes each.
     assert after - before < 900 * 100, f"{after - before} bytes more after 900 more connections"
     assert len(server.state.timers._heap) < 200
@@ -200,7 +194,7 @@ def test_messages_do_not_keep_what_their_publisher_had(subject: Subject) -> None
         feed(client, b"".join(recording), (), reads=True)
         gone(client)
         endpoint = connection_of(client.connection)
-        assert not alive(FramedChannel, others)
+        assert not alive(FramedChannel, but=others)
         assert not endpoint.channels and not endpoint.known_properties and not endpoint._partial
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import gc
-
+from compat_tests.heap import alive
 from compat_tests.protocol.amqp_0_9.driver import Server
 from compat_tests.protocol.amqp_0_9.requesting import Requester
 from fakeamqp.protocols.amqp_0_9.codec import methods as m
@@ -12,12 +11,8 @@ from fakeamqp.protocols.amqp_0_9_1.codec import methods as shared
 from fakeamqp.protocols.framed.server_channel import FramedChannel
 
 
-def channels() -> list[FramedChannel]:
-    gc.collect()
-    return [each for each in gc.get_objects() if isinstance(each, FramedChannel)]
-
-
 def test_a_message_does_not_keep_the_channel_that_would_not_have_it(server: Server) -> None:
+    others = alive(FramedChannel)
     client = server.client()
     client.declare("q")
     client.publish(routing_key="q")
@@ -26,11 +21,12 @@ def test_a_message_does_not_keep_the_channel_that_would_not_have_it(server: Serv
     client.drop()
     del client
     server.vhost.extensions[InterruptedChannels].clear()
-    assert not channels()
+    assert not alive(FramedChannel, but=others)
     assert server.client().get("q") is not None
 
 
 def test_what_is_kept_of_an_interrupted_channel_does_not_keep_it(server: Server) -> None:
+    others = alive(FramedChannel)
     client = server.client()
     client.declare("q")
     client.publish(routing_key="q")
@@ -39,4 +35,4 @@ def test_what_is_kept_of_an_interrupted_channel_does_not_keep_it(server: Server)
     server.vhost.queues["q"].purge()
     assert len(server.vhost.extensions[InterruptedChannels]) == 1
     del client
-    assert not channels()
+    assert not alive(FramedChannel, but=others)
