@@ -49,15 +49,15 @@ class DeadLetterRouter:
         `failures` is the number of its failed deliveries, if the queue counts them.
         """
         virtual_host = self._virtual_host
-        ends = virtual_host.message_outcomes
+        outcomes = virtual_host.message_outcomes
         target = queue.options.dead_letter_exchange
         if reason == "expired":
-            ends.expired(message, queue.name)
+            outcomes.expired(message, queue.name)
         if target is None or target not in virtual_host.exchanges:
             if reason == "rejected" and queue.alternate_exchange is not None:
                 self.passed_on(queue, message, reason)
             else:
-                ends.dropped(message, queue.name, reason, _nowhere(target))
+                outcomes.dropped(message, queue.name, reason, _nowhere(target))
             return
         dead = dead_lettered(queue, message, reason, virtual_host.state.clock.time(), failures)
         self._leaves(_PendingLetter(queue.name, message, dead, reason))
@@ -104,26 +104,26 @@ class DeadLetterRouter:
     def _route(self, leaving: _PendingLetter) -> None:
         """Route a message that has left its queue."""
         queue, message, dead, reason, alternate = leaving
-        ends = self._virtual_host.message_outcomes
-        outcome = self._virtual_host.routing.route(dead, alternate)
-        if not outcome.queues and not outcome.delays:
-            ends.dropped(message, queue, reason, _no_way(dead, alternate))
+        outcomes = self._virtual_host.message_outcomes
+        routed = self._virtual_host.routing.route(dead, alternate)
+        if not routed.queues and not routed.delays:
+            outcomes.dropped(message, queue, reason, _no_way(dead, alternate))
             return
         barred: tuple[Queue, ...] = ()
-        for each in outcome.queues:
+        for each in routed.queues:
             cycle = _cycle(each.name, leaving)
             if cycle is not None:
-                ends.dropped(dead, each.name, "cycle", cycle)
+                outcomes.dropped(dead, each.name, "cycle", cycle)
             elif each.accept(dead) or _passes_on(each):
                 continue
             else:
                 self.refused(each, dead)
             barred = (*barred, each)
         if barred:
-            outcome = replace(outcome, queues=tuple(each for each in outcome.queues if each not in barred))
-        if outcome.queues or outcome.delays:
+            routed = replace(routed, queues=tuple(each for each in routed.queues if each not in barred))
+        if routed.queues or routed.delays:
             exchange = None if alternate is None else alternate.name
-            ends.dead_lettered(message, queue, reason, dead, outcome, exchange)
+            outcomes.dead_lettered(message, queue, reason, dead, routed, exchange)
 
     def refused(self, queue: Queue, message: Message) -> None:
         """A full queue refused the message: record that it is dropped."""

@@ -100,12 +100,12 @@ class HeldDeadLetters:
     def clear(self, detail: str, reason: DropReason | None = None) -> int:
         """Drop all, and return their number. By default the reason is that of each message's death."""
         count = len(self)
-        ends = self._queue.virtual_host.message_outcomes
+        outcomes = self._queue.virtual_host.message_outcomes
         for held in (*self._pending, *self._behind):
             if held.reached:
                 self._arrived(held)
             else:
-                ends.dropped(held.message, self._queue.name, reason or held.reason, detail)
+                outcomes.dropped(held.message, self._queue.name, reason or held.reason, detail)
         self._pending.clear()
         self._behind.clear()
         self.octets = 0

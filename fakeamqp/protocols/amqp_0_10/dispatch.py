@@ -18,14 +18,16 @@ if TYPE_CHECKING:
 
 __all__ = ["HANDLERS", "TAKES_CONTENT"]
 
-_ROOMS = (dtx, exchange, execution, file, message, queue, stream, tx)
+_MODULES = (dtx, exchange, execution, file, message, queue, stream, tx)
 
 HANDLERS: dict[type[Command], Handler] = {
-    command: handler for room in _ROOMS for command, handler in room.HANDLERS.items()
+    command: handler for module in _MODULES for command, handler in module.HANDLERS.items()
 }
 """What a command without header and body segments does; it answers with the result, if there is to be one."""
 
 TAKES_CONTENT: dict[type[Command], ContentHandler] = {
-    command: handler for room in (message, file, stream) for command, handler in room.CONTENT_HANDLERS.items()
+    command: handler
+    for module in (message, file, stream)
+    for command, handler in module.CONTENT_HANDLERS.items()
 }
 """What a command with header or body segments does; it gets their bytes, None for one that is not there."""

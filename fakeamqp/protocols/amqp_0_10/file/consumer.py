@@ -104,7 +104,7 @@ class Files(Consumers):
         )
 
     def hand_over(self, download: Download) -> None:
-        """See `model.staging.FileClient`: some go to who is to be rid of them (file.consume/no-ack)."""
+        """Send a file; a consumer with no-ack has acknowledged it thereby (file.consume/no-ack)."""
         session, consumer = self.session, download.subscription.subscriber
         assert isinstance(consumer, FileConsumer)
         message, tag = download.message, download.tag
