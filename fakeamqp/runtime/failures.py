@@ -12,9 +12,9 @@ class Failures(list["Failure"]):
 
     def record(self, activity: str, error: BaseException) -> None:
         """Keep and log a bug."""
-        self.append(Failure(activity, error))
         import logging  # Imported only for bugs.
 
+        self.append(Failure(activity, error))
         log = logging.getLogger("fakeamqp.runtime")
         log.error("bug in fakeamqp: %s: %r", activity, error, exc_info=error)
 
