@@ -9,9 +9,10 @@ Each name is imported on first use, so that a test run without a broker does not
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from fakeamqp.errors import FakeAMQPError
+from fakeamqp.lazy import on_first_use
 from fakeamqp.protocols import registry as registry  # Faults and traces find the protocols by it.
 
 if TYPE_CHECKING:
@@ -68,40 +69,38 @@ __all__ = [
     "WaitTimeout",
 ]
 
-_MODULES = {
-    "fakeamqp.broker": ("Broker", "BrokerError"),
-    "fakeamqp.inspect": (
-        "ConnectionHandle",
-        "NoSuchExchange",
-        "NoSuchQueue",
-        "NotAsExpected",
-        "NotDeadLettered",
-        "NotDropped",
-        "NotPublished",
-        "NotReturned",
-        "WaitTimeout",
-    ),
-    "fakeamqp.model.access": ("Permission", "TopicPermission", "User"),
-    "fakeamqp.model.definitions": ("DefinitionsError",),
-    "fakeamqp.model.limits": ("LimitsError",),
-    "fakeamqp.model.personality": ("PERSONALITIES", "FeatureError", "Personality"),
-    "fakeamqp.model.policies": ("PolicyError",),
-    "fakeamqp.runtime": ("CannotListen", "ClockError", "NothingPending", "PortInUse", "TLSUnavailable"),
-    "fakeamqp.runtime.clock.handle": ("Clock", "TimerView"),
-    "fakeamqp.runtime.tls": ("ServerTLS",),
-}
-
-
-if not TYPE_CHECKING:  # With a module `__getattr__`, type checkers accept every name.
-
-    def __getattr__(name: str) -> Any:
-        for module, names in _MODULES.items():
-            if name in names:
-                from importlib import import_module
-
-                value = globals()[name] = getattr(import_module(module), name)
-                return value
-        raise AttributeError(f"module 'fakeamqp' has no attribute {name!r}")
+if not TYPE_CHECKING:
+    __getattr__ = on_first_use(
+        __name__,
+        {
+            "fakeamqp.broker": ("Broker", "BrokerError"),
+            "fakeamqp.inspect": (
+                "ConnectionHandle",
+                "NoSuchExchange",
+                "NoSuchQueue",
+                "NotAsExpected",
+                "NotDeadLettered",
+                "NotDropped",
+                "NotPublished",
+                "NotReturned",
+                "WaitTimeout",
+            ),
+            "fakeamqp.model.access": ("Permission", "TopicPermission", "User"),
+            "fakeamqp.model.definitions": ("DefinitionsError",),
+            "fakeamqp.model.limits": ("LimitsError",),
+            "fakeamqp.model.personality": ("PERSONALITIES", "FeatureError", "Personality"),
+            "fakeamqp.model.policies": ("PolicyError",),
+            "fakeamqp.runtime": (
+                "CannotListen",
+                "ClockError",
+                "NothingPending",
+                "PortInUse",
+                "TLSUnavailable",
+            ),
+            "fakeamqp.runtime.clock.handle": ("Clock", "TimerView"),
+            "fakeamqp.runtime.tls": ("ServerTLS",),
+        },
+    )
 
 
 def __dir__() -> list[str]:

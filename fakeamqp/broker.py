@@ -6,37 +6,30 @@ see one consistent state, and their effects have been sent when they return.
 
 from __future__ import annotations
 
-import json
 import os
-import socket
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
-from urllib.parse import quote
-
-from typing_extensions import Self, Unpack
 
 from fakeamqp.errors import FakeAMQPError, nearest
-from fakeamqp.inspect import Inspection, PublishedView
-from fakeamqp.inspect.hints import time_hint
+from fakeamqp.inspect.inspection import Inspection
 from fakeamqp.model.access import Permission
 from fakeamqp.model.accounts import Accounts, account, accounts, own_copy
-from fakeamqp.model.definitions import dump_definitions, load_definitions
-from fakeamqp.model.expiration import time_to_live
-from fakeamqp.model.message import Message
 from fakeamqp.model.parameters import hint
 from fakeamqp.model.personality import Personality, personality
-from fakeamqp.model.properties import plain_properties
 from fakeamqp.model.state import BrokerState
 from fakeamqp.protocols import registry
-from fakeamqp.protocols.negotiation import accept
 from fakeamqp.runtime import Engine, RealClock
-from fakeamqp.trace import Recorder, Trace
+from fakeamqp.trace.recorder import Recorder
 
 if TYPE_CHECKING:
+    import socket
+
+    from typing_extensions import Self, Unpack
+
     from fakeamqp.faults import Faults
+    from fakeamqp.inspect.messages import PublishedView
     from fakeamqp.model.properties import MessageProperties
     from fakeamqp.protocols.amqp_0_9.public import Amqp09
     from fakeamqp.runtime.clock.handle import Clock
@@ -46,6 +39,7 @@ if TYPE_CHECKING:
     from fakeamqp.runtime.listener import Listener
     from fakeamqp.runtime.tls import ServerTLS
     from fakeamqp.settings import PersonalityChoices
+    from fakeamqp.trace.timeline import Trace
 
 __all__ = ["Broker", "BrokerError"]
 
@@ -163,6 +157,8 @@ class Broker(Inspection):
         return f"<Broker on {self.host}:{self.port} connections={len(self.connections)}>"
 
     def _accept(self, peer: Any, notify: Any) -> Any:
+        from fakeamqp.protocols.negotiation import accept
+
         return accept(self._state, peer, notify)
 
     def _populate(self) -> None:
@@ -177,6 +173,8 @@ class Broker(Inspection):
             guest = state.access.users["guest"]
             guest.permissions = {name: Permission() for name in state.virtual_hosts}
         if self._definitions is not None:
+            from fakeamqp.model.definitions import load_definitions
+
             load_definitions(state, self._definitions)
 
     # --- life cycle -----------------------------------------------------------------------------------
@@ -197,10 +195,8 @@ class Broker(Inspection):
         """
         if self._engine.running:
             return self
-        wrap = {}
         if self._tls_wanted:
             self._tls = self._make_tls()
-            wrap["wrap"] = self._tls.wrap
         if self._has_run:
             self._state.restart()
             if self._faults is not None:
@@ -208,7 +204,9 @@ class Broker(Inspection):
         self._engine.start()
         try:
             port = self._asked_port or (self._address[1] if self._address else 0)
-            self._listener = self._engine.listen(self._host, port, **wrap)
+            self._listener = self._engine.listen(
+                self._host, port, wrap=None if self._tls is None else self._tls.wrap
+            )
         except BaseException:
             self._engine.stop()
             raise
@@ -315,6 +313,8 @@ class Broker(Inspection):
     @property
     def url(self) -> str:
         """The URL for clients, with the credentials of the first user and virtual host "/"."""
+        from urllib.parse import quote
+
         host, port = self._running_address()
         user = next(iter(self._state.access.users.values()), None)
         credentials = ""
@@ -457,6 +457,11 @@ class Broker(Inspection):
             UnknownProperty: a property is misspelled.
             FieldError: a value does not fit its field; the text says which.
         """
+        from fakeamqp.inspect.messages import PublishedView
+        from fakeamqp.model.expiration import time_to_live
+        from fakeamqp.model.message import Message
+        from fakeamqp.model.properties import plain_properties
+
         payload = body.encode() if isinstance(body, str) else bytes(body)
         made = plain_properties(headers=headers, **properties)
         with self._engine:
@@ -476,6 +481,8 @@ class Broker(Inspection):
         Raises:
             DefinitionsError: a key or value is misspelled or not supported; the text says which.
         """
+        from fakeamqp.model.definitions import load_definitions
+
         parsed = _parsed(definitions)
         assert parsed is not None
         with self._engine:
@@ -483,6 +490,8 @@ class Broker(Inspection):
 
     def definitions(self) -> dict[str, Any]:
         """The broker's topology and accounts in RabbitMQ's definitions format."""
+        from fakeamqp.model.definitions import dump_definitions
+
         return self._reader.read(dump_definitions)
 
     def add_user(
@@ -634,6 +643,8 @@ class _EngineReader:
 
 
 def _still_busy(state: BrokerState, timeout: float) -> str:
+    from fakeamqp.inspect.hints import time_hint
+
     unread = [f"{each.name} has not read {each.unsent} bytes" for each in state.connections if each.unsent]
     reason = "; ".join(unread) or "clients keep sending"
     return f"the broker is still busy after {timeout:g} s: {reason}{time_hint(state)}"
@@ -664,6 +675,9 @@ _ARGUMENTS = tuple(name for name in Broker.__init__.__annotations__ if name not 
 def _parsed(definitions: Definitions | None) -> Mapping[str, Any] | None:
     if definitions is None or isinstance(definitions, Mapping):
         return definitions
+    import json
+    from pathlib import Path
+
     path = Path(definitions)
     try:
         parsed = json.loads(path.read_text("utf-8"))

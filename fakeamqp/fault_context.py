@@ -42,7 +42,7 @@ class FaultContext:
         recorder: the trace's recorder, or None without a trace.
     """
 
-    exchange_types = frozenset(EXCHANGE_TYPES)
+    exchange_types = EXCHANGE_TYPES
 
     def __init__(self, owner: Owner, state: BrokerState, engine: Engine, recorder: Recorder | None) -> None:
         self._owner = owner

@@ -17,7 +17,7 @@ __all__ = ["FaultContext"]
 class FaultContext:
     """A `BrokerContext` of a `Server` that has a `next_tap` and can `restart`. `wait_until` never waits."""
 
-    exchange_types = frozenset(EXCHANGE_TYPES)
+    exchange_types = EXCHANGE_TYPES
 
     def __init__(self, server: Any) -> None:
         self._server = server

@@ -6,48 +6,53 @@ typed, immutable, comparable, with representations that read well in failed asse
 
 from __future__ import annotations
 
-from fakeamqp.inspect.connections import ChannelView, ConnectionView
-from fakeamqp.inspect.counts import Count
-from fakeamqp.inspect.errors import (
-    BadExpectation,
-    NoHistory,
-    NoSuchExchange,
-    NoSuchQueue,
-    NoSuchVirtualHost,
-    NotAsExpected,
-    NotDeadLettered,
-    NotDropped,
-    NotPublished,
-    NotReturned,
-    WaitTimeout,
-)
-from fakeamqp.inspect.expectations import (
-    Expectation,
-    Wanted,
-    WantedDeadLettered,
-    WantedDropped,
-    WantedReturned,
-)
-from fakeamqp.inspect.handles import ConnectionHandle, QueueInspector
-from fakeamqp.inspect.inspection import Inspection
-from fakeamqp.inspect.messages import ContentView, MessageView, Published, PublishedView
-from fakeamqp.inspect.outcomes import (
-    DeadLettered,
-    DeadLetteredView,
-    Dropped,
-    DroppedView,
-    Returned,
-    ReturnedView,
-)
-from fakeamqp.inspect.policies import PolicyView
-from fakeamqp.inspect.sessions import SessionView
-from fakeamqp.inspect.topology import (
-    BindingView,
-    ConsumerView,
-    CreditView,
-    ExchangeView,
-    QueueView,
-)
+from typing import TYPE_CHECKING
+
+from fakeamqp.lazy import on_first_use
+
+if TYPE_CHECKING:
+    from fakeamqp.inspect.connections import ChannelView, ConnectionView
+    from fakeamqp.inspect.counts import Count
+    from fakeamqp.inspect.errors import (
+        BadExpectation,
+        NoHistory,
+        NoSuchExchange,
+        NoSuchQueue,
+        NoSuchVirtualHost,
+        NotAsExpected,
+        NotDeadLettered,
+        NotDropped,
+        NotPublished,
+        NotReturned,
+        WaitTimeout,
+    )
+    from fakeamqp.inspect.expectations import (
+        Expectation,
+        Wanted,
+        WantedDeadLettered,
+        WantedDropped,
+        WantedReturned,
+    )
+    from fakeamqp.inspect.handles import ConnectionHandle, QueueInspector
+    from fakeamqp.inspect.inspection import Inspection
+    from fakeamqp.inspect.messages import ContentView, MessageView, Published, PublishedView
+    from fakeamqp.inspect.outcomes import (
+        DeadLettered,
+        DeadLetteredView,
+        Dropped,
+        DroppedView,
+        Returned,
+        ReturnedView,
+    )
+    from fakeamqp.inspect.policies import PolicyView
+    from fakeamqp.inspect.sessions import SessionView
+    from fakeamqp.inspect.topology import (
+        BindingView,
+        ConsumerView,
+        CreditView,
+        ExchangeView,
+        QueueView,
+    )
 
 __all__ = [
     "BadExpectation",
@@ -90,3 +95,56 @@ __all__ = [
     "WantedDropped",
     "WantedReturned",
 ]
+
+if not TYPE_CHECKING:
+    __getattr__ = on_first_use(
+        __name__,
+        {
+            "fakeamqp.inspect.connections": ("ChannelView", "ConnectionView"),
+            "fakeamqp.inspect.counts": ("Count",),
+            "fakeamqp.inspect.errors": (
+                "BadExpectation",
+                "NoHistory",
+                "NoSuchExchange",
+                "NoSuchQueue",
+                "NoSuchVirtualHost",
+                "NotAsExpected",
+                "NotDeadLettered",
+                "NotDropped",
+                "NotPublished",
+                "NotReturned",
+                "WaitTimeout",
+            ),
+            "fakeamqp.inspect.expectations": (
+                "Expectation",
+                "Wanted",
+                "WantedDeadLettered",
+                "WantedDropped",
+                "WantedReturned",
+            ),
+            "fakeamqp.inspect.handles": ("ConnectionHandle", "QueueInspector"),
+            "fakeamqp.inspect.inspection": ("Inspection",),
+            "fakeamqp.inspect.messages": ("ContentView", "MessageView", "Published", "PublishedView"),
+            "fakeamqp.inspect.outcomes": (
+                "DeadLettered",
+                "DeadLetteredView",
+                "Dropped",
+                "DroppedView",
+                "Returned",
+                "ReturnedView",
+            ),
+            "fakeamqp.inspect.policies": ("PolicyView",),
+            "fakeamqp.inspect.sessions": ("SessionView",),
+            "fakeamqp.inspect.topology": (
+                "BindingView",
+                "ConsumerView",
+                "CreditView",
+                "ExchangeView",
+                "QueueView",
+            ),
+        },
+    )
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,18 +1,12 @@
-"""`Inspection`: the part of `Broker` that reads its state, waits for it and asserts, and changes nothing."""
+"""`Inspection`: the part of `Broker` that reads its state, waits for it and asserts, and changes nothing.
+
+Each method imports the views that it returns, so that a broker costs no view that is not used.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
-
-from fakeamqp.inspect.connections import connection_views
-from fakeamqp.inspect.expectations import DEAD_LETTERED, DROPPED, PUBLISHED, RETURNED, Expectation
-from fakeamqp.inspect.handles import QueueInspector, connection_handles
-from fakeamqp.inspect.messages import published_views
-from fakeamqp.inspect.outcomes import dead_lettered_views, dropped_views, returned_views
-from fakeamqp.inspect.policies import policy_views
-from fakeamqp.inspect.sessions import session_views
-from fakeamqp.inspect.topology import consumer_views, exchange_view, exchange_views, queue_views
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -26,7 +20,7 @@ if TYPE_CHECKING:
         WantedReturned,
     )
     from fakeamqp.inspect.explanations import Explanation
-    from fakeamqp.inspect.handles import ConnectionHandle
+    from fakeamqp.inspect.handles import ConnectionHandle, QueueInspector
     from fakeamqp.inspect.messages import Published, PublishedView
     from fakeamqp.inspect.outcomes import (
         DeadLettered,
@@ -88,6 +82,8 @@ class Inspection:
 
     def queue(self, name: str, virtual_host: str = "/") -> QueueInspector:
         """A handle of one queue, which need not exist yet. Its attributes are read anew at each access."""
+        from fakeamqp.inspect.handles import QueueInspector
+
         return QueueInspector(self._reader, name, virtual_host)
 
     def queues(self, virtual_host: str | None = None) -> tuple[QueueView, ...]:
@@ -99,6 +95,8 @@ class Inspection:
         Raises:
             NoSuchVirtualHost: no virtual host has this name.
         """
+        from fakeamqp.inspect.topology import queue_views
+
         return self._reader.read(lambda state: queue_views(state, virtual_host))
 
     def exchange(self, name: str, virtual_host: str = "/") -> ExchangeView:
@@ -107,6 +105,8 @@ class Inspection:
         Raises:
             NoSuchExchange: it does not exist; the text names the nearest match.
         """
+        from fakeamqp.inspect.topology import exchange_view
+
         return self._reader.read(lambda state: exchange_view(state, name, virtual_host))
 
     def exchanges(self, virtual_host: str | None = None) -> tuple[ExchangeView, ...]:
@@ -118,6 +118,8 @@ class Inspection:
         Raises:
             NoSuchVirtualHost: no virtual host has this name.
         """
+        from fakeamqp.inspect.topology import exchange_views
+
         return self._reader.read(lambda state: exchange_views(state, virtual_host))
 
     def consumers(self, virtual_host: str | None = None) -> tuple[ConsumerView, ...]:
@@ -129,6 +131,8 @@ class Inspection:
         Raises:
             NoSuchVirtualHost: no virtual host has this name.
         """
+        from fakeamqp.inspect.topology import consumer_views
+
         return self._reader.read(lambda state: consumer_views(state, virtual_host))
 
     def policies(self, virtual_host: str | None = None) -> tuple[PolicyView, ...]:
@@ -140,6 +144,8 @@ class Inspection:
         Raises:
             NoSuchVirtualHost: no virtual host has this name.
         """
+        from fakeamqp.inspect.policies import policy_views
+
         return self._reader.read(lambda state: policy_views(state, virtual_host))
 
     def topology(
@@ -219,16 +225,22 @@ class Inspection:
     @property
     def connections(self) -> tuple[ConnectionHandle, ...]:
         """The open connections, oldest first."""
+        from fakeamqp.inspect.handles import connection_handles
+
         return connection_handles(self._reader)
 
     @property
     def sessions(self) -> tuple[SessionView, ...]:
         """The sessions of AMQP 0-10, oldest first, including those that are kept without a connection."""
+        from fakeamqp.inspect.sessions import session_views
+
         return self._reader.read(session_views)
 
     @property
     def channels(self) -> tuple[ChannelView, ...]:
         """The open channels (AMQP 0-10: attached sessions) of all connections, oldest connection first."""
+        from fakeamqp.inspect.connections import connection_views
+
         views = self._reader.read(connection_views)
         return tuple(channel for view in views for channel in view.channels)
 
@@ -237,11 +249,15 @@ class Inspection:
     @property
     def published(self) -> Published:
         """Everything published, in order: by clients and by `publish`."""
+        from fakeamqp.inspect.messages import published_views
+
         return self._reader.read(published_views)
 
     @property
     def returned(self) -> Returned:
         """Everything returned to publishers (basic.return), in order."""
+        from fakeamqp.inspect.outcomes import returned_views
+
         return self._reader.read(returned_views)
 
     @property
@@ -250,11 +266,15 @@ class Inspection:
 
         Dead letters without a route, or without a dead-letter exchange, are in `dropped`.
         """
+        from fakeamqp.inspect.outcomes import dead_lettered_views
+
         return self._reader.read(dead_lettered_views)
 
     @property
     def dropped(self) -> Dropped:
         """Everything that is gone and that no client has settled, in order, each with its reason."""
+        from fakeamqp.inspect.outcomes import dropped_views
+
         return self._reader.read(dropped_views)
 
     # --- assertions -------------------------------------------------------------------------------------
@@ -273,12 +293,16 @@ class Inspection:
             NotPublished: no message matches, or not as many as expected; the text shows the nearest misses.
             BadExpectation: a keyword is misspelled.
         """
+        from fakeamqp.inspect.expectations import PUBLISHED
+
         return self._expect(PUBLISHED, timeout, expected)
 
     async def expect_published_async(
         self, *, timeout: float = 5.0, **expected: Unpack[Wanted]
     ) -> tuple[PublishedView, ...]:
         """`expect_published` for coroutines: it does not block the event loop."""
+        from fakeamqp.inspect.expectations import PUBLISHED
+
         return await _in_thread(self._expect, PUBLISHED, timeout, expected)
 
     def expect_nothing_published(self, *, timeout: float = 5.0, **expected: Unpack[Wanted]) -> None:
@@ -295,6 +319,8 @@ class Inspection:
             BrokerError: the broker is still busy after `timeout` seconds.
             BadExpectation: a keyword is misspelled, or `count` is given.
         """
+        from fakeamqp.inspect.expectations import PUBLISHED, Expectation
+
         nothing = Expectation.of_nothing(PUBLISHED, expected)
         self.wait_until_idle(timeout)
         self._reader.read(nothing.check_now)
@@ -318,12 +344,16 @@ class Inspection:
             NotReturned: no message matches, or not as many as expected; the text shows the nearest misses.
             BadExpectation: a keyword is misspelled.
         """
+        from fakeamqp.inspect.expectations import RETURNED
+
         return self._expect(RETURNED, timeout, expected)
 
     async def expect_returned_async(
         self, *, timeout: float = 5.0, **expected: Unpack[WantedReturned]
     ) -> tuple[ReturnedView, ...]:
         """`expect_returned` for coroutines: it does not block the event loop."""
+        from fakeamqp.inspect.expectations import RETURNED
+
         return await _in_thread(self._expect, RETURNED, timeout, expected)
 
     def expect_dead_lettered(
@@ -341,12 +371,16 @@ class Inspection:
                 misses, and what happened to such messages instead.
             BadExpectation: a keyword is misspelled.
         """
+        from fakeamqp.inspect.expectations import DEAD_LETTERED
+
         return self._expect(DEAD_LETTERED, timeout, expected)
 
     async def expect_dead_lettered_async(
         self, *, timeout: float = 5.0, **expected: Unpack[WantedDeadLettered]
     ) -> tuple[DeadLetteredView, ...]:
         """`expect_dead_lettered` for coroutines: it does not block the event loop."""
+        from fakeamqp.inspect.expectations import DEAD_LETTERED
+
         return await _in_thread(self._expect, DEAD_LETTERED, timeout, expected)
 
     def expect_dropped(
@@ -364,15 +398,21 @@ class Inspection:
                 what happened to such messages instead.
             BadExpectation: a keyword is misspelled.
         """
+        from fakeamqp.inspect.expectations import DROPPED
+
         return self._expect(DROPPED, timeout, expected)
 
     async def expect_dropped_async(
         self, *, timeout: float = 5.0, **expected: Unpack[WantedDropped]
     ) -> tuple[DroppedView, ...]:
         """`expect_dropped` for coroutines: it does not block the event loop."""
+        from fakeamqp.inspect.expectations import DROPPED
+
         return await _in_thread(self._expect, DROPPED, timeout, expected)
 
     def _expect(self, kind: Kind, timeout: float, expected: Any) -> tuple[Any, ...]:
+        from fakeamqp.inspect.expectations import Expectation
+
         expectation = Expectation(kind, **expected)
         self._reader.wait_for(expectation.follow(), timeout)
         return self._reader.read(expectation.check_now)

@@ -7,12 +7,12 @@ from dataclasses import dataclass, fields
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar, overload
 
-from typing_extensions import Self
-
 from fakeamqp.inspect.errors import NoHistory
 from fakeamqp.inspect.frozen import FrozenDict, frozen
 
 if TYPE_CHECKING:
+    from typing_extensions import Self
+
     from fakeamqp.model.delivery import Delivery
     from fakeamqp.model.history import History, Publication, Record
     from fakeamqp.model.message import Message

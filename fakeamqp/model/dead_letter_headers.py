@@ -9,7 +9,6 @@ The first and the last death are repeated in headers of their own.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime, timezone
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -44,6 +43,8 @@ class Death(NamedTuple):
 
     def table(self) -> dict[str, Any]:
         """The entry of x-death."""
+        from datetime import datetime, timezone
+
         original = {} if self.expiration is None else {"original-expiration": self.expiration}
         return {
             **original,

@@ -9,13 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
-from typing_extensions import Self
-
 from fakeamqp.model.errors import NotAllowed, PreconditionFailed, ResourceError
 from fakeamqp.model.names import NODE
 from fakeamqp.model.parameters import Check, ParameterError, checked, failed, hint, mapping, whole_number
 
 if TYPE_CHECKING:
+    from typing_extensions import Self
+
     from fakeamqp.model.access import User
     from fakeamqp.model.state import BrokerState
     from fakeamqp.model.virtual_host import VirtualHost

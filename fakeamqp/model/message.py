@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
-from typing_extensions import Self
-
 if TYPE_CHECKING:
+    from typing_extensions import Self
+
     from fakeamqp.model.carbon_copies import Copies
     from fakeamqp.model.dead_letter_headers import Deaths
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
-from typing import Any, TypedDict
-
-from typing_extensions import Self
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from fakeamqp.errors import FakeAMQPError, nearest
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 __all__ = ["MessageProperties", "PlainProperties", "UnknownProperty", "plain_properties"]
 

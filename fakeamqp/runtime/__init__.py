@@ -14,7 +14,6 @@ from fakeamqp.runtime.errors import (
     PortInUse,
     TLSUnavailable,
 )
-from fakeamqp.runtime.listener import Listener
 
 __all__ = [
     "BadCertificate",
@@ -23,7 +22,6 @@ __all__ = [
     "Engine",
     "EngineError",
     "InterceptError",
-    "Listener",
     "NothingPending",
     "PortInUse",
     "RealClock",

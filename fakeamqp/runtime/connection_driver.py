@@ -120,6 +120,11 @@ class ConnectionDriver:
             return self.connection.name
         return "{}:{} -> {}:{}".format(*self._address)
 
+    @property
+    def open_connection(self) -> Connection | None:
+        """The connection, or None if the transport is not open yet, or no longer."""
+        return self.connection if self.state is OPEN else None
+
     def start(self) -> None:
         """Do the handshake of the transport, then accept the connection."""
         self._loop.drivers[self] = None

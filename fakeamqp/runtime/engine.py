@@ -4,12 +4,13 @@ The loop thread sleeps in the selector. On input or a due timer it takes the loc
 timers, writes the output, and releases the lock. A test's thread takes the lock with `with engine:`, reads or
 changes the broker, and the output is written when it leaves. The broker is not accessed in any other way, so
 the model needs no further locks.
+
+The loop and all else that needs sockets is imported by the first start.
 """
 
 from __future__ import annotations
 
 import os
-import socket
 import threading
 import weakref
 from collections.abc import Callable
@@ -17,19 +18,20 @@ from types import TracebackType
 from typing import TYPE_CHECKING, cast
 
 from fakeamqp.runtime.clock import EngineClock, RealClock, TimerQueue
-from fakeamqp.runtime.connection_driver import OPEN, ConnectionDriver
 from fakeamqp.runtime.errors import EngineError
-from fakeamqp.runtime.listener import Listener
+from fakeamqp.runtime.failures import Failures
 from fakeamqp.runtime.lock import EngineLock
-from fakeamqp.runtime.loop import Failures, Loop, Waiter
-from fakeamqp.runtime.transport import TcpTransport
 
 if TYPE_CHECKING:
+    import socket
+
     from typing_extensions import Self
 
     from fakeamqp.connection import Connection
     from fakeamqp.runtime.clock.stepped import SteppedClock
     from fakeamqp.runtime.connection_driver import Accept, Wrap
+    from fakeamqp.runtime.listener import Listener
+    from fakeamqp.runtime.loop import Loop, Waiter
     from fakeamqp.runtime.transport import Transport
 
 __all__ = ["Engine"]
@@ -96,6 +98,8 @@ class Engine:
 
     def start(self) -> None:
         """Start the loop thread; it is ready when this returns. Does nothing while it runs."""
+        from fakeamqp.runtime.loop import Loop
+
         if self._loop is not None and self._loop.stopping:
             self.stop()  # requested on the loop thread, and not complete yet
         with self._held():
@@ -258,6 +262,8 @@ class Engine:
         """
         if threading.current_thread() is self._thread:
             raise EngineError("the loop thread cannot wait for the loop")
+        from fakeamqp.runtime.loop import Waiter
+
         waiter = Waiter(predicate)
         with self:
             if waiter.check() or self._loop is None:
@@ -297,13 +303,8 @@ class Engine:
     def connections(self) -> list[Connection]:
         """The connections with an open transport, oldest first."""
         with self._held():
-            loop = self._loop
-            drivers = [] if loop is None else list(loop.drivers)
-            return [
-                driver.connection
-                for driver in drivers
-                if driver.connection is not None and driver.state is OPEN
-            ]
+            drivers = [] if self._loop is None else list(self._loop.drivers)
+            return [each for driver in drivers if (each := driver.open_connection) is not None]
 
     @property
     def listeners(self) -> tuple[Listener, ...]:
@@ -317,20 +318,22 @@ class Engine:
         host: str = "127.0.0.1",
         port: int = 0,
         *,
-        wrap: Callable[[socket.socket], Transport] = TcpTransport,
+        wrap: Callable[[socket.socket], Transport] | None = None,
     ) -> Listener:
         """Listen on a TCP port; peers can connect when this returns.
 
         Args:
             host: address or name of this machine; default: loopback.
             port: 0 takes a free one, see `Listener.port`.
-            wrap: creates the transport from an accepted socket, such as `ServerTLS.wrap`.
+            wrap: creates the transport from an accepted socket, such as `ServerTLS.wrap`; default: plain TCP.
 
         Raises:
             PortInUse: another socket uses the port.
             CannotListen: the address is not one of this machine, or not usable.
             EngineError: the engine does not run.
         """
+        from fakeamqp.runtime.listener import Listener
+
         with self._held():
             listener = Listener(
                 self._running_loop(), self._lock, self._accept, host, port, wrap, refusing=self._refusing
@@ -346,6 +349,11 @@ class Engine:
         Raises:
             EngineError: the engine does not run.
         """
+        import socket
+
+        from fakeamqp.runtime.connection_driver import ConnectionDriver
+        from fakeamqp.runtime.transport import TcpTransport
+
         with self:
             loop = self._running_loop()
             ours, theirs = socket.socketpair()

@@ -39,14 +39,14 @@ class Listener:
         accept: Accept,
         host: str,
         port: int,
-        wrap: Callable[[socket.socket], Transport] = TcpTransport,
+        wrap: Callable[[socket.socket], Transport] | None = None,
         *,
         refusing: bool = False,
     ) -> None:
         self._loop = loop
         self._lock = lock
         self._accept = accept
-        self._wrap = wrap
+        self._wrap = TcpTransport if wrap is None else wrap
         self._resume_timer: Timer | None = None
         self._watched = False
         self._family, self._sockaddr = _resolve(host, port)

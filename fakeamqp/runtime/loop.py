@@ -7,7 +7,6 @@ import socket
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from math import inf
 from selectors import EVENT_READ, DefaultSelector
 from typing import TYPE_CHECKING, Protocol
@@ -16,9 +15,10 @@ if TYPE_CHECKING:
     from fakeamqp.runtime.clock import EngineClock, TimerQueue
     from fakeamqp.runtime.clock.stepped import SteppedClock
     from fakeamqp.runtime.connection_driver import ConnectionDriver, Wrap
+    from fakeamqp.runtime.failures import Failures
     from fakeamqp.runtime.lock import EngineLock
 
-__all__ = ["Failure", "Failures", "Loop", "Source", "Waiter"]
+__all__ = ["Loop", "Source", "Waiter"]
 
 _log = logging.getLogger("fakeamqp.runtime")
 
@@ -27,26 +27,6 @@ _LONGEST_SLEEP = 86_400.0
 _TOO_EARLY = 0.001
 # The maximum number of rounds of input and output before a test moves time.
 _MOST_ROUNDS = 64
-
-
-class Failures(list["Failure"]):
-    """Exceptions caused by bugs of the broker, in order. Empty, whatever peers do."""
-
-    def record(self, activity: str, error: BaseException) -> None:
-        """Keep and log a bug."""
-        self.append(Failure(activity, error))
-        _log.error("bug in fakeamqp: %s: %r", activity, error, exc_info=error)
-
-
-@dataclass(frozen=True)
-class Failure:
-    """An exception caused by a bug of the broker. Peers cannot cause one, whatever they send."""
-
-    activity: str
-    error: BaseException
-
-    def __str__(self) -> str:
-        return f"{self.activity}: {self.error!r}"
 
 
 class Source(Protocol):

@@ -7,9 +7,9 @@ Names are loaded when first used: workers import this package for every query, a
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from fakeamqp.lazy import on_first_use
 from fakeamqp.spark.errors import (
     BrokerUnreachable,
     ColumnError,
@@ -54,26 +54,22 @@ __all__ = [
     "poison_split",
 ]
 
-_HOMES = {
-    "AmqpDataSource": "fakeamqp.spark.source",
-    "FastModeWarning": "fakeamqp.spark.session",
-    "JavaMissing": "fakeamqp.spark.session",
-    "PoisonSplit": "fakeamqp.spark.poison",
-    "SessionError": "fakeamqp.spark.session",
-    "SessionRunning": "fakeamqp.spark.session",
-    "SparkMissing": "fakeamqp.spark.session",
-    "dead_letters": "fakeamqp.spark.poison",
-    "local_session": "fakeamqp.spark.session",
-    "poison_split": "fakeamqp.spark.poison",
-}
-
-
-def __getattr__(name: str) -> Any:
-    home = _HOMES.get(name)
-    if home is None:
-        raise AttributeError(f"module 'fakeamqp.spark' has no attribute {name!r}")
-    value = globals()[name] = getattr(import_module(home), name)
-    return value
+if not TYPE_CHECKING:
+    __getattr__ = on_first_use(
+        __name__,
+        {
+            "fakeamqp.spark.poison": ("PoisonSplit", "dead_letters", "poison_split"),
+            "fakeamqp.spark.session": (
+                "FastModeWarning",
+                "JavaMissing",
+                "SessionError",
+                "SessionRunning",
+                "SparkMissing",
+                "local_session",
+            ),
+            "fakeamqp.spark.source": ("AmqpDataSource",),
+        },
+    )
 
 
 def __dir__() -> list[str]:

@@ -9,13 +9,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fakeamqp.trace.errors import PyarrowMissing, RecordingError
-from fakeamqp.trace.events import ConnectionEvent, Event, FrameEvent, ModelEvent
-from fakeamqp.trace.recorder import Recorder
-from fakeamqp.trace.timeline import Trace
+from fakeamqp.lazy import on_first_use
 
 if TYPE_CHECKING:
     import os
+
+    from fakeamqp.trace.errors import PyarrowMissing, RecordingError
+    from fakeamqp.trace.events import ConnectionEvent, Event, FrameEvent, ModelEvent
+    from fakeamqp.trace.recorder import Recorder
+    from fakeamqp.trace.timeline import Trace
 
 __all__ = [
     "ConnectionEvent",
@@ -29,7 +31,24 @@ __all__ = [
     "load",
 ]
 
+if not TYPE_CHECKING:
+    __getattr__ = on_first_use(
+        __name__,
+        {
+            "fakeamqp.trace.errors": ("PyarrowMissing", "RecordingError"),
+            "fakeamqp.trace.events": ("ConnectionEvent", "Event", "FrameEvent", "ModelEvent"),
+            "fakeamqp.trace.recorder": ("Recorder",),
+            "fakeamqp.trace.timeline": ("Trace",),
+        },
+    )
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
 
 def load(path: str | os.PathLike[str]) -> Trace:
     """Read a recording; see `Trace.load`."""
+    from fakeamqp.trace.timeline import Trace
+
     return Trace.load(path)

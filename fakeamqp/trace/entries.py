@@ -14,11 +14,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
-from fakeamqp.adapters import default_protocol, protocol_named
+from fakeamqp.trace.cutting import frames_in
 from fakeamqp.trace.event_text import publisher_name
 from fakeamqp.trace.events import ConnectionEvent, Event, FrameEvent, ModelEvent
 from fakeamqp.trace.peers import Peer
-from fakeamqp.trace.truncation import Truncated
 
 __all__ = [
     "ConnectionChange",
@@ -34,7 +33,6 @@ __all__ = [
     "SentFrames",
     "Settled",
     "events_of",
-    "frames_in",
     "unpack",
 ]
 
@@ -263,13 +261,6 @@ def events_of(entries: Iterable[Packed], began: float, aliases: Mapping[str, str
         entry = unpack(packed)
         latest = max(latest, entry.instant)
         yield from entry.events(latest - began, known)
-
-
-def frames_in(octets: bytes, protocol: str | None = None) -> Iterator[tuple[int, int, bytes]]:
-    """Type, channel and payload of each frame. A frame that is not complete has a `Truncated` payload."""
-    framing = (default_protocol() if protocol is None else protocol_named(protocol)).framing
-    for kind, channel, payload, size in framing.cut(octets):
-        yield kind, channel, payload if len(payload) == size else Truncated.of(payload, size)
 
 
 def _introduced(peer: Peer, aliases: Aliases) -> Peer:

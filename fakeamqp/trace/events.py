@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from fakeamqp.adapters import default_protocol
 from fakeamqp.trace import event_text
+from fakeamqp.trace.peers import protocol_header
 from fakeamqp.trace.truncation import full_size
 
 if TYPE_CHECKING:
     from fakeamqp.adapters import Part
     from fakeamqp.trace.frame_readers import FrameReader
 
-__all__ = ["ConnectionEvent", "Event", "FrameEvent", "ModelEvent", "protocol_header"]
+__all__ = ["ConnectionEvent", "Event", "FrameEvent", "ModelEvent"]
 
 _T = TypeVar("_T")
 
@@ -195,16 +196,3 @@ class ModelEvent(Event):
     def _fact(self, name: str, kind: type[_T]) -> _T | None:
         value = self.facts.get(name)
         return value if isinstance(value, kind) else None
-
-
-def protocol_header(detail: str) -> bytes:
-    """The protocol header for a detail such as "AMQP 0-0-9-1"; b"" for any other text."""
-    letters, _, numbers = detail.partition(" ")
-    parts = numbers.split("-")
-    if (
-        letters != "AMQP"
-        or len(parts) != 4
-        or not all(part.isdecimal() and int(part) < 256 for part in parts)
-    ):
-        return b""
-    return b"AMQP" + bytes(int(part) for part in parts)

@@ -6,9 +6,8 @@ from collections import deque
 from typing import TypeAlias
 
 from fakeamqp.adapters import default_protocol, protocol_of
-from fakeamqp.trace.events import protocol_header
 
-__all__ = ["Peer", "Peers"]
+__all__ = ["Peer", "Peers", "protocol_header"]
 
 _MOST_CLOSED = 1000
 """The number of closed connections whose short names are kept. Events about them may still follow."""
@@ -61,3 +60,16 @@ class Peers(dict[str, Peer]):
         super().clear()
         self._added = 0
         self._closed.clear()
+
+
+def protocol_header(detail: str) -> bytes:
+    """The protocol header for a detail such as "AMQP 0-0-9-1"; b"" for any other text."""
+    letters, _, numbers = detail.partition(" ")
+    parts = numbers.split("-")
+    if (
+        letters != "AMQP"
+        or len(parts) != 4
+        or not all(part.isdecimal() and int(part) < 256 for part in parts)
+    ):
+        return b""
+    return b"AMQP" + bytes(int(part) for part in parts)

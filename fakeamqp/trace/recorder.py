@@ -6,40 +6,29 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
-from fakeamqp.trace.entries import (
-    ConnectionChange,
-    DeadLettered,
-    Delivered,
-    Dropped,
-    Expired,
-    Frame,
-    ModelChange,
-    Published,
-    SentFrames,
-    Settled,
-    frames_in,
-)
+from fakeamqp.trace.cutting import frames_in
 from fakeamqp.trace.peers import Peers
-from fakeamqp.trace.timeline import Trace
 from fakeamqp.trace.truncation import Truncated, TruncatedMessage
 
 if TYPE_CHECKING:
     from fakeamqp.trace.entries import Packed
+    from fakeamqp.trace.timeline import Trace
 
 __all__ = ["Recorder"]
 
 Direction: TypeAlias = Literal["received", "sent"]
 
-_CONNECTION_CHANGE = ConnectionChange.__name__
-_DEAD_LETTERED = DeadLettered.__name__
-_DELIVERED = Delivered.__name__
-_DROPPED = Dropped.__name__
-_EXPIRED = Expired.__name__
-_FRAME = Frame.__name__
-_MODEL_CHANGE = ModelChange.__name__
-_PUBLISHED = Published.__name__
-_SENT_FRAMES = SentFrames.__name__
-_SETTLED = Settled.__name__
+# The kinds of `entries` by their names: only those who read a trace need the kinds themselves.
+_CONNECTION_CHANGE = "ConnectionChange"
+_DEAD_LETTERED = "DeadLettered"
+_DELIVERED = "Delivered"
+_DROPPED = "Dropped"
+_EXPIRED = "Expired"
+_FRAME = "Frame"
+_MODEL_CHANGE = "ModelChange"
+_PUBLISHED = "Published"
+_SENT_FRAMES = "SentFrames"
+_SETTLED = "Settled"
 
 _FRAME_BODY = 3
 _TYPE = 0xFF
@@ -119,6 +108,8 @@ class Recorder:
 
     def trace(self) -> Trace:
         """The current record. Call it while the broker does not run."""
+        from fakeamqp.trace.timeline import Trace
+
         return Trace(
             tuple(self._entries),
             self._count - len(self._entries),

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing_extensions import Self
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 __all__ = ["Truncated", "TruncatedMessage", "full_size"]
 

@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 
 from compat_tests.unit.runtime.fakes import EchoConnection, Echoes
-from fakeamqp.runtime import BadCertificate, Engine, Listener, TLSUnavailable
+from fakeamqp.runtime import BadCertificate, Engine, TLSUnavailable
+from fakeamqp.runtime.listener import Listener
 from fakeamqp.runtime.tls import ServerTLS
 
 trustme = pytest.importorskip("trustme")

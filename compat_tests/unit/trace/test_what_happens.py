@@ -10,7 +10,7 @@ from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.codec.constants import PROTOCOL_HEADER
 from fakeamqp.protocols.framed.codec.frames import HEARTBEAT_FRAME, method_frame
 from fakeamqp.trace import ConnectionEvent, FrameEvent, ModelEvent, Recorder
-from fakeamqp.trace.entries import frames_in
+from fakeamqp.trace.cutting import frames_in
 from fakeamqp.trace.truncation import full_size
 
 

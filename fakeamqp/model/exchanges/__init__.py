@@ -1,29 +1,48 @@
 """Exchanges, one module per type: how they route messages."""
 
-from fakeamqp.model.exchanges.delayed import DelayedMessageExchange
+from importlib import import_module
+
 from fakeamqp.model.exchanges.direct import DefaultExchange, DirectExchange
 from fakeamqp.model.exchanges.exchange import Exchange
 from fakeamqp.model.exchanges.fanout import FanoutExchange
-from fakeamqp.model.exchanges.hashing import ConsistentHashExchange, ModulusHashExchange
 from fakeamqp.model.exchanges.headers import HeadersExchange
-from fakeamqp.model.exchanges.random import LocalRandomExchange, RandomExchange
 from fakeamqp.model.exchanges.topic import TopicExchange, topic_matches
 
-__all__ = ["EXCHANGE_TYPES", "STANDARD_TYPES", "DefaultExchange", "Exchange", "topic_matches"]
+__all__ = [
+    "EXCHANGE_TYPES",
+    "STANDARD_TYPES",
+    "DefaultExchange",
+    "Exchange",
+    "exchange_class",
+    "topic_matches",
+]
 
 STANDARD_TYPES: dict[str, type[Exchange]] = {
     each.type_name: each for each in (DirectExchange, FanoutExchange, TopicExchange, HeadersExchange)
 }
 """The exchange types of the AMQP specifications; every virtual host has one exchange of each."""
 
-EXCHANGE_TYPES: dict[str, type[Exchange]] = STANDARD_TYPES | {
-    each.type_name: each
-    for each in (
-        ConsistentHashExchange,
-        DelayedMessageExchange,
-        LocalRandomExchange,
-        ModulusHashExchange,
-        RandomExchange,
-    )
+_OF_PLUGINS = {
+    "x-consistent-hash": ("hashing", "ConsistentHashExchange"),
+    "x-delayed-message": ("delayed", "DelayedMessageExchange"),
+    "x-local-random": ("random", "LocalRandomExchange"),
+    "x-modulus-hash": ("hashing", "ModulusHashExchange"),
+    "x-random": ("random", "RandomExchange"),
 }
+"""The exchange types of RabbitMQ's plugins: module and class."""
+
+EXCHANGE_TYPES = frozenset((*STANDARD_TYPES, *_OF_PLUGINS))
 """The exchange types by their name in exchange.declare; the personality selects the available ones."""
+
+
+def exchange_class(type_name: str) -> type[Exchange]:
+    """The class of an exchange type. The types of plugins are imported with the first exchange of them.
+
+    Raises:
+        KeyError: there is no such type.
+    """
+    if type_name in STANDARD_TYPES:
+        return STANDARD_TYPES[type_name]
+    module, name = _OF_PLUGINS[type_name]
+    found: type[Exchange] = getattr(import_module(f"{__name__}.{module}"), name)
+    return found

@@ -2,6 +2,8 @@
 
 Setting or clearing a policy matches all queues and exchanges again, and applies the options of those whose
 policies changed. New ones are matched when they are declared. (RabbitMQ: documented.)
+
+The other modules of this package are imported with the first policy.
 """
 
 from __future__ import annotations
@@ -10,15 +12,10 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from fakeamqp.model.parameters import hint
-from fakeamqp.model.policies.merging import (
-    effective_definition,
-    effective_exchange_options,
-    effective_options,
-)
-from fakeamqp.model.policies.policy import Policy, PolicyError, read_policy
 
 if TYPE_CHECKING:
     from fakeamqp.model.exchanges import Exchange
+    from fakeamqp.model.policies.policy import Policy
     from fakeamqp.model.queues import Queue
     from fakeamqp.model.virtual_host import VirtualHost
 
@@ -46,6 +43,8 @@ class Policies:
         Raises:
             PolicyError: a field is missing or illegal.
         """
+        from fakeamqp.model.policies.policy import read_policy
+
         state = self._virtual_host.state
         policy = read_policy(state.personality, state.features, name, value, operator=operator)
         self._kept(operator)[name] = policy
@@ -58,6 +57,8 @@ class Policies:
         Raises:
             PolicyError: no policy has this name.
         """
+        from fakeamqp.model.policies.policy import PolicyError
+
         kept = self._kept(operator)
         if name not in kept:
             kind = "operator policy" if operator else "policy"
@@ -95,6 +96,8 @@ class Policies:
         operator = _best(self.operator_policies.values(), fits)
         if (policy, operator) == (queue.policy, queue.operator_policy):
             return
+        from fakeamqp.model.policies.merging import effective_definition, effective_options
+
         queue.policy, queue.operator_policy = policy, operator
         queue.apply(
             effective_options(
@@ -121,6 +124,8 @@ class Policies:
         operator = _best(self.operator_policies.values(), fits)
         if (policy, operator) == (exchange.policy, exchange.operator_policy):
             return
+        from fakeamqp.model.policies.merging import effective_definition, effective_exchange_options
+
         exchange.policy, exchange.operator_policy = policy, operator
         definition = effective_definition(policy, operator)
         exchange.apply(effective_exchange_options(exchange.declared, definition))

@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from fakeamqp.model.declarations import check_alternate, check_name, check_same_exchange
 from fakeamqp.model.errors import AccessRefused, CommandInvalid, NotAllowed, NotFound, PreconditionFailed
-from fakeamqp.model.exchanges import EXCHANGE_TYPES, STANDARD_TYPES, DefaultExchange, Exchange
+from fakeamqp.model.exchanges import (
+    EXCHANGE_TYPES,
+    STANDARD_TYPES,
+    DefaultExchange,
+    Exchange,
+    exchange_class,
+)
 
 if TYPE_CHECKING:
     from fakeamqp.model.virtual_host.bindings import BindingRegister
@@ -43,9 +49,9 @@ class ExchangeRegister(dict[str, Exchange]):
         self[""] = DefaultExchange(virtual_host, "", durable=True)
         for type_name, kind in STANDARD_TYPES.items():
             self[f"amq.{type_name}"] = kind(virtual_host, f"amq.{type_name}", durable=True)
-        self["amq.match"] = EXCHANGE_TYPES["headers"](virtual_host, "amq.match", durable=True)
+        self["amq.match"] = STANDARD_TYPES["headers"](virtual_host, "amq.match", durable=True)
         if virtual_host.state.personality.has_trace_exchange:
-            trace = EXCHANGE_TYPES["topic"](virtual_host, "amq.rabbitmq.trace", durable=True, internal=True)
+            trace = STANDARD_TYPES["topic"](virtual_host, "amq.rabbitmq.trace", durable=True, internal=True)
             self[trace.name] = trace
 
     def type_called(self, name: str) -> type[Exchange]:
@@ -55,12 +61,11 @@ class ExchangeRegister(dict[str, Exchange]):
             CommandInvalid, PreconditionFailed: there is none, by personality.
         """
         personality = self._virtual_host.state.personality
-        kind = EXCHANGE_TYPES.get(name)
-        if kind is None or name not in personality.exchange_types:
+        if name not in EXCHANGE_TYPES or name not in personality.exchange_types:
             refusal = {"command-invalid": CommandInvalid, "precondition-failed": PreconditionFailed}
             problem = "invalid" if name in personality.invalid_exchange_types else "unknown"
             raise refusal[personality.unknown_exchange_type](f"{problem} exchange type '{name}'")
-        return kind
+        return exchange_class(name)
 
     def declare(
         self,

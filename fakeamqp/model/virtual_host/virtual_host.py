@@ -19,7 +19,7 @@ from fakeamqp.model.message import Message
 from fakeamqp.model.message_outcomes import MessageOutcomes
 from fakeamqp.model.metadata import VirtualHostMetadata
 from fakeamqp.model.outcome import Outcome
-from fakeamqp.model.policies import Policies
+from fakeamqp.model.policies.book import Policies
 from fakeamqp.model.reply_to import PSEUDO_QUEUE, ReplyAddress
 from fakeamqp.model.routing import Router
 from fakeamqp.model.transactions import Branches

@@ -1,0 +1,68 @@
+"""`from fakeamqp import Broker` loads what a broker needs to exist; everything else comes on first use."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+LATER = {
+    "datetime",
+    "fakeamqp.faults",
+    "fakeamqp.inspect.connections",
+    "fakeamqp.inspect.expectations",
+    "fakeamqp.inspect.handles",
+    "fakeamqp.inspect.messages",
+    "fakeamqp.inspect.outcomes",
+    "fakeamqp.inspect.policies",
+    "fakeamqp.inspect.topology",
+    "fakeamqp.model.definitions",
+    "fakeamqp.model.exchanges.hashing",
+    "fakeamqp.model.policies.policy",
+    "fakeamqp.protocols.negotiation",
+    "fakeamqp.runtime.loop",
+    "fakeamqp.trace.entries",
+    "fakeamqp.trace.events",
+    "json",
+    "logging",
+    "pathlib",
+    "socket",
+    "typing_extensions",
+    "urllib.parse",
+}
+PACKAGES = ["fakeamqp", "fakeamqp.inspect", "fakeamqp.model.policies", "fakeamqp.spark", "fakeamqp.trace"]
+
+
+def test_importing_a_broker_loads_nothing_that_can_wait() -> None:
+    program = "import sys; from fakeamqp import Broker; print(*sys.modules)"
+    # Without `site`, which loads modules for editable installations.
+    done = subprocess.run([sys.executable, "-S", "-c", program], capture_output=True, text=True, check=True)
+    loaded = set(done.stdout.split())
+    assert "fakeamqp.broker" in loaded
+    assert sorted(loaded & LATER) == []
+
+
+@pytest.mark.parametrize("name", PACKAGES)
+def test_names_on_first_use_are_those_that_type_checkers_see(name: str) -> None:
+    package = import_module(name)
+    assert package.__file__ is not None
+    imported = {
+        alias.asname or alias.name: node.module
+        for node in ast.walk(ast.parse(Path(package.__file__).read_text("utf-8")))
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("fakeamqp.")
+        for alias in node.names
+    }
+    for each in package.__all__:
+        home = import_module(imported.get(each) or name)
+        assert getattr(package, each) is getattr(home, each)
+    assert dir(package) == sorted(package.__all__)
+
+
+@pytest.mark.parametrize("name", PACKAGES)
+def test_an_unknown_name_is_an_attribute_error(name: str) -> None:
+    with pytest.raises(AttributeError, match=f"module '{name}' has no attribute 'Brocker'"):
+        import_module(name).Brocker  # noqa: B018

@@ -1,0 +1,29 @@
+"""The bugs of the broker that came to light."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+__all__ = ["Failure", "Failures"]
+
+
+class Failures(list["Failure"]):
+    """Exceptions caused by bugs of the broker, in order. Empty, whatever peers do."""
+
+    def record(self, activity: str, error: BaseException) -> None:
+        """Keep and log a bug."""
+        import logging  # Imported only for bugs.
+
+        self.append(Failure(activity, error))
+        log = logging.getLogger("fakeamqp.runtime")
+        log.error("bug in fakeamqp: %s: %r", activity, error, exc_info=error)
+
+
+class Failure(NamedTuple):
+    """An exception caused by a bug of the broker. Peers cannot cause one, whatever they send."""
+
+    activity: str
+    error: BaseException
+
+    def __str__(self) -> str:
+        return f"{self.activity}: {self.error!r}"
