@@ -11,7 +11,7 @@ TESTING := env -u PYTHONDONTWRITEBYTECODE $(PY) -m pytest --timeout=300 --benchm
 # Random examples: how many times the usual number the full run draws, and from which seed.
 FUZZ_FACTOR := $(or $(FAKEAMQP_FUZZ),1)
 SEED ?= $(shell od -An -N4 -tu4 /dev/urandom | tr -d ' ')
-# One process does all that needs Spark (compat_tests/sharing.py); as many as there are processors do the rest.
+# Two processes do all that needs Spark (compat_tests/sharing.py), one of them the jobs that are killed.
 SHARED := -n $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1) --dist loadgroup
 FUZZ := compat_tests/fuzz compat_tests/programs compat_tests/differential/test_random_programs.py
 SPARK := compat_tests/spark compat_tests/unit/spark compat_tests/crashes $(wildcard examples/spark_*)
