@@ -134,6 +134,14 @@ def test_what_is_offered_makes_sense(server: Server) -> None:
     assert tune.heartbeat_min <= tune.heartbeat_max
 
 
+def test_a_client_may_ask_for_all_that_is_offered(server: Server) -> None:
+    client = server.dial()
+    client.begin()
+    tune = client.login()
+    client.send(c.ConnectionTuneOk(channel_max=tune.channel_max, max_frame_size=tune.max_frame_size))
+    client.call(c.ConnectionOpen(virtual_host="/"), c.ConnectionOpenOk)
+
+
 @pytest.mark.rule("0-10/connection.tune-ok/channel-max-upper-limit")
 def test_a_channel_max_above_the_offer_ends_the_connection(server: Server) -> None:
     client = server.dial()

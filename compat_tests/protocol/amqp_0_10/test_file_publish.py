@@ -15,7 +15,7 @@ from compat_tests.protocol.amqp_0_10.contents import (
     take_files,
 )
 from compat_tests.protocol.amqp_0_10.driver import Client, Server, Session
-from fakeamqp.model.access import Permission, User
+from fakeamqp.model.access import Permission, TopicPermission, User
 from fakeamqp.protocols.amqp_0_10.codec import commands as x
 
 
@@ -49,6 +49,15 @@ def test_a_file_needs_the_permission_to_write(server: Server) -> None:
     session = server.session(user="reader", password="reader")
     stage_file(session, b"file")
     session.fails(x.FilePublish(exchange="amq.direct", routing_key="q", identifier="f"), 403)
+
+
+def test_a_file_for_a_topic_needs_the_permission_for_its_key(server: Server) -> None:
+    allowed = {("/", "amq.topic"): TopicPermission(write="^a")}
+    server.state.access.add(User("ann", "secret", (), {"/": Permission()}, allowed))
+    session = server.session(user="ann", password="secret")
+    publish_file(session, b"file", "a.b", exchange="amq.topic")
+    stage_file(session, b"file")
+    session.fails(x.FilePublish(exchange="amq.topic", routing_key="b.a", identifier="f"), 403)
 
 
 @pytest.mark.rule("0-10/file.publish/mandatory-implementation", "0-10/file/return-codes")

@@ -354,3 +354,20 @@ def test_a_method_needs_its_right_to_the_realm(strict: Client, right: str, name:
     say(strict, make(ticket(strict, right)))
     closes = [each for each in strict.inbox if getattr(each.method, "NAME", "").endswith(".close")]
     assert closes == []
+
+
+@pytest.mark.parametrize(
+    "method",
+    [
+        m.ExchangeDeclare(exchange="theirs", type="direct"),
+        m.QueueBind(queue="theirs", exchange="amq.direct", routing_key="k"),
+        m.QueueUnbind(queue="theirs", exchange="amq.direct", routing_key="k"),
+    ],
+    ids=lambda method: method.NAME,
+)
+def test_entities_of_others_need_permission(lenient: Server, method: Any) -> None:
+    lenient.client().declare("theirs")
+    lenient.state.access.add(User("ann", "pw", (), {"/": Permission("^mine", "^mine", ".*")}))
+    client = lenient.client(user="ann", password="pw")
+    client.send(method)
+    client.expect_channel_close(403)

@@ -371,6 +371,21 @@ def test_a_global_window_is_for_the_whole_connection(server: Server) -> None:
 
 
 @rule("0-9/file.qos/global")
+def test_a_global_window_stands_beside_that_of_a_channel(server: Server) -> None:
+    client = server.client(channels=2)
+    client.declare("q")
+    client.declare("r")
+    client.call(m.FileQos(prefetch_count=2), m.FileQosOk)
+    client.call(m.FileQos(prefetch_count=1, global_=True), m.FileQosOk)
+    consume(client, "q", "1")
+    consume(client, "r", "2", channel=2)
+    publish_file(client, b"1")
+    take(client)
+    publish_file(client, b"2", "r")
+    client.expect_nothing()
+
+
+@rule("0-9/file.qos/global")
 def test_a_channel_that_closes_gives_back_what_it_had_of_a_global_window(server: Server) -> None:
     client = server.client(channels=2)
     client.declare("q")

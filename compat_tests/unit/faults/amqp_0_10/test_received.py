@@ -300,6 +300,8 @@ def test_a_closed_session(server: FaultServer, session: Session, faults: Faults)
     faults.on("message.transfer").close_channel(406)
     exception = session.fails(x.MessageTransfer(), 406, body=b"x")
     assert exception.command_id is None
+    command = (exception.class_code, exception.command_code)
+    assert command == (x.MessageTransfer.CLASS, x.MessageTransfer.CODE)
     faults.clear()
     other = session.client.session(b"other", 1)
     faults.on("execution.sync").close_channel(1)
