@@ -61,7 +61,7 @@ class Broker(Inspection):
     Use it as a context manager (`with`, or `async with`), or call `start` and `stop`.
 
     Args:
-        host: address to listen on.
+        host: address to listen on; "localhost" means 127.0.0.1 and, where the machine has it, ::1.
         port: port to listen on; 0 takes a free one, which `port` tells once the broker runs.
         personality: the behaviour to emulate: "rabbitmq-3.13", "rabbitmq-4.0", "rabbitmq-4.2" or
             "rabbitmq-4.3", or "spec" for the published specifications to the letter.
@@ -143,7 +143,7 @@ class Broker(Inspection):
             broker_clock, self._state.timers, self._accept, transport_timers=self._state.peer_timers
         )
         self._reader = _EngineReader(self._engine, self._state)
-        self._listener: Listener | None = None
+        self._listeners: tuple[Listener, ...] = ()
         self._tls_wanted = tls
         self._tls: ServerTLS | None = None
         self._address: tuple[str, int] | None = None
@@ -204,13 +204,13 @@ class Broker(Inspection):
         self._engine.start()
         try:
             port = self._asked_port or (self._address[1] if self._address else 0)
-            self._listener = self._engine.listen(
+            self._listeners = self._engine.listen_on(
                 self._host, port, wrap=None if self._tls is None else self._tls.wrap
             )
         except BaseException:
             self._engine.stop()
             raise
-        self._address = self._listener.address
+        self._address = self._listeners[0].address
         self._has_run = True
         return self
 
@@ -222,7 +222,7 @@ class Broker(Inspection):
         if self._engine.running:
             self._close_all()
         self._engine.stop()
-        self._listener = None
+        self._listeners = ()
         if self._tls is not None and self._tls is not self._tls_wanted:
             self._tls.close()
 
@@ -238,11 +238,12 @@ class Broker(Inspection):
         Raises:
             BrokerError: the broker does not run.
         """
-        listener = self._running_listener()
+        listeners = self._running_listeners()
         with self._engine:
             # A client that reconnects at once finds the port open, and is accepted after the restart.
-            listener.pause()
-            listener.resume()
+            for listener in listeners:
+                listener.pause()
+                listener.resume()
             if not crash:
                 self._close_all()
             self._engine.disconnect_all()
@@ -302,7 +303,7 @@ class Broker(Inspection):
 
     @property
     def host(self) -> str:
-        """The address that the broker listens on."""
+        """The address that the broker listens on; of "localhost" it is 127.0.0.1."""
         return self._running_address()[0]
 
     @property
@@ -364,10 +365,10 @@ class Broker(Inspection):
             raise BrokerError("the broker has no address yet; start it first")
         return self._address
 
-    def _running_listener(self) -> Listener:
-        if self._listener is None or not self._engine.running:
+    def _running_listeners(self) -> tuple[Listener, ...]:
+        if not self._listeners or not self._engine.running:
             raise BrokerError("the broker does not run; start it first")
-        return self._listener
+        return self._listeners
 
     # --- time ------------------------------------------------------------------------------------------
 

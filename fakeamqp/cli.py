@@ -83,7 +83,11 @@ def _parser() -> argparse.ArgumentParser:
         description="Run a broker until SIGINT or SIGTERM. Once it is ready it prints the line "
         "'listening on amqp://guest:guest@127.0.0.1:PORT/'. Its queues and messages are lost when it ends.",
     )
-    serve.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
+    serve.add_argument(
+        "--host",
+        default="localhost",
+        help="address to listen on (default: %(default)s, which is 127.0.0.1 and ::1)",
+    )
     serve.add_argument(
         "--port",
         type=_port,

@@ -24,8 +24,13 @@ class PeerAddress:
 
     @property
     def name(self) -> str:
-        """The connection's name, as RabbitMQ writes it."""
-        return f"{self.host}:{self.port} -> {self.server_host}:{self.server_port}"
+        """The connection's name, as RabbitMQ writes it: `[::1]:34106 -> [::1]:5672` over IPv6."""
+        client, server = _bracketed(self.host), _bracketed(self.server_host)
+        return f"{client}:{self.port} -> {server}:{self.server_port}"
+
+
+def _bracketed(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
 
 
 class Connection(Protocol):

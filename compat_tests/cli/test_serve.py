@@ -15,6 +15,8 @@ import pika
 import pytest
 import trustme
 
+from compat_tests.loopback import LOOPBACK, needs_ipv6
+
 LISTENING = re.compile(r"listening on (amqps?://guest:guest@127\.0\.0\.1:(\d+)/)\n")
 TIMEOUT = 30
 
@@ -56,6 +58,19 @@ def test_the_printed_url_works_at_once():
         pika.BlockingConnection(pika.URLParameters(url)) as connection,
     ):
         connection.channel().queue_declare("orders")
+
+
+@needs_ipv6
+def test_clients_that_take_localhost_for_ipv6_reach_it():
+    with serving("--port", "0") as (_, _, port):
+        for host in LOOPBACK:
+            pika.BlockingConnection(pika.ConnectionParameters(host, port)).close()
+
+
+@needs_ipv6
+def test_another_host_can_be_asked_for():
+    with serving("--port", "0", "--host", "127.0.0.1") as (_, _, port), pytest.raises(ConnectionRefusedError):
+        socket.create_connection(("::1", port)).close()
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -341,6 +341,18 @@ class Engine:
             self._listeners.append(listener)
             return listener
 
+    def listen_on(
+        self, host: str, port: int = 0, *, wrap: Callable[[socket.socket], Transport] | None = None
+    ) -> tuple[Listener, ...]:
+        """As `listen`, but `localhost` gets a listener on 127.0.0.1 and one on ::1, with the same port.
+
+        An address that this machine does not have is left out; port 0 takes one that is free on both.
+        """
+        from fakeamqp.runtime.localhost import listen_on
+
+        with self._held():
+            return listen_on(lambda address, wanted: self.listen(address, wanted, wrap=wrap), host, port)
+
     def connect_socketpair(self) -> socket.socket:
         """A connected, blocking socket whose other end the engine serves, without a port or a listener.
 

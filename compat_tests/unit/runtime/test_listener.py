@@ -9,20 +9,12 @@ from typing import Any
 
 import pytest
 
+from compat_tests.loopback import needs_ipv6
 from compat_tests.unit.runtime.fakes import Echoes
 from fakeamqp import FakeAMQPError
 from fakeamqp.runtime import CannotListen, Engine, EngineError, PortInUse
 
 SECONDS = 20
-
-
-def has_ipv6() -> bool:
-    try:
-        with socket.socket(socket.AF_INET6, socket.SOCK_STREAM) as sock:
-            sock.bind(("::1", 0))
-    except OSError:
-        return False
-    return True
 
 
 def echo(address: tuple[str, int]) -> bytes:
@@ -49,7 +41,7 @@ def test_localhost_is_ipv4_loopback(engine: Engine) -> None:
     assert engine.listen("localhost").address[0] == "127.0.0.1"
 
 
-@pytest.mark.skipif(not has_ipv6(), reason="this machine has no IPv6 loopback")
+@needs_ipv6
 def test_ipv6(engine: Engine, echoes: Echoes) -> None:
     listener = engine.listen("::1")
     assert echo(listener.address) == b"x"
