@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from fakeamqp.model.definitions import DefinitionsError
     from fakeamqp.model.limits import LimitsError
     from fakeamqp.model.personality import PERSONALITIES, FeatureError, Personality
+    from fakeamqp.model.personality.differences import ChoiceDifference
     from fakeamqp.model.policies import PolicyError
     from fakeamqp.runtime import CannotListen, ClockError, NothingPending, PortInUse, TLSUnavailable
     from fakeamqp.runtime.clock.handle import Clock, TimerView
@@ -42,6 +43,7 @@ __all__ = [
     "Broker",
     "BrokerError",
     "CannotListen",
+    "ChoiceDifference",
     "Clock",
     "ClockError",
     "ConnectionHandle",
@@ -89,6 +91,7 @@ if not TYPE_CHECKING:
             "fakeamqp.model.definitions": ("DefinitionsError",),
             "fakeamqp.model.limits": ("LimitsError",),
             "fakeamqp.model.personality": ("PERSONALITIES", "FeatureError", "Personality"),
+            "fakeamqp.model.personality.differences": ("ChoiceDifference",),
             "fakeamqp.model.policies": ("PolicyError",),
             "fakeamqp.runtime": (
                 "CannotListen",

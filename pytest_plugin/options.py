@@ -1,4 +1,4 @@
-"""Command line options, each with an ini option of the same meaning."""
+"""Command line options; those for every run of a project have an ini option of the same meaning."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from urllib.parse import urlsplit
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
 __all__ = [
     "broker_defaults",
     "check",
+    "compared",
     "declare",
     "ignored",
     "real_url",
@@ -25,6 +26,7 @@ __all__ = [
 
 _REAL_URL = "amqp_real_url"
 _PERSONALITY = "amqp_personality"
+_COMPARE = "amqp_compare"
 _TIMELINE_LINES = "amqp_timeline_lines"
 _SPARK_FAST = "amqp_spark_fast"
 _TRACE = "amqp_trace"
@@ -50,6 +52,14 @@ def declare(parser: pytest.Parser) -> None:
         default=None,
         help="behaviour that brokers emulate unless a marker sets it: rabbitmq-3.13, rabbitmq-4.0, "
         "rabbitmq-4.2, rabbitmq-4.3 or spec",
+    )
+    group.addoption(
+        "--amqp-compare",
+        dest=_COMPARE,
+        metavar="A,B",
+        default=None,
+        help="run every test that takes a broker on both personalities, such as rabbitmq-3.13,rabbitmq-4.3, "
+        "and report what changes and which choices make the difference",
     )
     group.addoption(
         "--amqp-trace",
@@ -89,8 +99,10 @@ def check(config: pytest.Config) -> None:
 
     Raises:
         pytest.UsageError: the URL is not an AMQP URL, the number of lines is not a number, the folder of the
-            recordings is not a folder, or a format does not exist.
+            recordings is not a folder, a format does not exist, or the personalities to compare are not two
+            that exist.
     """
+    _check_comparison(config)
     url = real_url(config)
     if url is not None:
         parts = urlsplit(url)
@@ -106,11 +118,40 @@ def check(config: pytest.Config) -> None:
         raise pytest.UsageError(f"--amqp-trace: {folder} is not a folder")
     for name in trace_formats(config):
         if name not in _FORMATS:
-            import difflib
-
-            near = difflib.get_close_matches(name, _FORMATS, n=1)
-            known = f"did you mean {near[0]!r}?" if near else f"the formats are {', '.join(_FORMATS)}"
+            known = _nearest(name, _FORMATS) or f"the formats are {', '.join(_FORMATS)}"
             raise pytest.UsageError(f"--amqp-trace-formats: there is no format {name!r}; {known}")
+
+
+def _check_comparison(config: pytest.Config) -> None:
+    names = compared(config)
+    if names is None:
+        return
+    if not all(names) or names[0] == names[1]:
+        given = config.getoption(_COMPARE)
+        raise pytest.UsageError(
+            f"--amqp-compare: {given!r} is not of the form A,B, such as rabbitmq-3.13,rabbitmq-4.3"
+        )
+    for option, other in (
+        ("--amqp-real-url", real_url(config)),
+        ("--amqp-personality", config.getoption(_PERSONALITY)),
+    ):
+        if other is not None:
+            raise pytest.UsageError(
+                f"--amqp-compare runs tests on brokers with two personalities; leave out {option}"
+            )
+    from fakeamqp import PERSONALITIES
+
+    for name in names:
+        if name not in PERSONALITIES:
+            known = _nearest(name, PERSONALITIES) or f"there are {', '.join(PERSONALITIES)}"
+            raise pytest.UsageError(f"--amqp-compare: there is no personality {name!r}; {known}")
+
+
+def _nearest(name: str, known: Iterable[str]) -> str:
+    import difflib
+
+    near = difflib.get_close_matches(name, known, n=1)
+    return f"did you mean {near[0]!r}?" if near else ""
 
 
 def ignored(config: pytest.Config) -> str | None:
@@ -118,6 +159,15 @@ def ignored(config: pytest.Config) -> str | None:
     if real_url(config) is not None and _value(config, _TRACE):
         return "--amqp-trace writes nothing, because --amqp-real-url uses a real broker, which has no trace"
     return None
+
+
+def compared(config: pytest.Config) -> tuple[str, str] | None:
+    """Names of the two personalities to compare, or None."""
+    given = config.getoption(_COMPARE)
+    if not given:
+        return None
+    first, _, second = given.partition(",")
+    return first.strip(), second.strip()
 
 
 def real_url(config: pytest.Config) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator
+from typing import Any, TypeAlias
 
 import pytest
 
@@ -11,12 +12,17 @@ from . import brokers, marker, options, recordings, report, unused_faults
 __all__ = [
     "pytest_addoption",
     "pytest_configure",
+    "pytest_generate_tests",
+    "pytest_report_teststatus",
     "pytest_runtest_call",
     "pytest_runtest_makereport",
+    "pytest_runtest_protocol",
     "pytest_runtest_setup",
     "pytest_runtest_teardown",
     "pytest_terminal_summary",
 ]
+
+_Status: TypeAlias = "tuple[str, str, str | tuple[str, Any]] | None"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -35,6 +41,24 @@ def pytest_configure(config: pytest.Config) -> None:
         from .fixtures import aio_pika_on_pytest_asyncio
 
         config.pluginmanager.register(aio_pika_on_pytest_asyncio, "fakeamqp-pytest-asyncio")
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Let a test run once for each personality if its marker names several."""
+    marker.parametrize(metafunc)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
+    """With `--amqp-compare`, run a test that takes a broker on both personalities."""
+    if options.compared(item.config) is None:
+        return None
+    from .comparison import chosen, protocol
+
+    if not chosen.applies(item):
+        return None
+    protocol.run_on_both(item, nextitem)
+    return True
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -74,15 +98,38 @@ def pytest_runtest_makereport(
         unused_faults.place(item, call, result)
         result.sections.extend(report.sections(item, result))
     if result.when == "teardown":
+        if options.compared(item.config) is not None:
+            from .comparison import runs
+
+            runs.note(item, brokers.of(item))
         brokers.forget(item)
     return result
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_report_teststatus(
+    report: pytest.CollectReport | pytest.TestReport, config: pytest.Config
+) -> Generator[None, _Status, _Status]:
+    """With `--amqp-compare -v`, show the personality of each run."""
+    result = yield
+    if result is None or options.compared(config) is None:
+        return result
+    from .comparison import protocol
+
+    category, letter, word = result
+    return category, letter, protocol.word(report, word)
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """List the recordings of failed tests."""
+    """List the recordings of failed tests, and report what `--amqp-compare` has found."""
     failed = [*terminalreporter.getreports("error"), *terminalreporter.getreports("failed")]
     lines = list(dict.fromkeys(report.recorded(failed)))
     if lines:
         terminalreporter.section("AMQP recordings")
         for line in lines:
             terminalreporter.write_line(line)
+    compared = options.compared(terminalreporter.config)
+    if compared is not None:
+        from .comparison import summary
+
+        summary.write(terminalreporter, compared)

@@ -10,6 +10,10 @@ import pika  # noqa: F401
 import pytest
 import trustme  # noqa: F401
 
+import fakeamqp.broker
+import fakeamqp.trace.entries
+import fakeamqp.trace.events  # noqa: F401
+
 # What pytest-asyncio wants to be told, and warnings that must not be lost in an inner run.
 INI = """
 [pytest]

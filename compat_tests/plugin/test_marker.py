@@ -236,3 +236,104 @@ def test_the_personality_of_all_tests_is_an_option(run_tests: RunTests, option: 
         """
     run_tests(source.format(usual=True)).assert_outcomes(passed=2)
     run_tests(source.format(usual=False), option).assert_outcomes(passed=2)
+
+
+def test_a_list_of_personalities_runs_the_test_once_for_each(run_tests: RunTests) -> None:
+    result = run_tests(
+        """
+        import pytest
+
+        @pytest.mark.amqp(personality=["rabbitmq-3.13", "spec"])
+        @pytest.mark.parametrize("size", [1, 2])
+        def test_it(amqp_broker, size, request):
+            name = amqp_broker._state.personality.name
+            assert name in request.node.name
+
+        @pytest.mark.amqp(personality=("rabbitmq-3.13", "rabbitmq-4.3"))
+        class TestClass:
+            def test_all(self, pika_connection):
+                pass
+
+            @pytest.mark.amqp(personality="spec")
+            def test_one(self, amqp_broker):
+                assert amqp_broker._state.personality.name == "spec"
+        """,
+        "-v",
+    )
+    result.assert_outcomes(passed=7)
+    result.stdout.fnmatch_lines(
+        [
+            "test_inner.py::test_it?rabbitmq-3.13-1? PASSED*",
+            "test_inner.py::test_it?rabbitmq-3.13-2? PASSED*",
+            "test_inner.py::test_it?spec-1? PASSED*",
+            "test_inner.py::test_it?spec-2? PASSED*",
+            "test_inner.py::TestClass::test_all?rabbitmq-3.13? PASSED*",
+            "test_inner.py::TestClass::test_all?rabbitmq-4.3? PASSED*",
+            "test_inner.py::TestClass::test_one PASSED*",
+        ]
+    )
+
+
+def test_personalities_can_be_records(run_tests: RunTests) -> None:
+    result = run_tests(
+        """
+        from dataclasses import replace
+        import pytest
+        from fakeamqp import PERSONALITIES
+
+        OURS = replace(PERSONALITIES["rabbitmq-4.2"], name="ours", heartbeat=7)
+
+        @pytest.mark.amqp(personality=[OURS, "spec"])
+        def test_it(amqp_broker):
+            pass
+        """,
+        "-v",
+    )
+    result.assert_outcomes(passed=2)
+    result.stdout.fnmatch_lines(
+        ["test_inner.py::test_it?ours? PASSED*", "test_inner.py::test_it?spec? PASSED*"]
+    )
+
+
+def test_a_misspelled_personality_in_a_list_fails_its_run_only(run_tests: RunTests) -> None:
+    result = run_tests(
+        """
+        import pytest
+
+        @pytest.mark.amqp(personality=["spec", "rabbitmq-4.9"])
+        def test_it(amqp_broker):
+            pass
+        """
+    )
+    result.assert_outcomes(passed=1, errors=1)
+    result.stdout.fnmatch_lines(["*no personality 'rabbitmq-4.9'; did you mean*"])
+
+
+def test_a_list_without_personalities_is_an_error(run_tests: RunTests) -> None:
+    result = run_tests(
+        """
+        import pytest
+
+        @pytest.mark.amqp(personality=[])
+        def test_it(amqp_broker):
+            pass
+        """
+    )
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(["*personality=[[]]) names no personality*"])
+
+
+def test_methods_of_unittest_take_one_personality(run_tests: RunTests) -> None:
+    result = run_tests(
+        """
+        import unittest
+        import pytest
+
+        class Orders(unittest.TestCase):
+            @pytest.mark.amqp(personality=["spec", "rabbitmq-4.3"])
+            def test_it(self):
+                pass
+        """
+    )
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(["*does not parametrize methods of unittest.TestCase; name one personality*"])

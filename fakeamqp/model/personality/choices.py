@@ -6,12 +6,15 @@ compares versions. Each choice names the rules it decides. The records are in `r
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from fakeamqp.model.personality.branches import BranchChoices
 from fakeamqp.model.personality.quorum import QuorumChoices
+
+if TYPE_CHECKING:
+    from fakeamqp.model.personality.differences import ChoiceDifference
 
 __all__ = ["Personality", "Phase"]
 
@@ -189,7 +192,8 @@ class Personality:
     """The checks of a publish's properties, in order; the topic permission is checked for the routing keys
     that are known by then. See `publishing`."""
     takes_deaths_from_clients: bool
-    """An x-death header from a client is the beginning of the message's history."""
+    """An x-death header from a client is the beginning of the message's history (RabbitMQ: until 3.13, pull
+    request 11339)."""
     paused_consumers_count: bool
     """queue.declare-ok/consumer-count: consumers paused by channel.flow are counted."""
     consumer_timeout: float
@@ -249,3 +253,23 @@ class Personality:
     extensions: Mapping[type, object] = field(default_factory=dict)
     """Choices that concern one protocol only, by the class of its record; empty for the usual ones of this
     personality. See `protocols.common.choices`."""
+
+    def differences(self, other: Personality) -> tuple[ChoiceDifference, ...]:
+        """The choices in which `other` differs from this personality, in the order of this documentation."""
+        from fakeamqp.model.personality.differences import differences
+
+        return differences(self, other)
+
+    def adopting(self, other: Personality, names: Iterable[str]) -> Personality:
+        """This personality with the choices of these names as `other` makes them.
+
+        Args:
+            other: the personality to take the choices from.
+            names: of choices in which the two differ, as `differences` names them.
+
+        Raises:
+            UnknownChoice: the two do not differ in a choice of this name; the text names the nearest match.
+        """
+        from fakeamqp.model.personality.differences import adopted
+
+        return adopted(self, other, names)

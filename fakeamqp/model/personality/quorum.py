@@ -13,7 +13,8 @@ class QuorumChoices:
     """Named choices; the defaults are those of RabbitMQ 4.2. The outcomes of deliveries are in `delivery`."""
 
     delivery_limit: int | None = 20
-    """The default delivery limit: how often a message may be returned; None means no limit."""
+    """The default delivery limit: how often a message may be returned; None means no limit (RabbitMQ: 20
+    since 4.0, pull request 11937)."""
     limit_counts: Literal["returns", "failures"] = "returns"
     """What the delivery limit counts: the returns of a message, or its failed deliveries."""
     failures: tuple[str, ...] = ("lost", "rejected", "refused")

@@ -1,0 +1,569 @@
+"""`--amqp-compare`: every test that takes a broker runs on two personalities.
+
+The tests make two personalities of their own, "old" and "new", so that each difference is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from compat_tests.plugin.conftest import RunTests
+from fakeamqp import PERSONALITIES
+
+COMPARE = "--amqp-compare=old,new"
+# Differences that the tests below do not notice, among which the cause has to be found.
+UNNOTICED = {
+    "checks_user_id": False,
+    "largest_message": 5_000_000,
+    "longest_pattern": 7,
+    "negative_delivery_limit": False,
+    "most_topic_wildcards": 1,
+    "validates_consumer_timeout": True,
+}
+
+DELETES_A_MISSING_QUEUE = """
+    def test_it(pika_channel):
+        pika_channel.queue_delete("missing")
+"""
+
+Differ = Callable[..., None]
+
+
+@pytest.fixture
+def differ(monkeypatch: pytest.MonkeyPatch) -> Differ:
+    """Make the personalities "old" and "new", which differ in these choices of "new"."""
+
+    def make(**choices: Any) -> None:
+        usual = PERSONALITIES["rabbitmq-4.2"]
+        monkeypatch.setitem(PERSONALITIES, "old", replace(usual, name="old"))
+        monkeypatch.setitem(PERSONALITIES, "new", replace(usual, name="new", **choices))
+
+    return make
+
+
+def section(result: pytest.RunResult) -> list[str]:
+    """The lines of the section about compared tests."""
+    lines = result.outlines
+    start = next(number for number, line in enumerate(lines) if "AMQP comparison: old and new" in line)
+    end = next(
+        number
+        for number, line in enumerate(lines)
+        if number > start and line.startswith("=") and line.endswith("=")
+    )
+    return lines[start + 1 : end]
+
+
+def test_a_test_that_fails_on_the_second_one_fails_the_run_and_is_explained(
+    run_tests: RunTests, differ: Differ
+) -> None:
+    differ(deleting_missing_is_an_error=True, **UNNOTICED)
+    result = run_tests(DELETES_A_MISSING_QUEUE, COMPARE)
+    result.assert_outcomes(passed=1, failed=1)
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    assert "_ test_it on new _" in result.stdout.str()
+    lines = section(result)
+    assert lines[:3] == [
+        "1 test ran on both, 0 with no difference",
+        "1 test passed on old and failed on new",
+        "",
+    ]
+    told = "\n".join(lines[3:])
+    for expected in (
+        "test_inner.py::test_it: passed on old, failed on new\n",
+        "  pika.exceptions.ChannelClosedByBroker: (404, ",
+        "    on old:\n      c1 <- 1 queue.delete-ok message_count=0\n",
+        "    on new:\n      c1 <- 1 channel.close reply_code=404 ",
+        "  Choice deleting_missing_is_an_error: False in old, True in new\n",
+        "    Source: rule exchange.delete/exchange-exists, queue.delete/queue-must-exist.\n",
+        "  Proved: the test does the same on old with deleting_missing_is_an_error of new (",
+    ):
+        assert expected in told, expected
+    assert "largest_message" not in told
+
+
+def test_it_works_with_xdist(run_tests_apart: RunTests, pytester: pytest.Pytester) -> None:
+    pytester.makeconftest(
+        """
+        from dataclasses import replace
+        from fakeamqp import PERSONALITIES
+
+        usual = PERSONALITIES["rabbitmq-4.2"]
+        PERSONALITIES["old"] = replace(usual, name="old")
+        PERSONALITIES["new"] = replace(usual, name="new", deleting_missing_is_an_error=True)
+        """
+    )
+    result = run_tests_apart(
+        DELETES_A_MISSING_QUEUE
+        + """
+    def test_other(pika_channel):
+        pika_channel.queue_declare("q")
+        """,
+        COMPARE,
+        "-n",
+        "2",
+    )
+    result.assert_outcomes(passed=3, failed=1)
+    lines = section(result)
+    assert lines[0] == "2 tests ran on both, 1 with no difference"
+    assert "  Choice deleting_missing_is_an_error: False in old, True in new" in lines
+
+
+def test_tests_without_a_difference(run_tests: RunTests, differ: Differ) -> None:
+    differ(**UNNOTICED)
+    result = run_tests(
+        """
+        import pytest
+
+        RUNS = []
+
+        def test_with_a_broker(pika_channel, amqp_broker):
+            RUNS.append("with")
+            pika_channel.queue_declare("q")
+            pika_channel.basic_publish("", "q", b"x")
+            amqp_broker.queue("q").wait_for(ready=1)
+
+        def test_through_a_fixture(own):
+            RUNS.append("through")
+
+        @pytest.fixture
+        def own(amqp_url):
+            return amqp_url
+
+        def test_without_a_broker():
+            RUNS.append("without")
+
+        @pytest.mark.amqp(personality="spec")
+        def test_with_its_own_personality(amqp_broker):
+            RUNS.append("own")
+
+        def test_runs():
+            assert RUNS == ["with", "with", "through", "through", "without", "own"]
+        """,
+        COMPARE,
+    )
+    result.assert_outcomes(passed=7)
+    assert result.ret == pytest.ExitCode.OK
+    assert section(result) == ["2 tests ran on both, 2 with no difference"]
+
+
+def test_verbose_output_names_the_personality_of_each_run(run_tests: RunTests, differ: Differ) -> None:
+    differ()
+    result = run_tests(DELETES_A_MISSING_QUEUE, COMPARE, "-v")
+    result.stdout.fnmatch_lines(
+        ["test_inner.py::test_it PASSED on old *100%*", "test_inner.py::test_it PASSED on new *100%*"]
+    )
+
+
+def test_a_difference_that_the_test_does_not_mind(run_tests: RunTests, differ: Differ) -> None:
+    differ(heartbeat=30, **UNNOTICED)
+    result = run_tests(DELETES_A_MISSING_QUEUE, COMPARE)
+    result.assert_outcomes(passed=2)
+    assert result.ret == pytest.ExitCode.OK
+    lines = section(result)
+    assert lines[1] == "1 test passed on both, with a difference"
+    assert "      c1 <- 0 connection.tune channel_max=2047 frame_max=131072 heartbeat=60" in lines
+    assert "      c1 <- 0 connection.tune channel_max=2047 frame_max=131072 heartbeat=30" in lines
+    assert "  Choice heartbeat: 60 in old, 30 in new" in lines
+
+
+def test_the_first_difference_is_that_of_the_choice_which_breaks_the_test(
+    run_tests: RunTests, differ: Differ
+) -> None:
+    differ(heartbeat=30, deleting_missing_is_an_error=True)
+    lines = section(run_tests(DELETES_A_MISSING_QUEUE, COMPARE))
+    assert "  Choice deleting_missing_is_an_error: False in old, True in new" in lines
+    assert "    on old with deleting_missing_is_an_error of new:" in lines
+    assert not any("heartbeat" in line for line in lines)
+
+
+def test_the_lines_can_be_of_different_channels(run_tests: RunTests, differ: Differ) -> None:
+    differ(deprecated_features={"transient_nonexcl_queues": "denied"})
+    lines = section(run_tests("def test_it(pika_channel): pika_channel.queue_declare('q')", COMPARE))
+    start = lines.index("    on old:")
+    assert lines[start + 1] == "      c1 <- 1 queue.declare-ok queue='q' message_count=0 consumer_count=0"
+    assert lines[start + 2] == "    on new:"
+    assert lines[start + 3].startswith("      c1 <- 0 connection.close reply_code=541")
+    assert (
+        "  Choice deprecated_features.transient_nonexcl_queues: 'permitted' in old, 'denied' in new" in lines
+    )
+
+
+def test_a_difference_that_only_the_broker_shows(run_tests: RunTests, differ: Differ) -> None:
+    differ(routes_by_cc_headers=False, **UNNOTICED)
+    result = run_tests(
+        """
+        import pika
+
+        def test_it(pika_channel, amqp_broker):
+            pika_channel.queue_declare("a")
+            pika_channel.queue_declare("b")
+            pika_channel.basic_publish("", "a", b"x", pika.BasicProperties(headers={"CC": ["b"]}))
+            amqp_broker.queue("a").wait_for(ready=1)
+            assert amqp_broker.queue("b").ready == 1
+        """,
+        COMPARE,
+    )
+    result.assert_outcomes(passed=1, failed=1)
+    lines = section(result)
+    assert "      c1 == message with exchange='' routing_key='a': routed to a, b" in lines
+    assert "      c1 == message with exchange='' routing_key='a': routed to a" in lines
+    assert "  Choice routes_by_cc_headers: True in old, False in new" in lines
+
+
+BOTH = """
+    import pika
+
+    def refused(connection, call, *arguments):
+        channel = connection.channel()
+        try:
+            getattr(channel, call)(*arguments)
+        except pika.exceptions.ChannelClosedByBroker:
+            return True
+        return False
+
+    def test_it(pika_connection):
+        deleting = refused(pika_connection, "queue_delete", "missing")
+        declaring = refused(pika_connection, "queue_declare", "x" * 200)
+        assert not (deleting {} declaring)
+"""
+
+
+def test_each_cause_that_is_enough_by_itself_is_named(run_tests: RunTests, differ: Differ) -> None:
+    differ(deleting_missing_is_an_error=True, longest_name=100, **UNNOTICED)
+    lines = section(run_tests(BOTH.format("or"), COMPARE))
+    assert "  Choice deleting_missing_is_an_error: False in old, True in new" in lines
+    assert "  Choice longest_name: 255 in old, 100 in new" in lines
+    assert lines.count("  And by itself:") == 1
+
+
+def test_choices_that_only_together_make_the_difference_are_named_together(
+    run_tests: RunTests, differ: Differ
+) -> None:
+    differ(deleting_missing_is_an_error=True, longest_name=100, **UNNOTICED)
+    lines = section(run_tests(BOTH.format("and"), COMPARE))
+    (proved,) = [line for line in lines if line.startswith("  Proved")]
+    assert "longest_name and deleting_missing_is_an_error of new" in proved
+
+
+def test_a_test_that_fails_on_the_first_one_only(run_tests: RunTests, differ: Differ) -> None:
+    differ(deleting_missing_is_an_error=True)
+    result = run_tests(
+        """
+        import pika
+        import pytest
+
+        def test_it(pika_channel):
+            with pytest.raises(pika.exceptions.ChannelClosedByBroker):
+                pika_channel.queue_delete("missing")
+        """,
+        COMPARE,
+    )
+    result.assert_outcomes(passed=1, failed=1)
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    lines = section(result)
+    assert "test_inner.py::test_it: failed on old, passed on new" in lines
+    assert "  Choice deleting_missing_is_an_error: False in old, True in new" in lines
+
+
+def test_a_known_cause_is_tried_first(run_tests: RunTests, differ: Differ) -> None:
+    differ(deleting_missing_is_an_error=True, **UNNOTICED)
+    source = DELETES_A_MISSING_QUEUE + DELETES_A_MISSING_QUEUE.replace("test_it", "test_other")
+    proved = [line for line in section(run_tests(source, COMPARE)) if line.startswith("  Proved")]
+    assert proved[1].endswith("(6 more runs).")
+    assert proved[0] != proved[1]
+
+
+def test_a_test_without_a_steady_outcome_gets_no_cause(run_tests: RunTests, differ: Differ) -> None:
+    differ(**UNNOTICED)
+    result = run_tests(
+        """
+        RUNS = []
+
+        def test_it(pika_channel):
+            RUNS.append(1)
+            assert len(RUNS) == 1
+        """,
+        COMPARE,
+    )
+    result.assert_outcomes(passed=1, failed=1)
+    assert "  No cause: the test has no steady outcome on old: passed, then failed." in section(result)
+
+
+def test_a_failure_that_does_not_come_back_gets_no_cause(run_tests: RunTests, differ: Differ) -> None:
+    differ(**UNNOTICED)
+    result = run_tests(
+        """
+        RUNS = []
+
+        def test_it(pika_channel):
+            RUNS.append(1)
+            assert len(RUNS) != 2
+        """,
+        COMPARE,
+    )
+    assert "  No cause: the test has no steady outcome on new: failed, then passed." in section(result)
+
+
+def test_a_failure_by_chance_gets_no_cause(run_tests: RunTests, differ: Differ) -> None:
+    differ(**UNNOTICED)
+    result = run_tests(
+        """
+        RUNS = []
+
+        def test_it(pika_channel):
+            RUNS.append(1)
+            # Fails as if a choice had an effect, until the choice is looked at again.
+            assert len(RUNS) in (1, 3, 5, 7, 9, 10, 11, 12)
+        """,
+        COMPARE,
+    )
+    result.assert_outcomes(passed=1, failed=1)
+    lines = section(result)
+    assert "  No cause: no choices were found with which the difference shows in every run." in lines
+
+
+@pytest.mark.parametrize("some_runs", ["(2,)", "(2, 4)"])
+def test_what_comes_and_goes_is_no_difference(run_tests: RunTests, differ: Differ, some_runs: str) -> None:
+    differ(**UNNOTICED)
+    result = run_tests(
+        f"""
+        RUNS = []
+
+        def test_it(pika_channel):
+            RUNS.append(1)
+            if len(RUNS) in {some_runs}:
+                pika_channel.queue_declare("sometimes", exclusive=True)
+        """,
+        COMPARE,
+    )
+    result.assert_outcomes(passed=2)
+    assert section(result) == ["1 test ran on both, 1 with no difference"]
+
+
+def test_what_differs_from_run_to_run_is_no_difference(run_tests: RunTests, differ: Differ) -> None:
+    differ(**UNNOTICED)
+    result = run_tests(
+        """
+        import os, time, uuid
+        import pika
+
+        def test_names_and_times(pika_channel):
+            name = pika_channel.queue_declare("", exclusive=True).method.queue
+            properties = pika.BasicProperties(
+                reply_to=name, message_id=str(uuid.uuid4()), timestamp=int(time.time())
+            )
+            pika_channel.basic_publish("", name, b"x", properties)
+            for _ in pika_channel.consume(name, auto_ack=True):
+                break
+            pika_channel.cancel()
+
+        def test_random_bytes(pika_channel):
+            pika_channel.queue_declare(f"q{os.urandom(3)}", exclusive=True)
+        """,
+        COMPARE,
+    )
+    result.assert_outcomes(passed=4)
+    assert section(result) == ["2 tests ran on both, 2 with no difference"]
+
+
+def test_a_difference_is_found_beside_what_differs_from_run_to_run(
+    run_tests: RunTests, differ: Differ
+) -> None:
+    differ(deleting_missing_is_an_error=True, **UNNOTICED)
+    result = run_tests(
+        """
+        import os
+        import pika
+
+        def test_it(amqp_url):
+            with pika.BlockingConnection(pika.URLParameters(amqp_url)) as connection:
+                connection.channel().queue_declare(f"q{os.urandom(3)}", exclusive=True)
+            with pika.BlockingConnection(pika.URLParameters(amqp_url)) as connection:
+                try:
+                    connection.channel().queue_delete("missing")
+                except pika.exceptions.ChannelClosedByBroker:
+                    pass
+        """,
+        COMPARE,
+    )
+    lines = section(result)
+    assert "      c2 <- 1 queue.delete-ok message_count=0" in lines
+    assert "  Choice deleting_missing_is_an_error: False in old, True in new" in lines
+
+
+def test_every_run_gets_fixtures_instances_and_output_of_its_own(run_tests: RunTests, differ: Differ) -> None:
+    differ(deleting_missing_is_an_error=True)
+    result = run_tests(
+        """
+        import pytest
+
+        MADE = []
+
+        @pytest.fixture(scope="module")
+        def shared():
+            MADE.append("shared")
+            yield
+            MADE.append("torn down")
+
+        @pytest.fixture
+        def own(tmp_path):
+            assert list(tmp_path.iterdir()) == []
+            (tmp_path / "file").touch()
+
+        class TestIt:
+            count = 0
+
+            def test_it(self, shared, own, pika_channel):
+                print("printed")
+                self.count += 1
+                assert self.count == 1
+                assert MADE == ["shared"]
+                pika_channel.queue_delete("missing")
+
+            def test_next(self, shared):
+                assert MADE == ["shared"]
+        """,
+        COMPARE,
+    )
+    result.assert_outcomes(passed=2, failed=1)
+    assert result.outlines.count("printed") == 1
+    assert "  Choice deleting_missing_is_an_error: False in old, True in new" in section(result)
+
+
+def test_an_error_in_the_teardown_of_shared_fixtures_is_reported(run_tests: RunTests, differ: Differ) -> None:
+    differ()
+    result = run_tests(
+        """
+        import pytest
+
+        @pytest.fixture(scope="module")
+        def shared():
+            yield
+            raise ValueError("on purpose")
+
+        def test_it(shared, amqp_broker):
+            pass
+        """,
+        COMPARE,
+    )
+    result.assert_outcomes(passed=2, errors=1)
+    result.stdout.fnmatch_lines(["E * ValueError: on purpose"])
+
+
+def test_failures_outside_of_the_test_count_as_well(run_tests: RunTests, differ: Differ) -> None:
+    differ(deleting_missing_is_an_error=True)
+    result = run_tests(
+        """
+        import pytest
+
+        @pytest.fixture
+        def clean(pika_channel):
+            pika_channel.queue_delete("missing")
+
+        def test_it(clean):
+            pass
+        """,
+        COMPARE,
+    )
+    result.assert_outcomes(passed=1, errors=1)
+    assert "test_inner.py::test_it: passed on old, error on new" in section(result)
+
+
+def test_skipped_and_expected_failures(run_tests: RunTests, differ: Differ) -> None:
+    differ(**UNNOTICED)
+    result = run_tests(
+        """
+        import pytest
+
+        @pytest.mark.skip
+        def test_skipped(amqp_broker):
+            pass
+
+        @pytest.mark.xfail
+        def test_xfailed(amqp_broker):
+            assert False
+        """,
+        COMPARE,
+    )
+    result.assert_outcomes(skipped=2, xfailed=2)
+    assert section(result) == ["2 tests ran on both, 2 with no difference"]
+
+
+def test_asynchronous_tests_and_unittest_classes(run_tests: RunTests, differ: Differ) -> None:
+    differ(deleting_missing_is_an_error=True)
+    result = run_tests(
+        """
+        import unittest
+        import pytest
+
+        @pytest.mark.asyncio
+        async def test_asynchronous(aio_pika_connection):
+            channel = await aio_pika_connection.channel()
+            await channel.queue_delete("missing")
+
+        class Orders(unittest.TestCase):
+            @pytest.fixture(autouse=True)
+            def take(self, pika_channel):
+                self.channel = pika_channel
+
+            def test_unittest(self):
+                self.channel.queue_delete("missing")
+        """,
+        COMPARE,
+    )
+    result.assert_outcomes(passed=2, failed=2)
+    lines = section(result)
+    assert lines.count("  Choice deleting_missing_is_an_error: False in old, True in new") == 2
+
+
+def test_recordings_are_written_of_the_two_runs_only(
+    run_tests: RunTests, differ: Differ, pytester: pytest.Pytester
+) -> None:
+    differ(deleting_missing_is_an_error=True)
+    run_tests(DELETES_A_MISSING_QUEUE, COMPARE, "--amqp-trace=traces", "--amqp-trace-formats=jsonl")
+    folder: Path = pytester.path / "traces"
+    names = sorted(path.name for path in folder.iterdir())
+    assert names == ["test_inner-test_it.again-1.jsonl", "test_inner-test_it.jsonl"]
+
+
+def test_a_debugger_is_not_started_in_more_runs(run_tests: RunTests, differ: Differ) -> None:
+    differ(deleting_missing_is_an_error=True)
+    result = run_tests(
+        DELETES_A_MISSING_QUEUE, COMPARE, "--pdb", "--pdbcls=compat_tests.plugin.silent:Debugger"
+    )
+    lines = section(result)
+    assert "  No cause: no cause was looked for, because --pdb would stop in every run." in lines
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--amqp-compare=rabbitmq-4.3"], "*'rabbitmq-4.3' is not of the form A,B*"),
+        (["--amqp-compare=spec,spec"], "*'spec,spec' is not of the form A,B*"),
+        (["--amqp-compare=spec,rabbitmq-4.4"], "*no personality 'rabbitmq-4.4'; did you mean 'rabbitmq-4.*"),
+        (["--amqp-compare=spec,x"], "*no personality 'x'; there are rabbitmq-3.13, *"),
+        (
+            ["--amqp-compare=spec,rabbitmq-4.3", "--amqp-real-url=amqp://localhost/"],
+            "*leave out --amqp-real-url",
+        ),
+        (
+            ["--amqp-compare=spec,rabbitmq-4.3", "--amqp-personality=spec"],
+            "*leave out --amqp-personality",
+        ),
+    ],
+)
+def test_usage_errors(run_tests: RunTests, arguments: list[str], message: str) -> None:
+    result = run_tests(DELETES_A_MISSING_QUEUE, *arguments)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines([message])
+
+
+def test_no_test_takes_a_broker(run_tests: RunTests, differ: Differ) -> None:
+    differ()
+    result = run_tests("def test_it(): pass", COMPARE)
+    assert section(result) == ["no test took a broker from a fixture, without a personality of its own"]

@@ -1,0 +1,99 @@
+"""How two personalities differ, and a personality with some choices of another one."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import fields, replace
+
+import pytest
+
+from fakeamqp.model.personality import PERSONALITIES, Personality
+from fakeamqp.model.personality.differences import UnknownChoice
+
+OLD, NEW = PERSONALITIES["rabbitmq-3.13"], PERSONALITIES["rabbitmq-4.3"]
+PAIRS = list(itertools.permutations(PERSONALITIES.values(), 2))
+
+
+def ids(personality: Personality) -> str:
+    return personality.name
+
+
+def difference(name: str, first: Personality = OLD, second: Personality = NEW):
+    (found,) = [each for each in first.differences(second) if each.name == name]
+    return found
+
+
+@pytest.mark.parametrize(("first", "second"), PAIRS, ids=ids)
+def test_all_differences_together_make_the_other_personality(first: Personality, second: Personality) -> None:
+    names = [each.name for each in first.differences(second)]
+    adopted = first.adopting(second, names)
+    assert replace(adopted, product=second.product, version=second.version) == second
+    assert first.adopting(second, ()) == first
+
+
+@pytest.mark.parametrize(("first", "second"), PAIRS, ids=ids)
+def test_each_difference_can_be_adopted_alone(first: Personality, second: Personality) -> None:
+    for each in first.differences(second):
+        adopted = first.adopting(second, [each.name])
+        assert [one.name for one in first.differences(adopted)] == [each.name]
+
+
+def test_a_choice_has_its_documentation_and_its_source() -> None:
+    found = difference("largest_hash_weight")
+    assert (found.value, found.other) == (0, 10_000)
+    assert found.text == "The largest binding key of x-consistent-hash; 0 = any number."
+    assert found.source == "RabbitMQ: 10000 since 4.2"
+
+
+def test_a_rule_is_a_source() -> None:
+    found = difference("largest_message")
+    assert found.text == "Bytes of body; 0 = no limit."
+    assert found.source == "rule reply-code/content-too-large"
+
+
+def test_a_rule_can_be_all_of_the_documentation() -> None:
+    found = difference("deleting_missing_is_an_error", OLD, PERSONALITIES["spec"])
+    assert found.text == ""
+    assert found.source == "rule exchange.delete/exchange-exists, queue.delete/queue-must-exist"
+
+
+def test_the_choices_of_a_nested_record_are_choices() -> None:
+    found = difference("quorum.delivery_limit")
+    assert (found.value, found.other) == (None, 20)
+    assert found.text.startswith("The default delivery limit")
+    assert OLD.adopting(NEW, ["quorum.delivery_limit"]).quorum == replace(OLD.quorum, delivery_limit=20)
+
+
+def test_the_keys_of_a_mapping_are_choices() -> None:
+    found = difference("deprecated_features.global_qos")
+    assert (found.value, found.other) == ("permitted", "denied")
+    assert found.text.startswith("Deprecated feature: basic.qos with global set")
+    assert found.source == "RabbitMQ's setting deprecated_features.permit.global_qos"
+    adopted = OLD.adopting(NEW, ["deprecated_features.global_qos"])
+    assert adopted.deprecated_features == {**OLD.deprecated_features, "global_qos": "denied"}
+
+
+def test_a_key_that_one_personality_does_not_have() -> None:
+    name = "deprecated_features.queue_master_locator"
+    assert difference(name).value is None
+    assert difference(name, NEW, OLD).other is None
+    feature = name.partition(".")[2]
+    assert feature in OLD.adopting(NEW, [name]).deprecated_features
+    assert feature not in NEW.adopting(OLD, [name]).deprecated_features
+
+
+def test_an_unknown_choice_is_an_error_with_the_nearest_match() -> None:
+    with pytest.raises(UnknownChoice, match=r"in a choice 'quorum\.limit'; did you mean 'quorum"):
+        OLD.adopting(NEW, ["quorum.limit"])
+
+
+def test_every_choice_has_words() -> None:
+    spec, usual = PERSONALITIES["spec"], PERSONALITIES["rabbitmq-4.2"]
+    announced = {"channel_max", "frame_max", "heartbeat", "mechanisms", "extensions"}
+    silent = {
+        each.name
+        for first, second in ((OLD, NEW), (usual, spec))
+        for each in first.differences(second)
+        if not each.text and not each.source
+    }
+    assert silent <= announced < {field.name for field in fields(Personality)}
