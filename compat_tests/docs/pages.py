@@ -2,7 +2,7 @@
 
 A ```python block is code that runs in the namespace of the page, after the blocks above it. One that
 starts with a comment naming a file, such as `# test_orders.py`, is that file: test files are run by pytest,
-in one folder with the files that the page has named before.
+in one folder with the files that the page has named before. So is an ```ini block that names a file.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ __all__ = ["ROOT", "Block", "Page", "pages"]
 
 ROOT = Path(__file__).parents[2]
 
-_BLOCK = re.compile(r"^```python\n(?P<code>.*?)^```$", re.MULTILINE | re.DOTALL)
+_BLOCK = re.compile(r"^```(?:python\n|ini\n(?=# \w+\.ini\n))(?P<code>.*?)^```$", re.MULTILINE | re.DOTALL)
 _FILE = re.compile(r"# (?P<name>[\w.]+\.(?:py|ini))\n")
 
 

@@ -56,6 +56,7 @@ def test_the_how_tos_have_code() -> None:
         "docs/time.md",
         "docs/traces.md",
         "docs/transports.md",
+        "docs/upgrading.md",
     } <= {page.name for page in PAGES}
 
 
