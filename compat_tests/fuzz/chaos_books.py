@@ -22,7 +22,7 @@ FLAGS: dict[str, tuple[str, ...]] = {
     "nack": ("nack it",),
     "drop": ("drop it",),
     "late": ("delay it", "hold it"),
-    "silent": ("fall silent", "silenced"),
+    "silent": ("silence its connection", "silenced", "no bytes pass"),
     "close": ("close its", "refuse the login"),
     "return": ("return it",),
     "replace": ("replace ",),
