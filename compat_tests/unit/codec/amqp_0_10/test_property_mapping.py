@@ -438,7 +438,10 @@ def unsigned_decimals(value):
         return Array(map(unsigned_decimals, value), value.code)
     if isinstance(value, list):
         return [unsigned_decimals(item) for item in value]
-    return abs(value) if isinstance(value, Decimal) else value
+    if isinstance(value, Decimal) and value < 0:
+        # -n becomes n - 1: the lowest value of a width has no positive counterpart in it.
+        return -value - Decimal((0, (1,), value.as_tuple().exponent))
+    return value
 
 
 @st.composite
