@@ -11,7 +11,7 @@ TESTING := env -u PYTHONDONTWRITEBYTECODE $(PY) -m pytest --timeout=300 --benchm
 # Random examples: how many times the usual number the full run draws, and from which seed.
 FUZZ_FACTOR := $(or $(FAKEAMQP_FUZZ),1)
 SEED ?= $(shell od -An -N4 -tu4 /dev/urandom | tr -d ' ')
-# Two processes do all that needs Spark (compat_tests/sharing.py), one of them the jobs that are killed.
+# One process does what needs Spark, one the jobs that are killed, one RabbitMQ (compat_tests/sharing.py).
 SHARED := -n $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1) --dist loadgroup
 FUZZ := compat_tests/fuzz compat_tests/programs compat_tests/differential/test_random_programs.py
 SPARK := compat_tests/spark compat_tests/unit/spark compat_tests/crashes $(wildcard examples/spark_*)
@@ -20,7 +20,7 @@ PYSPARK ?= 4.0
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-all test-long fuzz crashes spark spark-core conformance personalities faults bench lint format
-.PHONY: clean
+.PHONY: clean fidelity
 .NOTPARALLEL:
 
 help: ## Show what can be made
@@ -72,6 +72,9 @@ personalities: $(VENV)/.test ## Write the tables of docs/personalities.md
 
 faults: $(VENV)/.test ## Record what clients do about faults and write docs/faults.md
 	$(PY) -m pytest compat_tests/faults/test_clients.py --timeout=300 --record-faults $(PYTEST_ARGS)
+
+fidelity: $(VENV)/.test ## Compare with every RabbitMQ at hand and write docs/fidelity.md
+	$(PY) -m compat_tests.differential.fidelity
 
 bench: $(VENV)/.test ## Run the benchmarks and write docs/benchmarks.md
 	$(PY) -m pytest compat_tests/benchmarks -o python_files='bench_*.py' -o python_functions='bench_*' \

@@ -29,6 +29,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Collect outcomes where the report is written: not in the workers of xdist."""
+    config.addinivalue_line("markers", "letter: the broker follows the letter of 0-9, whatever RabbitMQ does")
     config.addinivalue_line("markers", "rule(id): the rule of the protocol catalogue that this test holds")
     config.addinivalue_line(
         "markers", "protocols(*names): the protocols that this test is about, and no other"

@@ -3,11 +3,13 @@
 Nothing here is needed to use the library, and every test that wants a node asks :func:`available` first.
 The node shares nothing with an installed one: it has its own name, ports, port mapper (epmd), cookie and
 data folder, listens on 127.0.0.1 only, and runs as the current user, without any plugin unless asked for.
+Several versions run side by side (`installations.py`).
 """
 
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import secrets
 import shutil
@@ -19,8 +21,11 @@ import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import TracebackType
+from typing import IO, Any
 
 from typing_extensions import Self
+
+from compat_tests.differential import installations
 
 __all__ = ["RabbitMQError", "RabbitMQNode", "available"]
 
@@ -34,45 +39,13 @@ class RabbitMQError(Exception):
     """The node could not be started, or a control command failed. The text holds the node's own output."""
 
 
-def _home() -> Path | None:
-    """The installation folder that holds ``sbin/rabbitmq-server``.
+def available(version: str | None = None) -> str | None:
+    """Why no node can be started on this machine, or None when one can.
 
-    The scripts in ``/usr/sbin`` change to the system's own account and folders, so the real ones are used.
+    Without a version this is about the installed package. With the name of a series, such as ``4.3``, a
+    package of Debian's archive will do, and is unpacked if it has not been.
     """
-    candidates = [Path(os.environ["RABBITMQ_HOME"])] if os.environ.get("RABBITMQ_HOME") else []
-    found = shutil.which("rabbitmq-server")
-    if found:
-        candidates.append(Path(found).resolve().parent.parent)
-    for pattern in ("/usr/lib/rabbitmq/lib/rabbitmq_server-*", "/opt/homebrew/opt/rabbitmq", "/opt/rabbitmq"):
-        parent, _, name = pattern.rpartition("/")
-        candidates.extend(sorted(Path(parent).glob(name), reverse=True))
-    for candidate in candidates:
-        if (candidate / "sbin" / "rabbitmq-server").is_file() and list(
-            (candidate / "plugins").glob("rabbit-*")
-        ):
-            return candidate
-    return None
-
-
-def _epmd() -> str | None:
-    found = shutil.which("epmd")
-    if found:
-        return found
-    beside_erlang = sorted(Path("/usr/lib/erlang").glob("erts-*/bin/epmd"), reverse=True)
-    return str(beside_erlang[0]) if beside_erlang else None
-
-
-def available() -> str | None:
-    """Why no node can be started on this machine, or None when one can."""
-    if os.name != "posix":
-        return "RabbitMQ nodes are started on POSIX systems only"
-    if _home() is None:
-        return "rabbitmq-server is not installed"
-    if shutil.which("erl") is None:
-        return "Erlang is not installed"
-    if _epmd() is None:
-        return "Erlang's epmd is not installed"
-    return None
+    return installations.obstacle(version)
 
 
 def _free_ports(count: int) -> list[int]:
@@ -86,6 +59,7 @@ def _free_ports(count: int) -> list[int]:
 class RabbitMQNode:
     """A RabbitMQ node that lives as long as the ``with`` block.
 
+    ``version`` is the name of a series, such as ``4.3`` (default: the installed package, whatever it is).
     ``port`` fixes the AMQP port (default: a free one). ``settings`` are lines of ``rabbitmq.conf``, such as
     ``{"channel_max": "10"}``, ``plugins`` the names of those to enable. ``timeout`` is the limit in seconds
     for the start and, again, for the stop. ``spins`` lets idle schedulers spin, as they do by default: some
@@ -94,6 +68,7 @@ class RabbitMQNode:
 
     def __init__(
         self,
+        version: str | None = None,
         *,
         port: int | None = None,
         settings: Mapping[str, str] | None = None,
@@ -101,12 +76,10 @@ class RabbitMQNode:
         timeout: float = 90.0,
         spins: bool = False,
     ) -> None:
-        reason = available()
-        if reason is not None:
-            raise RabbitMQError(reason)
-        home = _home()
-        assert home is not None
-        self._home = home
+        try:
+            self._installation = installations.find(version)
+        except installations.Unavailable as reason:
+            raise RabbitMQError(str(reason)) from None
         self._settings = dict(settings or {})
         self._plugins = tuple(plugins)
         self._timeout = timeout
@@ -126,9 +99,8 @@ class RabbitMQNode:
 
     @property
     def version(self) -> str:
-        """The installed version, such as ``3.10.8``."""
-        beam_folder = next((self._home / "plugins").glob("rabbit-*"))
-        return beam_folder.name.removeprefix("rabbit-").removesuffix(".ez")
+        """The version of the node, such as ``3.10.8``."""
+        return self._installation.version
 
     @property
     def pid(self) -> int | None:
@@ -153,20 +125,11 @@ class RabbitMQNode:
         try:
             self._environment = self._prepare(folder)
             with (folder / "output").open("wb") as output:
-                epmd = _epmd()
-                assert epmd is not None
-                # In the foreground, as a child: a daemon of its own could not be told from the system's.
-                self._port_mapper = subprocess.Popen(
-                    [epmd, "-port", str(self._epmd_port), "-address", "127.0.0.1"],
-                    stdin=subprocess.DEVNULL,
-                    stdout=output,
-                    stderr=output,
-                    env=self._environment,
-                )
-                self._await_port(self._epmd_port, self._port_mapper, time.monotonic() + self._timeout)
+                if self._installation.root is None:
+                    self._start_port_mapper(output)
                 self._server = subprocess.Popen(
-                    [str(self._home / "sbin" / "rabbitmq-server")],
-                    stdin=subprocess.DEVNULL,
+                    self._installation.server(folder),
+                    stdin=subprocess.PIPE,
                     stdout=output,
                     stderr=output,
                     env=self._environment,
@@ -177,6 +140,19 @@ class RabbitMQNode:
         except BaseException:
             self.stop()
             raise
+
+    def _start_port_mapper(self, output: IO[bytes]) -> None:
+        epmd = installations.epmd()
+        assert epmd is not None
+        # In the foreground, as a child: a daemon of its own could not be told from the system's.
+        self._port_mapper = subprocess.Popen(
+            [epmd, "-port", str(self._epmd_port), "-address", "127.0.0.1"],
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            env=self._environment,
+        )
+        self._await_port(self._epmd_port, self._port_mapper, time.monotonic() + self._timeout)
 
     def stop(self) -> None:
         """Stop the node and its epmd and remove their folder; nothing happens when it is down."""
@@ -200,7 +176,7 @@ class RabbitMQNode:
         Raises :class:`RabbitMQError` when the command fails.
         """
         done = subprocess.run(
-            [str(self._home / "sbin" / "rabbitmqctl"), "-q", "-n", self.name, *arguments],
+            [*self._installation.control(self._running()), "-q", "-n", self.name, *arguments],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -212,6 +188,27 @@ class RabbitMQNode:
         if done.returncode != 0:
             raise RabbitMQError(f"rabbitmqctl {' '.join(arguments)} failed ({done.returncode}):\n{text}")
         return text
+
+    def import_definitions(self, definitions: Mapping[str, Any]) -> None:
+        """Have the node load definitions, as RabbitMQ exports them."""
+        file = self._exchanged()
+        file.write_text(json.dumps(definitions))
+        self.control("import_definitions", str(self._installation.seen(self._running()) / file.name))
+
+    def export_definitions(self) -> dict[str, Any]:
+        """The definitions of the node."""
+        file = self._exchanged()
+        self.control("export_definitions", str(self._installation.seen(self._running()) / file.name))
+        definitions: dict[str, Any] = json.loads(file.read_text())
+        return definitions
+
+    def _exchanged(self) -> Path:
+        return self._running() / f"definitions-{secrets.token_hex(4)}.json"
+
+    def _running(self) -> Path:
+        if self._folder is None:
+            raise RabbitMQError("the node is down")
+        return self._folder
 
     def log(self) -> str:
         """What the node has written to its log so far."""
@@ -237,30 +234,33 @@ class RabbitMQNode:
         }
         configuration = folder / "rabbitmq.conf"
         configuration.write_text("".join(f"{key} = {value}\n" for key, value in settings.items()))
-        inherited = {
-            key: value for key, value in os.environ.items() if not key.startswith(("RABBITMQ_", "ERL_"))
-        }
+        seen = self._installation.seen(folder)
         return {
-            **inherited,
-            "HOME": str(folder / "home"),
+            **self._inherited(),
+            "HOME": str(seen / "home"),
             "ERL_EPMD_PORT": str(self._epmd_port),
             "ERL_EPMD_ADDRESS": "127.0.0.1",
             "RABBITMQ_NODENAME": self.name,
             "RABBITMQ_NODE_IP_ADDRESS": "127.0.0.1",
             "RABBITMQ_NODE_PORT": str(self.port),
             "RABBITMQ_DIST_PORT": str(self._distribution_port),
-            "RABBITMQ_CONF_ENV_FILE": str(folder / "environment.conf"),
-            "RABBITMQ_CONFIG_FILE": str(configuration),
-            "RABBITMQ_ENABLED_PLUGINS_FILE": str(folder / "enabled_plugins"),
-            "RABBITMQ_FEATURE_FLAGS_FILE": str(folder / "feature_flags"),
-            "RABBITMQ_GENERATED_CONFIG_DIR": str(folder / "generated"),
-            "RABBITMQ_LOG_BASE": str(folder / "log"),
-            "RABBITMQ_MNESIA_BASE": str(folder / "mnesia"),
-            "RABBITMQ_PID_FILE": str(folder / "pid"),
+            "RABBITMQ_CONF_ENV_FILE": str(seen / "environment.conf"),
+            "RABBITMQ_CONFIG_FILE": str(seen / configuration.name),
+            "RABBITMQ_ENABLED_PLUGINS_FILE": str(seen / "enabled_plugins"),
+            "RABBITMQ_FEATURE_FLAGS_FILE": str(seen / "feature_flags"),
+            "RABBITMQ_GENERATED_CONFIG_DIR": str(seen / "generated"),
+            "RABBITMQ_LOG_BASE": str(seen / "log"),
+            "RABBITMQ_MNESIA_BASE": str(seen / "mnesia"),
+            "RABBITMQ_PID_FILE": str(seen / "pid"),
             # Idle schedulers sleep instead of spinning: tests share the machine with the node.
             "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS": "-kernel inet_dist_use_interface {127,0,0,1}"
             + ("" if self._spins else " +sbwt none +sbwtdcpu none +sbwtdio none"),
         }
+
+    def _inherited(self) -> dict[str, str]:
+        if self._installation.root is not None:
+            return {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LANG": "C.UTF-8"}
+        return {key: value for key, value in os.environ.items() if not key.startswith(("RABBITMQ_", "ERL_"))}
 
     def _await_ready(self) -> None:
         assert self._server is not None
@@ -300,7 +300,15 @@ class RabbitMQNode:
         return answer[:3] == _START_FRAME[0] and answer[7:11] == _START_FRAME[1]
 
     def _end_group(self, server: subprocess.Popen[bytes]) -> None:
-        """End the server script and all it started; they form the process group of the script."""
+        """End the server script and all it started; they form the process group of the script.
+
+        An unpacked node has its own namespace, and ends with it when the input of its first process does.
+        """
+        assert server.stdin is not None
+        server.stdin.close()
+        if self._installation.root is not None:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                server.wait(self._timeout)
         for number, patience in ((signal.SIGTERM, self._timeout), (signal.SIGKILL, self._timeout)):
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(server.pid, number)

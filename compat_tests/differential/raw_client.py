@@ -7,7 +7,7 @@ import socket
 import struct
 import time
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from compat_tests.differential.codec import (
     METHODS,
@@ -19,7 +19,7 @@ from compat_tests.differential.codec import (
     shown,
 )
 
-__all__ = ["CAPABILITIES", "PROTOCOL_HEADER", "Address", "HandshakeFailed", "RawClient"]
+__all__ = ["CAPABILITIES", "PROTOCOL_HEADER", "Address", "HandshakeFailed", "Operator", "RawClient"]
 
 PROTOCOL_HEADER = b"AMQP\0\0\x09\x01"
 CAPABILITIES = dict.fromkeys(
@@ -38,12 +38,30 @@ _ANSWERS = {"channel.close": "channel.close-ok", "connection.close": "connection
 _LONGEST_SHOWN = 60
 
 
+class Operator(Protocol):
+    """What may be done to a broker from beside it: RabbitMQ's command for it, and the same on the broker."""
+
+    def close_all_connections(self, reason: str) -> None: ...
+
+    def set_alarms(self, *resources: str) -> None:
+        """Have these alarms, of `memory` and `disk`, and no others."""
+
+    def set_permissions(self, user: str, configure: str, write: str, read: str) -> None: ...
+
+    def restart(self) -> None: ...
+
+
 class Address(NamedTuple):
-    """Where a broker listens, and how much longer than usual to wait for what it may still say."""
+    """Where a broker listens, and how much longer than usual to wait for what it may still say.
+
+    `header` is what clients send first if their case does not say it.
+    """
 
     host: str
     port: int
     patience: float = 1.0
+    operator: Operator | None = None
+    header: bytes = PROTOCOL_HEADER
 
 
 class HandshakeFailed(Exception):
@@ -94,7 +112,7 @@ class RawClient:
         self._octets = b""
         self._contents: dict[int, _Content] = {}
         if header is not None:
-            self.send_bytes(header)
+            self.send_bytes(address.header if header is PROTOCOL_HEADER else header)
         if not handshake:
             return
         try:

@@ -32,6 +32,7 @@ __all__ = [
     "bind",
     "call",
     "case",
+    "connect",
     "consume",
     "contents",
     "drop",
@@ -44,6 +45,7 @@ __all__ = [
     "nack",
     "nothing_more",
     "open_channel",
+    "operate",
     "publish",
     "queue",
     "queue_with",
@@ -111,6 +113,7 @@ class Scene:
         text = re.sub(r"(amq\.rabbitmq\.reply-to\.)[A-Za-z0-9_+/=-]{8,}(\.[A-Za-z0-9_+/=-]+)?", r"\1~", text)
         text = re.sub(r"cluster_name=S:'[^']*'", "cluster_name=S:~", text)
         text = re.sub(r"T:\d{9,}", "T:~", text)
+        text = re.sub(r"fakeamqp[-\w]*@localhost", "node@localhost", text)
         return re.sub(r"[\0-\x1f\x7f]", lambda found: f"\\x{ord(found[0]):02x}", text)
 
 
@@ -123,6 +126,8 @@ class Case:
 
     id: str
     steps: Step
+    alone: bool = False
+    """Not while others are run: it does something to the whole broker."""
 
     def __str__(self) -> str:
         return self.id
@@ -131,12 +136,12 @@ class Case:
 CASES: dict[str, Case] = {}
 
 
-def case(case_id: str) -> Callable[[Step], Step]:
+def case(case_id: str, *, alone: bool = False) -> Callable[[Step], Step]:
     """A case that is a function of its scene."""
 
     def add(steps: Step) -> Step:
         assert case_id not in CASES, f"there are two cases {case_id}"
-        CASES[case_id] = Case(case_id, steps)
+        CASES[case_id] = Case(case_id, steps, alone)
         return steps
 
     return add
@@ -151,7 +156,7 @@ def last(case_id: str, *steps: Step) -> None:
     case(case_id)(play)
 
 
-def each(case_id: str, *steps: Step | Sequence[Step]) -> None:
+def each(case_id: str, *steps: Step | Sequence[Step], alone: bool = False) -> None:
     """A case of which the outcome of every step is told, but for those in brackets, which prepare."""
 
     def play(scene: Scene) -> list[str]:
@@ -164,7 +169,7 @@ def each(case_id: str, *steps: Step | Sequence[Step]) -> None:
                 told.append(" ; ".join(step(scene)) or "-")
         return [" / ".join(told)]
 
-    case(case_id)(play)
+    case(case_id, alone=alone)(play)
 
 
 def run(case: Case, address: Address) -> str:
@@ -297,6 +302,30 @@ def keep(name: str, pattern: str, step: Step) -> Step:
         return outcome
 
     return take
+
+
+def connect(client: str, **how: Any) -> Step:
+    """Connect a client in some way, such as to another virtual host; a refusal is told."""
+
+    def begin(scene: Scene) -> list[str]:
+        try:
+            scene.client(client, **how)
+        except HandshakeFailed as refusal:
+            return [f"refused: {refusal}"]
+        return ["connected"]
+
+    return begin
+
+
+def operate(deed: str, *arguments: str) -> Step:
+    """Have the operator of the broker do something."""
+
+    def do(scene: Scene) -> list[str]:
+        assert scene.address.operator is not None
+        getattr(scene.address.operator, deed)(*arguments)
+        return []
+
+    return do
 
 
 def drop(client: str) -> Step:

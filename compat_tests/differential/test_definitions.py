@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from compat_tests.differential.rabbitmq_node import RabbitMQNode, available
+from compat_tests.differential.comparison import SERIES, Series
+from compat_tests.differential.rabbitmq_node import RabbitMQNode
 from fakeamqp import Broker
 from fakeamqp.model.erlang import pairs_term
 from fakeamqp.model.policies import effective_definition
 
-pytestmark = [
-    pytest.mark.skipif(available() is not None, reason=str(available())),
-    pytest.mark.timeout(300),
-]
+if TYPE_CHECKING:
+    from compat_tests.differential.conftest import Nodes
+
+pytestmark = pytest.mark.timeout(300)
 
 MADE: dict[str, Any] = {
     "vhosts": [{"name": "shop", "metadata": {"description": "Orders", "tags": ["a", "b"]}}],
@@ -96,22 +95,31 @@ MADE: dict[str, Any] = {
 SECTIONS = ("permissions", "topic_permissions", "policies", "parameters", "exchanges", "queues", "bindings")
 
 
-@pytest.fixture(scope="module")
-def node() -> Iterator[RabbitMQNode]:
-    with RabbitMQNode() as node:
-        yield node
+@pytest.fixture(scope="module", params=SERIES.values(), ids=str)
+def series(request: pytest.FixtureRequest) -> Series:
+    chosen: Series = request.param
+    return chosen
 
 
 @pytest.fixture(scope="module")
-def exported(node: RabbitMQNode, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def node(series: Series, nodes: Nodes) -> RabbitMQNode:
+    return nodes.beside(series.name).node
+
+
+@pytest.fixture(scope="module")
+def exported(series: Series, node: RabbitMQNode) -> dict[str, Any]:
     """What RabbitMQ exports once it has imported what the broker dumps."""
-    folder = tmp_path_factory.mktemp("definitions")
-    ours, theirs = folder / "ours.json", folder / "theirs.json"
-    broker = Broker(personality="rabbitmq-3.13", definitions=MADE)
-    ours.write_text(json.dumps(broker.definitions()))
-    node.control("import_definitions", str(ours))
-    node.control("export_definitions", str(theirs))
-    return theirs
+    node.import_definitions(Broker(personality=series.personality, definitions=MADE).definitions())
+    return without_cases(node.export_definitions())
+
+
+def without_cases(definitions: dict[str, Any]) -> dict[str, Any]:
+    """The definitions without what other tests have left on the node, in virtual host /."""
+    left = {
+        section: [each for each in definitions[section] if each["vhost"] != "/"]
+        for section in ("exchanges", "queues", "bindings")
+    }
+    return {**definitions, **left}
 
 
 def entries(definitions: dict[str, Any], section: str) -> list[str]:
@@ -124,21 +132,21 @@ def entries(definitions: dict[str, Any], section: str) -> list[str]:
 
 
 @pytest.mark.parametrize("section", SECTIONS)
-def test_rabbitmq_has_what_we_dump(exported: Path, section: str) -> None:
-    ours = Broker(personality="rabbitmq-3.13", definitions=MADE).definitions()
-    assert entries(json.loads(exported.read_text()), section) == entries(ours, section)
+def test_rabbitmq_has_what_we_dump(exported: dict[str, Any], series: Series, section: str) -> None:
+    ours = Broker(personality=series.personality, definitions=MADE).definitions()
+    assert entries(exported, section) == entries(ours, section)
     assert entries(ours, section)
 
 
 @pytest.mark.parametrize("section", SECTIONS)
-def test_we_have_what_rabbitmq_exports(exported: Path, section: str) -> None:
-    broker = Broker(personality="rabbitmq-3.13", definitions=exported)
-    assert entries(broker.definitions(), section) == entries(json.loads(exported.read_text()), section)
+def test_we_have_what_rabbitmq_exports(exported: dict[str, Any], series: Series, section: str) -> None:
+    broker = Broker(personality=series.personality, definitions=exported)
+    assert entries(broker.definitions(), section) == entries(exported, section)
 
 
-def test_accounts_and_virtual_hosts_are_the_same(exported: Path) -> None:
-    theirs = json.loads(exported.read_text())
-    ours = Broker(personality="rabbitmq-3.13", definitions=exported).definitions()
+def test_accounts_and_virtual_hosts_are_the_same(exported: dict[str, Any], series: Series) -> None:
+    theirs = exported
+    ours = Broker(personality=series.personality, definitions=exported).definitions()
     for section in ("users", "vhosts", "global_parameters"):
         for entry in theirs[section]:
             [same] = [each for each in ours[section] if each["name"] == entry["name"]]
@@ -146,9 +154,11 @@ def test_accounts_and_virtual_hosts_are_the_same(exported: Path) -> None:
                 assert same.get(key) == entry.get(key), f"{section} {entry['name']}: {key}"
 
 
-def test_the_policies_are_in_force_there_as_here(node: RabbitMQNode, exported: Path) -> None:
+def test_the_policies_are_in_force_there_as_here(
+    node: RabbitMQNode, exported: dict[str, Any], series: Series
+) -> None:
     listed = json.loads(node.control("list_queues", "-p", "shop", "name", "policy", "--formatter", "json"))
-    broker = Broker(personality="rabbitmq-3.13", definitions=exported)
+    broker = Broker(personality=series.personality, definitions=exported)
     queues = broker._reader.read(lambda state: state.virtual_hosts["shop"].queues)
     for entry in listed:
         name = entry["name"]
@@ -162,12 +172,14 @@ def test_the_policies_are_in_force_there_as_here(node: RabbitMQNode, exported: P
     assert {entry["name"]: entry["policy"] for entry in listed} == {"orders": "retry", "other": ""}
 
 
-def test_what_was_set_by_command_loads(node: RabbitMQNode, exported: Path, tmp_path: Path) -> None:
+def test_what_was_set_by_command_loads(node: RabbitMQNode, exported: dict[str, Any], series: Series) -> None:
     node.control("set_operator_policy", "-p", "shop", "more", "^x", '{"max-length": 4}', "--priority", "7")
     node.control("set_vhost_limits", "-p", "shop", '{"max-queues": 50}')
-    node.control("export_definitions", str(tmp_path / "more.json"))
-    broker = Broker(personality="rabbitmq-3.13", definitions=tmp_path / "more.json")
+    theirs = without_cases(node.export_definitions())
+    broker = Broker(personality=series.personality, definitions=theirs)
     [policy] = [each for each in broker.policies() if each.name == "more"]
     assert (policy.operator, policy.priority, policy.definition) == (True, 7, {"max-length": 4})
-    [shop] = [each for each in broker.definitions()["vhosts"] if each["name"] == "shop"]
-    assert shop["limits"] == [["max-queues", 50]]
+    [there] = [each for each in theirs["vhosts"] if each["name"] == "shop"]
+    [here] = [each for each in broker.definitions()["vhosts"] if each["name"] == "shop"]
+    assert here["limits"] == there["limits"]
+    assert dict(here["limits"]) == {"max-queues": 50}

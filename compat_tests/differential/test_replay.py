@@ -2,30 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
-from compat_tests.differential.rabbitmq_node import RabbitMQNode, available
+from compat_tests.differential.comparison import SERIES
 from compat_tests.trace.happenings import busy, calls
 from fakeamqp import Broker
 from fakeamqp.replay import replay
 
 
-@pytest.fixture(scope="module")
-def node() -> Iterator[RabbitMQNode]:
-    reason = available()
-    if reason is not None:
-        pytest.skip(reason)
-    with RabbitMQNode() as node:
-        yield node
-
-
+@pytest.mark.parametrize("series", SERIES.values(), ids=str)
 @pytest.mark.parametrize("happening", [busy, calls])
-def test_a_real_rabbitmq_answers_the_same(node, happening):
-    # The nodes at hand are old ones.
-    with Broker(personality="rabbitmq-3.13") as broker:
+def test_a_real_rabbitmq_answers_the_same(series, beside, happening):
+    with Broker(personality=series.personality, permit=series.permit) as broker:
         happening(broker)
         assert broker.wait_for(lambda: not broker.connections)
-        outcome = replay(broker.trace, url=node.url, timeout=20)
+        outcome = replay(broker.trace, url=beside.node.url, timeout=20)
     assert outcome.same, str(outcome)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from compat_tests.differential.rabbitmq_node import RabbitMQNode, available
+from compat_tests.differential.comparison import SERIES
 from compat_tests.unit.spark.micro_batches import Limit, ReadAllAvailable, table
 from compat_tests.unit.spark.streams import batch_reader, publisher, rows, stream_reader
 from fakeamqp.spark.browse import BrowseReader
@@ -17,15 +17,17 @@ from fakeamqp.spark.errors import DataLoss, OptionError
 from fakeamqp.spark.options import read_options
 from fakeamqp.spark.stream_queue.ranges import Range, StreamPartition
 
-pytestmark = pytest.mark.skipif(available() is not None, reason=str(available()))
-
 COUNT = 3000
 
 
+@pytest.fixture(scope="module", params=SERIES.values(), ids=str)
+def series(request):
+    return request.param
+
+
 @pytest.fixture(scope="module")
-def url():
-    with RabbitMQNode() as node:
-        yield node.url
+def url(series, nodes):
+    return nodes.beside(series.name).node.url
 
 
 @pytest.fixture(scope="module")
@@ -157,6 +159,8 @@ def test_messages_that_retention_dropped(url, rabbit):
             plain.basic_publish("", "short", b"x" * 90)
         rabbit.publish("short", number)
     plain.close()
+    # Since 4.0 the first delivery comes behind the count, so that a stream not yet counted looks empty.
+    wait_for_count(rabbit, "short", 1)
     reader = batch_reader(url, stream="short", startingOffsets={"short": 0})
     with pytest.raises(DataLoss, match="'short' are gone: 0 was wanted, and it now begins with"):
         rows(reader)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from compat_tests.programs.events import Delivered, Got
-from compat_tests.programs.program import Cancel, Operation
+from compat_tests.programs.program import Cancel, Consume, Operation
 from compat_tests.programs.reference import Reference, Tie, _Copy, _Message, _Queue
 
 __all__ = ["MARGIN", "Survey", "survey"]
@@ -43,6 +43,12 @@ class _Watch(Reference):
             lease = self._lease_end(queue)
             if lease is not None:
                 self.due_at.add(lease)
+
+    def _Consume(self, operation: Consume) -> None:
+        queue = self.queues.get(operation.queue)
+        if queue is not None and operation.prefetch and operation.tag in self._ended(queue):
+            self.avoided = True  # What the cancelled consumer of this tag settles gives credit to this one.
+        super()._Consume(operation)
 
     def _Cancel(self, operation: Cancel) -> None:
         consumer = self._consumer(operation.tag)

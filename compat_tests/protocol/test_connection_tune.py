@@ -36,7 +36,7 @@ def expect_refusal(client: Client) -> None:
 
 
 def smallest(server: Server) -> int:
-    return server.state.personality.smallest_frame_max if server.protocol == "0-9-1" else 4096
+    return server.state.personality.smallest_frame_max
 
 
 # --- tune --------------------------------------------------------------------------------------------------

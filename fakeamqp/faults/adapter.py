@@ -25,14 +25,14 @@ class MethodInfo(NamedTuple):
         directions: "received" (by the broker), "sent", or both.
         fields: the names of its fields, without trailing underscores.
         has_content: True if it has properties and a body.
-        prefix: the bytes at the beginning of its frame's payload.
+        prefixes: the bytes at the beginning of its frame's payload; several where methods share a name.
         make: makes one from fields by name, to check that they can be encoded.
     """
 
     directions: frozenset[str]
     fields: tuple[str, ...]
     has_content: bool
-    prefix: bytes
+    prefixes: frozenset[bytes]
     make: Callable[..., Any]
 
 

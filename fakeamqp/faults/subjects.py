@@ -22,7 +22,6 @@ CONFIRM = "confirm"
 """The name for a basic.ack or basic.nack by which the broker confirms one publish."""
 _INSTEAD = {
     "sessions": ": publishers learn of completion instead: on('session.completed', direction='sent')",
-    "requests": ": publishers learn of responses instead: on('message.ok', direction='sent')",
 }
 """By protocol: what a publisher gets in place of confirms."""
 _HEARTBEAT_CONTROL = "connection.heartbeat"

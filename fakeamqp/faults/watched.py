@@ -52,7 +52,8 @@ class WatchedMethods:
             watched = names
             if direction == "sent":
                 watched = names | protocol.confirms | protocol.channel_closers
-            prefixes = {protocol.kinds[name].prefix for name in watched if name in protocol.kinds}
+            known = (protocol.kinds[name] for name in watched if name in protocol.kinds)
+            prefixes = {prefix for kind in known for prefix in kind.prefixes}
             if prefixes and protocol.wrapper_prefix is not None:
                 prefixes.add(protocol.wrapper_prefix)
             if HEARTBEAT in names:

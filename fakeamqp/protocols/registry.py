@@ -27,6 +27,7 @@ class Row:
     """One protocol.
 
     All but the name and the headers are entry points, `module:attribute`, relative to the protocol's package.
+    `.package.module:attribute` is in the package next to it.
 
     Args:
         name: as users write it, such as "0-9-1".
@@ -76,7 +77,7 @@ class Row:
 
     def _load(self, what: str) -> Any:
         module, _, attribute = self._entry_points[what].partition(":")
-        return getattr(import_module(f"{self._package}.{module}"), attribute)
+        return getattr(import_module(f".{module}", self._package), attribute)
 
     @cached_property
     def connection(
@@ -143,8 +144,11 @@ PROTOCOLS = (
         "0-9",
         (b"AMQP\x01\x01\x00\x09",),
         "amqp_0_9",
-        ("channels", "requests"),
-        connection="server_connection:Amqp09Connection",
+        ("channels", "requests", "confirms"),
+        connection=".rabbitmq_0_9.server_connection:connection",
+        faults=".rabbitmq_0_9.faults:ADAPTER",
+        trace=".rabbitmq_0_9.trace:READER",
+        method_names=".rabbitmq_0_9.method_names:METHOD_NAMES",
         public="public:Amqp09",
     ),
     Row(

@@ -11,6 +11,7 @@ from compat_tests.clients.qpid import suite
 from compat_tests.clients.qpid.python27 import Python27
 from compat_tests.clients.qpid.suite import Outcome
 from fakeamqp import Broker
+from fakeamqp.protocols.amqp_0_9.choices import letter_of
 
 __all__ = ["MODULES", "NOT_RUN", "run_all"]
 
@@ -72,7 +73,7 @@ def _run_on_own_broker(
 ) -> dict[str, Outcome]:
     of_lot = tuple(f"{module}.{part}." for part in parts)
     chosen = [name for name in names if name.startswith(of_lot) and name not in NOT_RUN]
-    with Broker(seed=1) as broker:
+    with Broker(seed=1, personality=letter_of("rabbitmq-4.2")) as broker:
         outcomes = suite.run(client, broker.host, broker.port, chosen, modules=(module,))
         failures = broker.failures
     if failures:

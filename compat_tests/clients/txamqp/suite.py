@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fakeamqp import Broker
+from fakeamqp.protocols.amqp_0_9.choices import letter_of
 
 __all__ = ["MODULES", "PROFILE", "PROFILE_0_8", "Outcome", "failures", "run", "run_all"]
 
@@ -81,7 +82,7 @@ def run_all(definition: Path, profile: str = PROFILE) -> dict[str, Outcome]:
 
 
 def _run_on_own_broker(definition: Path, profile: str, modules: Sequence[str]) -> dict[str, Outcome]:
-    with Broker(seed=1) as broker:
+    with Broker(seed=1, personality=letter_of("rabbitmq-4.2")) as broker:
         outcomes = run(broker, definition, profile, [f"{SUITE}.{module}" for module in modules])
         failures = broker.failures
     if failures:

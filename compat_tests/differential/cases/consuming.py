@@ -377,3 +377,16 @@ def _(scene: Scene) -> list[str]:
     queue()(scene)
     scene.a.send(1, "basic.get", queue=scene.named("@q"))
     return [scene.a.octets().hex()]
+
+
+# --- a consumer with the tag of one that was cancelled
+
+for _id, _tag in (("same-tag", "c"), ("other-tag", "d")):
+    each(
+        f"consume/{_id}-settles-for-the-cancelled-one",
+        [*filled(4), call("basic.qos", prefetch_count=2), consume(), arrivals(2)],
+        [call("basic.cancel", consumer_tag="c"), call("basic.qos", prefetch_count=1)],
+        consume(tag=_tag),
+        arrivals(),
+        reject(1, settle=0.5),
+    )

@@ -18,6 +18,7 @@ from compat_tests.protocol.driver import QuietTap
 from fakeamqp.model.message import Message
 from fakeamqp.model.outcome import Outcome
 from fakeamqp.model.queues import QueueDeclaration
+from fakeamqp.protocols.amqp_0_9.choices import letter_of
 from fakeamqp.protocols.amqp_0_9.codec import methods as m
 from fakeamqp.protocols.amqp_0_9.codec.constants import FRAME_REQUEST, FRAME_RESPONSE
 
@@ -37,7 +38,7 @@ class World:
     """The broker, its clients, and the books."""
 
     def __init__(self, personality: str) -> None:
-        self.server = Server(personality, tickets=True)
+        self.server = Server(letter_of(personality), tickets=True)
         self.strict = personality == "spec"
         self.books = Books()
         self.relaxed = False

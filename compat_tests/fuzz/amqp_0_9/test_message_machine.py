@@ -15,8 +15,8 @@ from fakeamqp.protocols.amqp_0_9.codec.bodies import Body
 from fakeamqp.protocols.amqp_0_9.codec.constants import FRAME_REQUEST, FRAME_RESPONSE
 
 QUEUE = "q"
-FRAME_MAX = 4096
-SIZES = st.sampled_from([0, 1, 3900, 4050, 9000])
+FRAME_MAX = 8192
+SIZES = st.sampled_from([0, 1, 7996, 8146, 18000])
 
 
 class Channel:

@@ -129,7 +129,8 @@ class Requester:
         return found
 
     def _decode(self, octets: bytes) -> Method:
-        method = m.METHODS[int.from_bytes(octets[:4], "big")].decode(octets, self.client.grammar)
+        index = int.from_bytes(octets[:4], "big")
+        method = (m.METHODS.get(index) or self.client.methods[index]).decode(octets, self.client.grammar)
         assert isinstance(method, Method)
         return method
 

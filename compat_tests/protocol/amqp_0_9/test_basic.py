@@ -14,6 +14,7 @@ rule = pytest.mark.rule
 
 @rule("0-9/basic/grammar")
 @rule("0-9/basic.recover/asynchronous")
+@pytest.mark.letter
 def test_some_methods_are_answered_and_others_are_not(client: Client) -> None:
     client.declare("q")
     client.call(m.BasicQos(prefetch_count=10), m.BasicQosOk)
@@ -99,6 +100,7 @@ def test_get_says_how_many_are_left(client: Client) -> None:
 
 
 @pytest.mark.parametrize("no_ack", [False, True])
+@pytest.mark.letter
 def test_a_consumer_does_not_get_what_its_own_connection_publishes_if_it_says_so(
     server: Server, no_ack: bool
 ) -> None:
@@ -113,6 +115,7 @@ def test_a_consumer_does_not_get_what_its_own_connection_publishes_if_it_says_so
     assert other.empty("q") == [b"own"]
 
 
+@pytest.mark.letter
 def test_an_immediate_message_that_nobody_waits_for_comes_back(client: Client) -> None:
     """basic.publish/immediate."""
     client.declare("q")
@@ -137,6 +140,7 @@ def test_every_publish_counts_at_once_and_so_does_every_acknowledgement(client: 
 
 
 @pytest.mark.parametrize("name", ["amq.rabbitmq.reply-to", "anything"])
+@pytest.mark.letter
 def test_a_reply_address_is_a_property_like_others(client: Client, name: str) -> None:
     """Direct reply-to is RabbitMQ's in 0-9-1."""
     client.declare("q")
@@ -148,6 +152,7 @@ def test_a_reply_address_is_a_property_like_others(client: Client, name: str) ->
 # --- qos ---------------------------------------------------------------------------------------------
 
 
+@pytest.mark.letter
 def test_a_window_in_octets_applies_to_consumers_that_there_are(client: Client) -> None:
     """basic.qos/prefetch-size: one message is always let through where nothing is outstanding."""
     client.declare("q")
@@ -163,6 +168,7 @@ def test_a_window_in_octets_applies_to_consumers_that_there_are(client: Client) 
     assert client.bodies() == [b"x" * 53]
 
 
+@pytest.mark.letter
 def test_a_global_window_is_one_for_the_whole_connection(client: Client) -> None:
     """basic.qos/global."""
     client.open_channel(2)
@@ -196,6 +202,7 @@ def test_what_is_rejected_without_requeue_does_not_come_back(client: Client) -> 
     assert client.bodies() == [b"2"]
 
 
+@pytest.mark.letter
 def test_recover_gives_again_to_the_consumer_that_had_it(server: Server) -> None:
     """basic.recover/requeue: zero means the original recipient, in order."""
     client = server.client(channels=2)

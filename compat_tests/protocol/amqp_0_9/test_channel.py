@@ -52,6 +52,7 @@ def test_a_connection_has_many_channels_or_as_few_as_one(server: Server) -> None
 
 
 @rule("0-9/channel.flow/finish-frame")
+@pytest.mark.letter
 def test_a_delivery_that_has_begun_is_finished_and_then_there_is_a_pause(server: Server) -> None:
     client = server.client(frame_max=4096)
     client.declare("q")
@@ -67,6 +68,7 @@ def test_a_delivery_that_has_begun_is_finished_and_then_there_is_a_pause(server:
 
 
 @rule("0-9/channel.flow/stops-deliveries")
+@pytest.mark.letter
 def test_what_is_recovered_during_a_pause_comes_after_it(server: Server) -> None:
     client = server.client()
     client.declare("q")
@@ -82,6 +84,7 @@ def test_what_is_recovered_during_a_pause_comes_after_it(server: Server) -> None
 
 
 @rule("0-9/channel.flow/finish-frame")
+@pytest.mark.letter
 def test_one_channel_pauses_and_others_do_not(server: Server) -> None:
     client = server.client(channels=2)
     client.declare("q")
@@ -117,6 +120,7 @@ def test_what_comes_meanwhile_is_told_from_the_reply(client: Client) -> None:
 
 @rule("0-9/server-model/optional-classes")
 @pytest.mark.parametrize("class_id", [85, 130, 9999])
+@pytest.mark.letter
 def test_a_class_that_is_not_there_is_refused(client: Client, class_id: int) -> None:
     client.send_frame(1, 1, class_id.to_bytes(2, "big") + b"\x00\x0a\x00")
     assert client.expect(m.ConnectionClose, 0).reply_code in (503, 540)

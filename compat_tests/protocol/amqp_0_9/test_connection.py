@@ -46,6 +46,7 @@ def test_no_step_comes_before_its_time(server: Server, method: m.ConnectionOpen)
     client.expect_silent_end()
 
 
+@pytest.mark.letter
 def test_the_server_says_who_it_is_in_types_that_every_client_can_read(server: Server) -> None:
     """Tests of clients go by the name of the product: what is spoken here is not what RabbitMQ speaks."""
     client = server.connect()
@@ -68,6 +69,7 @@ def test_channel_max_is_how_many_channels_there_may_be(server: Server) -> None:
 
 @rule("0-9/connection.tune/frame-max-meaning")
 @pytest.mark.parametrize("limit", [4096, 5000])
+@pytest.mark.letter
 def test_no_frame_is_longer_than_frame_max(server: Server, limit: int) -> None:
     client = server.client(frame_max=limit)
     client.declare("q")
@@ -84,6 +86,7 @@ def test_capabilities_that_nobody_knows_change_nothing(server: Server) -> None:
     client.call(m.ConnectionOpen(virtual_host="/", capabilities="foo bar"), m.ConnectionOpenOk, 0)
 
 
+@pytest.mark.letter
 def test_a_wrong_password_ends_the_socket_whatever_the_client_says_it_knows(server: Server) -> None:
     """Where the text has no code for it, a close would be RabbitMQ's in 0-9-1."""
     client = server.connect()
@@ -108,6 +111,7 @@ def test_heartbeats_come_at_the_interval_that_was_agreed(server: Server) -> None
 
 
 @rule("0-9/heartbeat/channel-zero")
+@pytest.mark.letter
 def test_a_heartbeat_on_a_channel_is_a_frame_error(client: Client) -> None:
     client.send_frame(8, 1, b"")
     client.expect_connection_close(501)

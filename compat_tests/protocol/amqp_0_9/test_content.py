@@ -28,6 +28,7 @@ def test_a_content_header_has_class_weight_size_flags_and_values(client: Client)
 @rule("0-9/content/sender-abort")
 @rule("0-9/reply-code/no-unexpected-frame")
 @pytest.mark.parametrize("begun", [False, True], ids=["before-its-header", "in-its-body"])
+@pytest.mark.letter
 def test_a_content_that_another_method_breaks_off_is_a_frame_error(client: Client, begun: bool) -> None:
     client.declare("q")
     client.send(m.BasicPublish(routing_key="q"))
@@ -40,12 +41,14 @@ def test_a_content_that_another_method_breaks_off_is_a_frame_error(client: Clien
 
 @rule("0-9/reply-code/no-unexpected-frame")
 @pytest.mark.parametrize("kind", [2, 3], ids=["header", "body"])
+@pytest.mark.letter
 def test_a_content_without_a_method_is_no_505(client: Client, kind: int) -> None:
     client.send_frame(kind, 1, struct.pack(">HHQH", 60, 0, 0, 0))
     assert client.expect(m.ConnectionClose, 0).reply_code in (501, 503)
 
 
 @rule("0-9/content/class-id-matches")
+@pytest.mark.letter
 def test_a_header_of_another_class_is_a_frame_error(client: Client) -> None:
     client.send(m.BasicPublish(routing_key="q"))
     client.send_frame(2, 1, struct.pack(">HHQH", 70, 0, 0, 0))
@@ -54,6 +57,7 @@ def test_a_header_of_another_class_is_a_frame_error(client: Client) -> None:
 
 @rule("0-9/content/channel-zero")
 @pytest.mark.parametrize("kind", [2, 3], ids=["header", "body"])
+@pytest.mark.letter
 def test_no_content_travels_on_channel_0(client: Client, kind: int) -> None:
     client.send_frame(kind, 0, struct.pack(">HHQH", 60, 0, 0, 0))
     client.expect_connection_close(504)
@@ -78,6 +82,7 @@ CHILDREN = (
 
 @rule("0-9/content/weight")
 @rule("0-9/content/child-contents")
+@pytest.mark.letter
 def test_children_travel_with_their_content_to_any_depth(server: Server) -> None:
     client = server.client(frame_max=4096)
     client.declare("q")

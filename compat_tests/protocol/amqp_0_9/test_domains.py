@@ -15,6 +15,7 @@ rule = pytest.mark.rule
 @rule("0-9/domain.consumer-tag/scope")
 @rule("0-9/basic.consume/consumer-tag-01")
 @pytest.mark.parametrize("channel", [1, 2])
+@pytest.mark.letter
 def test_a_connection_has_one_consumer_of_a_name(server: Server, channel: int) -> None:
     client = server.client(channels=2)
     client.declare("q")

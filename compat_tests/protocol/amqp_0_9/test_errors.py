@@ -15,6 +15,7 @@ CONNECTION_ERROR = m.ExchangeDeclare(exchange="x", type="no-such-type")
 
 
 @rule("0-9/errors/close-handshake")
+@pytest.mark.letter
 def test_a_connection_is_not_ended_before_its_close_was_answered(client: Client) -> None:
     client.send(CONNECTION_ERROR)
     client.expect(m.ConnectionClose, 0)
@@ -39,6 +40,7 @@ def test_a_close_that_says_nothing_is_one_too(client: Client) -> None:
 
 
 @rule("0-9/errors/fail-fast")
+@pytest.mark.letter
 def test_nothing_goes_on_where_an_error_has_been(client: Client) -> None:
     client.send(CHANNEL_ERROR)
     client.send(m.QueueDeclare(queue="never"))
@@ -56,6 +58,7 @@ def test_nothing_goes_on_where_an_error_has_been(client: Client) -> None:
 
 @rule("0-9/connection.close/stability")
 @pytest.mark.parametrize("close", [m.ConnectionClose(reply_code=200), m.ConnectionCloseOk()])
+@pytest.mark.letter
 def test_a_connection_that_closes_hears_nothing_but_the_answer(
     client: Client, close: m.ConnectionClose
 ) -> None:

@@ -29,6 +29,7 @@ def declare(client: Client, exchange: str = "x", kind: str = "direct", **argumen
     ],
 )
 @pytest.mark.parametrize("host", ["/", "/other"])
+@pytest.mark.letter
 def test_every_virtual_host_has_the_exchanges_of_the_text(server: Server, name: str, host: str) -> None:
     server.state.add_virtual_host(host)
     server.state.access.users["guest"].permissions[host] = Permission()
@@ -52,6 +53,7 @@ def test_reserved_names_are_refused_to_the_letter(spec: Server) -> None:
 
 
 @rule("0-9/exchange.declare/exchange-reserved")
+@pytest.mark.letter
 def test_reserved_names_are_refused_as_clients_expect_it(lenient: Server) -> None:
     client = lenient.client()
     client.send(m.ExchangeDeclare(exchange="amq.mine", type="direct"))
@@ -79,6 +81,7 @@ def test_a_type_has_a_pattern_too(spec: Server) -> None:
 @pytest.mark.parametrize(
     "again", [{"durable": True}, {"auto_delete": True}, {"durable": True, "auto_delete": True}]
 )
+@pytest.mark.letter
 def test_a_flag_of_an_exchange_that_there_is_does_not_count(
     server: Server, client: Client, again: dict[str, bool]
 ) -> None:
@@ -138,6 +141,7 @@ def test_nothing_is_published_to_an_exchange_that_is_not_there(client: Client) -
     client.expect_channel_close(404)
 
 
+@pytest.mark.letter
 def test_the_type_of_an_exchange_does_not_change(connect: Callable[..., Client]) -> None:
     """exchange.declare/type-typed: a connection exception, unlike RabbitMQ's."""
     client = connect()
@@ -156,6 +160,7 @@ def test_rabbitmqs_further_types_are_there_too(lenient: Server) -> None:
 
 
 @pytest.mark.parametrize("kind", ["nosuch", "DIRECT", ""])
+@pytest.mark.letter
 def test_an_unknown_type_ends_the_connection(server: Server, kind: str) -> None:
     """exchange.declare/type-support: RabbitMQ 4 has an exception of the channel for it in 0-9-1."""
     client = server.client()
@@ -165,6 +170,7 @@ def test_an_unknown_type_ends_the_connection(server: Server, kind: str) -> None:
 
 @rule("0-9/exchange.delete/exchange-exists")
 @pytest.mark.parametrize("if_unused", [False, True])
+@pytest.mark.letter
 def test_an_exchange_that_is_not_there_is_not_deleted(client: Client, if_unused: bool) -> None:
     client.send(m.ExchangeDelete(exchange="missing", if_unused=if_unused))
     client.expect_channel_close(404)

@@ -83,6 +83,7 @@ def test_files_outlast_a_restart_and_a_crash(client: Client, server: Server) -> 
 
 
 @rule("0-9/file/03")
+@pytest.mark.letter
 def test_files_of_higher_priority_go_first(client: Client) -> None:
     client.declare("q")
     for body, priority in ((b"low", 1), (b"high", 7), (b"higher", 9), (b"low too", 1)):
@@ -409,6 +410,7 @@ def test_a_channel_that_closes_gives_back_what_it_had_of_a_global_window(server:
     assert take(client, channel=2).body == b"4"
 
 
+@pytest.mark.letter
 def test_a_client_that_wants_nothing_for_now_is_sent_nothing(client: Client) -> None:
     client.declare("q")
     consume(client)

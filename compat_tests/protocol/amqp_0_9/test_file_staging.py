@@ -265,6 +265,7 @@ def test_a_file_that_is_staged_again_has_the_same_identifier(server: Server) -> 
 
 
 @rule("0-9/file.reject/after-staging")
+@pytest.mark.letter
 def test_a_large_file_goes_in_frames_that_fit(server: Server) -> None:
     client = server.client(frame_max=4096)
     client.declare("q")

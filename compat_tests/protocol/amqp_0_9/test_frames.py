@@ -14,6 +14,7 @@ rule = pytest.mark.rule
 
 
 @rule("0-9/frame/channel-global")
+@pytest.mark.letter
 def test_what_concerns_the_connection_comes_on_channel_0_and_the_rest_on_its_channel(server: Server) -> None:
     client = server.connect()
     client.send_bytes(PROTOCOL_HEADER)
@@ -49,6 +50,7 @@ def test_a_method_is_unpacked_before_it_is_carried_out(client: Client) -> None:
 
 
 @rule("0-9/frame/undeliverable-size")
+@pytest.mark.letter
 def test_who_cannot_be_sent_a_header_loses_the_connection_and_is_told_why(server: Server) -> None:
     publisher, reader = server.client(), server.client(frame_max=4096)
     publisher.declare("q")
@@ -63,6 +65,7 @@ def test_who_cannot_be_sent_a_header_loses_the_connection_and_is_told_why(server
 
 @rule("0-9/frame/undeliverable-size")
 @pytest.mark.parametrize("how", ["got", "returned"])
+@pytest.mark.letter
 def test_what_is_asked_for_or_returned_has_to_fit_too(server: Server, how: str) -> None:
     publisher, reader = server.client(), server.client(frame_max=4096)
     publisher.declare("q")
@@ -82,6 +85,7 @@ def test_what_is_asked_for_or_returned_has_to_fit_too(server: Server, how: str) 
 
 
 @rule("0-9/frame/undeliverable-size")
+@pytest.mark.letter
 def test_others_get_what_does_not_fit(server: Server) -> None:
     publisher, small, large = server.client(), server.client(frame_max=4096), server.client()
     publisher.declare("q")

@@ -22,6 +22,7 @@ def client(server: Server) -> Client:
 
 
 @pytest.mark.parametrize("arguments", [{"x-max-length": 1}, {"x-max-length-bytes": 100}], ids=str)
+@pytest.mark.letter
 def test_what_is_behind_it_goes_at_once(client: Client, arguments: dict[str, int]) -> None:
     client.declare("q", arguments=arguments)
     client.consume("q")

@@ -9,6 +9,7 @@ from compat_tests.protocol.amqp_0_9.driver import Server
 from fakeamqp.protocols.amqp_0_9.codec import methods as m
 
 
+@pytest.mark.letter
 def test_a_message_that_a_channel_must_not_have_again_holds_up_no_other_for_it(server: Server) -> None:
     client = server.client()
     client.declare("q")

@@ -380,6 +380,7 @@ def test_a_message_too_large_is_refused(lenient: Server) -> None:
 
 @rule("0-9/message/06")
 @rule("0-9/message/07")
+@pytest.mark.letter
 def test_messages_of_higher_priority_go_first(requester: Requester) -> None:
     requester.client.declare("q")
     for priority in range(10):
@@ -399,6 +400,7 @@ def test_messages_of_one_priority_keep_their_order(requester: Requester) -> None
 
 @rule("0-9/message/02")
 @rule("0-9/message/05")
+@pytest.mark.letter
 def test_of_a_full_queue_the_least_urgent_go_first(requester: Requester) -> None:
     requester.client.declare("full", arguments={"x-max-length": 2})
     requester.publish("full", b"urgent", priority=9)

@@ -251,6 +251,7 @@ def test_the_consumer_of_another_class_is_not_cancelled(requester: Requester) ->
     requester.client.expect_connection_close(530)
 
 
+@pytest.mark.letter
 def test_flow_stops_transfers_too(requester: Requester) -> None:
     requester.consume("q", "d")
     requester.client.call(m.ChannelFlow(active=False), m.ChannelFlowOk)

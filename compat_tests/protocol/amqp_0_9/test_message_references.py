@@ -311,6 +311,7 @@ BODY = bytes(range(256)) * 40
 
 @rule("0-9/message.transfer/body-reference")
 @pytest.mark.parametrize("reserved", [True, False])
+@pytest.mark.letter
 def test_a_body_larger_than_a_frame_goes_by_reference(server: Server, reserved: bool) -> None:
     client = server.client(frame_max=FRAME_MAX)
     client.declare("q")
@@ -328,6 +329,7 @@ def test_a_body_larger_than_a_frame_goes_by_reference(server: Server, reserved: 
     assert client.count("q") == 0
 
 
+@pytest.mark.letter
 def test_a_body_goes_inline_as_long_as_it_fits(server: Server) -> None:
     requester = small(server)
     requester.consume("q", "d", no_ack=True)
@@ -341,6 +343,7 @@ def test_a_body_goes_inline_as_long_as_it_fits(server: Server) -> None:
     assert (len(body), len(numbers)) == (FRAME_MAX - 8 - empty + 1, 4)
 
 
+@pytest.mark.letter
 def test_there_is_no_need_to_answer_more_than_the_transfer(server: Server) -> None:
     requester = small(server)
     requester.call(m.MessageQos(prefetch_count=1), m.MessageOk)
@@ -356,6 +359,7 @@ def test_there_is_no_need_to_answer_more_than_the_transfer(server: Server) -> No
     assert len(server.vhost.queues["q"].ready) == 0
 
 
+@pytest.mark.letter
 def test_every_reference_of_the_broker_has_another_name(server: Server) -> None:
     requester = small(server)
     requester.consume("q", "d", no_ack=True)
@@ -364,6 +368,7 @@ def test_every_reference_of_the_broker_has_another_name(server: Server) -> None:
     assert len(names) == 2
 
 
+@pytest.mark.letter
 def test_what_was_got_may_go_by_reference(server: Server) -> None:
     requester = small(server)
     fill(server, BODY)
@@ -373,6 +378,7 @@ def test_what_was_got_may_go_by_reference(server: Server) -> None:
 
 
 @pytest.mark.parametrize("reply", [m.MessageReject(), m.MessageEmpty()])
+@pytest.mark.letter
 def test_only_ok_answers_what_is_no_transfer(server: Server, reply: Any) -> None:
     requester = small(server)
     requester.consume("q", "d")

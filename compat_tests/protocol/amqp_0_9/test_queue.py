@@ -27,6 +27,7 @@ def test_every_method_is_answered_with_its_own(client: Client) -> None:
 
 
 @rule("0-9/queue.declare/queue-reserved-prefix")
+@pytest.mark.letter
 def test_reserved_names_are_refused(client: Client) -> None:
     client.send(m.QueueDeclare(queue="amq.mine"))
     client.expect_connection_close(530)
@@ -34,6 +35,7 @@ def test_reserved_names_are_refused(client: Client) -> None:
 
 @rule("0-9/queue.declare/durable-pre-existence")
 @pytest.mark.parametrize("durable", [True, False])
+@pytest.mark.letter
 def test_durable_does_not_count_for_a_queue_that_there_is(
     server: Server, client: Client, durable: bool
 ) -> None:
@@ -92,6 +94,7 @@ def test_an_exclusive_queue_goes_with_its_connection(lenient: Server) -> None:
     other.expect_channel_close(404)
 
 
+@pytest.mark.letter
 def test_the_owner_may_declare_its_exclusive_queue_without_the_flag(client: Client) -> None:
     client.declare("q", exclusive=True)
     client.fill("q", b"1")
@@ -157,6 +160,7 @@ def test_a_durable_queue_is_not_bound_to_a_transient_exchange_to_the_letter(spec
 
 
 @rule("0-9/queue.bind/internal-exchange")
+@pytest.mark.letter
 def test_nothing_is_bound_to_an_internal_exchange(client: Client) -> None:
     client.call(m.ExchangeDeclare(exchange="x", type="direct", internal=True), m.ExchangeDeclareOk)
     client.declare("q")
@@ -176,6 +180,7 @@ def test_bindings_among_durable_ones_survive_a_restart(server: Server) -> None:
     assert client.empty("q") == [b"body"]
 
 
+@pytest.mark.letter
 def test_the_default_exchange_may_be_bound_to(client: Client) -> None:
     client.declare("q")
     client.bind("q", "", "k")
@@ -203,6 +208,7 @@ def test_a_queue_gets_one_copy_however_many_bindings_match(client: Client) -> No
         pytest.param("q", "missing", marks=rule("0-9/queue.unbind/exchange-03")),
     ],
 )
+@pytest.mark.letter
 def test_nothing_is_unbound_where_there_is_nothing(client: Client, queue: str, exchange: str) -> None:
     client.declare("q")
     client.send(m.QueueUnbind(queue=queue, exchange=exchange))
@@ -226,6 +232,7 @@ def test_nothing_is_unbound_where_there_is_nothing(client: Client, queue: str, e
     ],
     ids=lambda method: method.NAME,
 )
+@pytest.mark.letter
 def test_a_blank_name_wants_a_queue_that_was_declared_on_the_channel(
     server: Server, method: m.QueuePurge
 ) -> None:
@@ -271,6 +278,7 @@ def test_what_is_not_acknowledged_in_a_transaction_is_not_purged(server: Server,
     ],
     ids=["purge", "delete", "if-empty"],
 )
+@pytest.mark.letter
 def test_a_queue_that_is_not_there_is_a_404(client: Client, method: m.QueueDelete) -> None:
     client.send(method)
     client.expect_channel_close(404)
@@ -355,6 +363,7 @@ def test_windows_of_the_text_hold_for_queues_of_any_type(client: Client, kind: s
 
 
 @pytest.mark.parametrize("kind", ["stream", "quorum"])
+@pytest.mark.letter
 def test_a_window_for_the_connection_does_too(client: Client, kind: str) -> None:
     client.declare("q", durable=True, arguments={"x-queue-type": kind})
     client.fill("q", b"1", b"2", b"3")

@@ -102,6 +102,7 @@ def test_what_was_sent_is_gone(server: Server) -> None:
 
 
 @rule("0-9/stream/02")
+@pytest.mark.letter
 def test_messages_of_higher_priority_go_first(client: Client) -> None:
     client.declare("q")
     for body, priority in ((b"low", 1), (b"high", 7), (b"higher", 9), (b"low too", 1)):
@@ -111,6 +112,7 @@ def test_messages_of_higher_priority_go_first(client: Client) -> None:
 
 
 @rule("0-9/stream/01")
+@pytest.mark.letter
 def test_a_full_queue_drops_what_is_least_urgent(client: Client) -> None:
     client.declare("q", arguments={"x-max-length": 2})
     for body, priority in ((b"high", 7), (b"low", 1), (b"higher", 9)):

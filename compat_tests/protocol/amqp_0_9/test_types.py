@@ -56,6 +56,7 @@ def test_a_type_that_nobody_knows_is_refused(client: Client) -> None:
 @pytest.mark.parametrize(
     "minus_one", [b"I\xff\xff\xff\xff", b"l" + b"\xff" * 8, b"s\xff\xff"], ids=["I", "l", "s"]
 )
+@pytest.mark.letter
 def test_integers_have_a_sign_in_tables_only(client: Client, minus_one: bytes) -> None:
     """In a table ffffffff is -1; as a prefetch size it is 4 gigabytes, which lets everything pass."""
     client.call(m.QueueDeclare(queue="minus"), m.QueueDeclareOk)

@@ -44,7 +44,7 @@ def qos(channel: Amqp09Channel, method: m.BasicQos) -> None:
 
 def consume(channel: Amqp09Channel, method: m.BasicConsume) -> None:
     """Start a consumer; send consume-ok before the first delivery (basic.consume/consume-ok-first)."""
-    name = channel.queue_name(method.queue)
+    name = channel.named_queue(method.queue)
     tag = channel.new_tag(method.consumer_tag)
     channel.use_ticket(method.ticket, "read", "queue", name)
     channel.authorise("read", "queue", name)
@@ -106,7 +106,7 @@ def cancel(channel: Amqp09Channel, method: m.BasicCancel) -> None:
 
 def get(channel: Amqp09Channel, method: m.BasicGet) -> None:
     """Send one message of class basic with get-ok, or get-empty if the queue has none."""
-    name = channel.queue_name(method.queue)
+    name = channel.named_queue(method.queue)
     channel.use_ticket(method.ticket, "read", "queue", name)
     channel.authorise("read", "queue", name)
     queue = channel.virtual_host.queues.require(name, channel.connection)

@@ -1,25 +1,32 @@
 """The choices of a personality that concern AMQP 0-9 only.
 
-RabbitMQ accepts the protocol header of 0-9, but implements little of 0-9. The `rabbitmq-*` personalities
-behave as clients written for 0-9 expect; `spec` follows the specification.
+RabbitMQ accepts the protocol header of 0-9, and speaks 0-9-1 after it. The `rabbitmq-*` personalities do the
+same, and offer what only 0-9 has as clients written for it expect; `spec` follows the specification.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from fakeamqp.model.personality import personality as personality_named
 from fakeamqp.protocols.common.choices import choices_of
 
 if TYPE_CHECKING:
     from fakeamqp.model.personality import Personality
 
-__all__ = ["Amqp09Choices", "choices_for"]
+__all__ = ["Amqp09Choices", "choices_for", "letter_of"]
 
 
 @dataclass(frozen=True)
 class Amqp09Choices:
     """Named choices; the defaults work with existing 0-9 clients."""
+
+    # --- RabbitMQ's 0-9-1 ----------------------------------------------------------------------------
+    as_in_rabbitmq: bool = True
+    """What 0-9 shares with 0-9-1 behaves as in RabbitMQ, with its extensions of 0-9-1; channel.open may name
+    any out-of-band transport (measured on 4.0.5 and 4.3.6: see docs/amqp-0-9.md). If False, all of 0-9
+    follows its specification."""
 
     # --- access --------------------------------------------------------------------------------------
     checks_tickets: bool = False
@@ -58,6 +65,7 @@ class Amqp09Choices:
 _USUAL = Amqp09Choices()
 _RECORDS = {
     "spec": Amqp09Choices(
+        as_in_rabbitmq=False,
         checks_tickets=True,
         checks_paths=True,
         batches_responses=True,
@@ -74,3 +82,19 @@ _RECORDS = {
 def choices_for(personality: Personality) -> Amqp09Choices:
     """Return the choices of a personality for AMQP 0-9."""
     return choices_of(personality, _USUAL, _RECORDS)
+
+
+def letter_of(personality: str | Personality) -> Personality:
+    """Return a personality whose connections of 0-9 follow the specification of 0-9, and not RabbitMQ.
+
+    Other protocols stay the same. Unlike in the personality "spec", no method needs an access ticket.
+
+    Args:
+        personality: a personality or the name of one, such as "rabbitmq-4.2".
+
+    Raises:
+        UnknownPersonality: there is no personality of this name.
+    """
+    known = personality_named(personality)
+    choices = replace(choices_for(known), as_in_rabbitmq=False)
+    return replace(known, extensions={**known.extensions, Amqp09Choices: choices})

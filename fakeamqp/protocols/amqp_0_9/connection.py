@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_0_9.server_connection import Amqp09Connection
     from fakeamqp.protocols.framed.codec.method import Method
 
-__all__ = ["receive", "start"]
+__all__ = ["HANDLERS", "receive", "start"]
 
 _PRODUCT = "fakeamqp"
 _PATH = re.compile(r"/|(/[\w.\-+!=:]*[^\W_][\w.\-+!=:]*)+", re.ASCII)
@@ -35,7 +35,7 @@ def start(connection: Amqp09Connection) -> None:
 
 def receive(connection: Amqp09Connection, method: Method) -> None:
     """Process a method on channel 0."""
-    connection_class.receive(connection, method, _HANDLERS)
+    connection_class.receive(connection, method, HANDLERS)
 
 
 def _open(connection: Amqp09Connection, method: m.ConnectionOpen) -> None:
@@ -79,4 +79,4 @@ def _check_path(path: str) -> None:
         )
 
 
-_HANDLERS: connection_class.Handlers = {**connection_class.HANDLERS, "connection.open": _open}
+HANDLERS: connection_class.Handlers = {**connection_class.HANDLERS, "connection.open": _open}

@@ -172,7 +172,7 @@ def consumable(consumers: Consumers, method: m.FileConsume | m.StreamConsume) ->
         ResourceLocked: an exclusive consumer prevents it (file.consume/exclusive-01).
     """
     channel = consumers.channel
-    name = channel.queue_name(method.queue)
+    name = channel.named_queue(method.queue)
     tag = channel.new_tag(method.consumer_tag)
     use_ticket(channel, method.ticket, "read", "queue", name)
     channel.authorise("read", "queue", name)

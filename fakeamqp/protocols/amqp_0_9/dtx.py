@@ -84,10 +84,10 @@ def select(channel: Amqp09Channel, method: m.DtxSelect) -> None:
     """Switch the channel to dtx mode (dtx.select/sets-mode).
 
     Raises:
-        PreconditionFailed: the channel is in tx mode.
+        PreconditionFailed: the channel is in tx or confirm mode.
     """
-    if channel.mode == "tx":
-        raise PreconditionFailed("the channel is in tx mode")
+    if channel.mode not in (None, "dtx"):
+        raise PreconditionFailed(f"the channel is in {channel.mode} mode")
     channel.mode = "dtx"
     channel.send(m.DtxSelectOk())
 

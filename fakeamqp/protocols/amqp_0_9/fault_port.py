@@ -55,6 +55,10 @@ class Amqp09FaultPort(fault_port.FramedFaultPort):
         for channel in list(self._connection.channels.values()):
             channel.end_turn()
 
+    def next_publish(self, number: int) -> int | None:
+        """None: without RabbitMQ's extensions there are no confirms."""
+        return None
+
     # --- requests and responses -------------------------------------------------------------------------
 
     def drop_request(self, number: int, request: Request) -> None:

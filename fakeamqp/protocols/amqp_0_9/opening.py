@@ -8,7 +8,6 @@ from fakeamqp.protocols.amqp_0_9 import out_of_band
 from fakeamqp.protocols.amqp_0_9.codec import methods as m
 from fakeamqp.protocols.amqp_0_9.requests import Requests
 from fakeamqp.protocols.amqp_0_9.resume import resume
-from fakeamqp.protocols.amqp_0_9.server_channel import Amqp09Channel
 
 if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_0_9.server_connection import Amqp09Connection
@@ -25,12 +24,12 @@ def begin(connection: Amqp09Connection, number: int, method: Method) -> None:
         NotFound, NotAllowed: see `resume`.
     """
     if isinstance(method, m.ChannelResume):
-        channel = connection.channels[number] = Amqp09Channel(connection, number)
+        channel = connection.channels[number] = connection.CHANNEL(connection, number)
         resume(channel, method.channel_id)
         return
     assert isinstance(method, m.ChannelOpen)
     transport = out_of_band.agreed(connection, method.out_of_band)
-    channel = connection.channels[number] = Amqp09Channel(connection, number)
+    channel = connection.channels[number] = connection.CHANNEL(connection, number)
     channel.channel_id = connection.broker.names.token().encode()
     if transport is not None:
         out_of_band.use(channel, transport)

@@ -41,12 +41,12 @@ def agreed(connection: Amqp09Connection, name: str) -> OutOfBandTransport | None
     """Return the transport that channel.open names; None if it names none.
 
     Raises:
-        NotImplementedHere: no transport has this name.
+        NotImplementedHere: no transport has this name, and the personality does not ignore it.
     """
     if not name:
         return None
     transport = connection.broker.extensions[Registrations].transports.get(name)
-    if transport is None:
+    if transport is None and not connection.choices.as_in_rabbitmq:
         raise NotImplementedHere(f"there is no out-of-band transport '{name}'")
     return transport
 

@@ -1,7 +1,6 @@
 """The choices of a personality that 0-9 overrides: the specification of 0-9 is unambiguous about them.
 
-RabbitMQ accepts the protocol header of 0-9, and then behaves as in 0-9-1. Clients written for 0-9 expect the
-behaviour of the specification, so these choices are the same for every personality.
+They apply to connections that follow the letter of 0-9, whatever the personality chooses for 0-9-1.
 """
 
 from __future__ import annotations
@@ -18,7 +17,6 @@ def with_overrides(personality: Personality) -> Personality:
     return replace(
         personality,
         smallest_frame_max=4096,
-        content_class_mismatch="frame-error",
         content_on_channel_zero="channel-error",
         heartbeat_off_channel_zero="frame-error",
         prefetch_is_per_consumer=False,

@@ -16,6 +16,7 @@ from fakeamqp.inspect import WaitTimeout
 from fakeamqp.inspect.frozen import frozen
 from fakeamqp.inspect.hints import time_hint
 from fakeamqp.model.errors import InternalError
+from fakeamqp.protocols.amqp_0_9.choices import letter_of
 from fakeamqp.protocols.amqp_0_9.coordinator import Coordinator
 from fakeamqp.protocols.amqp_0_9.realms import Realms
 from fakeamqp.protocols.amqp_0_9.registrations import (
@@ -42,6 +43,7 @@ __all__ = [
     "Registration",
     "TraceFrame",
     "TunnelRequest",
+    "letter_of",
 ]
 
 P = ParamSpec("P")

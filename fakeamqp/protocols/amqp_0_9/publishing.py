@@ -23,17 +23,17 @@ if TYPE_CHECKING:
     from fakeamqp.model.outcome import Outcome
     from fakeamqp.protocols.amqp_0_9.server_channel import Amqp09Channel, Content
 
-__all__ = ["begin"]
+__all__ = ["begin", "publish"]
 
 
 def begin(channel: Amqp09Channel, method: m.BasicPublish) -> None:
     """Handle basic.publish; its content follows."""
     channel.use_ticket(method.ticket, "write", "exchange", method.exchange)
     # The properties have the same bytes as in 0-9-1: see `ENCODING`.
-    channel.expect_content(m.BasicPublish, BasicProperties, partial(_publish, channel, Target(method)))
+    channel.expect_content(m.BasicPublish, BasicProperties, partial(publish, channel, Target(method)))
 
 
-def _publish(channel: Amqp09Channel, target: Target, content: Content[BasicProperties]) -> None:
+def publish(channel: Amqp09Channel, target: Target, content: Content[BasicProperties]) -> None:
     """Route a complete content, now or at commit, and return it if the client asked for that.
 
     Raises:

@@ -127,7 +127,7 @@ def unbind(channel: Amqp09Channel, method: m.QueueUnbind) -> None:
 
 def _binding_names(channel: Amqp09Channel, method: m.QueueBind | m.QueueUnbind) -> tuple[str, str, str]:
     """Return the names of queue and exchange and the key, after checking that the user may bind them."""
-    queue = channel.queue_name(stripped(method.queue))
+    queue = channel.named_queue(stripped(method.queue))
     exchange = stripped(method.exchange)
     # queue.bind/routing-key-shortcut
     key = queue if not method.queue and not method.routing_key else method.routing_key
@@ -162,7 +162,7 @@ def _failure(channel: Amqp09Channel, text: str) -> NotFound:
 
 def purge(channel: Amqp09Channel, method: m.QueuePurge) -> None:
     """Drop all ready messages of a queue."""
-    name = channel.queue_name(method.queue)
+    name = channel.named_queue(method.queue)
     channel.use_ticket(method.ticket, "read", "queue", name)
     channel.authorise("read", "queue", name)
     count = channel.purge(name)
@@ -176,7 +176,7 @@ def delete(channel: Amqp09Channel, method: m.QueueDelete) -> None:
     Raises:
         NotFound: the queue does not exist (queue.delete/queue-02).
     """
-    name = channel.queue_name(stripped(method.queue))
+    name = channel.named_queue(stripped(method.queue))
     channel.use_ticket(method.ticket, "active", "queue", name)
     channel.authorise("configure", "queue", name)
     channel.virtual_host.queues.require(name, channel.connection)

@@ -18,7 +18,6 @@ from fakeamqp.model.errors import ModelError, NotAllowed, NotFound
 from fakeamqp.model.transactions import Transaction
 from fakeamqp.protocols.amqp_0_9 import access, out_of_band
 from fakeamqp.protocols.amqp_0_9.codec import methods as m
-from fakeamqp.protocols.amqp_0_9.dispatch import HANDLERS
 from fakeamqp.protocols.amqp_0_9.file.channel_state import FileConsumer
 from fakeamqp.protocols.amqp_0_9.interrupted_channels import InterruptedChannels
 from fakeamqp.protocols.amqp_0_9.message import consuming
@@ -55,6 +54,7 @@ class Interrupted:
 
     current_queue: str | None
     window: tuple[int, int]
+    prefetch: tuple[int, int]
     flowing: bool
     mode: Literal["confirm", "tx", "dtx"] | None
     has_worked: bool
@@ -92,6 +92,7 @@ def _snapshot(channel: Amqp09Channel) -> Interrupted:
     return Interrupted(
         channel.current_queue,
         (credit.message_limit, credit.byte_limit),
+        channel.prefetch,
         channel.gate.open,
         channel.mode,
         channel.has_worked,
@@ -135,6 +136,7 @@ def resume(channel: Amqp09Channel, channel_id: bytes) -> None:
             raise NotAllowed(f"consumer tag '{tag}' of the channel to resume is in use on the connection")
     channel.channel_id = channel_id
     channel.current_queue = kept.current_queue
+    channel.prefetch = kept.prefetch
     channel.mode = kept.mode
     channel.has_worked = kept.has_worked
     if kept.mode == "tx":
@@ -160,6 +162,6 @@ def _start_consumer(channel: Amqp09Channel, method: Consume) -> None:
         if isinstance(method, m.MessageConsume):
             consuming.subscribe(channel, method)
         else:
-            HANDLERS[method.INDEX](channel, method)
+            channel.carry_out(method)
     except (ModelError, ProtocolError):
         return  # As for a deleted queue, 0-9 has no method to report it.

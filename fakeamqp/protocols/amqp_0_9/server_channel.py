@@ -147,15 +147,18 @@ class Amqp09Channel(server_channel.FramedChannel):
     def perform(self, payload: bytes) -> None:
         """Decode a method and call its handler."""
         method = self.connection.decode(payload)
-        handler = HANDLERS.get(method.INDEX)
-        if handler is None:
+        if method.INDEX not in HANDLERS:
             # Methods of class connection, and methods that only brokers send (frame/channel-zero-connection).
             if method.NAME in self.connection.OPENING:
                 raise ProtocolError("channel-error", f"{method.NAME} is for a channel that is not open")
             raise ProtocolError("command-invalid", f"{method.NAME} is not for an open channel")
         if method.INDEX in WORK:
             self.has_worked = True
-        handler(self, method)
+        self.carry_out(method)
+
+    def carry_out(self, method: Method) -> None:
+        """Call the handler of a method."""
+        HANDLERS[method.INDEX](self, method)
 
     # --- contents in ----------------------------------------------------------------------------------
 
@@ -178,7 +181,7 @@ class Amqp09Channel(server_channel.FramedChannel):
         if first and class_id != expected.method.CLASS_ID:
             wanted = expected.method.CLASS_ID
             raise ProtocolError(
-                self.personality.content_class_mismatch,
+                "frame-error",
                 f"expected content header for class {wanted}, got one for class {class_id} instead",
             )
         size = int.from_bytes(payload[4:12], "big")
@@ -320,15 +323,15 @@ class Amqp09Channel(server_channel.FramedChannel):
         """Check the ticket of a method. See `access.use_ticket`."""
         access.use_ticket(self, ticket, right, kind, name)
 
-    def queue_name(self, name: str) -> str:
-        """See the base class.
+    def named_queue(self, name: str) -> str:
+        """Return `name`, or if it is blank the current queue: `queue_name` with the error of 0-9.
 
         Raises:
             ProtocolError: the channel has no current queue (queue.purge/queue-01 and similar rules).
         """
         if not name and self.current_queue is None:
             raise ProtocolError("not-allowed", "no queue is named, and none was declared on the channel")
-        return super().queue_name(name)
+        return self.queue_name(name)
 
     def new_tag(self, tag: str) -> str:
         """Return the tag for a new consumer: the requested one, or a generated one.
@@ -349,7 +352,7 @@ class Amqp09Channel(server_channel.FramedChannel):
         return (self.ledger, *(kept.ledger for kept in class_states))
 
     def put_back(self, deliveries: Sequence[Delivery]) -> None:
-        """Make settled deliveries unacknowledged again, each in its ledger (tx.rollback/undoes-acks)."""
+        """See the base class: each delivery returns to its own ledger."""
         for kept in self._class_states.values():
             if isinstance(kept, LedgerState):
                 deliveries = kept.put_back(deliveries)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from fakeamqp.protocols.amqp_0_9 import connection as connection_class
 from fakeamqp.protocols.amqp_0_9 import opening, out_of_band, requests, resume, trace_frames
@@ -32,6 +32,7 @@ from fakeamqp.protocols.framed.server_connection import FramedConnection
 if TYPE_CHECKING:
     from fakeamqp.connection import Connection, PeerAddress
     from fakeamqp.model.credit import Credit
+    from fakeamqp.model.personality import Personality
     from fakeamqp.model.state import BrokerState
     from fakeamqp.model.window import Window
     from fakeamqp.protocols.amqp_0_9.codec.requests import Request
@@ -58,6 +59,7 @@ class Amqp09Connection(FramedConnection[Amqp09Channel]):
 
     vocabulary: Vocabulary
 
+    CHANNEL: ClassVar[type[Amqp09Channel]] = Amqp09Channel
     TRANSITIONS = CONNECTION_TRANSITIONS
     OPENING = frozenset(("channel.open", "channel.resume"))
     REPLIES = REPLIES
@@ -82,7 +84,7 @@ class Amqp09Connection(FramedConnection[Amqp09Channel]):
             notify,
             vocabulary=vocabulary,
             protocol_header=protocol_header,
-            personality=with_overrides(state.personality),
+            personality=self.apply_overrides(state.personality),
         )
         if self.personality.published_field_grammar:
             self.grammar = PUBLISHED_0_9  # types/table-types
@@ -93,6 +95,14 @@ class Amqp09Connection(FramedConnection[Amqp09Channel]):
         """The prefetch window of class message on the connection, if one is set."""
         self.opening_request: Request | None = None
         """The request whose channel.open is being processed."""
+        self.start()
+
+    def apply_overrides(self, personality: Personality) -> Personality:
+        """Return the personality with the choices that apply to this connection."""
+        return with_overrides(personality)
+
+    def start(self) -> None:
+        """Send connection.start."""
         connection_class.start(self)
 
     @cached_property

@@ -79,7 +79,7 @@ def consume(channel: Amqp091Channel, method: m.BasicConsume) -> None:
     queue = channel.virtual_host.queues.require(name, channel.connection)
     limits: list[Limit] = [channel.connection.gate]
     credits: list[Credit] = []
-    if channel.personality.honours_client_flow:
+    if channel.personality.honours_client_flow or channel.PAUSES:
         limits.append(channel.gate)
     # A stream refuses consumers without acknowledgements, but checks their prefetch first.
     counted = not method.no_ack or queue.keeps_delivered
@@ -101,6 +101,7 @@ def consume(channel: Amqp091Channel, method: m.BasicConsume) -> None:
             exclusive=method.exclusive,
             arguments=method.arguments,
             options=queue.consumer_options(method.arguments),
+            content_class=channel.CONTENT_CLASS,
         ),
         limits=DeliveryLimits(
             shared=channel.credit is not None and channel.credit.limits,
@@ -154,7 +155,7 @@ def _consume_replies(channel: Amqp091Channel, method: m.BasicConsume, tag: str) 
 
 def cancel(channel: Amqp091Channel, method: m.BasicCancel) -> None:
     """Cancel a consumer; an unknown tag is confirmed too (basic.cancel/unknown-tag)."""
-    subscription = channel.consumers.pop(method.consumer_tag, None)
+    subscription = channel.take_consumer(method.consumer_tag)
     if not method.no_wait:
         channel.send(m.BasicCancelOk(consumer_tag=method.consumer_tag))
     if subscription is not None:
@@ -168,7 +169,7 @@ def cancel_ok(channel: Amqp091Channel, method: m.BasicCancelOk) -> None:
     """
     if not channel.personality.takes_cancel_ok:
         raise ProtocolError("command-invalid", "unimplemented method")
-    subscription = channel.consumers.pop(method.consumer_tag, None)
+    subscription = channel.take_consumer(method.consumer_tag)
     if subscription is not None:
         channel.end_consumer(subscription)
 
@@ -182,7 +183,9 @@ def get(channel: Amqp091Channel, method: m.BasicGet) -> None:
     channel.authorise("read", "queue", name)
     queue = channel.virtual_host.queues.require(name, channel.connection)
     channel.check_get(queue)
-    taken = queue.get(channel.connection, no_ack=method.no_ack, group=channel)
+    taken = queue.get(
+        channel.connection, no_ack=method.no_ack, group=channel, content_class=channel.CONTENT_CLASS
+    )
     if taken is None:
         channel.send(m.BasicGetEmpty())
     else:

@@ -15,8 +15,8 @@ __all__ = ["HANDLERS"]
 
 def select(channel: Amqp091Channel, method: m.ConfirmSelect) -> None:
     """Switch the channel to confirm mode; repeating this is not an error."""
-    if channel.mode == "tx":
-        raise PreconditionFailed("cannot switch from tx to confirm mode")
+    if channel.mode not in (None, "confirm"):
+        raise PreconditionFailed(f"cannot switch from {channel.mode} to confirm mode")
     channel.mode = "confirm"
     if not method.no_wait:
         channel.send(m.ConfirmSelectOk())

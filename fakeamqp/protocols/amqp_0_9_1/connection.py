@@ -2,38 +2,44 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.codec.constants import VERSION_MAJOR, VERSION_MINOR
 from fakeamqp.protocols.framed import connection as connection_class
 
 if TYPE_CHECKING:
-    from fakeamqp.protocols.amqp_0_9_1.server_connection import Amqp091Connection
     from fakeamqp.protocols.framed.codec.method import Method
+    from fakeamqp.protocols.framed.server_connection import FramedConnection
 
-__all__ = ["receive", "start"]
+__all__ = ["HANDLERS", "notify_blocked", "receive", "start"]
 
 
-def start(connection: Amqp091Connection) -> None:
+def start(connection: FramedConnection[Any]) -> None:
     """Send connection.start with the capabilities of the personality (RabbitMQ: documented)."""
     capabilities = dict.fromkeys(connection.personality.capabilities, True)
     properties = {"capabilities": capabilities, **connection_class.server_properties(connection)}
     connection_class.start(connection, properties, (VERSION_MAJOR, VERSION_MINOR))
 
 
-def receive(connection: Amqp091Connection, method: Method) -> None:
+def receive(connection: FramedConnection[Any], method: Method) -> None:
     """Process a method on channel 0."""
-    connection_class.receive(connection, method, _HANDLERS)
+    connection_class.receive(connection, method, HANDLERS)
 
 
-def _open(connection: Amqp091Connection, method: m.ConnectionOpen) -> None:
+def notify_blocked(connection: FramedConnection[Any], reason: str | None) -> None:
+    """Send connection.blocked or unblocked to a client with the capability (RabbitMQ: documented)."""
+    if connection.has_capability("connection.blocked"):
+        connection.send(0, m.ConnectionUnblocked() if reason is None else m.ConnectionBlocked(reason=reason))
+
+
+def _open(connection: FramedConnection[Any], method: m.ConnectionOpen) -> None:
     virtual_host = connection_class.open_virtual_host(connection, method.virtual_host)
     connection.send(0, m.ConnectionOpenOk())
     connection.opened(virtual_host)
 
 
-def _update_secret(connection: Amqp091Connection, method: m.ConnectionUpdateSecret) -> None:
+def _update_secret(connection: FramedConnection[Any], method: m.ConnectionUpdateSecret) -> None:
     """Accept a new secret for the connection's user (RabbitMQ: documented extension).
 
     Secrets do not expire in this broker, so the new one is only acknowledged. Some personalities also check
@@ -48,7 +54,7 @@ def _update_secret(connection: Amqp091Connection, method: m.ConnectionUpdateSecr
     connection.send(0, m.ConnectionUpdateSecretOk())
 
 
-_HANDLERS: connection_class.Handlers = {
+HANDLERS: connection_class.Handlers = {
     **connection_class.HANDLERS,
     "connection.open": _open,
     "connection.update-secret": _update_secret,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fakeamqp.protocols.framed import fault_port
 from fakeamqp.protocols.framed.states import ChannelState
@@ -10,7 +10,7 @@ from fakeamqp.protocols.framed.states import ChannelState
 if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_0_9_1.faults.fault_port import ConfirmingFaultPort
     from fakeamqp.protocols.amqp_0_9_1.server_channel import Amqp091Channel
-    from fakeamqp.protocols.amqp_0_9_1.server_connection import Amqp091Connection
+    from fakeamqp.protocols.framed.server_connection import FramedConnection
 
 __all__ = ["Amqp091FaultPort"]
 
@@ -22,7 +22,7 @@ class Amqp091FaultPort(fault_port.FramedFaultPort):
 
     protocol = "0-9-1"
 
-    _connection: Amqp091Connection
+    _connection: FramedConnection[Any]
 
     # --- received publishes -----------------------------------------------------------------------------
 

@@ -31,7 +31,7 @@ def begin(channel: Amqp091Channel, method: m.BasicPublish) -> None:
     """Handle basic.publish; its content follows."""
     if method.immediate and not channel.personality.honours_immediate:
         raise ProtocolError("not-implemented", "immediate=true")
-    channel.expect_content(Target(method))
+    channel.expect_publish(Target(method))
 
 
 def publish(

@@ -7,7 +7,7 @@ A content follows its method: a header, and body frames until the announced size
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fakeamqp.model.errors import AccessRefused
 from fakeamqp.protocols.amqp_0_9_1 import publishing
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from fakeamqp.model.outcome import Outcome
     from fakeamqp.model.subscription import Subscription
     from fakeamqp.protocols.amqp_0_9_1.publishing import Target
-    from fakeamqp.protocols.amqp_0_9_1.server_connection import Amqp091Connection
+    from fakeamqp.protocols.framed.server_connection import FramedConnection
 
 __all__ = ["Amqp091Channel"]
 
@@ -37,9 +37,9 @@ _LONGEST_REMEMBERED = 128
 class Amqp091Channel(server_channel.FramedChannel):
     """One channel. See the base class."""
 
-    connection: Amqp091Connection
+    connection: FramedConnection[Any]
 
-    def __init__(self, connection: Amqp091Connection, number: int) -> None:
+    def __init__(self, connection: FramedConnection[Any], number: int) -> None:
         super().__init__(connection, number)
         self.published = 0
         """The number of publishes since confirm.select, which is the tag of the latest."""
@@ -96,11 +96,12 @@ class Amqp091Channel(server_channel.FramedChannel):
 
         Source: frame/channel-zero-connection.
         """
-        if isinstance(self.connection.decode(payload), m.ChannelOpen):
-            raise ProtocolError("channel-error", "second 'channel.open' seen")
+        name = self.connection.decode(payload).NAME
+        if name in self.connection.OPENING:
+            raise ProtocolError("channel-error", f"second '{name}' seen")
         raise ProtocolError("command-invalid", "unimplemented method")
 
-    def expect_content(self, target: Target) -> None:
+    def expect_publish(self, target: Target) -> None:
         """Expect the content of a basic.publish; its header is next."""
         self._target = target
 

@@ -71,8 +71,7 @@ class Amqp091Connection(FramedConnection[Amqp091Channel]):
 
     def notify_blocked(self, reason: str | None) -> None:
         """See the base class (RabbitMQ: documented extension)."""
-        if self.has_capability("connection.blocked"):
-            self.send(0, m.ConnectionUnblocked() if reason is None else m.ConnectionBlocked(reason=reason))
+        connection_class.notify_blocked(self, reason)
 
     def end_turn(self) -> None:
         """See the base class: sends the queued confirms."""

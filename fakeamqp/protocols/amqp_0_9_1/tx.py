@@ -16,8 +16,8 @@ __all__ = ["HANDLERS"]
 
 def select(channel: Amqp091Channel, method: m.TxSelect) -> None:
     """Make the channel transactional; repeating this keeps the open transaction (tx.select/repeatable)."""
-    if channel.mode == "confirm":
-        raise PreconditionFailed("cannot switch from confirm to tx mode")
+    if channel.mode not in (None, "tx"):
+        raise PreconditionFailed(f"cannot switch from {channel.mode} to tx mode")
     channel.mode = "tx"
     if channel.transaction is None:
         channel.transaction = Transaction()
@@ -37,8 +37,9 @@ def commit(channel: Amqp091Channel, method: m.TxCommit) -> None:
 
 def rollback(channel: Amqp091Channel, method: m.TxRollback) -> None:
     """Roll back: settled deliveries are unacknowledged again, and not redelivered (tx.rollback/*)."""
-    channel.ledger.put_back(_transaction(channel).rollback())
+    undone = _transaction(channel).rollback()
     channel.send(m.TxRollbackOk())
+    channel.put_back(undone)
 
 
 def _transaction(channel: Amqp091Channel) -> Transaction:

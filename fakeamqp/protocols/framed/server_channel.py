@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
 from fakeamqp.model.acknowledgement_timeout import AcknowledgementTimeouts
 from fakeamqp.model.credit import Credit, Gate
@@ -46,6 +46,11 @@ class FrameWriter(Protocol):
 
 class FramedChannel:
     """One open channel. It is also the subscriber of its consumers: see `model.subscription.Subscriber`."""
+
+    PAUSES: ClassVar[bool] = False
+    """True if the gate stops deliveries also in personalities without channel.flow, as for channel.resume."""
+    CONTENT_CLASS: ClassVar[str | None] = None
+    """The class of the messages that consumers of class basic receive; None: those of every class."""
 
     def __init__(self, connection: FramedConnection[Any], number: int) -> None:
         self.connection = connection
@@ -139,6 +144,14 @@ class FramedChannel:
     def ledgers(self) -> tuple[Ledger, ...]:
         """The ledgers of unacknowledged deliveries."""
         return (self.ledger,)
+
+    def put_back(self, deliveries: Sequence[Delivery]) -> None:
+        """Make settled deliveries unacknowledged again (tx.rollback/undoes-acks)."""
+        self.ledger.put_back(deliveries)
+
+    def take_consumer(self, tag: str) -> Subscription | None:
+        """Remove the consumer of class basic with this tag, and return it for the caller to end."""
+        return self.consumers.pop(tag, None)
 
     # --- reports to the tap ---------------------------------------------------------------------------
 

@@ -8,6 +8,7 @@ from compat_tests.unit.faults.amqp_0_9.server import FaultServer
 from fakeamqp.faults.chaos import FAULTS
 from fakeamqp.protocols.amqp_0_9.codec import methods as m
 from fakeamqp.protocols.amqp_0_9.codec.bodies import Body
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as shared
 
 OF_THE_NETWORK = {"slices", "slow", "stall"}
 """These need transports, and know no protocol."""
@@ -21,12 +22,14 @@ def test_a_transfer_is_rejected(server: FaultServer) -> None:
     assert server.bodies() == []
 
 
-def test_nobody_is_refused_who_would_not_know(server: FaultServer) -> None:
+def test_a_publish_that_is_confirmed_is_refused_as_in_0_9_1(server: FaultServer) -> None:
     client = server.client()
     client.declare("q")
-    server.faults.chaos(1, {"nack": 1.0}).optional()
+    client.call(shared.ConfirmSelect(), shared.ConfirmSelectOk)
+    server.faults.chaos(1, {"nack": 1.0})
     client.publish(b"x", routing_key="q")
-    assert server.bodies() == [b"x"]
+    assert client.expect(shared.BasicNack).delivery_tag == 1
+    assert server.bodies() == []
 
 
 @pytest.mark.parametrize("fault", sorted(FAULTS.keys() - OF_THE_NETWORK))

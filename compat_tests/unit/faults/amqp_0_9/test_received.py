@@ -167,7 +167,7 @@ def test_what_is_no_content_after_all_goes_its_way(client: Client, faults: Fault
     rule = faults.on("basic.publish").drop()
     client.send(m.BasicPublish(routing_key="q"))
     client.send(m.BasicGet(queue="q"))
-    client.expect_connection_close(501)
+    client.expect_connection_close(505)
     assert rule.hits == 0
 
 

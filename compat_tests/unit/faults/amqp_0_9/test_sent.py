@@ -148,8 +148,13 @@ def test_what_is_sent_because_the_test_asks_for_it(requester: Requester, faults:
 
 
 def test_only_methods_of_0_9_are_sent_to_its_clients(client: Client, faults: Faults) -> None:
-    with pytest.raises(FaultError, match=r"bytes or a method of AMQP 0-9, not BasicNack"):
-        faults.send(shared.BasicNack())
+    with pytest.raises(FaultError, match=r"bytes or a method of AMQP 0-9, not BasicAck"):
+        faults.send(shared.BasicAck())
+
+
+def test_methods_that_rabbitmq_adds_are_sent_too(client: Client, faults: Faults) -> None:
+    faults.send(shared.BasicNack(delivery_tag=7), channel=1)
+    assert client.expect(shared.BasicNack).delivery_tag == 7
 
 
 def test_flow(client: Client, faults: Faults) -> None:

@@ -81,7 +81,7 @@ def _octets(requester: Requester, kind: str, what: Any) -> bytes:
     method, body, inner = what
     children = (Child(60, b"\0\0", b"inner"),) if inner else ()
     child = Child(method.CLASS_ID, b"\0\0", body, children)
-    return client.method_frame(method) + content(child, frame_size=4000)
+    return client.method_frame(method) + content(child, frame_size=8000)
 
 
 def _spies(faults: Faults) -> None:
@@ -113,7 +113,7 @@ def _talk(conversation: list[Any], install: Callable[[Faults], None] | None) -> 
     server = FaultServer()
     clients: list[Requester] = []
     for _ in range(2):
-        client = server.client(frame_max=4096)
+        client = server.client(frame_max=8192)
         for queue in ("a", "b"):
             client.declare(queue)
         clients.append(Requester(client))

@@ -37,8 +37,14 @@ class Adapter09(FramedAdapter):
 
     wrapper_prefix = bytes(4)
 
-    def __init__(self, name: str, framing: Framing, group: type[MethodGroup09]) -> None:
-        super().__init__(name, framing, group, frozenset((PUBLISH, TRANSFER)), frozenset(), REPLY_NAMES)
+    def __init__(
+        self,
+        name: str,
+        framing: Framing,
+        group: type[MethodGroup09],
+        confirms: frozenset[str] = frozenset(),
+    ) -> None:
+        super().__init__(name, framing, group, frozenset((PUBLISH, TRANSFER)), confirms, REPLY_NAMES)
         if TRANSFER in self.kinds:
             self.kinds[TRANSFER] = method_info(MessageTransfer, hidden=IN_PROPERTIES, has_content=True)
 

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_0_9.faults.fault_port import RequestFaultPort
     from fakeamqp.protocols.framed.codec.method import Method
     from fakeamqp.protocols.framed.codec.properties import Properties
+    from fakeamqp.protocols.framed.codec.tables import Grammar
 
 __all__ = ["IN_PROPERTIES", "TRANSFER", "MethodGroup09"]
 
@@ -69,7 +70,7 @@ class MethodGroup09(MethodGroup):
 
     METHODS = METHODS
     PROPERTIES: ClassVar[Mapping[int, type[Properties]]] = PROPERTIES
-    GRAMMARS = (RABBITMQ,)
+    GRAMMARS: ClassVar[tuple[Grammar, ...]] = (RABBITMQ,)
 
     def __init__(
         self, port: RequestFaultPort, direction: Direction, channel: int, frames: list[tuple[int, bytes]]

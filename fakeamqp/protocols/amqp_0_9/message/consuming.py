@@ -29,7 +29,7 @@ def _readable(channel: Amqp09Channel, ticket: int, name: str) -> Queue:
         AccessRefused: ticket or permissions do not allow it (message.consume/ticket-01).
         NotFound, ResourceLocked: see `QueueRegister.require`.
     """
-    name = channel.queue_name(name)
+    name = channel.named_queue(name)
     channel.use_ticket(ticket, "read", "queue", name)
     channel.authorise("read", "queue", name)
     return channel.virtual_host.queues.require(name, channel.connection)

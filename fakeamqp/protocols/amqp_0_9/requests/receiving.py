@@ -41,7 +41,7 @@ def _receive_without_channel(
     connection.note_method(0)
     if number == 0:
         raise ProtocolError(
-            connection.personality.content_on_channel_zero,
+            "channel-error",
             f"expected a method frame on channel 0, got a frame of type {frame_type}",
         )
     if connection.state is not ConnectionState.OPEN:

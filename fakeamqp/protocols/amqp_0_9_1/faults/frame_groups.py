@@ -13,10 +13,14 @@ from fakeamqp.protocols.framed.codec.tables import PUBLISHED, RABBITMQ
 from fakeamqp.protocols.framed.faults.frame_groups import PUBLISH, MethodGroup
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from fakeamqp.faults.connection_state import ConnectionFaultState
     from fakeamqp.faults.interception import Interception
     from fakeamqp.protocols.amqp_0_9_1.faults.fault_port import ConfirmingFaultPort
+    from fakeamqp.protocols.framed.codec.method import Method
     from fakeamqp.protocols.framed.codec.properties import Properties
+    from fakeamqp.protocols.framed.codec.tables import Grammar
 
 __all__ = ["CONFIRMS", "PUBLISH", "MethodGroup091"]
 
@@ -31,14 +35,14 @@ class MethodGroup091(MethodGroup):
     port: ConfirmingFaultPort
 
     METHODS = METHODS
-    PROPERTIES: ClassVar[dict[int, type[Properties]]] = {BasicProperties.CLASS_ID: BasicProperties}
-    GRAMMARS = (RABBITMQ, PUBLISHED.unchecked)
+    PROPERTIES: ClassVar[Mapping[int, type[Properties]]] = {BasicProperties.CLASS_ID: BasicProperties}
+    GRAMMARS: ClassVar[tuple[Grammar, ...]] = (RABBITMQ, PUBLISHED.unchecked)
 
     def drop(self, state: ConnectionFaultState) -> None:
         """A dropped publish is counted and never confirmed; the publishes of a dropped confirm neither."""
         port = self.port
         if self.direction == "received" and self.name == PUBLISH:
-            tag = port.next_publish(self.channel)
+            tag = self.tag
             if tag is not None and not self.is_duplicate:
                 port.drop_publish(self.channel)
                 self._never_confirmed(state, tag)
@@ -59,13 +63,13 @@ class MethodGroup091(MethodGroup):
 
     @property
     def tag(self) -> int | None:
-        """The tag of the next publish on its channel."""
+        """The tag of the next publish on its channel; None without confirms."""
         return self.port.next_publish(self.channel)
 
     def nack(self, interception: Interception) -> Self | None:
         """Refuse a publish; replace the ack of a confirm by a nack."""
         if self.name == PUBLISH:
-            if self.port.next_publish(self.channel) is None:
+            if self.tag is None:
                 return super().nack(interception)
             if not self.is_duplicate:
                 self.port.nack_publish(self.channel)
@@ -77,8 +81,8 @@ class MethodGroup091(MethodGroup):
     def return_message(self, interception: Interception, code: int, text: str) -> None:
         """Send basic.return with the content, and a confirm."""
         super().return_message(interception, code, text)
-        if not self.is_duplicate:
+        if not self.is_duplicate and self.tag is not None:
             self.port.return_publish(self.channel)
 
-    def _returned(self, code: int, text: str) -> m.BasicReturn:
+    def _returned(self, code: int, text: str) -> Method:
         return m.BasicReturn(code, text, self.method.exchange, self.method.routing_key)

@@ -140,6 +140,6 @@ def method_info(
             if not name.startswith("reserved_") and name not in hidden
         ),
         has_content=kind.HAS_CONTENT if has_content is None else has_content,
-        prefix=kind.INDEX.to_bytes(4, "big"),
+        prefixes=frozenset((kind.INDEX.to_bytes(4, "big"),)),
         make=lambda **values: kind(**{names[name]: value for name, value in values.items()}),
     )

@@ -1,0 +1,153 @@
+"""RabbitMQ and the broker side by side: a node of one series, and the personality closest to it."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import pkgutil
+import re
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from compat_tests.differential import cases as case_modules
+from compat_tests.differential.accounts import ACCOUNTS
+from compat_tests.differential.operators import BrokerOperator, NodeOperator
+from compat_tests.differential.rabbitmq_node import RabbitMQNode
+from compat_tests.differential.raw_client import Address
+from compat_tests.differential.script import CASES, Case, run
+from fakeamqp import Broker
+
+__all__ = [
+    "PLUGINS",
+    "SECOND_LOOKS",
+    "SERIES",
+    "Outcome",
+    "Series",
+    "SideBySide",
+    "all_cases",
+    "fits",
+    "side_by_side",
+]
+
+AT_ONCE = 24
+"""Cases wait much more than they work: for RabbitMQ's pauses, and to see that nothing comes."""
+SECOND_LOOKS = 2
+"""How often a surprise is looked at again, with more patience: RabbitMQ may just have been slow."""
+
+PLUGINS = ("rabbitmq_consistent_hash_exchange", "rabbitmq_random_exchange", "rabbitmq_sharding")
+"""What comes with RabbitMQ and is enabled: exchange types that the broker has."""
+
+
+@dataclass(frozen=True)
+class Series:
+    """A series of RabbitMQ that is measured, and the personality beside it."""
+
+    name: str
+    personality: str
+    permit: tuple[str, ...] = ()
+    """Deprecated features that both permit: the personality denies them, and the nodes do not."""
+
+    def __str__(self) -> str:
+        return self.name
+
+
+SERIES = {
+    each.name: each
+    for each in (
+        Series("3.10", "rabbitmq-3.13"),
+        Series("4.0", "rabbitmq-4.0"),
+        Series("4.3", "rabbitmq-4.3", permit=("transient_nonexcl_queues",)),
+    )
+}
+
+
+def all_cases() -> dict[str, Case]:
+    """The cases of all modules in `cases/`, by id."""
+    for module in pkgutil.iter_modules(case_modules.__path__):
+        importlib.import_module(f"{case_modules.__name__}.{module.name}")
+    return CASES
+
+
+def fits(pattern: str, text: str) -> bool:
+    """Whether a pattern in which `*` stands for anything fits a whole text."""
+    return re.fullmatch(".*".join(map(re.escape, pattern.split("*"))), text, re.DOTALL) is not None
+
+
+class Outcome(NamedTuple):
+    """What came of one case."""
+
+    rabbitmq: str
+    fakeamqp: str
+
+    @property
+    def differs(self) -> bool:
+        return self.rabbitmq != self.fakeamqp
+
+    def __str__(self) -> str:
+        return f"  RabbitMQ: {self.rabbitmq}\n  fakeamqp: {self.fakeamqp}"
+
+
+class SideBySide:
+    """A node and a broker that have loaded the same definitions."""
+
+    def __init__(self, node: RabbitMQNode, broker: Broker, personality: str) -> None:
+        self.node = node
+        self.broker = broker
+        self.personality = personality
+        self._there, self._here = NodeOperator(node), BrokerOperator(broker)
+
+    def compare(self, case: Case, patience: float = 1.0) -> Outcome:
+        """Run a case on both."""
+        sides = ((self.node.port, self._there), (self.broker.port, self._here))
+        return Outcome(*(run(case, Address("127.0.0.1", port, patience, who)) for port, who in sides))
+
+    def compare_all(
+        self, cases: Iterable[Case], surprising: Callable[[Case, Outcome], object]
+    ) -> dict[str, Outcome]:
+        """Run cases on both, up to three times where an outcome surprises, and return the last outcomes."""
+        chosen = list(cases)
+        found: dict[str, Outcome] = {}
+        with ThreadPoolExecutor(AT_ONCE) as pool:
+            for attempt in range(1 + SECOND_LOOKS):
+                patience = 1.0 + attempt
+                together = [case for case in chosen if not case.alone]
+                outcomes = pool.map(lambda case, patience=patience: self.compare(case, patience), together)
+                found |= zip((case.id for case in together), outcomes, strict=True)
+                found |= {case.id: self.compare(case, patience) for case in chosen if case.alone}
+                chosen = [case for case in chosen if surprising(case, found[case.id])]
+        return found
+
+
+@contextlib.contextmanager
+def side_by_side(
+    series: str,
+    *,
+    personality: str | None = None,
+    permit: Iterable[str] = (),
+    deny: Iterable[str] = (),
+) -> Iterator[SideBySide]:
+    """Start a node of a series and a broker, both with the accounts that cases need.
+
+    Args:
+        personality: the broker's; by default that of the series.
+        permit: deprecated features that both permit, such as ``transient_nonexcl_queues``.
+        deny: those that both deny.
+
+    Raises:
+        RabbitMQError: the node does not start.
+    """
+    permit, deny = [*SERIES[series].permit, *permit], list(deny)
+    settings = {
+        f"deprecated_features.permit.{name}": value
+        for names, value in ((permit, "true"), (deny, "false"))
+        for name in names
+    }
+    chosen = personality or SERIES[series].personality
+    with (
+        RabbitMQNode(series, plugins=PLUGINS, settings=settings) as node,
+        Broker(personality=chosen, permit=permit, deny=deny, definitions=ACCOUNTS) as broker,
+    ):
+        node.import_definitions(ACCOUNTS)
+        yield SideBySide(node, broker, chosen)

@@ -1,0 +1,213 @@
+"""docs/fidelity.md, made of a measurement and of the lists: `python -m compat_tests.differential.fidelity`.
+
+The numbers of cases come from the lists of known differences, which the tests hold against RabbitMQ. What was
+measured when the page was written, random programs above all, is in a table of its own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import sys
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from compat_tests import tables
+from compat_tests.differential import programs
+from compat_tests.differential.comparison import SERIES, all_cases, side_by_side
+from compat_tests.differential.differences import KINDS, Lists, problem
+from compat_tests.differential.rabbitmq_node import RabbitMQError, available
+from compat_tests.programs.program import Program
+from compat_tests.programs.seeds import USUAL_SEED
+
+__all__ = ["FAMILIES", "PAGE", "main", "with_tables"]
+
+PAGE = Path(__file__).parents[2] / "docs" / "fidelity.md"
+PROGRAMS = 500
+
+FAMILIES = {
+    "403": "exclusive consumers",
+    "404": "queues and exchanges that do not exist",
+    "405": "exclusive queues",
+    "406": "declarations that differ from what is there",
+    "530": "consumer tags that are in use",
+    "540": "methods that are not implemented",
+    "ack": "acknowledgements, and tags that are unknown",
+    "acl": "permissions, topic permissions",
+    "amq": "names that begin with amq., predeclared exchanges",
+    "args": "arguments of declarations, bindings and consumers",
+    "auto-delete": "queues and exchanges that delete themselves",
+    "bind": "the identity of bindings",
+    "chan": "channels: opening, closing, numbers",
+    "channel0": "frames of channel 0",
+    "confirm": "publisher confirms",
+    "conn": "protocol headers, login, tuning, closing",
+    "consume": "consumers, prefetch, cancellation",
+    "count": "counts of messages and consumers",
+    "dead": "dead letters and their headers",
+    "e2e": "bindings between exchanges",
+    "empty": "names that are empty",
+    "exchange-type": "exchange types",
+    "frame": "frames, contents and tables that cannot be read",
+    "hashing": "x-consistent-hash and x-modulus-hash",
+    "header-0-9": "clients that open with the header of AMQP 0-9",
+    "headers": "headers exchanges: what matches",
+    "if": "if-unused, if-empty",
+    "limit": "limits of virtual hosts and users",
+    "maxlen": "length limits",
+    "misc": "methods without effect",
+    "names": "names: length, UTF-8",
+    "operator": "alarms, closed connections, changed permissions, restarts",
+    "policy": "policies and operator policies",
+    "priority": "priorities",
+    "publish": "publishing, properties, headers",
+    "quorum": "quorum queues",
+    "reply-to": "direct reply-to",
+    "requeue": "where messages return to",
+    "server-method": "methods that only a server sends",
+    "stream": "streams",
+    "topic": "topic exchanges: what matches",
+    "ttl": "times to live",
+    "tx": "transactions",
+}
+"""What the cases of a family are about, by the first part of their ids."""
+
+
+def family(case_id: str) -> str:
+    return case_id.partition("/")[0]
+
+
+def cases_table() -> str:
+    """How many cases of each family differ in each series, as the lists have it."""
+    total = Counter(map(family, all_cases()))
+    differing = {name: Counter(map(family, Lists.read().listed(name))) for name in SERIES}
+    rows = [
+        [f"`{name}/`", FAMILIES[name], str(count), *(str(differing[each][name] or "") for each in SERIES)]
+        for name, count in sorted(total.items())
+    ]
+    sums = {name: sum(counts.values()) for name, counts in differing.items()}
+    count = total.total() if hasattr(total, "total") else sum(total.values())
+    rows.append(["all", "differ", str(count), *(str(sums[name]) for name in SERIES)])
+    rows.append(["", "equal", "", *(f"{(count - sums[name]) / count:.1%}" for name in SERIES)])
+    return tables.table(["Family", "About", "Cases", *(f"differ on {name}" for name in SERIES)], rows)
+
+
+def differences_table() -> str:
+    """What differs, and why."""
+    found: dict[tuple[str, str, tuple[str, ...]], list[str]] = {}
+    for entry in Lists.read().entries:
+        found.setdefault((entry.kind, entry.reason, entry.versions), []).extend(entry.cases)
+    order = list(KINDS)
+    rows = [
+        [", ".join(versions), kind, reason, ", ".join(f"`{_cell(each)}`" for each in cases)]
+        for (kind, reason, versions), cases in sorted(
+            found.items(), key=lambda item: (order.index(item[0][0]), [*SERIES].index(item[0][2][0]))
+        )
+    ]
+    return tables.table(["RabbitMQ", "Kind", "Why", "Cases"], rows)
+
+
+def programs_table() -> str:
+    """What differs in random programs, and why."""
+    rows = [
+        [
+            ", ".join(entry.versions),
+            entry.kind,
+            " ".join(entry.reason.split()),
+            "yes" if entry.rewrite else "no",
+        ]
+        for entry in programs.DIFFERENCES
+    ]
+    return tables.table(["RabbitMQ", "Kind", "Why", "Occurs in random programs"], rows)
+
+
+def kinds_table() -> str:
+    return tables.table(["Kind", "is"], [[kind, words] for kind, words in KINDS.items()])
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+MADE = {
+    "cases": cases_table,
+    "kinds": kinds_table,
+    "differences": differences_table,
+    "programs": programs_table,
+}
+
+
+def with_tables(page: str) -> str:
+    """The page with the tables that come from the lists."""
+    return tables.with_tables(page, MADE)
+
+
+def measured_row(series: str, chosen: Sequence[Program]) -> list[str]:
+    """Run all cases and some programs on a series and on the broker: a row of the table."""
+    with side_by_side(series) as both:
+        outcomes = both.compare_all(
+            all_cases().values(), lambda case, outcome: problem(series, case.id, outcome)
+        )
+        wrong = [case_id for case_id, outcome in outcomes.items() if problem(series, case_id, outcome)]
+        equal = sum(not outcome.differs for outcome in outcomes.values())
+        found = programs.ProgramsSideBySide(series, both).compare_all(chosen)
+        for case_id in wrong:
+            print(problem(series, case_id, outcomes[case_id]))
+        for _, difference in found.parted:
+            print(f"a program parts on {series}: {difference}")
+        return [
+            both.node.version,
+            f"`{both.personality}`",
+            f"{equal} of {len(outcomes)} ({equal / len(outcomes):.1%})",
+            str(len(wrong)),
+            f"{found.count - found.too_slow - len(found.parted)} of {found.count - found.too_slow}",
+        ]
+
+
+def measured_table(rows: Iterable[list[str]]) -> str:
+    head = [
+        "RabbitMQ",
+        "Personality",
+        "Cases that are equal",
+        "Cases that are not as listed",
+        "Programs without a difference that is not listed",
+    ]
+    return tables.table(head, list(rows))
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure on every RabbitMQ at hand, and write the page.
+
+    Returns:
+        The exit status: 2 where there is not every series.
+    """
+    parser = argparse.ArgumentParser(
+        prog="python -m compat_tests.differential.fidelity", description=(main.__doc__ or "").split("\n")[0]
+    )
+    parser.add_argument("--lists-only", action="store_true", help="only what follows from the lists")
+    parser.add_argument("--programs", type=int, default=PROGRAMS, help="random programs for each series")
+    parser.add_argument("--seed", type=int, default=USUAL_SEED, help="of the random programs")
+    options = parser.parse_args(arguments)
+    logging.disable()  # The broker tells of every broken client.
+    page = PAGE.read_text(encoding="utf-8")
+    if not options.lists_only:
+        missing = [f"{series}: {reason}" for series in SERIES if (reason := available(series)) is not None]
+        if missing:
+            print("There is nothing to compare with.", *missing, sep="\n", file=sys.stderr)
+            return 2
+        chosen = programs.drawn(options.seed, options.programs)
+        try:
+            with ThreadPoolExecutor(len(SERIES)) as pool:
+                rows = list(pool.map(lambda name: measured_row(name, chosen), SERIES))
+        except RabbitMQError as error:
+            print(error, file=sys.stderr)
+            return 2
+        page = tables.with_tables(page, {"measured": lambda: measured_table(rows)})
+    PAGE.write_text(with_tables(page), encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

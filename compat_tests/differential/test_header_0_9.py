@@ -1,0 +1,51 @@
+"""The header of 0-9 gives what that of 0-9-1 gives, in every case: so it is on RabbitMQ 4.0.5 and 4.3.6.
+
+The exceptions are all that RabbitMQ refuses and 0-9 has; these cases are sent over the header of 0-9-1 there.
+"""
+
+from __future__ import annotations
+
+import re
+from concurrent.futures import ThreadPoolExecutor
+
+from compat_tests.differential.accounts import ACCOUNTS
+from compat_tests.differential.cases.header_0_9 import HEADER
+from compat_tests.differential.comparison import AT_ONCE, all_cases
+from compat_tests.differential.operators import BrokerOperator
+from compat_tests.differential.raw_client import PROTOCOL_HEADER, Address
+from compat_tests.differential.script import Case, run
+from fakeamqp import Broker
+
+OF_0_9 = re.compile(
+    r"chan/open-ok-bytes"  # The id with which the channel can be resumed.
+    r"|frame/type-(4|5|6|7|9|10)|frame/type-7-channel-0|frame/type-4-channel-0|frame/type-5-payload"
+    r"|frame/class-(20-50|20-60|70-10|80-10|100-10|110-10|120-10|40-22|60-102|10-42)"
+    r"|frame/content-weight"  # A content with child contents.
+)
+
+
+CASES = all_cases()
+
+
+def test_every_case_is_the_same_over_both_headers() -> None:
+    with Broker(definitions=ACCOUNTS, seed=1) as broker:
+        operator = BrokerOperator(broker)
+
+        def over(header: bytes, case: Case, patience: float) -> str:
+            return run(case, Address(broker.host, broker.port, patience, operator, header))
+
+        def differs(case: Case) -> bool:
+            # A second look, with more patience: the machine may just have been slow.
+            return all(
+                over(HEADER, case, patience) != over(PROTOCOL_HEADER, case, patience)
+                for patience in (1.0, 4.0)
+            )
+
+        together = [case for case in CASES.values() if not case.alone]
+        with ThreadPoolExecutor(AT_ONCE) as pool:
+            found = {
+                case.id for case, other in zip(together, pool.map(differs, together), strict=True) if other
+            }
+        found |= {case.id for case in CASES.values() if case.alone and differs(case)}
+    assert {each for each in found if not OF_0_9.fullmatch(each)} == set()
+    assert len(found) == 21

@@ -1,0 +1,277 @@
+"""What the header of 0-9 gives in RabbitMQ, 0-9-1 with its extensions, and the rest of 0-9 beside it.
+
+RabbitMQ 4.0.5 and 4.3.6 answer all raw cases of `compat_tests/differential` alike over both headers.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from compat_tests.protocol import driver
+from compat_tests.protocol.amqp_0_9.driver import Child, Client, Server
+from compat_tests.protocol.amqp_0_9.files import publish_file, speaking_0_9_1
+from compat_tests.protocol.amqp_0_9.requesting import Requester
+from fakeamqp.protocols.amqp_0_9.choices import letter_of
+from fakeamqp.protocols.amqp_0_9.codec import BasicProperties
+from fakeamqp.protocols.amqp_0_9.codec import methods as m
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as shared
+
+ALL_CAPABILITIES = {
+    "capabilities": dict.fromkeys(
+        ("consumer_cancel_notify", "connection.blocked", "authentication_failure_close"), True
+    )
+}
+
+
+@pytest.fixture
+def server(lenient: Server) -> Server:
+    return lenient
+
+
+@pytest.fixture
+def client(server: Server) -> Client:
+    return server.client(client_properties=ALL_CAPABILITIES)
+
+
+# --- what 0-9-1 has ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["rabbitmq-3.13", "rabbitmq-4.0", "rabbitmq-4.2", "rabbitmq-4.3"])
+def test_start_is_the_same_to_the_byte(name: str) -> None:
+    started = []
+    for client in (Server(name).connect(), driver.Server(name).connect()):
+        client.send_bytes(client.protocol_header)
+        started.append(client.take_bytes())
+    assert started[0] == started[1]
+    assert b"publisher_confirms" in started[0]
+
+
+@pytest.mark.parametrize("name", ["0", "unknown"])
+def test_an_out_of_band_transport_that_is_not_there_is_ignored(client: Client, name: str) -> None:
+    client.call(m.ChannelOpen(out_of_band=name), m.ChannelOpenOk, 3)
+    client.publish(b"in band", routing_key="q", channel=3)
+    client.expect_nothing()
+
+
+def test_publishes_are_confirmed(client: Client) -> None:
+    client.declare("q")
+    client.call(shared.ConfirmSelect(), shared.ConfirmSelectOk)
+    client.fill("q", b"1", b"2")
+    assert [client.expect(shared.BasicAck).delivery_tag for _ in range(2)] == [1, 2]
+
+
+def test_confirms_and_transfers_share_a_channel(client: Client) -> None:
+    client.declare("q")
+    client.call(shared.ConfirmSelect(), shared.ConfirmSelectOk)
+    requester = Requester(client)
+    requester.publish("q", b"a transfer")
+    client.publish(b"a publish", routing_key="q")
+    assert client.expect(shared.BasicAck).delivery_tag == 1
+    assert client.empty("q") == [b"a transfer", b"a publish"]
+
+
+def test_deliveries_are_refused_with_nack(client: Client) -> None:
+    client.declare("q")
+    client.fill("q", b"1", b"2")
+    for _ in range(2):
+        client.get("q")
+    client.send(shared.BasicNack(delivery_tag=2, multiple=True, requeue=True))
+    assert client.empty("q") == [b"1", b"2"]
+
+
+def test_exchanges_are_bound_to_exchanges(client: Client) -> None:
+    client.call(m.ExchangeDeclare(exchange="e", type="fanout"), m.ExchangeDeclareOk)
+    client.declare("q")
+    client.bind("q", "e")
+    bind = {"destination": "e", "source": "amq.direct", "routing_key": "k"}
+    client.call(shared.ExchangeBind(**bind), shared.ExchangeBindOk)
+    client.publish(b"x", exchange="amq.direct", routing_key="k")
+    client.call(shared.ExchangeUnbind(**bind), shared.ExchangeUnbindOk)
+    client.publish(b"y", exchange="amq.direct", routing_key="k")
+    assert client.empty("q") == [b"x"]
+
+
+def test_a_client_learns_that_its_queue_is_deleted(client: Client, server: Server) -> None:
+    client.declare("q")
+    client.consume("q", "tag")
+    server.client().send(m.QueueDelete(queue="q"))
+    assert client.expect(m.BasicCancel).consumer_tag == "tag"
+
+
+def test_a_client_learns_that_it_is_blocked(client: Client, server: Server) -> None:
+    client.connection.chosen.set_blocked("low on memory")  # type: ignore[union-attr]
+    client.publish(b"x")
+    assert client.expect(shared.ConnectionBlocked, 0).reason == "low on memory"
+    client.connection.chosen.set_blocked(None)  # type: ignore[union-attr]
+    client.expect(shared.ConnectionUnblocked, 0)
+
+
+def test_replies_come_directly(client: Client) -> None:
+    client.declare("q")
+    consumer = m.BasicConsume(queue="amq.rabbitmq.reply-to", consumer_tag="r", no_ack=True)
+    client.call(consumer, m.BasicConsumeOk)
+    client.publish(b"ask", routing_key="q", reply_to="amq.rabbitmq.reply-to")
+    address = client.get("q").properties.reply_to
+    assert address.startswith("amq.rabbitmq.reply-to.")
+    client.publish(b"answer", routing_key=address)
+    assert client.delivery().body == b"answer"
+
+
+def test_a_new_secret_is_taken(client: Client) -> None:
+    client.call(shared.ConnectionUpdateSecret(new_secret=b"s"), shared.ConnectionUpdateSecretOk, 0)
+
+
+def test_recover_of_0_9_1_is_answered_and_that_of_0_9_is_not(client: Client) -> None:
+    client.declare("q")
+    client.fill("q", b"x")
+    client.get("q")
+    client.call(shared.BasicRecover(requeue=True), shared.BasicRecoverOk)
+    client.get("q")
+    client.send(m.BasicRecover(requeue=True))
+    client.expect_nothing()
+    assert client.empty("q") == [b"x"]
+
+
+@pytest.mark.parametrize(
+    ("method", "code", "text"),
+    [
+        (m.QueueDeclare(queue="no", passive=True), 404, "NOT_FOUND - no queue 'no' in vhost '/'"),
+        (m.BasicConsume(), 404, "NOT_FOUND - no previously declared queue"),
+        (m.ExchangeDeclare(exchange="amq.direct", type="fanout"), 406, "PRECONDITION_FAILED - inequivalent"),
+        (m.QueueBind(queue="q", exchange=""), 403, "ACCESS_REFUSED - operation not permitted on the default"),
+    ],
+)
+def test_errors_are_those_of_rabbitmq(server: Server, method: Any, code: int, text: str) -> None:
+    server.client().declare("q")
+    client = server.client()
+    client.send(method)
+    close = client.expect(m.ChannelClose)
+    assert close.reply_code == code
+    assert close.reply_text.startswith(text)
+
+
+# --- and what only 0-9 has -----------------------------------------------------------------------------
+
+
+def test_consumers_of_class_basic_get_messages_of_class_basic_only(client: Client) -> None:
+    client.declare("q")
+    publish_file(client, b"a file")
+    client.fill("q", b"a message")
+    client.consume("q", "tag")
+    assert client.bodies() == [b"a message"]
+
+
+def test_cancel_is_for_consumers_of_class_basic(client: Client) -> None:
+    client.declare("q")
+    client.call(m.FileConsume(queue="q", consumer_tag="f"), m.FileConsumeOk)
+    client.call(m.BasicCancel(consumer_tag="f"), m.BasicCancelOk)
+    assert list(client.connection.chosen.channels[1].consumers) == ["f"]  # type: ignore[union-attr]
+
+
+def test_a_method_in_a_request_is_that_of_0_9(client: Client) -> None:
+    """RabbitMQ has no requests: who sends one speaks 0-9."""
+    requester = Requester(client)
+    requester.call(m.ExchangeDeclare(exchange="e", type="direct"), m.ExchangeDeclareOk)
+    requester.call(m.ExchangeDeclare(exchange="e", type="direct", durable=True), m.ExchangeDeclareOk)
+    client.send(m.ExchangeDeclare(exchange="e", type="direct", durable=True))
+    assert client.expect(m.ChannelClose).reply_code == 406
+
+
+def test_methods_that_0_9_does_not_have_go_in_requests_too(client: Client) -> None:
+    Requester(client).call(shared.ConfirmSelect(), shared.ConfirmSelectOk)
+
+
+def test_a_content_with_child_contents_is_one_of_0_9(client: Client) -> None:
+    client.declare("q")
+    child = Child(60, b"\0\0", b"inner")
+    client.send_content(m.BasicPublish(routing_key="q"), BasicProperties(), b"outer", children=[child])
+    got = client.get("q")
+    assert (got.body, got.children) == (b"outer", (child,))
+
+
+def test_a_confirmed_content_has_no_children(client: Client) -> None:
+    client.call(shared.ConfirmSelect(), shared.ConfirmSelectOk)
+    child = Child(60, b"\0\0", b"inner")
+    client.send_content(m.BasicPublish(), BasicProperties(), b"outer", children=[child])
+    client.expect_connection_close(505)
+
+
+@pytest.mark.parametrize(
+    ("first", "then", "text"),
+    [
+        (m.DtxSelect(), shared.ConfirmSelect(), "cannot switch from dtx to confirm mode"),
+        (m.DtxSelect(), m.TxSelect(), "cannot switch from dtx to tx mode"),
+        (shared.ConfirmSelect(), m.DtxSelect(), "the channel is in confirm mode"),
+    ],
+)
+def test_a_channel_has_one_mode(client: Client, first: Any, then: Any, text: str) -> None:
+    client.send(first)
+    client.take_bytes()
+    client.send(then)
+    assert client.expect(m.ChannelClose).reply_text == f"PRECONDITION_FAILED - {text}"
+
+
+def test_work_before_a_distributed_transaction_is_noticed(client: Client) -> None:
+    client.publish(b"x")
+    client.call(m.DtxSelect(), m.DtxSelectOk)
+    client.send(m.DtxStart(dtx_identifier="x"))
+    assert client.expect(m.ChannelClose).reply_code == 406
+
+
+def test_a_transfer_of_a_rolled_back_transaction_comes_again_after_the_answer(client: Client) -> None:
+    client.declare("q")
+    client.fill("q", b"x")
+    requester = Requester(client)
+    client.call(m.TxSelect(), m.TxSelectOk)
+    requester.consume("q")
+    requester.answer(requester.transfer().number)
+    client.send(m.TxRollback())
+    client.expect(m.TxRollbackOk)
+    assert requester.bodies() == [b"x"]
+
+
+def test_a_resumed_consumer_keeps_its_prefetch(server: Server) -> None:
+    client = server.client(channels=0)
+    client.send(m.ChannelOpen())
+    channel_id = client.expect(m.ChannelOpenOk).channel_id
+    client.declare("q")
+    client.qos(1)
+    client.consume("q", "tag")
+    client.drop()
+    client = server.client(channels=0)
+    client.call(m.ChannelResume(channel_id), m.ChannelOk)
+    client.fill("q", b"1", b"2")
+    assert client.bodies() == [b"1"]
+
+
+# --- the letter ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("personality", ["spec", letter_of("rabbitmq-4.2")], ids=["spec", "letter"])
+@pytest.mark.parametrize(
+    "method",
+    [shared.ConfirmSelect(), shared.ExchangeBind(), shared.BasicNack(), shared.BasicRecover()],
+    ids=lambda each: each.NAME,
+)
+def test_by_the_letter_there_are_no_extensions(personality: Any, method: Any) -> None:
+    client = Server(personality).client()
+    client.send(method)
+    client.expect_connection_close(540)
+    assert "capabilities" not in _properties(Server(personality))
+
+
+def _properties(server: Server) -> Any:
+    client = server.connect()
+    client.send_bytes(client.protocol_header)
+    return client.expect(m.ConnectionStart, 0).server_properties
+
+
+def test_messages_go_back_and_forth_between_both_headers(server: Server) -> None:
+    client = server.client()
+    client.declare("q")
+    client.publish(b"x", routing_key="q", headers={"n": 1}, type="t")
+    got = speaking_0_9_1(server).client().get("q")
+    assert got is not None
+    assert (got.body, got.properties.headers, got.properties.type) == (b"x", {"n": 1}, "t")
