@@ -32,6 +32,7 @@ WORDS = {
     "crashes_on_ages": "an age that does not begin with a digit closes the connection",
     "definitions_name_format": "definitions contain their format",
     "definitions_repeat_queue_type": "definitions repeat `default_queue_type` outside the metadata",
+    "header_for_others": "answer to a protocol header of no known protocol",
     "hashes_empty_headers": "`x-consistent-hash` takes empty tables and arrays",
     "largest_content": "largest body a content header may announce",
     "largest_hash_weight": "largest weight in an `x-consistent-hash` exchange",
@@ -214,6 +215,8 @@ def _shown(name: str, value: Any) -> str:
         return _NOTHING[name]
     if isinstance(value, int) and value and value % _MIB == 0:
         return f"{value // _MIB} MiB"
+    if isinstance(value, bytes):
+        return f"`{value[:4].decode()} {' '.join(map(str, value[4:]))}`"
     if isinstance(value, tuple):
         return ", ".join(_shown("", each) for each in value)
     if isinstance(value, str):

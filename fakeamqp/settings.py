@@ -26,6 +26,9 @@ class PersonalityChoices(TypedDict, total=False):
     name: str
     product: str
     version: str
+    header_for_others: bytes
+    awaits_whole_header: bool
+    explains_malformed_input: bool
     closes_silently_on_bad_frames: bool
     reports_errors_from: Literal["tuned", "open"]
     frame_size_tolerance: int

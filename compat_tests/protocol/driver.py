@@ -367,6 +367,28 @@ class Client:
         assert self.closed
         return close
 
+    @property
+    def explained_to(self) -> bool:
+        """Malformed input is answered with an explanation, not as RabbitMQ does."""
+        endpoint: Any = getattr(self.connection, "chosen", self.connection)
+        return bool(endpoint.personality.explains_malformed_input)
+
+    def expect_end_of_frames(self) -> m.ConnectionClose:
+        """The connection is closed with 501, since the next frame cannot be found.
+
+        RabbitMQ reads no answer; it ends the transport three seconds later (measured).
+        """
+        if self.explained_to:
+            return self.expect_connection_close(501)
+        close = self.expect(m.ConnectionClose, 0)
+        assert close.reply_code == 501, f"expected 501, got {close}"
+        self.send(m.ConnectionCloseOk(), 0)
+        self.server.advance(2.9)
+        assert not self.closed
+        self.server.advance(0.2)
+        self.expect_silent_end()
+        return close
+
     def expect_silent_end(self) -> None:
         """The transport has ended without another frame."""
         self.expect_nothing()

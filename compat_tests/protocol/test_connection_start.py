@@ -14,7 +14,6 @@ from fakeamqp.model.access import User
 from fakeamqp.model.errors import AuthenticationFailed
 from fakeamqp.model.state import BrokerState
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
-from fakeamqp.protocols.amqp_0_9_1.codec.constants import PROTOCOL_HEADER
 from fakeamqp.protocols.framed.codec.frames import method_frame
 from fakeamqp.protocols.framed.server_connection import FramedConnection
 
@@ -69,13 +68,13 @@ def test_another_protocol_name_is_answered_with_a_header(server: Server) -> None
     client = server.connect()
     client.send_bytes(b"AMQX\x00\x00\x09\x01")
     client.expect_silent_end()
-    assert client.header == PROTOCOL_HEADER
+    assert client.header == server.state.personality.header_for_others
 
 
 @rule("0-9-1/connection.start/server-support")
 @pytest.mark.parametrize("version", [b"\x00\x02\x00\x00", b"\x02\x00\x00\x00", b"\x00\x00\x09\x02"])
-def test_the_version_offered_is_not_above_the_one_asked_for(server: Server, version: bytes) -> None:
-    client = server.connect()
+def test_the_version_offered_is_not_above_the_one_asked_for(spec: Server, version: bytes) -> None:
+    client = spec.connect()
     client.send_bytes(b"AMQP" + version)
     client.expect_silent_end()
     assert client.header[:4] == b"AMQP"

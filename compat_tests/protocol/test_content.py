@@ -110,8 +110,8 @@ def test_a_header_instead_of_a_body_is_an_error(client: Client) -> None:
 @rule("0-9-1/content/incomplete")
 def test_properties_that_cannot_be_read_are_an_error(client: Client) -> None:
     client.publish_bytes(b"\x80\x00\x05abc", routing_key="q")
-    close = client.expect_connection_close(501)
-    assert (close.class_id, close.method_id) == (60, 40)
+    close = client.expect_connection_close(501 if client.explained_to else 541)
+    assert (close.class_id, close.method_id) == ((60, 40) if client.explained_to else (0, 0))
 
 
 @rule("0-9-1/content/incomplete")
@@ -261,6 +261,9 @@ def test_the_first_property_has_the_highest_flag(client: Client, name: str, flag
 def test_a_second_word_of_flags_may_follow(client: Client) -> None:
     client.declare("q")
     client.publish_bytes(b"\x80\x01\x00\x00" + short_string("a/b"), routing_key="q")
+    if not client.explained_to:
+        client.expect_connection_close(541)
+        return
     message = client.get("q")
     assert message is not None
     assert message.properties.content_type == "a/b"

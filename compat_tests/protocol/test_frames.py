@@ -13,6 +13,12 @@ from fakeamqp.protocols.framed.codec.frames import FRAME_HEADER, frame
 CHANNEL_OPEN = bytes.fromhex("01 0001 00000005 0014000a 00 ce")
 
 
+def expect_unreadable_properties(client: Client, code: int) -> None:
+    """The properties of a content cannot be read: this code, or the 541 of RabbitMQ (measured)."""
+    close = client.expect_connection_close(code if client.explained_to else 541)
+    assert (close.class_id, close.method_id) == ((60, 40) if client.explained_to else (0, 0))
+
+
 def quiet_client(server: Server, **handshake: int) -> Client:
     """A connection without channels."""
     return server.client(channels=0, **handshake)  # type: ignore[arg-type]
@@ -165,7 +171,7 @@ def test_a_wrong_frame_end_ends_the_socket_by_the_letter(spec: Server) -> None:
 def test_rabbitmq_says_frame_error_to_a_wrong_frame_end(rabbitmq: Server) -> None:
     client = quiet_client(rabbitmq)
     client.send_bytes(CHANNEL_OPEN[:-1] + b"\xcd")
-    close = client.expect_connection_close(501)
+    close = client.expect_end_of_frames()
     assert (close.class_id, close.method_id) == (0, 0)
 
 
@@ -180,7 +186,8 @@ CLOSE_OK = frame(1, 0, m.ConnectionCloseOk().encode())
 @pytest.mark.parametrize("octets", BROKEN_FRAMING.values(), ids=BROKEN_FRAMING)
 @pytest.mark.parametrize("size", [1, 7, 1_000_000])
 def test_close_ok_is_found_behind_broken_framing(rabbitmq: Server, octets: bytes, size: int) -> None:
-    client = rabbitmq.client()
+    explaining = rabbitmq.varied(explains_malformed_input=True)
+    client = explaining.client()
     octets += frame(1, 1, queue_declare("q")) + CLOSE_OK
     for position in range(0, len(octets), size):
         assert not client.closed
@@ -188,13 +195,21 @@ def test_close_ok_is_found_behind_broken_framing(rabbitmq: Server, octets: bytes
     assert client.expect(m.ConnectionClose, 0).reply_code == 501
     client.expect_nothing()
     assert client.connection.finished
+    assert "q" not in explaining.vhost.queues
+
+
+@pytest.mark.parametrize("octets", [BROKEN_FRAMING["wrong-end"], BROKEN_FRAMING["oversized"]])
+def test_nothing_is_read_behind_broken_framing(rabbitmq: Server, octets: bytes) -> None:
+    client = rabbitmq.client()
+    client.send_bytes(octets + frame(1, 1, queue_declare("q")) + CLOSE_OK)
+    client.expect_end_of_frames()
     assert "q" not in rabbitmq.vhost.queues
 
 
 def test_broken_framing_behind_an_error_does_not_take_back_what_was_said(rabbitmq: Server) -> None:
     client = rabbitmq.client()
-    client.send_bytes(frame(1, 1, arguments(70, 10)) + BROKEN_FRAMING["wrong-end"])
-    client.expect_connection_close(540)
+    client.send_bytes(frame(1, 1, arguments(60, 80)) + BROKEN_FRAMING["wrong-end"])
+    client.expect_end_of_frames()
 
 
 @pytest.mark.rule("0-9-1/frame/frame-end-before-decode")
@@ -212,7 +227,7 @@ def test_a_wrong_frame_end_is_logged(server: Server, caplog: pytest.LogCaptureFi
     client = quiet_client(server)
     with caplog.at_level(logging.INFO, "fakeamqp"):
         client.send_bytes(CHANNEL_OPEN[:-1] + b"\xcd")
-    assert "FRAME_ERROR - invalid frame end marker 205, expected 206" in caplog.text
+    assert "invalid frame end marker 205, expected 206 (channel 1, bytes: 00 14 00 0a 00)" in caplog.text
 
 
 # --- frame-max ---------------------------------------------------------------------------------------------
@@ -256,13 +271,13 @@ def test_rabbitmq_tolerates_eight_octets_more_than_agreed(rabbitmq: Server) -> N
     publish_in_one_frame(client, 8200)
     assert client.count("q") == 1
     publish_in_one_frame(client, 8201)
-    client.expect_connection_close(501)
+    client.expect_end_of_frames()
 
 
 def test_an_oversized_frame_is_refused_before_it_is_whole(server: Server) -> None:
     client = server.client()
     client.send_bytes(FRAME_HEADER.pack(3, 1, 0xFFFFFFFF))
-    client.expect_connection_close(501)
+    client.expect_end_of_frames()
 
 
 @pytest.mark.rule("0-9-1/frame/frame-max-includes-overhead")
@@ -291,14 +306,14 @@ def test_a_method_larger_than_a_frame_is_refused(server: Server) -> None:
     client = server.client(frame_max=smallest_frame_max(server))
     fields = table(field("x-large", b"S" + long_string(bytes(10_000))))
     client.send_frame(1, 1, queue_declare("q", fields=fields))
-    client.expect_connection_close(501)
+    client.expect_end_of_frames()
 
 
 @pytest.mark.rule("0-9-1/frame/method-not-split")
 def test_a_content_header_larger_than_a_frame_is_refused(server: Server) -> None:
     client = server.client(frame_max=smallest_frame_max(server))
     client.publish(routing_key="q", headers={"large": "x" * 10_000})
-    client.expect_connection_close(501)
+    client.expect_end_of_frames()
 
 
 @pytest.mark.rule("0-9-1/frame/exceeds-agreed-limits")
@@ -306,7 +321,7 @@ def test_a_client_that_exceeds_the_agreed_frame_size_is_disconnected(server: Ser
     other = server.client()
     client = server.client(frame_max=smallest_frame_max(server))
     client.send_frame(3, 1, bytes(smallest_frame_max(server) + 1))
-    client.expect_connection_close(501)
+    client.expect_end_of_frames()
     other.declare("still-served")
 
 
@@ -345,7 +360,8 @@ OTHER_METHODS: list[m.Method] = [
 @pytest.mark.parametrize("channel", [1, 2])
 def test_connection_methods_belong_on_channel_0(client: Client, method: m.Method, channel: int) -> None:
     client.send(method, channel)
-    close = client.expect_connection_close(503)
+    # RabbitMQ minds first that the channel is not open (measured).
+    close = client.expect_connection_close(503 if channel == 1 or client.explained_to else 504)
     assert (close.class_id, close.method_id) == (method.CLASS_ID, method.METHOD_ID)
 
 
@@ -395,8 +411,11 @@ def test_channel_numbers_have_sixteen_bits(server: Server, offered: int) -> None
 def test_a_method_of_an_implementation_class_is_an_error(server: Server, class_id: int, channel: int) -> None:
     client, other = server.client(), server.client()
     client.send_frame(1, channel, arguments(class_id, 10, b"anything"))
-    close = client.expect_connection_close(540)
-    assert (close.class_id, close.method_id) == (class_id, 10)
+    if client.explained_to:
+        close = client.expect_connection_close(540)
+        assert (close.class_id, close.method_id) == (class_id, 10)
+    else:
+        client.expect_silent_end()
     other.declare("still-served")
 
 
@@ -413,6 +432,9 @@ def test_a_method_of_an_implementation_class_is_an_error(server: Server, class_i
 @pytest.mark.parametrize("channel", [0, 1, 2])
 def test_an_unknown_method_is_not_implemented(client: Client, ids: tuple[int, int], channel: int) -> None:
     client.send_frame(1, channel, arguments(*ids))
+    if not client.explained_to:
+        client.expect_silent_end()
+        return
     close = client.expect_connection_close(540)
     assert close.reply_text == f"NOT_IMPLEMENTED - there is no method {ids[1]} in class {ids[0]}"
     assert (close.class_id, close.method_id) == ids
@@ -441,6 +463,9 @@ def test_octets_behind_the_arguments_are_a_frame_error(client: Client) -> None:
 @pytest.mark.rule("0-9-1/frame/truncated-arguments")
 def test_arguments_that_end_too_early_are_a_frame_error_on_channel_0_as_well(client: Client) -> None:
     client.send_frame(1, 0, arguments(10, 50, b"\0"))
+    if not client.explained_to:
+        assert client.expect_connection_close(541).reply_text == "INTERNAL_ERROR"
+        return
     close = client.expect_connection_close(501)
     assert (close.class_id, close.method_id) == (10, 50)
 
@@ -449,8 +474,11 @@ def test_arguments_that_end_too_early_are_a_frame_error_on_channel_0_as_well(cli
 def test_a_field_of_unknown_type_is_a_syntax_error(server: Server) -> None:
     client, other = server.client(), server.client()
     client.send_frame(1, 1, queue_declare("q", fields=table(field("a", b"z\0"))))
-    close = client.expect_connection_close(502)
-    assert (close.class_id, close.method_id) == (50, 10)
+    if client.explained_to:
+        close = client.expect_connection_close(502)
+        assert (close.class_id, close.method_id) == (50, 10)
+    else:
+        client.expect_silent_end()
     other.send(m.QueueDeclare(queue="q", passive=True))
     other.expect_channel_close(404)
 
@@ -476,6 +504,5 @@ def test_a_length_beyond_a_content_header_is_refused(server: Server) -> None:
     client = server.client()
     client.declare("q")
     client.publish_bytes(b"\x80\x00" + b"\xffabc", routing_key="q")
-    close = client.expect_connection_close(501)
-    assert (close.class_id, close.method_id) == (60, 40)
+    expect_unreadable_properties(client, 501)
     assert server.client().count("q") == 0

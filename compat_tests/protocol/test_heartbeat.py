@@ -180,15 +180,28 @@ def test_silence_in_one_interval_is_forgiven(server: Server) -> None:
 
 
 @pytest.mark.rule("0-9-1/heartbeat/during-close")
-def test_heartbeats_go_on_while_a_close_is_not_answered(server: Server) -> None:
-    client = server.client(heartbeat=1)
+def test_heartbeats_go_on_while_a_close_is_not_answered(spec: Server) -> None:
+    client = spec.client(heartbeat=1)
     client.send(m.QueueDeclare(), 0)
     client.expect(m.ConnectionClose, 0)
-    assert len(listen(server, client, 3.5)) == 3
+    assert len(listen(spec, client, 3.5)) == 3
     client.send(m.ConnectionCloseOk(), 0)
     client.expect_silent_end()
-    server.advance(10)
+    spec.advance(10)
     client.expect_nothing()
+
+
+@pytest.mark.parametrize(("heartbeat", "timeout"), [(0, 30), (5, 5), (60, 30)])
+def test_rabbitmq_waits_for_close_ok_no_longer_than_a_heartbeat(
+    rabbitmq: Server, heartbeat: int, timeout: int
+) -> None:
+    client = rabbitmq.client(heartbeat=heartbeat)
+    client.send(m.QueueDeclare(), 0)
+    client.expect(m.ConnectionClose, 0)
+    rabbitmq.advance(timeout - 0.1)
+    assert not client.closed
+    rabbitmq.advance(0.2)
+    assert client.closed
 
 
 @pytest.mark.rule("0-9-1/heartbeat/during-close")

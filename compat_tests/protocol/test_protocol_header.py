@@ -7,11 +7,18 @@ import pytest
 
 from compat_tests.protocol.driver import Server
 from compat_tests.unit.runtime.fakes import real_engine
+from fakeamqp.model.personality import RABBITMQ_3_13
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.negotiation import accept
 
 HEADER = b"AMQP\x00\x00\x09\x01"
+HEADER_1_0 = b"AMQP\x03\x01\x00\x00"
 HTTP = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
+
+
+def usual_answer(server: Server) -> bytes:
+    """What answers most wrong headers: in RabbitMQ since 4.0 the header of AMQP 1.0 (measured)."""
+    return HEADER if server.state.personality.name == "spec" else HEADER_1_0
 
 
 def refused(server: Server, octets: bytes) -> bytes:
@@ -28,7 +35,7 @@ def test_a_client_that_starts_with_a_frame_is_answered_with_a_header_and_the_end
     client = server.connect()
     client.send(m.ConnectionStartOk(mechanism="PLAIN", response=b"\0guest\0guest"), 0)
     client.expect_silent_end()
-    assert client.header == HEADER
+    assert client.header == usual_answer(server)
     assert not server.state.connections
 
 
@@ -49,15 +56,35 @@ def test_the_header_is_answered_with_one_start_on_channel_0(server: Server) -> N
     "version", ["00010000", "03010000", "00000902", "00000a00", "02000000", "ffffffff", "00000000"]
 )
 def test_another_version_is_answered_with_the_one_there_is(server: Server, version: str) -> None:
-    assert refused(server, b"AMQP" + bytes.fromhex(version)) == HEADER
+    later = version in ("00000902", "00000a00")
+    assert refused(server, b"AMQP" + bytes.fromhex(version)) == (HEADER if later else usual_answer(server))
+
+
+@pytest.mark.rule("0-9-1/protocol-header/version-mismatch")
+def test_rabbitmq_3_13_answers_with_0_9_1(rabbitmq: Server) -> None:
+    older = rabbitmq.varied(header_for_others=RABBITMQ_3_13.header_for_others)
+    assert refused(older, b"AMQP\x03\x01\x00\x00") == HEADER
 
 
 @pytest.mark.rule("0-9-1/protocol-header/not-amqp")
-@pytest.mark.parametrize(
-    "octets", [b"GET / HT", b"HTTP", b"amqp\x00\x00\x09\x01", b"AMQX\x00\x00\x09\x01", bytes(8)]
-)
+@pytest.mark.parametrize("octets", [b"GET / HT", b"amqp\x00\x00\x09\x01", b"AMQX\x00\x00\x09\x01", bytes(8)])
 def test_what_is_no_header_is_answered_with_one(server: Server, octets: bytes) -> None:
-    assert refused(server, octets) == HEADER
+    assert refused(server, octets) == usual_answer(server)
+
+
+@pytest.mark.rule("0-9-1/protocol-header/not-amqp")
+def test_four_bytes_tell_that_no_header_will_come(spec: Server) -> None:
+    assert refused(spec, b"HTTP") == HEADER
+
+
+def test_rabbitmq_waits_for_eight_bytes(rabbitmq: Server) -> None:
+    client = rabbitmq.connect()
+    client.send_bytes(b"\x16\x03\x01\x02\x00\x01\x00")
+    client.expect_nothing()
+    assert not client.closed
+    client.send_bytes(b"\x01")
+    client.expect_silent_end()
+    assert client.header == HEADER_1_0
 
 
 @pytest.mark.rule("0-9-1/protocol-header/header-flushed")
@@ -71,7 +98,7 @@ def test_the_answer_to_a_bad_header_arrives_although_more_was_sent(server: Serve
             answer = bytearray()
             while piece := client.recv(100):
                 answer += piece
-        assert answer == HEADER
+        assert answer == usual_answer(server)
     finally:
         engine.stop()
     assert not engine.failures
@@ -98,12 +125,12 @@ def test_the_log_tells_what_came_instead_of_a_header(
 
 @pytest.mark.rule("0-9-1/protocol-header/other-protocols")
 def test_an_http_request_is_not_served_but_answered_with_a_header(server: Server) -> None:
-    assert refused(server, HTTP) == HEADER
+    assert refused(server, HTTP) == usual_answer(server)
 
 
 @pytest.mark.rule("0-9-1/protocol-header/client-downgrade")
 def test_a_client_comes_back_with_the_version_it_was_offered(server: Server) -> None:
-    offered = refused(server, b"AMQP\x00\x02\x00\x00")
+    offered = refused(server, b"AMQP\x00\x00\x0a\x00")
     client = server.connect()
     client.send_bytes(offered)
     client.expect(m.ConnectionStart, 0)
@@ -118,7 +145,7 @@ def test_a_client_comes_back_with_the_version_it_was_offered(server: Server) -> 
 def test_each_of_the_eight_octets_counts(server: Server, position: int) -> None:
     header = bytearray(HEADER)
     header[position] ^= 0x40
-    assert refused(server, bytes(header)) == HEADER
+    assert refused(server, bytes(header)) == (HEADER if position > 5 else usual_answer(server))
 
 
 @pytest.mark.rule("0-9-1/protocol-header/all-eight-octets")

@@ -126,13 +126,16 @@ def test_406_is_an_unknown_delivery_tag(client: Client) -> None:
 @rule("0-9-1/reply-code/frame-error")
 def test_501_is_a_malformed_frame(client: Client) -> None:
     client.send_frame(3, 1, bytes(131072 + 1))
-    client.expect_connection_close(501)
+    client.expect_end_of_frames()
 
 
 @rule("0-9-1/reply-code/syntax-error")
 def test_502_is_an_illegal_field_value(client: Client) -> None:
     client.send_frame(1, 1, queue_declare("q", fields=table(field("a", b"z\0"))))
-    client.expect_connection_close(502)
+    if client.explained_to:
+        client.expect_connection_close(502)
+    else:
+        client.expect_silent_end()
 
 
 @rule("0-9-1/reply-code/command-invalid")
@@ -148,6 +151,9 @@ def test_503_is_a_second_open_by_the_letter_and_504_by_rabbitmq(server: Server) 
 @pytest.mark.parametrize("method", [m.ConnectionClose(), m.ConnectionTuneOk(), m.BasicDeliver()])
 def test_503_is_a_method_that_does_not_belong_on_a_channel(client: Client, method: m.Method) -> None:
     client.send(method)
+    if method.HAS_CONTENT and not client.explained_to:
+        client.expect_nothing()  # RabbitMQ waits for the content (measured).
+        client.send_frame(2, 1, bytes.fromhex("003c 0000 0000000000000000 0000"))
     close = client.expect_connection_close(503)
     assert (close.class_id, close.method_id) == (method.CLASS_ID, method.METHOD_ID)
 
@@ -180,5 +186,8 @@ def test_530_is_a_consumer_tag_used_twice(client: Client) -> None:
 @rule("0-9-1/reply-code/not-implemented")
 def test_540_is_a_method_the_server_does_not_know(client: Client) -> None:
     client.send_frame(1, 1, arguments(130, 10))
+    if not client.explained_to:
+        client.expect_silent_end()
+        return
     close = client.expect_connection_close(540)
     assert (close.class_id, close.method_id) == (130, 10)

@@ -418,7 +418,7 @@ def test_rabbitmq_has_s_for_an_int16(rabbitmq: Server) -> None:
     assert passed_on(client, headers) == headers
     assert routed(client, b"s\xff\xfe", MINUS_TWO)
     client.publish_bytes(HEADERS_ONLY + table(field("h", b"U\xff\xfe")), routing_key="q")
-    client.expect_connection_close(502)
+    client.expect_connection_close(541)
 
 
 @rule("0-9-1/types/value-shortstr")
@@ -434,7 +434,7 @@ def test_s_is_a_short_string_by_the_letter(spec: Server) -> None:
 def test_rabbitmq_reads_no_short_strings_in_tables(rabbitmq: Server) -> None:
     client = rabbitmq.client()
     client.publish_bytes(HEADERS_ONLY + table(field("h", b"s\x03abc")), routing_key="q")
-    client.expect_connection_close(501)  # an int16, and bytes too many
+    client.expect_connection_close(541)  # an int16, and bytes too many
 
 
 MANY_ONES = b"l" + b"\xff" * 8
@@ -480,8 +480,8 @@ def test_an_undefined_type_cannot_be_read(server: Server, tag: bytes) -> None:
     client = server.client()
     client.declare("q")
     client.publish_bytes(HEADERS_ONLY + table(field("h", tag + bytes(8))), routing_key="q")
-    close = client.expect_connection_close(502)
-    assert (close.class_id, close.method_id) == (60, 40)
+    close = client.expect_connection_close(502 if client.explained_to else 541)
+    assert (close.class_id, close.method_id) == ((60, 40) if client.explained_to else (0, 0))
     assert server.client().count("q") == 0
 
 

@@ -1,11 +1,25 @@
-"""Values in Erlang's notation, as RabbitMQ's texts print them."""
+"""Values in Erlang's notation, as RabbitMQ's texts print them.
+
+`term` and `pairs_term` print on one line. `pretty` breaks what is longer than a line.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
-__all__ = ["pairs_term", "term"]
+__all__ = ["Atom", "Plain", "octets_term", "pairs_term", "pretty", "term"]
+
+
+class Atom(str):
+    """A name that Erlang prints without quotes."""
+
+    __slots__ = ()
+
+
+Plain: TypeAlias = "Atom | str | bytes | int"
+"""A value without members: an atom, a string (a list of characters in Erlang), a binary or an integer."""
 
 
 def term(value: Any) -> str:
@@ -20,7 +34,7 @@ def term(value: Any) -> str:
     if isinstance(value, str):
         return _text(value)
     if isinstance(value, bytes):
-        return f"<<{','.join(str(octet) for octet in value)}>>"
+        return octets_term(value)
     if isinstance(value, Mapping):
         return "#{" + ",".join(f"{term(key)} => {term(item)}" for key, item in value.items()) + "}"
     if isinstance(value, (list, tuple)):
@@ -33,8 +47,118 @@ def pairs_term(pairs: Iterable[tuple[str, Any]]) -> str:
     return "[" + ",".join(f"{{{term(name)},{term(value)}}}" for name, value in pairs) + "]"
 
 
+def octets_term(octets: bytes) -> str:
+    """A binary as a row of numbers, whatever its length (Erlang's `~w`)."""
+    return f"<<{','.join(map(str, octets))}>>"
+
+
 def _text(value: str) -> str:
     if not value:
         return "<<>>"
     quoted = value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     return f'<<"{quoted}">>' if value.isascii() else f'<<"{quoted}"/utf8>>'
+
+
+# --- lines -----------------------------------------------------------------------------------------------
+#
+# Measured on Erlang/OTP 25, 27 and 29. What does not fit into the rest of a line is broken: a row of numbers
+# behind a comma, and it goes on below its first number; a tuple in front of a member, and it goes on below
+# the member behind its tag. Where that member is too far to the right, the tuple goes on four columns behind
+# its brace, or one. Texts and numbers are never broken. Columns are counted from 1.
+
+_LINE = 80
+_HALF = _LINE // 2
+_SHORTEST_ROW = 8
+_ESCAPES = {
+    "\b": "b",
+    "\t": "t",
+    "\n": "n",
+    "\v": "v",
+    "\f": "f",
+    "\r": "r",
+    "\x1b": "e",
+    '"': '"',
+    "\\": "\\",
+}
+_ESCAPED = str.maketrans({character: f"\\{escape}" for character, escape in _ESCAPES.items()})
+_is_printable = re.compile("[\b-\r\x1b -~\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]+").fullmatch
+
+
+def pretty(value: Plain | tuple[Plain, ...], text: str = "") -> str:
+    """A value as Erlang's `~tp` prints it behind a text: on several lines if it does not fit into one.
+
+    Bytes become a text if all of them are printable in UTF-8, or else in Latin-1; if not, a row of numbers.
+    The first member of a tuple is an atom.
+    """
+    column = len(text) - text.rfind("\n")
+    if not isinstance(value, tuple):
+        return _laid_out(value, column, 0)
+    whole = "{" + ",".join(map(_flat, value)) + "}"
+    return whole if len(whole) < _LINE - column else _broken_tuple(value, column)
+
+
+def _broken_tuple(members: tuple[Plain, ...], column: int) -> str:
+    tag = _flat(members[0])
+    lines = "{" + tag
+    position = column + len(tag) + 2
+    starts_line = position < _HALF
+    if starts_line:
+        column = position
+        lines += ","
+    else:
+        column += 4 if len(tag) > 2 and column + 4 <= _HALF else 1
+    for number, member in enumerate(members[1:], 2):
+        closing = int(number == len(members))
+        shown = _flat(member)
+        is_row = _is_row(shown)
+        if not starts_line:
+            if not is_row and len(shown) + 2 < _LINE - position:
+                lines += f",{shown}"
+                position += len(shown) + 1
+                continue
+            lines += ",\n" + " " * (column - 1)
+        starts_line = False
+        lines += _laid_out(member, column, closing)
+        fits = not is_row and len(shown) < _LINE - column - closing
+        position = column + (len(shown) if fits else _LINE)  # Nothing follows a broken member on its line.
+    return lines + "}"
+
+
+def _laid_out(value: Plain, column: int, closing: int) -> str:
+    """A value in this column, with so many brackets behind it; a long row of numbers is broken."""
+    shown = _flat(value)
+    if not _is_row(shown) or len(shown) < _LINE - column - closing:
+        return shown
+    *numbers, last = shown[2:-2].split(",")
+    width = max(_SHORTEST_ROW, _LINE - 2 - column - closing)
+    lines = [""]
+    for number in (*(f"{each}," for each in numbers), last):
+        if len(lines[-1]) + len(number) > width:
+            lines.append("")
+        lines[-1] += number
+    return "<<" + ("\n" + " " * (column + 1)).join(lines) + ">>"
+
+
+def _is_row(shown: str) -> bool:
+    return shown.startswith("<<") and shown[2].isdigit()
+
+
+def _flat(value: Plain) -> str:
+    """A value on one line."""
+    if isinstance(value, bytes):
+        return _binary(value)
+    if isinstance(value, str) and not isinstance(value, Atom):
+        return f'"{value.translate(_ESCAPED)}"'
+    return str(value)
+
+
+def _binary(octets: bytes) -> str:
+    sign = ""
+    try:
+        text = octets.decode()
+        if not octets.isascii():
+            sign = "/utf8"
+    except UnicodeDecodeError:
+        # Erlang/OTP 29 prints numbers if U+FFFE or U+FFFF stands before the first byte that is not UTF-8.
+        text = octets.decode("latin-1")
+    return f'<<"{text.translate(_ESCAPED)}"{sign}>>' if _is_printable(text) else octets_term(octets)

@@ -1,7 +1,7 @@
 """The protocol header selects the protocol of a new connection (0-9-1/protocol-header/*).
 
 A client first sends eight bytes. The registry's row for this header creates the connection. To any other
-header the broker answers with the header of the first row, and closes the transport.
+header the broker answers with a header that the personality chooses, and closes the transport.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import logging
 from collections.abc import Callable
 
 from fakeamqp.connection import Connection, PeerAddress
+from fakeamqp.model.personality import Personality
 from fakeamqp.model.state import BrokerState
 from fakeamqp.protocols import registry
 from fakeamqp.protocols.common.handshake_timeout import HandshakeTimeout
@@ -91,7 +92,7 @@ class Negotiation:
         octets = self._octets = self._octets + data
         if len(octets) < 8:
             # The first four bytes show whether this can become a protocol header.
-            if not b"AMQP".startswith(octets[:4]):
+            if not (b"AMQP".startswith(octets[:4]) or self._state.personality.awaits_whole_header):
                 self._refuse(octets)
             return
         row = registry.by_header(octets[:8])
@@ -138,7 +139,7 @@ class Negotiation:
             sent = f"it sent {octets[:8]!r} instead of a protocol header{hint}"
             self._state.tap.connection(self._peer.name, "refused", sent)
         self._refused = True
-        self._answer.append(registry.PROTOCOLS[0].headers[0])
+        self._answer.append(_answer_to(octets, self._state.personality))
         self._notify(self)
 
     def _give_up(self) -> None:
@@ -148,6 +149,13 @@ class Negotiation:
             late = f"it sent no protocol header within {_HANDSHAKE_TIMEOUT:g} seconds"
             self._state.tap.connection(self._peer.name, "refused", late)
         self._notify(self)
+
+
+def _answer_to(octets: bytes, personality: Personality) -> bytes:
+    """The protocol header for a client that sent no known one; later versions of 0-9-1 get that of 0-9-1."""
+    if octets.startswith(b"AMQP\0\0") and octets[6] >= 9:
+        return registry.PROTOCOLS[0].headers[0]
+    return personality.header_for_others
 
 
 def accept(state: BrokerState, peer: PeerAddress, notify: Callable[[Connection], None]) -> Connection:

@@ -34,7 +34,8 @@ def test_nothing_is_said_before_the_header_is_whole(server: Server) -> None:
 @pytest.mark.rule("0-10/protocol-header/mismatch")
 @pytest.mark.rule("0-10/connection.start/protocol-name")
 @pytest.mark.parametrize(
-    "header", [b"AMQP\x01\x01\x00\x0b", b"AMQP\x01\x02\x00\x0a", b"AMQP\x02\x01\x00\x0a", b"AMQQ"]
+    "header",
+    [b"AMQP\x01\x01\x00\x0b", b"AMQP\x01\x02\x00\x0a", b"AMQP\x02\x01\x00\x0a", b"AMQQ\x01\x01\x00\x0a"],
 )
 def test_an_unknown_header_is_answered_with_a_known_one_and_the_end(server: Server, header: bytes) -> None:
     client = server.dial()

@@ -31,6 +31,13 @@ class Personality:
     version: str
 
     # --- wire ------------------------------------------------------------------------------------
+    header_for_others: bytes
+    """protocol-header/version-mismatch: the protocol header that answers one of no known protocol."""
+    awaits_whole_header: bool
+    """protocol-header/not-amqp: bytes that cannot become a protocol header wait for the eighth."""
+    explains_malformed_input: bool
+    """errors/*: malformed input is refused with a text that explains it; otherwise with its bytes as an
+    Erlang term, with 541, or by closing the socket (RabbitMQ: measured)."""
     closes_silently_on_bad_frames: bool
     """frame/unknown-type, frame/bad-frame-end: close the socket without connection.close."""
     reports_errors_from: Literal["tuned", "open"]

@@ -27,6 +27,10 @@ __all__ = [
 
 _MIB = 1024 * 1024
 
+_HEADER_0_9_1 = b"AMQP\x00\x00\x09\x01"
+_HEADER_1_0 = b"AMQP\x03\x01\x00\x00"
+"""With SASL. RabbitMQ answers with it since 4.0 (measured)."""
+
 
 class UnknownPersonality(FakeAMQPError):
     """No personality has this name."""
@@ -105,6 +109,9 @@ RABBITMQ_4_2 = Personality(
     product="RabbitMQ",
     version="4.2.9",
     **argument_choices("rabbitmq-4.2"),
+    header_for_others=_HEADER_1_0,
+    awaits_whole_header=True,
+    explains_malformed_input=False,
     closes_silently_on_bad_frames=False,
     reports_errors_from="tuned",
     frame_size_tolerance=8,
@@ -235,6 +242,7 @@ RABBITMQ_3_13 = replace(
     name="rabbitmq-3.13",
     version="3.13.7",
     **argument_choices("rabbitmq-3.13"),
+    header_for_others=_HEADER_0_9_1,
     exchange_types=_without(_EXCHANGES, "x-local-random"),
     deprecated_features={
         "transient_nonexcl_queues": "permitted",
@@ -302,6 +310,9 @@ SPEC = replace(
     product="fakeamqp",
     version="0.1.0",
     **argument_choices("spec"),
+    header_for_others=_HEADER_0_9_1,
+    awaits_whole_header=False,
+    explains_malformed_input=True,
     closes_silently_on_bad_frames=True,
     reports_errors_from="open",
     frame_size_tolerance=0,

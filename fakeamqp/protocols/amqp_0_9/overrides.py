@@ -16,6 +16,7 @@ def with_overrides(personality: Personality) -> Personality:
     """Return the personality with the choices that apply to connections of 0-9."""
     return replace(
         personality,
+        explains_malformed_input=True,
         smallest_frame_max=4096,
         content_on_channel_zero="channel-error",
         heartbeat_off_channel_zero="frame-error",

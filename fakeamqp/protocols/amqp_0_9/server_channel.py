@@ -22,7 +22,7 @@ from fakeamqp.protocols.amqp_0_9.frame_limit import fits
 from fakeamqp.protocols.amqp_0_9.requests import Requests
 from fakeamqp.protocols.framed import delivering, server_channel
 from fakeamqp.protocols.framed.codec.basic import BasicProperties
-from fakeamqp.protocols.framed.codec.frames import CONTENT_HEADER, method_frame
+from fakeamqp.protocols.framed.codec.frames import CONTENT_HEADER, FRAME_METHOD, method_frame
 from fakeamqp.protocols.framed.replies import ProtocolError
 from fakeamqp.protocols.framed.states import ChannelState
 
@@ -129,7 +129,7 @@ class Amqp09Channel(server_channel.FramedChannel):
             self._assembler = contents.ContentAssembler()
             return
         if self.state is not ChannelState.OPEN:
-            self.receive_while_closing(payload)
+            self.receive_while_closing(FRAME_METHOD, payload)
             return
         if self._expected is not None:
             self.connection.note_method(self._expected.method.INDEX)

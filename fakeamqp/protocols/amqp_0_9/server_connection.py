@@ -124,8 +124,10 @@ class Amqp09Connection(FramedConnection[Amqp09Channel]):
             out_of_band.receive(self, frame_type, number, payload)
         elif frame_type == FRAME_TRACE:
             trace_frames.receive(self, number, payload)
-        else:
+        elif frame_type in self.frame_types:
             requests.receive(self, frame_type, number, payload)
+        else:
+            super().receive_other(frame_type, number, payload)
 
     def end_turn(self) -> None:
         """See the base class: sends the collected responses (response/identical-only)."""

@@ -11,7 +11,6 @@ from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.framed.delivering import ENCODING, check_message
 from fakeamqp.protocols.framed.publishing import (
     Target,
-    authorise,
     examine,
     needs_examination,
     return_if_needed,
@@ -52,7 +51,7 @@ def publish(
     meaningful = octets != b"\0\0" and needs_examination(properties)
     fresh = target.checked != channel.access.version
     if fresh:
-        authorise(channel, target, key=not meaningful)
+        target.authorise(channel, key=not meaningful)
     virtual_host = channel.virtual_host
     message = Message(
         target.exchange, target.routing_key, properties, body, ENCODING, octets, channel.connection

@@ -84,6 +84,10 @@ CONNECTION_TRANSITIONS: dict[ConnectionState, dict[str, ConnectionState]] = {
         "connection.close-ok": _C.CLOSED,
         "LOST": _C.CLOSED,
     },
-    _C.CLOSED: {},
+    # A client may repeat its close as long as the transport is open.
+    _C.CLOSED: {
+        "connection.close": _C.CLOSED,
+        "connection.close-ok": _C.CLOSED,
+    },
 }
 """The transitions that all protocols share; each protocol adds its own events."""

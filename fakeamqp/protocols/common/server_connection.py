@@ -84,6 +84,8 @@ class ServerConnection:
         self._needed = 0
         self._unframed = False
         """True after broken framing, when frame borders are unknown: see `_receive_unframed`."""
+        self._lingers = False
+        """True while a closed connection waits for the client to end the transport."""
         self._held_back = False
         self._paused = False
         self._handshake_timeout: HandshakeTimeout | None = HandshakeTimeout(
@@ -213,9 +215,9 @@ class ServerConnection:
 
     def _ignores_input(self) -> bool:
         """True once input from the client has no effect any more."""
-        return (
-            self.finished or self.aborted or self.state in (ConnectionState.CLOSED, ConnectionState.REFUSED)
-        )
+        if self.finished or self.aborted or self.state is ConnectionState.REFUSED:
+            return True
+        return self.state is ConnectionState.CLOSED and not self._lingers
 
     # --- state ----------------------------------------------------------------------------------------
 
@@ -262,7 +264,7 @@ class ServerConnection:
 
     def _finish(self, why: str) -> None:
         """Close the connection and, once the pending bytes are written, its transport."""
-        if not self.finished:
+        if not (self.finished or self._lingers):
             self._mark_closed(why)
         self._end_transport()
 

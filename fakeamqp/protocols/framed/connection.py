@@ -28,6 +28,7 @@ Handlers: TypeAlias = Mapping[str, Callable[[Any, Any], None]]
 """Method name -> handler."""
 
 _LOCALE = "en_US"
+_CLOSING_STATES = frozenset((ConnectionState.CLOSING, ConnectionState.CLOSED))
 
 
 def server_properties(connection: FramedConnection[Any]) -> dict[str, Any]:
@@ -67,10 +68,7 @@ def start(connection: FramedConnection[Any], properties: Mapping[str, Any], vers
 def receive(connection: FramedConnection[Any], method: Method, handlers: Handlers) -> None:
     """Dispatch a method on channel 0. A closing connection ignores all but close and close-ok."""
     name = method.NAME
-    if connection.state is ConnectionState.CLOSING and name not in (
-        "connection.close",
-        "connection.close-ok",
-    ):
+    if connection.state in _CLOSING_STATES and name not in ("connection.close", "connection.close-ok"):
         return
     handler = handlers.get(name)
     if handler is not None:

@@ -23,11 +23,25 @@ if TYPE_CHECKING:
     from fakeamqp.model.message import Message
     from fakeamqp.model.outcome import Outcome
     from fakeamqp.protocols.framed.codec.basic import BasicProperties
+    from fakeamqp.protocols.framed.codec.method import Method
+    from fakeamqp.protocols.framed.malformed import MalformedContent
+    from fakeamqp.protocols.framed.replies import ProtocolError
     from fakeamqp.protocols.framed.server_channel import FramedChannel
 
     _Check: TypeAlias = Callable[["FramedChannel", Message, "BasicProperties"], "BasicProperties | None"]
 
-__all__ = ["Target", "authorise", "examine", "needs_examination", "return_if_needed", "too_large"]
+__all__ = [
+    "Target",
+    "UnknownContent",
+    "UnreadableContent",
+    "authorise",
+    "examine",
+    "needs_examination",
+    "return_if_needed",
+    "too_large",
+]
+
+_PUBLISH = 60 << 16 | 40
 
 
 class Publish(Protocol):
@@ -40,16 +54,66 @@ class Publish(Protocol):
 
 
 class Target:
-    """Exchange, key and flags of a publish. `checked` is the version of the access rules last checked."""
+    """Exchange, key and flags of a publish.
 
-    __slots__ = ("checked", "exchange", "immediate", "mandatory", "routing_key")
+    `index` is that of the method, and `checked` the version of the access rules last checked.
+    """
+
+    __slots__ = ("checked", "exchange", "immediate", "index", "mandatory", "routing_key")
 
     def __init__(self, method: Publish) -> None:
+        self.index = _PUBLISH
         self.exchange = method.exchange
         self.routing_key = method.routing_key
         self.mandatory = method.mandatory
         self.immediate = method.immediate
         self.checked = -1
+
+    def authorise(self, channel: FramedChannel, *, key: bool) -> None:
+        """See the function `authorise`."""
+        authorise(channel, self, key=key)
+
+
+class UnreadableContent(Target):
+    """A publish with properties that cannot be read: an error once the user may publish it."""
+
+    __slots__ = ("_problem", "_target")
+
+    def __init__(self, target: Target, problem: MalformedContent) -> None:
+        super().__init__(target)
+        self.index = target.index
+        self._target = target
+        self._problem = problem
+
+    def authorise(self, channel: FramedChannel, *, key: bool) -> None:
+        """See the base class.
+
+        Raises:
+            MalformedContent: always, if nothing else is wrong.
+        """
+        self._target.authorise(channel, key=channel.personality.publish_checks[0] == "topic-permission")
+        raise self._problem
+
+
+class UnknownContent(Target):
+    """A method with a content that no client may send: an error once the content is complete."""
+
+    __slots__ = ("_refusal",)
+
+    def __init__(self, method: Method, refusal: ProtocolError) -> None:
+        self.index = method.INDEX
+        self.exchange = self.routing_key = ""
+        self.mandatory = self.immediate = False
+        self.checked = -1
+        self._refusal = refusal
+
+    def authorise(self, channel: FramedChannel, *, key: bool) -> None:
+        """See the base class.
+
+        Raises:
+            ProtocolError: always.
+        """
+        raise self._refusal
 
 
 def needs_examination(properties: BasicProperties) -> bool:

@@ -14,6 +14,8 @@ from fakeamqp.model.credit import Credit, Gate
 from fakeamqp.model.delivery import Delivery, Ledger, release_all
 from fakeamqp.model.errors import AccessRefused, NotFound, PreconditionFailed
 from fakeamqp.protocols.framed import delivering
+from fakeamqp.protocols.framed.assembly import Assembly
+from fakeamqp.protocols.framed.codec.frames import FRAME_METHOD
 from fakeamqp.protocols.framed.replies import ProtocolError
 from fakeamqp.protocols.framed.states import CHANNEL_TRANSITIONS, ChannelState
 
@@ -85,6 +87,8 @@ class FramedChannel:
         self.reply_address: ReplyAddress | None = None
         """The address of replies to the channel's requests (RabbitMQ: documented direct reply-to)."""
         self.deliver_prefixes: dict[tuple[str, str, str], tuple[bytes, bytes]] = {}
+        self._discarded: Assembly | None = None
+        """Checks what arrives while the channel is closing, where the personality does."""
 
     def __repr__(self) -> str:
         return f"<FramedChannel {self.number} of {self.connection.name} {self.state.name.lower()}>"
@@ -95,9 +99,15 @@ class FramedChannel:
     def receive_method(self, payload: bytes) -> None:
         """Process a method frame."""
 
-    def receive_while_closing(self, payload: bytes) -> None:
+    def receive_while_closing(self, frame_type: int, payload: bytes) -> None:
         """Ignore all but close and close-ok; answer a crossing close (channel.close/stability)."""
-        index = int.from_bytes(payload[:4], "big")
+        if self._discarded is not None:
+            method = self._discarded.receive(frame_type, payload)
+            index = 0 if method is None else method.INDEX
+        elif frame_type == FRAME_METHOD:
+            index = int.from_bytes(payload[:4], "big")
+        else:
+            return
         if index == _CLOSE:
             self.send(self.connection.vocabulary.ChannelCloseOk())
         elif index == _CLOSE_OK:
@@ -114,6 +124,10 @@ class FramedChannel:
     @abstractmethod
     def receive_body(self, payload: bytes) -> None:
         """Process a body frame."""
+
+    def assembly(self) -> Assembly:
+        """The content that the channel is receiving, to be continued without it."""
+        return Assembly(self.connection)
 
     @abstractmethod
     def drop_content(self) -> None:
@@ -275,6 +289,8 @@ class FramedChannel:
     def close(self, reply: Reply, method: int) -> None:
         """Close the channel because of an error; all input until close-ok is discarded."""
         self.follow("CLOSE")
+        if self.connection.answers.tracks_contents:
+            self._discarded = self.assembly()
         self.send(
             self.connection.vocabulary.ChannelClose(
                 reply_code=reply.code,

@@ -13,14 +13,17 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 
 from fakeamqp.model.credit import Credit
-from fakeamqp.model.errors import ModelError
+from fakeamqp.model.erlang import Atom
+from fakeamqp.model.errors import Crash, ModelError
 from fakeamqp.model.limits import check_channel_limit
 from fakeamqp.protocols.codec.errors import WireError
 from fakeamqp.protocols.common import sasl
 from fakeamqp.protocols.common.connection_states import ConnectionState
 from fakeamqp.protocols.common.server_connection import ServerConnection
 from fakeamqp.protocols.framed.amqplain import AmqPlain
+from fakeamqp.protocols.framed.assembly import Assembly, not_a_method
 from fakeamqp.protocols.framed.codec.frames import (
+    CONTENT_HEADER,
     FRAME_BODY,
     FRAME_CONTENT_HEADER,
     FRAME_END,
@@ -31,7 +34,15 @@ from fakeamqp.protocols.framed.codec.frames import (
     HEARTBEAT_FRAME,
     method_frame,
 )
-from fakeamqp.protocols.framed.codec.tables import PUBLISHED, RABBITMQ
+from fakeamqp.protocols.framed.codec.tables import PUBLISHED, RABBITMQ, RABBITMQ_INPUT
+from fakeamqp.protocols.framed.malformed import (
+    UNKNOWN_FRAME,
+    Malformed,
+    MalformedFrame,
+    MalformedMethod,
+    UnknownMethod,
+    answers_of,
+)
 from fakeamqp.protocols.framed.replies import ProtocolError, Replies, Reply, short_text
 from fakeamqp.protocols.framed.server_channel import FramedChannel
 from fakeamqp.protocols.framed.states import ChannelState
@@ -52,11 +63,15 @@ C = TypeVar("C", bound=FramedChannel)
 _log = logging.getLogger("fakeamqp")
 
 _CLOSE_TIMEOUT = 30.0
-_END_OF_TRANSPORT_TIMEOUT = 1.0
+_LOST_FRAMES_TIMEOUT = 3.0
 _BEFORE_TUNED = frozenset((ConnectionState.STARTING, ConnectionState.SECURING, ConnectionState.TUNING))
 _SILENT_STATES = {"tuned": _BEFORE_TUNED, "open": _BEFORE_TUNED | {ConnectionState.TUNED}}
 _START_OK = 10 << 16 | 11
-_CONTENT_TYPES = frozenset((FRAME_CONTENT_HEADER, FRAME_BODY))
+_CHANNEL_TYPES = frozenset((FRAME_METHOD, FRAME_CONTENT_HEADER, FRAME_BODY))
+_SMALLEST_PAYLOAD = {
+    FRAME_METHOD: (4, "a method needs 4 bytes for its ids"),
+    FRAME_CONTENT_HEADER: (CONTENT_HEADER.size, "a content header has at least 14 bytes"),
+}
 
 
 class FramedConnection(ServerConnection, Generic[C]):
@@ -99,7 +114,10 @@ class FramedConnection(ServerConnection, Generic[C]):
         )
         self.personality = personality
         self.vocabulary = vocabulary
-        self.grammar = PUBLISHED if personality.published_field_grammar else RABBITMQ
+        self.answers = answers_of(personality)
+        self.grammar = RABBITMQ if personality.explains_malformed_input else RABBITMQ_INPUT
+        if personality.published_field_grammar:
+            self.grammar = PUBLISHED
         self.channel_max = personality.channel_max
         self.frame_max = 0
         self.channels: dict[int, C] = {}
@@ -110,6 +128,8 @@ class FramedConnection(ServerConnection, Generic[C]):
         self._close_ok_frame = method_frame(0, vocabulary.ConnectionCloseOk().encode())
         self._largest_payload = self._payload_limit(personality.smallest_frame_max)
         self._method: int = 0
+        self._assemblies: dict[int, Assembly] = {}
+        """The channels that are not open and have received a method without its content."""
 
     def __repr__(self) -> str:
         return f"<FramedConnection {self.name} {self.state.name.lower()} channels={len(self.channels)}>"
@@ -125,8 +145,13 @@ class FramedConnection(ServerConnection, Generic[C]):
         """Open a channel and answer; `method` is one of those in `OPENING`."""
 
     def receive_other(self, frame_type: int, number: int, payload: bytes) -> None:
-        """Process a frame of a type that only one of the protocols has."""
-        raise AssertionError(f"frames of type {frame_type} are not known")
+        """Process a frame of a type that not all protocols have.
+
+        Raises:
+            MalformedFrame: no protocol has it.
+        """
+        self._method = 0
+        raise self._unknown_frame(frame_type, payload)
 
     def notify_blocked(self, reason: str | None) -> None:
         """Tell the client that it is blocked for this reason, or with None that it is unblocked."""
@@ -210,12 +235,12 @@ class FramedConnection(ServerConnection, Generic[C]):
                     frame_type, number, size = unpack_header(data, position)
                     stop = position + 7 + size
                     if size > self._largest_payload or frame_type not in frame_types:
-                        self._refuse_frame(frame_type, size)
+                        self._check_frame_header(frame_type, size)
                     if stop >= end:
                         break
-                    if data[stop] != FRAME_END:
-                        self._refuse_frame_end(data[stop])
                     payload = data[position + 7 : stop]
+                    if data[stop] != FRAME_END:
+                        self._refuse_frame_end(frame_type, payload, data[stop])
                     position = stop + 1
                     if tap is not None and tap.received(self, frame_type, number, payload):
                         if self._ignores_input():
@@ -257,7 +282,9 @@ class FramedConnection(ServerConnection, Generic[C]):
             self._needed = 7 if rest < 7 else stop + 1 - position
 
     def _receive_unframed(self, data: bytes) -> None:
-        """After broken framing, search the input for the bytes of connection.close-ok only."""
+        """After broken framing, search the input at most for the bytes of connection.close-ok."""
+        if self.answers.stops_after_lost_frames:
+            return
         if self._close_ok_frame in data:
             self._finish("close confirmed after broken framing")
         else:
@@ -268,53 +295,119 @@ class FramedConnection(ServerConnection, Generic[C]):
 
     def _receive_without_channel(self, frame_type: int, number: int, payload: bytes) -> None:
         """Process a frame for channel 0, or for a channel that is not open."""
-        if self.state in (ConnectionState.CLOSED, ConnectionState.REFUSED):
+        state = self.state
+        if state is ConnectionState.REFUSED:
             return
-        if frame_type == FRAME_HEARTBEAT:
-            self._receive_heartbeat(number, payload)
-        elif frame_type != FRAME_METHOD and frame_type not in _CONTENT_TYPES:
-            self.receive_other(frame_type, number, payload)
+        if frame_type not in _CHANNEL_TYPES:
+            self._receive_other_without_channel(frame_type, number, payload)
         elif number == 0:
+            if frame_type != FRAME_METHOD and self._is_closing:
+                return
+            self.check_payload(frame_type, payload)
             if frame_type == FRAME_METHOD:
                 self.receive_on_zero(self.decode(payload))
-            elif self.state is not ConnectionState.CLOSING:
+            else:
                 self._method = 0
-                raise ProtocolError(
+                raise MalformedFrame(
                     self.personality.content_on_channel_zero,
                     f"expected a method frame on channel 0, got a frame of type {frame_type}",
+                    frame_type,
+                    payload,
                 )
-        elif self.state is ConnectionState.OPEN:
+        elif state is ConnectionState.OPEN:
+            self.check_payload(frame_type, payload)
+            self._receive_on_new_channel(frame_type, number, payload)
+        elif not self._is_closing:
+            self._refuse_before_open(frame_type, number, payload)
+
+    def _receive_other_without_channel(self, frame_type: int, number: int, payload: bytes) -> None:
+        if number and self._is_closing:
+            return
+        is_known = frame_type in self.frame_types
+        if (
+            number
+            and self.state is not ConnectionState.OPEN
+            and (frame_type == FRAME_HEARTBEAT or not is_known)
+        ):
+            self._refuse_before_open(frame_type, number, payload)
+        if frame_type == FRAME_HEARTBEAT:
+            self._receive_heartbeat(number, payload)
+        else:
+            self.receive_other(frame_type, number, payload)
+
+    def _receive_on_new_channel(self, frame_type: int, number: int, payload: bytes) -> None:
+        """Process a method, header or body frame for a channel that is not open."""
+        if not self.answers.tracks_contents:
             if frame_type != FRAME_METHOD:
                 self._method = 0
-                condition = self.personality.content_on_closed_channel
-                raise ProtocolError(condition, "expected method frame, got non method frame instead")
+                raise ProtocolError(self.personality.content_on_closed_channel, str(not_a_method()))
             self.open_channel(number, self.decode(payload))
-        elif self.state is not ConnectionState.CLOSING:
+            return
+        assembly = self._assemblies.get(number)
+        if assembly is None:
+            if frame_type == FRAME_METHOD:
+                self.method_class(payload)
+            self._check_channel_count()
+            assembly = Assembly(self)
+        method = assembly.receive(frame_type, payload)
+        if method is None:
+            self._assemblies[number] = assembly
+            if frame_type != FRAME_METHOD:
+                self.publish_received()
+            return
+        self._assemblies.pop(number, None)
+        self._method = method.INDEX
+        self.open_channel(number, method)
+
+    def check_payload(self, frame_type: int, payload: bytes) -> None:
+        """Refuse a method without ids, and a content header without a body size."""
+        least, text = _SMALLEST_PAYLOAD.get(frame_type, (0, ""))
+        if len(payload) < least:
             self._method = 0
-            raise ProtocolError(
-                "unexpected-frame", f"a frame of type {frame_type} on channel {number} before connection.open"
+            raise MalformedFrame(
+                "frame-error", f"{text}, got {len(payload)}", frame_type, payload, UNKNOWN_FRAME
             )
+
+    def _refuse_before_open(self, frame_type: int, number: int, payload: bytes) -> None:
+        self._method = 0
+        raise MalformedFrame(
+            "unexpected-frame",
+            f"a frame of type {frame_type} on channel {number} before connection.open",
+            frame_type,
+            payload,
+        )
 
     def decode(self, payload: bytes) -> Method:
         """Decode a method.
 
         Raises:
-            ProtocolError: the method is unknown (frame/unknown-method).
-            WireError: its arguments are malformed.
+            Malformed: the method is unknown (frame/unknown-method), or its arguments are malformed.
         """
-        if len(payload) < 4:
-            self._method = 0
-            raise ProtocolError("frame-error", f"a method needs 4 bytes for its ids, got {len(payload)}")
+        method_class = self.method_class(payload)
+        # All clients announce capabilities such as "basic.nack", which are illegal names in the published
+        # grammar: see docs/decisions.md.
+        grammar = self.grammar
+        if method_class.INDEX == _START_OK and grammar.checks_names:
+            grammar = grammar.unchecked
+        try:
+            return method_class.decode(payload, grammar)
+        except WireError as problem:
+            raise MalformedMethod(method_class, payload, problem) from None
+
+    def method_class(self, payload: bytes) -> type[Method]:
+        """Return the class of a method.
+
+        Raises:
+            Malformed: the method is unknown, or has no ids.
+        """
+        self.check_payload(FRAME_METHOD, payload)
         self._method = index = int.from_bytes(payload[:4], "big")
         method_class = self.vocabulary.METHODS.get(index)
         if method_class is None:
-            raise ProtocolError(
-                "not-implemented", f"there is no method {index & 0xFFFF} in class {index >> 16}"
+            raise UnknownMethod(
+                "not-implemented", f"there is no method {index & 0xFFFF} in class {index >> 16}", payload
             )
-        # All clients announce capabilities such as "basic.nack", which are illegal names in the published
-        # grammar: see docs/decisions.md.
-        grammar = self.grammar.unchecked if index == _START_OK else self.grammar
-        return method_class.decode(payload, grammar)
+        return method_class
 
     def open_channel(self, number: int, method: Method) -> None:
         """Open a channel; refuse any other method on a channel that is not open (channel/not-open)."""
@@ -324,57 +417,89 @@ class FramedConnection(ServerConnection, Generic[C]):
                 self.personality.channel_above_maximum,
                 f"channel number {number} is above the negotiated channel_max ({self.channel_max})",
             )
-        if method.NAME.startswith("connection."):
+        if method.NAME.startswith("connection.") and not self.answers.tracks_contents:
             raise ProtocolError("command-invalid", "unimplemented method")  # frame/channel-zero-connection
         if method.NAME not in self.OPENING:
             raise ProtocolError("channel-error", "expected 'channel.open'")
-        if not by_number and len(self.channels) >= self.channel_max:
-            self._method = 0
-            raise ProtocolError(
-                self.personality.channel_above_maximum,
-                f"number of channels opened ({len(self.channels)}) has reached the negotiated channel_max "
-                f"({self.channel_max})",
-            )
-        assert self.user is not None
-        check_channel_limit(self.broker, self.user)
+        self._check_channel_count()
         self.begin_channel(number, method)
         if self.blocked_reason is not None and self.personality.throttles_with_flow:
             self.send(number, self.vocabulary.ChannelFlow(active=False))
 
+    def _check_channel_count(self) -> None:
+        """Check that one more channel may be opened."""
+        if self.answers.tracks_contents:
+            self._method = 0  # RabbitMQ opens the channel before it looks at the method (measured).
+        count = len(self.channels) + len(self._assemblies)
+        if self.personality.channel_max_limits == "count" and count >= self.channel_max:
+            self._method = 0
+            raise ProtocolError(
+                self.personality.channel_above_maximum,
+                f"number of channels opened ({count}) has reached the negotiated channel_max "
+                f"({self.channel_max})",
+            )
+        assert self.user is not None
+        check_channel_limit(self.broker, self.user)
+
     def _receive_heartbeat(self, number: int, payload: bytes) -> None:
-        if self.state is ConnectionState.CLOSING:
+        if self._is_closing:
             return
         self._method = 0
-        if number != 0:
-            raise ProtocolError(
-                self.personality.heartbeat_off_channel_zero, f"heartbeat on channel {number}, not 0"
-            )
         if payload:
-            raise ProtocolError("frame-error", f"a heartbeat has no payload, got {len(payload)} bytes")
-
-    def _refuse_frame(self, frame_type: int, size: int) -> None:
-        """Refuse a frame whose header has an unknown type or a size above the limit."""
-        self._method = 0
-        self._unframed = True
-        if frame_type not in self.frame_types:
-            raise ProtocolError(
+            raise MalformedFrame(
                 "frame-error",
-                f"type {frame_type}, unknown",
-                silent=self.personality.closes_silently_on_bad_frames,
+                f"a heartbeat has no payload, got {len(payload)} bytes",
+                FRAME_HEARTBEAT,
+                payload,
+                UNKNOWN_FRAME,
             )
-        raise ProtocolError(
+        if number != 0:
+            raise MalformedFrame(
+                self.personality.heartbeat_off_channel_zero,
+                f"heartbeat on channel {number}, not 0",
+                FRAME_HEARTBEAT,
+                payload,
+            )
+
+    def _check_frame_header(self, frame_type: int, size: int) -> None:
+        """Refuse a frame by its header: for a size above the limit, or early for an unknown type."""
+        self._method = 0
+        if frame_type not in self.frame_types and self.answers.judges_frames_early:
+            self._unframed = True
+            raise self._unknown_frame(frame_type, b"")
+        if size > self._largest_payload:
+            self._unframed = True
+            frame_max = self.frame_max or self.personality.smallest_frame_max
+            raise MalformedFrame(
+                "frame-error",
+                f"type {frame_type}, {size} bytes of payload are more than frame_max {frame_max} allows",
+                frame_type,
+                b"",
+                (Atom("frame_too_large"), size, frame_max - FRAME_OVERHEAD),
+                loses_frames=True,
+            )
+
+    def _unknown_frame(self, frame_type: int, payload: bytes) -> MalformedFrame:
+        return MalformedFrame(
             "frame-error",
-            f"type {frame_type}, {size} bytes of payload are more than frame_max "
-            f"{self.frame_max or self.personality.smallest_frame_max} allows",
+            f"type {frame_type}, unknown",
+            frame_type,
+            payload,
+            UNKNOWN_FRAME,
+            silent=self.personality.closes_silently_on_bad_frames,
         )
 
-    def _refuse_frame_end(self, octet: int) -> None:
+    def _refuse_frame_end(self, frame_type: int, payload: bytes, octet: int) -> None:
         self._method = 0
         self._unframed = True
-        raise ProtocolError(
+        raise MalformedFrame(
             "frame-error",
             f"invalid frame end marker {octet}, expected {FRAME_END}",
+            frame_type,
+            payload,
+            (Atom("invalid_frame_end_marker"), octet),
             silent=self.personality.closes_silently_on_bad_frames,
+            loses_frames=True,
         )
 
     # --- errors --------------------------------------------------------------------------------------
@@ -398,9 +523,37 @@ class FramedConnection(ServerConnection, Generic[C]):
         """Turn an error into a close; nothing else does."""
         if self.state is ConnectionState.REFUSED:
             return
-        if self.state in (ConnectionState.CLOSING, ConnectionState.CLOSED):
+        if not isinstance(problem, Malformed):
+            self._answer(number, problem)
+            return
+        description = problem.describe(number)
+        answer = self.answers.to(problem, number)
+        if answer is not None and self.state in self._silent_states:
+            self.refuse(description)
+            return
+        self._explain("malformed input", description)
+        if answer is None:
+            self._finish(problem.text)
+            return
+        self._answer(number, answer)
+        if problem.loses_frames and self.answers.stops_after_lost_frames and not self._ignores_input():
+            self._cancel_timeouts()
+            self._end_transport_after(
+                _LOST_FRAMES_TIMEOUT, lambda: self._finish(problem.text), "closes its transport"
+            )
+
+    def _explain(self, event: str, text: str) -> None:
+        """Log and trace an explanation that the client does not get."""
+        _log.warning("%s: %s: %s", self.name, event, text)
+        if self.broker.tap is not None:
+            self.broker.tap.connection(self.name, event, text)
+
+    def _answer(self, number: int, problem: ProtocolError | ModelError | WireError) -> None:
+        """Close the connection or a channel because of an error."""
+        if self._is_closing:
             return  # Only close and close-ok have an effect now.
-        if self.state in self._silent_states:
+        crashes = isinstance(problem, Crash)
+        if self.state in self._silent_states or (crashes and self.state is ConnectionState.TUNED):
             self.refuse(problem.text if isinstance(problem, ProtocolError) else str(problem))
             return
         reply = self.REPLIES.reply_for(problem)
@@ -414,6 +567,11 @@ class FramedConnection(ServerConnection, Generic[C]):
             self._close(reply)
         else:
             channel.close(reply, self._method)
+
+    @property
+    def _is_closing(self) -> bool:
+        """True once either peer has sent connection.close."""
+        return self.state is ConnectionState.CLOSING or self.state is ConnectionState.CLOSED
 
     @property
     def _silent_states(self) -> frozenset[ConnectionState]:
@@ -439,7 +597,7 @@ class FramedConnection(ServerConnection, Generic[C]):
         self._release()
         self._cancel_timeouts()
         self._end_transport_after(
-            _CLOSE_TIMEOUT, lambda: self.abort("no close-ok arrived"), "aborts without close-ok"
+            self._close_timeout, lambda: self.abort("no close-ok arrived"), "aborts without close-ok"
         )
 
     def refuse_login(self, text: str) -> None:
@@ -493,18 +651,26 @@ class FramedConnection(ServerConnection, Generic[C]):
         """Answer connection.close, and close the transport (connection.close-ok/socket-closed-after).
 
         RabbitMQ lets the client close the transport (measured), and some clients report a transport that
-        closes directly after close-ok as an error. The broker waits shorter than RabbitMQ, for fast tests.
+        closes directly after close-ok as an error. Until then it answers connection.close again.
         """
         unsent = self.outbox.unsent
         self.send(0, self.vocabulary.ConnectionCloseOk())
-        if self.state is not ConnectionState.CLOSED:
+        if self._lingers or self.state is not ConnectionState.CLOSED:
             return
         answered = self.outbox.unsent > unsent  # Otherwise a fault holds close-ok back.
         if answered and not self.personality.client_ends_closed_transport:
             self._finish("closed by the client")
             return
         self._mark_closed("closed by the client")
-        self._end_transport_after(_END_OF_TRANSPORT_TIMEOUT, self._end_transport, "closes its transport")
+        self._lingers = True
+        self._end_transport_after(self._close_timeout, self._end_transport, "closes its transport")
+
+    @property
+    def _close_timeout(self) -> float:
+        """The seconds that the client has to answer a close, or to end the transport (RabbitMQ: measured)."""
+        if self.personality.client_ends_closed_transport and self.heartbeat:
+            return min(self.heartbeat, _CLOSE_TIMEOUT)
+        return _CLOSE_TIMEOUT
 
     # --- closing --------------------------------------------------------------------------------------
 
@@ -519,6 +685,7 @@ class FramedConnection(ServerConnection, Generic[C]):
         for channel in list(self.channels.values()):
             channel.lost()
         self.channels.clear()
+        self._assemblies.clear()
 
     def _forget(self) -> None:
         """See the base class: messages refer to their publisher's connection, but do not need this cache."""

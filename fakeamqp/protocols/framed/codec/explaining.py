@@ -13,12 +13,12 @@ from fakeamqp.protocols.codec.errors import FieldError, FrameError, WireError
 from fakeamqp.protocols.framed.codec.fields import BitType
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from fakeamqp.protocols.framed.codec.record import Field, Record
     from fakeamqp.protocols.framed.codec.tables import Grammar
 
-__all__ = ["UNREADABLE", "UNWRITABLE", "forbid_nul", "unreadable", "unwritable"]
+__all__ = ["UNREADABLE", "UNWRITABLE", "fits", "forbid_nul", "unreadable", "unwritable"]
 
 #: What reading malformed bytes may raise before `unreadable` explains it.
 UNREADABLE = (IndexError, struct.error, WireError)
@@ -37,16 +37,31 @@ def unreadable(
     record: type[Record], fields: Iterable[Field], octets: bytes, offset: int, grammar: Grammar
 ) -> WireError:
     """The error for `octets` that are not one value for each of `fields` from `offset` on."""
-    bits = 0
-    for name, kind in fields:
-        bits = bits + 1 if isinstance(kind, BitType) else 0
-        if bits and bits % 8 != 1:
-            continue
+    for name, kind in _apart(fields):
         try:
             offset = kind.skip(octets, offset, grammar)
         except WireError as problem:
             return type(problem)(f"{record.NAME}, field {name}: {problem}")
     return FrameError(f"{record.NAME}: {len(octets) - offset} bytes are left over after the last field")
+
+
+def fits(fields: Iterable[Field], octets: bytes, offset: int) -> bool:
+    """True if `octets` have from `offset` on the lengths of these fields, whatever their tables contain."""
+    try:
+        for _, kind in _apart(fields):
+            offset = kind.measure(octets, offset)
+    except FrameError:
+        return False
+    return offset == len(octets)
+
+
+def _apart(fields: Iterable[Field]) -> Iterator[Field]:
+    """The fields that take bytes of their own: of bits that share a byte, the first."""
+    bits = 0
+    for field in fields:
+        bits = bits + 1 if isinstance(field.type, BitType) else 0
+        if not bits or bits % 8 == 1:
+            yield field
 
 
 def unwritable(record: Record) -> FieldError:

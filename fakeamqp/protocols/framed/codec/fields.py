@@ -55,6 +55,10 @@ class WireType:
 
     def skip(self, octets: bytes, offset: int, grammar: Grammar) -> int:
         """The offset behind the value at `offset`. Raises WireError when no whole legal value is there."""
+        return self.measure(octets, offset)
+
+    def measure(self, octets: bytes, offset: int) -> int:
+        """The same by lengths alone: the contents of a table do not matter. Raises FrameError."""
         raise NotImplementedError
 
     def check(self, value: Any) -> None:
@@ -77,7 +81,7 @@ class BitType(WireType):
         """The truth value counts."""
         writer.bit(value)
 
-    def skip(self, octets: bytes, offset: int, grammar: Grammar) -> int:
+    def measure(self, octets: bytes, offset: int) -> int:
         """Skip a byte of up to eight bits."""
         return _skipped(octets, offset, 1)
 
@@ -108,7 +112,7 @@ class NumberType(WireType):
         """Part of a run of numbers."""
         writer.number(self.code, value)
 
-    def skip(self, octets: bytes, offset: int, grammar: Grammar) -> int:
+    def measure(self, octets: bytes, offset: int) -> int:
         """The size is fixed."""
         return _skipped(octets, offset, self.size)
 
@@ -136,7 +140,7 @@ class ShortStringType(WireType):
         """The reverse of `read`."""
         writer.string("B", writer.local(f'{value}.encode("utf-8", "surrogateescape")'))
 
-    def skip(self, octets: bytes, offset: int, grammar: Grammar) -> int:
+    def measure(self, octets: bytes, offset: int) -> int:
         """Skip length and text."""
         return _skipped_string(octets, offset, 1)
 
@@ -160,7 +164,7 @@ class LongStringType(WireType):
         """The value is a bytes-like object."""
         writer.string("I", value)
 
-    def skip(self, octets: bytes, offset: int, grammar: Grammar) -> int:
+    def measure(self, octets: bytes, offset: int) -> int:
         """Skip length and bytes."""
         return _skipped_string(octets, offset, 4)
 
@@ -188,6 +192,10 @@ class TableType(WireType):
     def skip(self, octets: bytes, offset: int, grammar: Grammar) -> int:
         """Read the table for its errors."""
         return grammar.decode(octets, offset, len(octets))[1]
+
+    def measure(self, octets: bytes, offset: int) -> int:
+        """Skip length and fields."""
+        return _skipped_string(octets, offset, 4)
 
     def check(self, value: Any) -> None:
         """Write the table for its errors."""

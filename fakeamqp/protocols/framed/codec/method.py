@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
+from fakeamqp.protocols.framed.codec import explaining
 from fakeamqp.protocols.framed.codec.compiling import OnFirstUse, Reader, Writer, compile_function, indented
 from fakeamqp.protocols.framed.codec.record import Record, dataclass_transform, declare
 
@@ -61,6 +62,11 @@ class Method(Record):
         Raises FrameError when it is too short or too long, FieldError or FieldNameError for illegal values.
         """
         raise NotImplementedError
+
+    @classmethod
+    def fits(cls, payload: bytes) -> bool:
+        """True if a payload has the lengths of this method's fields, whatever its tables contain."""
+        return explaining.fits(cls.FIELDS, payload, 4)
 
 
 M = TypeVar("M", bound=Method)

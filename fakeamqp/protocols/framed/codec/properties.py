@@ -194,7 +194,7 @@ def _compile_decode(owner: type[Properties]) -> Any:
         "        flags = read_flags(payload, offset)[0]",
         "        end = offset + 2",
         f"        if flags & {unknown | 1}:",
-        f"            end = skip_flag_words(payload, end, flags, {unknown})",
+        f"            end = skip_flag_words(payload, end, flags, {unknown}, grammar)",
     ]
     level = 2
     for bit, field in enumerate(owner.FIELDS):
@@ -219,13 +219,13 @@ def _reading(field: Field, names: dict[str, Any]) -> list[str]:
     return reader.lines
 
 
-def _skip_flag_words(octets: bytes, offset: int, flags: int, unknown: int) -> int:
+def _skip_flag_words(octets: bytes, offset: int, flags: int, unknown: int, grammar: Grammar) -> int:
     """The offset behind all flag words; `flags` is the first one and `offset` is behind it.
 
     Raises FieldError when a flag stands for no property: the length of its value is unknown, so nothing
     behind it can be read. Raises IndexError or struct.error when a word is missing.
     """
-    if flags & unknown:
+    if flags & unknown or (flags & 1 and not grammar.flag_words):
         raise FieldError(f"property flags 0x{flags:04x} name a property that does not exist")
     while flags & 1:
         flags = _read_short(octets, offset)[0]
@@ -241,7 +241,7 @@ def _unreadable(
     """The error for `octets` that are not property flags and the flagged values from `offset` on."""
     try:
         flags: int = _read_short(octets, offset)[0]
-        offset = _skip_flag_words(octets, offset + 2, flags, unknown)
+        offset = _skip_flag_words(octets, offset + 2, flags, unknown, grammar)
     except FieldError as problem:
         return FieldError(f"{record.NAME}: {problem}")
     except (IndexError, struct.error):

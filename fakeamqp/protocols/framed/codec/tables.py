@@ -12,7 +12,8 @@ The published grammar and actual peers disagree about some tags, so decoding tak
 
 The published grammar also has a syntax for field names and forbids NUL in short strings. The text of 0-9 has
 the same rules and only six tags; peers use three times as many. `PUBLISHED_0_9` reads the tags of RabbitMQ's
-grammar, with a signed mantissa, and makes the checks of the text. Encoding needs no grammar: its tags have
+grammar, with a signed mantissa, and makes the checks of the text. `RABBITMQ_INPUT` refuses what RabbitMQ
+refuses from its clients. Encoding needs no grammar: its tags have
 the same meaning in all, except `l` and `x`, which only RabbitMQ's grammar reads as they are written.
 
 Python types: t bool; all integers int; f and d float; D Decimal; S and a short s str; x bytes; T Timestamp;
@@ -27,6 +28,7 @@ import struct
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from enum import Enum
+from math import isfinite
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, Union
 
 from fakeamqp.protocols.codec.errors import FieldError, FieldNameError, FrameError
@@ -41,6 +43,7 @@ __all__ = [
     "PUBLISHED",
     "PUBLISHED_0_9",
     "RABBITMQ",
+    "RABBITMQ_INPUT",
     "REMOVED",
     "FieldInput",
     "FieldValue",
@@ -100,6 +103,19 @@ def _fixed(formats: Mapping[str, str]) -> dict[int, _Reader]:
     return {ord(tag): (packer.unpack_from, packer.size) for tag, packer in packers.items()}
 
 
+def _finite(reader: _Reader) -> _Reader:
+    """The reader of a float, which refuses infinities and NaN: Erlang has none."""
+    unpack, size = reader
+
+    def read(buffer: bytes, offset: int) -> tuple[Any, ...]:
+        value = unpack(buffer, offset)
+        if not isfinite(value[0]):
+            raise FieldError(f"a field has the value {value[0]}, which is not a number")
+        return value
+
+    return read, size
+
+
 _COMMON_NUMBERS = {"b": "b", "B": "B", "u": "H", "I": "i", "i": "I", "L": "q", "f": "f", "d": "d"}
 
 
@@ -108,6 +124,7 @@ class Grammar:
 
     __slots__ = (
         "checks_names",
+        "flag_words",
         "forbids_nul",
         "mantissa",
         "name",
@@ -130,7 +147,9 @@ class Grammar:
     checks_names: bool
     #: short strings must not hold a zero byte
     forbids_nul: bool
-    #: the same tags without the two checks, and with x: for bytes that were checked before or written here
+    #: property flags may go on in further words
+    flag_words: bool
+    #: the same tags without the checks, and with x: for bytes that were checked before or written here
     unchecked: Grammar
 
     def __init__(
@@ -142,16 +161,21 @@ class Grammar:
         short_strings: bool,
         octets: bool,
         checks: bool,
+        lenient: Grammar | None = None,
     ) -> None:
         put = object.__setattr__
         put(self, "name", name)
-        put(self, "numbers", _fixed({**_COMMON_NUMBERS, **numbers}))
+        readers = _fixed({**_COMMON_NUMBERS, **numbers})
+        if lenient is not None:
+            readers.update({tag: _finite(readers[tag]) for tag in b"fd"})
+        put(self, "numbers", readers)
+        put(self, "flag_words", lenient is None)
         put(self, "mantissa", struct.Struct(mantissa))
         put(self, "short_strings", short_strings)
         put(self, "octets", octets)
         put(self, "checks_names", checks)
         put(self, "forbids_nul", checks)
-        unchecked = self
+        unchecked = lenient or self
         if checks:
             unchecked = Grammar(
                 f"{name}.unchecked",
@@ -203,6 +227,17 @@ class Grammar:
 #: The tags as RabbitMQ reads them and clients send them (source: RabbitMQ, documented behaviour).
 RABBITMQ: Final = Grammar(
     "RABBITMQ", numbers={"s": "h", "l": "q"}, mantissa=">BI", short_strings=False, octets=True, checks=False
+)
+#: The same for bytes from a client: floats must be finite, and the spare bits of property flags mean nothing
+#: (RabbitMQ: measured).
+RABBITMQ_INPUT: Final = Grammar(
+    "RABBITMQ_INPUT",
+    numbers={"s": "h", "l": "q"},
+    mantissa=">BI",
+    short_strings=False,
+    octets=True,
+    checks=False,
+    lenient=RABBITMQ,
 )
 #: The tags and checks of the published 0-9-1 grammar.
 PUBLISHED: Final = Grammar(

@@ -1,0 +1,281 @@
+"""Malformed input: what RabbitMQ answers (measured on 4.0.5 and 4.3.6), and what trace and log say.
+
+The cases of `compat_tests/differential/cases/malformed.py` compare far more of it with RabbitMQ itself.
+"""
+
+from __future__ import annotations
+
+import logging
+import struct
+
+import pytest
+
+from compat_tests.protocol.driver import Client, Server
+from compat_tests.protocol.octets import arguments, field, queue_declare, table
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
+from fakeamqp.protocols.framed.codec.frames import FRAME_HEADER, frame
+from fakeamqp.trace import Recorder
+
+PUBLISH = m.BasicPublish(routing_key="nobody", mandatory=True)
+
+
+def header(properties: bytes = b"\0\0", size: int = 0, class_id: int = 60, weight: int = 0) -> bytes:
+    return struct.pack(">HHQ", class_id, weight, size) + properties
+
+
+# --- texts -------------------------------------------------------------------------------------------------
+
+TEXTS = [
+    (frame(5, 1, b"abc"), 'type 5, all octets = <<"abc">>: unknown_frame'),
+    (
+        frame(200, 0, b"\0" * 17),
+        "type 200, first 16 octets = <<0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0>>: unknown_frame",
+    ),
+    (frame(8, 0, b"x"), 'type 8, all octets = <<"x">>: unknown_frame'),
+    (frame(1, 1, b"\0\x32\0"), "type 1, all octets = <<0,50,0>>: unknown_frame"),
+    (frame(2, 1, b"\0\x3c"), "type 2, all octets = <<0,60>>: unknown_frame"),
+    (frame(1, 1, queue_declare("q")[:9]), "cannot decode <<0,0,1,113,0>>"),
+    (frame(1, 2, arguments(60, 80, b"\0")), "cannot decode <<0>>"),
+]
+
+
+@pytest.mark.parametrize(("octets", "text"), TEXTS)
+def test_rabbitmq_prints_the_bytes_as_an_erlang_term(rabbitmq: Server, octets: bytes, text: str) -> None:
+    client = rabbitmq.client()
+    client.send_bytes(octets)
+    assert client.expect_connection_close(501).reply_text == f"FRAME_ERROR - {text}"
+
+
+END_OF_FRAMES = [
+    (
+        frame(1, 1, b"\0\x14\0\x0a\0")[:-1] + b"\0",
+        "type 1, all octets = <<0,20,0,10,0>>: {invalid_frame_end_marker,0}",
+    ),
+    (
+        frame(1, 1, bytes(13))[:-1] + b"\x07",
+        "type 1, all octets = <<0,0,0,0,0,0,0,0,0,0,0,0,0>>: {invalid_frame_end_marker,\n" + " " * 53 + "7}",
+    ),
+    (FRAME_HEADER.pack(3, 1, 140_000), "type 3, all octets = <<>>: {frame_too_large,140000,131064}"),
+]
+
+
+@pytest.mark.parametrize(("octets", "text"), END_OF_FRAMES)
+def test_rabbitmq_prints_what_ends_the_frames(rabbitmq: Server, octets: bytes, text: str) -> None:
+    client = rabbitmq.client()
+    client.send_bytes(octets)
+    assert client.expect_end_of_frames().reply_text == f"FRAME_ERROR - {text}"
+
+
+def test_long_fields_are_cut_to_a_short_string(rabbitmq: Server) -> None:
+    client = rabbitmq.client()
+    client.send_frame(1, 1, queue_declare("q") + b"\xff" * 255)
+    text = client.expect_connection_close(501).reply_text
+    assert len(text) == 255 and text.endswith(",255,25...")
+
+
+UNEXPECTED = [
+    (frame(8, 1, b""), "type 8, all octets = <<>>"),
+    (frame(3, 0, b"x"), 'type 3, all octets = <<"x">>'),
+]
+
+
+@pytest.mark.parametrize(("octets", "text"), UNEXPECTED)
+def test_frames_that_must_not_come_are_printed(rabbitmq: Server, octets: bytes, text: str) -> None:
+    client = rabbitmq.client()
+    client.send_bytes(octets)
+    assert client.expect_connection_close(505).reply_text == f"UNEXPECTED_FRAME - {text}"
+
+
+def test_a_method_before_open_is_an_unexpected_frame(rabbitmq: Server) -> None:
+    client = rabbitmq.connect()
+    client.send_bytes(client.protocol_header)
+    client.expect(m.ConnectionStart, 0)
+    client.login()
+    client.expect(m.ConnectionTune, 0)
+    client.send(m.ConnectionTuneOk(10, 8192, 0), 0)
+    client.send(m.ChannelOpen(), 1)
+    close = client.expect_connection_close(505)
+    assert close.reply_text == "UNEXPECTED_FRAME - type 1, all octets = <<0,20,0,10,0>>"
+
+
+# --- ends without a close ----------------------------------------------------------------------------------
+
+CRASHES = [
+    frame(1, 1, arguments(99, 1)),
+    frame(1, 0, arguments(99, 1)),
+    frame(1, 7, arguments(99, 1)),
+    frame(1, 1, queue_declare("q", fields=table(field("a", b"Z")))),
+    frame(1, 1, queue_declare("q", fields=table(field("a", b"d" + struct.pack(">d", float("nan")))))),
+    frame(1, 1, queue_declare("q", fields=table(field("a", b"F\0\0\0\x09\1b")))),
+]
+
+
+@pytest.mark.parametrize("octets", CRASHES)
+def test_what_crashes_rabbitmqs_connection_ends_the_transport(rabbitmq: Server, octets: bytes) -> None:
+    client = rabbitmq.client()
+    client.send_bytes(octets)
+    client.expect_silent_end()
+    assert client.connection not in rabbitmq.state.connections
+
+
+# --- contents ----------------------------------------------------------------------------------------------
+
+
+def test_properties_are_read_once_the_content_is_complete(rabbitmq: Server) -> None:
+    client = rabbitmq.client()
+    client.send(PUBLISH)
+    client.send_frame(2, 1, header(b"\x80\0\x20ab", size=3))
+    client.send_frame(3, 1, b"ab")
+    client.expect_nothing()
+    client.send_frame(3, 1, b"c")
+    assert client.expect_connection_close(541).reply_text == "INTERNAL_ERROR"
+
+
+def test_the_exchange_is_looked_up_before_properties_are_read(rabbitmq: Server) -> None:
+    client = rabbitmq.client()
+    client.send(m.BasicPublish(exchange="missing"))
+    client.send_frame(2, 1, header(b"\x80\0\x20ab"))
+    client.expect_channel_close(404)
+
+
+@pytest.mark.parametrize("flags", [b"\0\1", b"\0\2", b"\0\3"])
+def test_spare_flags_are_cleared(rabbitmq: Server, flags: bytes) -> None:
+    client = rabbitmq.client()
+    client.declare("q")
+    client.publish_bytes(flags, routing_key="q")
+    client.send(m.BasicGet(queue="q", no_ack=True))
+    client.expect(m.BasicGetOk)
+    assert client.take_frame().payload[12:] == b"\0\0"
+
+
+def test_a_message_with_spare_flags_and_a_property_is_read(rabbitmq: Server) -> None:
+    client = rabbitmq.client()
+    client.declare("q")
+    client.publish_bytes(b"\x80\3\1a", routing_key="q")
+    message = client.get("q")
+    assert message is not None and message.properties.content_type == "a"
+
+
+# --- channels that are not open ----------------------------------------------------------------------------
+
+
+def closing(server: Server) -> Client:
+    """A client that was sent channel.close, and has not answered."""
+    client = server.client()
+    client.send(m.QueueDeclare(queue="missing", passive=True))
+    client.expect(m.ChannelClose)
+    return client
+
+
+def test_a_closing_channel_still_takes_contents(rabbitmq: Server) -> None:
+    client = closing(rabbitmq)
+    client.send(PUBLISH)
+    client.send_frame(2, 1, header(size=1))
+    client.send_frame(3, 1, b"x")
+    client.expect_nothing()
+    client.send(m.ChannelCloseOk())
+    client.open_channel()
+
+
+MISPLACED = [
+    (frame(3, 1, b"x"), "expected method frame, got non method frame instead", (0, 0)),
+    (
+        frame(1, 1, PUBLISH.encode()) + frame(3, 1, b"x"),
+        "expected content header for class 60, got non content header frame instead",
+        (60, 40),
+    ),
+    (
+        frame(1, 1, PUBLISH.encode()) + frame(2, 1, header(size=4)) * 2,
+        "expected content body, got non content body frame instead",
+        (60, 40),
+    ),
+    (
+        frame(1, 1, PUBLISH.encode()) + frame(2, 1, header(class_id=50)),
+        "expected content header for class 60, got one for class 50 instead",
+        (60, 40),
+    ),
+]
+
+
+@pytest.mark.parametrize(("octets", "text", "ids"), MISPLACED)
+@pytest.mark.parametrize("state", ["closing", "unopened"])
+def test_frames_count_on_channels_that_are_not_open(
+    rabbitmq: Server, octets: bytes, text: str, ids: tuple[int, int], state: str
+) -> None:
+    client = closing(rabbitmq) if state == "closing" else rabbitmq.client(channels=0)
+    client.send_bytes(octets)
+    close = client.expect_connection_close(505)
+    assert close.reply_text == f"UNEXPECTED_FRAME - {text}"
+    assert (close.class_id, close.method_id) == ids
+
+
+def test_a_publish_on_a_channel_that_is_not_open_waits_for_its_content(rabbitmq: Server) -> None:
+    client = rabbitmq.client(channels=0)
+    client.send(PUBLISH, 5)
+    client.expect_nothing()
+    client.send_frame(2, 5, header(size=1))
+    client.send_frame(3, 5, b"x")
+    close = client.expect_connection_close(504)
+    assert close.reply_text == "CHANNEL_ERROR - expected 'channel.open'"
+    assert (close.class_id, close.method_id) == (60, 40)
+
+
+def test_an_unfinished_content_takes_one_of_the_channels(rabbitmq: Server) -> None:
+    client = rabbitmq.client(channels=1, channel_max=2)
+    client.send(PUBLISH, 2)
+    client.send(m.ChannelOpen(), 3)
+    text = client.expect_connection_close(530).reply_text
+    assert text == "NOT_ALLOWED - number of channels opened (2) has reached the negotiated channel_max (2)"
+
+
+# --- what the test is told ---------------------------------------------------------------------------------
+
+EXPLAINED = [
+    (frame(5, 1, b"abc"), "type 5, unknown (channel 1, bytes: 61 62 63)"),
+    (frame(1, 1, arguments(99, 1)), "there is no method 1 in class 99 (channel 1, bytes: 00 63 00 01)"),
+    (
+        frame(1, 1, bytes(5))[:-1] + b"\0",
+        "invalid frame end marker 0, expected 206 (channel 1, bytes: 00 00 00 00 00)",
+    ),
+    (
+        frame(1, 1, queue_declare("q", fields=table(field("a", b"Z")))),
+        "queue.declare, field arguments: field 'a' has the unknown tag 'Z' "
+        "(channel 1, bytes: 00 00 01 71 00 00 00 00 03 01 61 5a)",
+    ),
+    (
+        frame(1, 1, PUBLISH.encode()) + frame(2, 1, header(b"\x80\0\x20ab")),
+        "basic properties, field content_type: 33 bytes are due at offset 14, the payload ends at 17 "
+        "(channel 1, bytes: 80 00 20 61 62)",
+    ),
+    (frame(5, 1, bytes(70)), f"type 5, unknown (channel 1, bytes: {bytes(64).hex(' ')} and 6 more)"),
+]
+
+
+@pytest.mark.parametrize(("octets", "text"), EXPLAINED)
+def test_the_trace_and_the_log_explain(
+    rabbitmq: Server, octets: bytes, text: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    client = rabbitmq.client()
+    recorder = rabbitmq.state.tap = Recorder(rabbitmq.state.clock.now)
+    client.send_bytes(octets)
+    [event] = [each for each in recorder.trace().events if each.name == "malformed input"]
+    assert event.text == f"malformed input: {text}"
+    assert f"malformed input: {text}" in caplog.text
+    assert caplog.records[0].levelno == logging.WARNING
+
+
+@pytest.mark.parametrize("end", [b"\0", b"\xce"])
+def test_credentials_are_not_told(rabbitmq: Server, end: bytes, caplog: pytest.LogCaptureFixture) -> None:
+    client = rabbitmq.client()
+    start_ok = m.ConnectionStartOk(mechanism="PLAIN", response=b"\0guest\0secret").encode()
+    client.send_bytes(frame(1, 0, start_ok[:-3])[:-1] + end)
+    assert "bytes with credentials)" in caplog.text
+    assert b"secret".hex(" ") not in caplog.text
+
+
+def test_an_explanation_can_be_had_from_rabbitmq_as_well(rabbitmq: Server) -> None:
+    client = rabbitmq.varied(explains_malformed_input=True).client()
+    client.send_frame(1, 1, arguments(99, 1))
+    assert (
+        client.expect_connection_close(540).reply_text == "NOT_IMPLEMENTED - there is no method 1 in class 99"
+    )
