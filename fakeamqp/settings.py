@@ -35,6 +35,7 @@ class PersonalityChoices(TypedDict, total=False):
     smallest_frame_max: int
     published_field_grammar: bool
     heartbeat_off_channel_zero: str
+    heartbeat_ticks: bool
     content_on_channel_zero: str
     content_on_closed_channel: str
     content_class_mismatch: str
@@ -46,11 +47,13 @@ class PersonalityChoices(TypedDict, total=False):
     connection_method_out_of_order: str
     unknown_virtual_host: str
     takes_cancel_ok: bool
+    rewrites_headers: bool
     longest_name: int
     restricts_names: bool
     reserved_queue_redeclarable: bool
     passive_declare_needs_permission: bool
     has_trace_exchange: bool
+    has_log_exchange: bool
     default_exchange_bindable: bool
     type_mismatch_ends_connection: bool
     unknown_exchange_type: str
@@ -79,6 +82,7 @@ class PersonalityChoices(TypedDict, total=False):
     streams_rewrite_properties: bool
     stream_consumer_terms: tuple[str, str]
     single_active_get_refusal: str
+    classic_failures: tuple[str, ...]
     quorum: QuorumChoices
     branches: BranchChoices
     prefetch_is_per_consumer: bool
@@ -104,6 +108,13 @@ class PersonalityChoices(TypedDict, total=False):
     replies_count_tags: bool
     publish_checks: tuple[str, ...]
     takes_deaths_from_clients: bool
+    confirms_unroutable_at_once: bool
+    commit_to_deleted: Literal["ignored", "partial", "fails"]
+    checks_utf8: Literal["no", "loosely", "strictly"]
+    compares_widths: bool
+    compares_ages: bool
+    refuses_bogus_replies: bool
+    returns_late_replies: bool
     paused_consumers_count: bool
     consumer_timeout: float
     channels_time_out: bool

@@ -135,9 +135,9 @@ def transient_queue_on(*options):
 
 def test_deprecated_features_can_be_permitted_and_denied():
     modern = ("--personality", "rabbitmq-4.3")
-    assert transient_queue_on(*modern) == 541
-    permitted = ("--permit", "global_qos", "--permit", "transient_nonexcl_queues")
-    assert transient_queue_on(*modern, *permitted) is None
+    assert transient_queue_on(*modern) is None
+    denied = ("--permit", "global_qos", "--deny", "transient_nonexcl_queues")
+    assert transient_queue_on(*modern, *denied) == 541
     assert transient_queue_on("--deny", "transient_nonexcl_queues") == 541
 
 

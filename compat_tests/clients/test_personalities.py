@@ -18,9 +18,9 @@ from fakeamqp import Broker
 
 EVERY = ("rabbitmq-3.13", "rabbitmq-4.0", "rabbitmq-4.2", "rabbitmq-4.3")
 NOT_PERMITTED = (
-    "INTERNAL_ERROR - Feature `transient_nonexcl_queues` is deprecated.\nBy default, this feature is not "
-    "permitted anymore.\nThe feature will be removed from a future major RabbitMQ version, regardless of the "
-    "configuration; actual version to be determined.\nTo..."
+    "INTERNAL_ERROR - Feature `transient_nonexcl_queues` is deprecated.\nIts use is not permitted per the "
+    "configuration (overriding the default, which is permitted):\n"
+    '    "deprecated_features.permit.transient_nonexcl_queues = false"\nIts use will not be permit...'
 )
 
 
@@ -32,6 +32,14 @@ def modern(nothing_is_left: None) -> Iterator[Broker]:
         assert broker.failures == ()
 
 
+@pytest.fixture
+def denying(nothing_is_left: None) -> Iterator[Broker]:
+    """RabbitMQ 4.3 without transient queues for all."""
+    with Broker(personality="rabbitmq-4.3", deny=["transient_nonexcl_queues"], seed=1) as broker:
+        yield broker
+        assert broker.failures == ()
+
+
 def connect(broker: Broker) -> pika.BlockingConnection:
     return pika.BlockingConnection(pika.ConnectionParameters(broker.host, broker.port))
 
@@ -39,15 +47,15 @@ def connect(broker: Broker) -> pika.BlockingConnection:
 # --- pika --------------------------------------------------------------------------------------------
 
 
-def test_a_transient_queue_ends_the_connection_in_4_3(modern: Broker) -> None:
-    with connect(modern) as connection, pytest.raises(pika.exceptions.ConnectionClosedByBroker) as caught:
+def test_a_transient_queue_that_is_denied_ends_the_connection(denying: Broker) -> None:
+    with connect(denying) as connection, pytest.raises(pika.exceptions.ConnectionClosedByBroker) as caught:
         connection.channel().queue_declare("q")
     assert caught.value.reply_code == 541
     assert caught.value.reply_text == NOT_PERMITTED
 
 
-def test_what_4_3_permits_works(modern: Broker) -> None:
-    with connect(modern) as connection:
+def test_what_is_not_denied_works(denying: Broker) -> None:
+    with connect(denying) as connection:
         channel = connection.channel()
         channel.queue_declare("q", durable=True)
         channel.basic_qos(prefetch_count=1)
@@ -57,21 +65,24 @@ def test_what_4_3_permits_works(modern: Broker) -> None:
         assert body == b"1"
         channel.basic_ack(method.delivery_tag)
         own = channel.queue_declare("", exclusive=True).method.queue
-        assert modern.queue(own).ready == 0
+        assert denying.queue(own).ready == 0
 
 
 def test_features_can_be_permitted(nothing_is_left: None) -> None:
     with (
-        Broker(personality="rabbitmq-4.3", permit=["transient_nonexcl_queues"]) as broker,
+        Broker(personality="rabbitmq-4.3", permit=["queue_master_locator"]) as broker,
         connect(broker) as connection,
     ):
-        connection.channel().queue_declare("q")
+        arguments = {"x-queue-master-locator": "min-masters"}
+        connection.channel().queue_declare("q", arguments=arguments)
 
 
 def test_definitions_are_denied_nothing(nothing_is_left: None) -> None:
     queue = {"name": "old", "vhost": "/", "durable": False, "auto_delete": False, "arguments": {}}
     with (
-        Broker(personality="rabbitmq-4.3", definitions={"queues": [queue]}) as broker,
+        Broker(
+            personality="rabbitmq-4.3", deny=["transient_nonexcl_queues"], definitions={"queues": [queue]}
+        ) as broker,
         connect(broker) as connection,
     ):
         channel = connection.channel()
@@ -83,13 +94,13 @@ def test_definitions_are_denied_nothing(nothing_is_left: None) -> None:
 
 
 @pytest.mark.asyncio
-async def test_remote_procedure_calls_need_an_exclusive_queue_in_4_3(modern: Broker) -> None:
+async def test_remote_procedure_calls_need_an_exclusive_queue_without_transient_ones(denying: Broker) -> None:
     """aio-pika's pattern declares its result queue neither durable nor exclusive, unless it is told to."""
-    async with await aio_pika.connect(modern.url) as connection:
+    async with await aio_pika.connect(denying.url) as connection:
         with pytest.raises(aiormq.exceptions.ConnectionInternalError) as caught:
             await asyncio.wait_for(RPC.create(await connection.channel()), SECONDS)
         assert NOT_PERMITTED in str(caught.value)
-    async with await aio_pika.connect(modern.url) as connection:
+    async with await aio_pika.connect(denying.url) as connection:
 
         async def multiply(*, x: int, y: int) -> int:
             return x * y

@@ -58,7 +58,7 @@ SERIES = {
     for each in (
         Series("3.10", "rabbitmq-3.13"),
         Series("4.0", "rabbitmq-4.0"),
-        Series("4.3", "rabbitmq-4.3", permit=("transient_nonexcl_queues",)),
+        Series("4.3", "rabbitmq-4.3"),
     )
 }
 

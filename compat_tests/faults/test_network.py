@@ -284,7 +284,7 @@ def test_half_open_until_heartbeats_are_missed(virtual: Broker) -> None:
     assert silence.hits == 1
     virtual.clock.advance(19)
     assert virtual.queue("q").unacked == 1
-    virtual.clock.advance(2)
+    virtual.clock.advance(11)
     assert (virtual.queue("q").ready, virtual.queue("q").unacked) == (1, 0)
     assert virtual.connections == ()
     assert untold(socket_of(connection)), "the client is not told"

@@ -11,11 +11,6 @@ from compat_tests.protocol.driver import Client, Server
 from fakeamqp.model.personality import RABBITMQ_4_2, RABBITMQ_4_3
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 
-DENIED_BY_DEFAULT = (
-    "INTERNAL_ERROR - Feature `transient_nonexcl_queues` is deprecated.\nBy default, this feature is not "
-    "permitted anymore.\nThe feature will be removed from a future major RabbitMQ version, regardless of the "
-    "configuration; actual version to be determined.\nTo..."
-)
 LOCATOR_DENIED_BY_DEFAULT = (
     "INTERNAL_ERROR - Feature `queue_master_locator` is deprecated.\nBy default, this feature is not "
     "permitted anymore.\nThe feature will be removed from a future major RabbitMQ version, regardless of the "
@@ -40,6 +35,12 @@ def modern() -> Server:
     return Server("rabbitmq-4.3")
 
 
+@pytest.fixture
+def denying() -> Server:
+    """RabbitMQ 4.3 without transient queues for all."""
+    return Server("rabbitmq-4.3", deny=["transient_nonexcl_queues"])
+
+
 def refused(server: Server, text: str, **declaration: Any) -> None:
     """Declare a queue; the connection ends with this text, and the queue is not there."""
     client = server.client()
@@ -55,18 +56,18 @@ def refused(server: Server, text: str, **declaration: Any) -> None:
 
 
 @pytest.mark.parametrize("auto_delete", [False, True])
-def test_transient_queues_for_all_are_gone_in_4_3(modern: Server, auto_delete: bool) -> None:
-    refused(modern, DENIED_BY_DEFAULT, auto_delete=auto_delete)
+def test_transient_queues_for_all_can_be_denied_in_4_3(denying: Server, auto_delete: bool) -> None:
+    refused(denying, DENIED_BY_CONFIGURATION, auto_delete=auto_delete)  # Measured on 4.3.6.
 
 
-def test_the_name_may_be_left_to_the_broker(modern: Server) -> None:
-    client = modern.client()
+def test_the_name_may_be_left_to_the_broker(denying: Server) -> None:
+    client = denying.client()
     client.send(m.QueueDeclare())
     client.expect_connection_close(541)
 
 
-def test_other_queues_are_as_ever(modern: Server) -> None:
-    client = modern.client()
+def test_other_queues_are_as_ever(denying: Server) -> None:
+    client = denying.client()
     client.declare("durable", durable=True)
     client.declare("fleeting", durable=True, auto_delete=True)
     client.declare("mine", exclusive=True)
@@ -75,8 +76,8 @@ def test_other_queues_are_as_ever(modern: Server) -> None:
     client.declare("mine", passive=True)
 
 
-@pytest.mark.parametrize("name", ["rabbitmq-3.13", "rabbitmq-4.0", "rabbitmq-4.2", "spec"])
-def test_transient_queues_are_fine_elsewhere(name: str) -> None:
+@pytest.mark.parametrize("name", ["rabbitmq-3.13", "rabbitmq-4.0", "rabbitmq-4.2", "rabbitmq-4.3", "spec"])
+def test_transient_queues_are_fine_unless_denied(name: str) -> None:
     Server(name).client().declare("q")
 
 
@@ -91,12 +92,12 @@ def test_they_can_be_permitted() -> None:
     client.declare("q")
 
 
-def test_a_queue_that_is_there_is_only_compared(modern: Server) -> None:
-    client = modern.client()
+def test_a_queue_that_is_there_is_only_compared(denying: Server) -> None:
+    client = denying.client()
     client.declare("q", durable=True)
     client.send(m.QueueDeclare(queue="q"))
     assert "inequivalent arg 'durable'" in client.expect_channel_close(406).reply_text
-    modern.vhost.queues.declare("old")
+    denying.vhost.queues.declare("old")
     client.open_channel()
     client.declare("old")
 
@@ -113,11 +114,12 @@ def test_a_queue_that_is_there_is_only_compared(modern: Server) -> None:
     ],
     ids=repr,
 )
-def test_what_is_looked_at_first(modern: Server, declaration: dict[str, Any], code: int) -> None:
-    client = modern.client()
+def test_what_is_looked_at_first(denying: Server, declaration: dict[str, Any], code: int) -> None:
+    # Measured on 4.3.6.
+    client = denying.client()
     client.send(m.QueueDeclare(**declaration))
     if code == 541:
-        assert client.expect_connection_close(541).reply_text == DENIED_BY_DEFAULT
+        assert client.expect_connection_close(541).reply_text == DENIED_BY_CONFIGURATION
     else:
         client.expect_channel_close(code)
 
@@ -159,19 +161,24 @@ def test_other_queue_types_never_had_it(modern: Server) -> None:
 # --- global_qos --------------------------------------------------------------------------------------
 
 
-SILENT = replace(RABBITMQ_4_3, refuses_denied_global_qos=False)
+LOUD = replace(RABBITMQ_4_3, refuses_denied_global_qos=True)
 
 
 @pytest.mark.parametrize(
     ("server", "reason"),
     [
-        (Server("rabbitmq-4.3"), "By default, this feature is not permitted anymore."),
-        (Server("rabbitmq-4.2", deny=["global_qos"]), "Its use is not permitted per the configuration"),
+        (Server(LOUD), "By default, this feature is not permitted anymore."),
+        (
+            Server(replace(RABBITMQ_4_2, refuses_denied_global_qos=True), deny=["global_qos"]),
+            "Its use is not permitted per the configuration",
+        ),
     ],
     ids=["4.3", "4.2 denied"],
 )
 @pytest.mark.parametrize("count", [0, 1])
-def test_a_global_limit_that_is_denied_ends_the_connection(server: Server, reason: str, count: int) -> None:
+def test_a_global_limit_that_is_denied_can_end_the_connection(
+    server: Server, reason: str, count: int
+) -> None:
     client = server.client()
     client.send(m.BasicQos(prefetch_count=count, global_=True))
     close = client.expect_connection_close(541)
@@ -195,8 +202,8 @@ def two_consumers(server: Server) -> Client:
     [
         (Server("rabbitmq-4.2"), [b"1"]),
         (Server("rabbitmq-4.3", permit=["global_qos"]), [b"1"]),
-        (Server(SILENT), [b"1", b"2"]),
-        (Server(replace(RABBITMQ_4_2, refuses_denied_global_qos=False), deny=["global_qos"]), [b"1", b"2"]),
+        (Server("rabbitmq-4.3"), [b"1", b"2"]),
+        (Server("rabbitmq-4.2", deny=["global_qos"]), [b"1", b"2"]),
     ],
     ids=["4.2", "4.3 permitted", "4.3", "4.2 denied"],
 )
@@ -207,7 +214,7 @@ def test_a_global_limit_that_is_denied_silently_is_one_for_each_consumer(
 
 
 def test_a_limit_denied_silently_leaves_running_consumers_alone() -> None:
-    client = Server(SILENT).client()
+    client = Server("rabbitmq-4.3").client()
     client.declare("q", durable=True)
     client.consume("q")
     client.qos(1, global_=True)
@@ -217,3 +224,14 @@ def test_a_limit_denied_silently_leaves_running_consumers_alone() -> None:
     client.consume("q")  # No limit again.
     client.fill("q", b"3", b"4", b"5", b"6")
     assert len(client.bodies()) == 4
+
+
+@pytest.mark.parametrize("kind", ["quorum", "stream"])
+def test_a_limit_denied_silently_suits_queues_that_take_no_shared_one(kind: str) -> None:
+    # Measured on 4.3.6.
+    client = Server("rabbitmq-4.3").client()
+    client.declare("q", durable=True, arguments={"x-queue-type": kind})
+    client.qos(1, global_=True)
+    client.consume("q")
+    client.fill("q", b"1", b"2")
+    assert client.bodies() == [b"1"]

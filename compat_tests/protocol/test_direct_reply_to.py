@@ -85,9 +85,11 @@ def test_a_mandatory_answer_to_a_live_address_is_confirmed_and_not_returned(
 
 
 @pytest.mark.parametrize("end", ["cancel", "channel", "connection"])
-def test_a_mandatory_answer_to_an_address_that_has_gone_is_returned(
-    asker: Client, answerer: Client, end: str
-) -> None:
+@pytest.mark.parametrize("name", ["rabbitmq-3.13", "rabbitmq-4.0", "rabbitmq-4.2", "rabbitmq-4.3"])
+def test_a_mandatory_answer_to_an_address_that_has_gone_was_returned_until_4_0(name: str, end: str) -> None:
+    # Measured on 4.0.5 and 4.3.6; 4.2.9 by its tagged source.
+    server = Server(name)
+    asker, answerer = server.client(), server.client()
     address = ask(asker)
     if end == "cancel":
         asker.call(m.BasicCancel(consumer_tag="rt"), m.BasicCancelOk)
@@ -96,8 +98,10 @@ def test_a_mandatory_answer_to_an_address_that_has_gone_is_returned(
     else:
         asker.drop()
     answerer.publish(b"!", routing_key=address, mandatory=True)
-    returned = answerer.expect_content(m.BasicReturn)
-    assert (returned.method.reply_code, returned.method.routing_key) == (312, address)
+    if name in ("rabbitmq-3.13", "rabbitmq-4.0"):
+        returned = answerer.expect_content(m.BasicReturn)
+        assert (returned.method.reply_code, returned.method.routing_key) == (312, address)
+    answerer.expect_nothing()
     asker.expect_nothing()
 
 

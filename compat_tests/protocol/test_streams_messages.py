@@ -196,7 +196,7 @@ def test_headers_keep_the_types_they_came_with() -> None:
     client.expect(m.BasicDeliver)
     payload = client.take_frame().payload
     offset = b"\x0fx-stream-offsetl" + bytes(8)
-    in_order = b"\x01as\x00\x05" + b"\x01mL\0\0\0\0\0\0\0\x07" + offset + b"\x01zb\xff"
+    in_order = b"\x01as\x00\x05" + b"\x01ml\0\0\0\0\0\0\0\x07" + offset + b"\x01zb\xff"
     assert in_order in payload
 
 

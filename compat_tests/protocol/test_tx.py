@@ -5,6 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from compat_tests.protocol.driver import Client, Server
+from fakeamqp.model.access import Permission
 from fakeamqp.model.queues import QueueDeclaration
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 
@@ -313,7 +314,8 @@ def test_a_queue_bound_after_the_publish_does_not_get_it(client: Client) -> None
     assert client.count("q") == 0
 
 
-def test_a_queue_deleted_before_the_commit_takes_its_messages_with_it(client: Client) -> None:
+def test_a_queue_deleted_before_the_commit_takes_its_messages_with_it(spec: Server) -> None:
+    client = spec.client()
     client.declare("q")
     select(client)
     client.publish(b"m", routing_key="q", mandatory=True)
@@ -321,6 +323,90 @@ def test_a_queue_deleted_before_the_commit_takes_its_messages_with_it(client: Cl
     client.declare("q")
     commit(client)
     assert client.count("q") == 0
+
+
+def with_lost_queue(name: str, kind: str = "classic") -> tuple[Client, Client]:
+    """A client whose transaction publishes to q, q2 and q, and another that has deleted q."""
+    server = Server(name)
+    client, other = server.client(), server.client()
+    client.declare("q", durable=True, arguments={"x-queue-type": kind})
+    client.declare("q2", durable=True)
+    select(client)
+    for body, key in ((b"1", "q"), (b"2", "q2")):
+        client.publish(body, routing_key=key, mandatory=True)
+    other.call(m.QueueDelete(queue="q"), m.QueueDeleteOk)
+    return client, other
+
+
+@pytest.mark.parametrize("name", ["rabbitmq-3.13", "rabbitmq-4.0"])
+def test_a_commit_to_a_deleted_queue_was_partial_until_4_0(name: str) -> None:
+    client, other = with_lost_queue(name)  # Measured on 4.0.5.
+    client.send(m.TxCommit())
+    close = client.expect_channel_close(406)
+    assert (close.reply_text, close.class_id, close.method_id) == (
+        "PRECONDITION_FAILED - partial tx completion",
+        90,
+        20,
+    )
+    assert other.count("q2") == 1
+    client, _ = with_lost_queue(name, "quorum")
+    commit(client)
+
+
+@pytest.mark.parametrize("kind", ["classic", "quorum"])
+@pytest.mark.parametrize("name", ["rabbitmq-4.2", "rabbitmq-4.3"])
+def test_a_commit_to_a_deleted_queue_ends_the_connection_since_4_2(name: str, kind: str) -> None:
+    client, other = with_lost_queue(name, kind)  # Measured on 4.3.6; 4.2.9 by its tagged source.
+    client.send(m.TxCommit())
+    close = client.expect_connection_close(506)
+    assert (close.reply_text, close.class_id, close.method_id) == (
+        'RESOURCE_ERROR - failed to deliver message: {not_found,{resource,<<"/">>,queue,<<"q">>}}',
+        90,
+        20,
+    )
+    assert other.count("q2") == 0
+
+
+@pytest.mark.parametrize(
+    ("virtual_host", "queue", "text"),
+    [
+        ("/", "q", '{not_found,{resource,<<"/">>,queue,<<"q">>}}'),
+        ("/", "a" * 12, "{not_found,\n" + " " * 31 + '{resource,<<"/">>,queue,<<"aaaaaaaaaaaa">>}}'),
+        (
+            "my-vhost",
+            "a" * 27,
+            "{not_found,\n"
+            + " " * 31
+            + '{resource,<<"my-vhost">>,queue,\n'
+            + " " * 35
+            + f'<<"{"a" * 27}">>}}}}',
+        ),
+    ],
+    ids=["one line", "two", "three"],
+)
+def test_the_text_is_broken_into_lines_as_erlang_does(virtual_host: str, queue: str, text: str) -> None:
+    # Measured on 4.3.6.
+    server = Server("rabbitmq-4.3")
+    if virtual_host != "/":
+        server.state.add_virtual_host(virtual_host)
+        server.state.access.users["guest"].permissions[virtual_host] = Permission()
+    client = server.client(virtual_host=virtual_host)
+    client.declare(queue)
+    select(client)
+    client.publish(b"m", routing_key=queue)
+    client.call(m.QueueDelete(queue=queue), m.QueueDeleteOk)
+    client.send(m.TxCommit())
+    close = client.expect_connection_close(506)
+    assert close.reply_text == f"RESOURCE_ERROR - failed to deliver message: {text}"
+
+
+@pytest.mark.parametrize("name", ["rabbitmq-3.13", "rabbitmq-4.0", "rabbitmq-4.2", "rabbitmq-4.3"])
+def test_a_queue_that_took_the_name_of_a_deleted_one_gets_nothing(name: str) -> None:
+    client, other = with_lost_queue(name)  # Measured on 4.0.5 and 4.3.6.
+    other.declare("q")
+    client.send(m.TxCommit())
+    client.expect_channel_close(406)
+    assert (other.count("q"), other.count("q2")) == (0, 1)
 
 
 def test_an_unroutable_message_is_returned_before_commit_ok(client: Client) -> None:

@@ -188,9 +188,9 @@ def passed_on(client: Client, headers: bytes) -> bytes:
 MIXED = table(
     field("bool", b"t\x01"),
     field("int", b"I\xff\xff\xff\xfe"),
-    field("text", b"S" + long_string(b"a\0b")),
-    field("nested", b"F" + table(field("void", b"V"))),
     field("list", b"A" + long_string(b"b\x01" + b"S" + long_string(b"x"))),
+    field("nested", b"F" + table(field("void", b"V"))),
+    field("text", b"S" + long_string(b"a\0b")),
 )
 
 
@@ -293,7 +293,8 @@ def test_two_fields_of_one_name_do_no_harm(client: Client) -> None:
     twice = table(field("a", b"I\0\0\0\x01"), field("a", b"I\0\0\0\x02"))
     client.send_frame(1, 1, queue_declare("twice", fields=twice))
     client.expect(m.QueueDeclareOk)
-    assert passed_on(client, twice) == twice
+    rewrites = client.server.state.personality.rewrites_headers
+    assert passed_on(client, twice) == (table(field("a", b"I\0\0\0\x01")) if rewrites else twice)
 
 
 # --- field values ------------------------------------------------------------------------------------------
@@ -394,7 +395,9 @@ VALUES = [
 def test_a_value_is_read_by_its_type_and_passed_on_as_it_came(
     client: Client, value: bytes, same: bytes, other: bytes
 ) -> None:
-    assert passed_on(client, table(field("h", value))) == table(field("h", value))
+    rewrites = client.server.state.personality.rewrites_headers
+    came = b"l" + value[1:] if rewrites and value[:1] == b"L" else value
+    assert passed_on(client, table(field("h", value))) == table(field("h", came))
     assert routed(client, value, same)
     assert not routed(client, value, other)
 
@@ -469,7 +472,7 @@ def test_a_decimal_below_zero_passes(server: Server) -> None:
 
 @rule("0-9-1/types/value-void")
 def test_a_void_stays_present_and_empty(client: Client) -> None:
-    headers = table(field("before", b"t\x01"), field("h", b"V"), field("after", b"t\x01"))
+    headers = table(field("before", b"t\x01"), field("h", b"V"), field("then", b"t\x01"))
     assert passed_on(client, headers) == headers
     assert routed(client, b"V", b"V")
 

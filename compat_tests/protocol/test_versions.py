@@ -5,14 +5,15 @@ Sources: release notes and behaviour of the versions that the personalities are 
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
 import pytest
 
 from compat_tests.protocol.driver import Client, Content, Server
 from fakeamqp.model.access import Permission, TopicPermission, User
-from fakeamqp.model.personality import PERSONALITIES, RABBITMQ_4_3
+from fakeamqp.model.personality import PERSONALITIES, RABBITMQ_4_0, RABBITMQ_4_2, RABBITMQ_4_3
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.codec.constants import PROTOCOL_HEADER
 from fakeamqp.protocols.framed.codec.tables import Timestamp
@@ -452,7 +453,8 @@ def test_a_client_may_confirm_a_cancellation_it_was_not_told_of_in_4_3(name: str
     client.expect_nothing()
     assert client.declare("q", passive=True).consumer_count == 0
     client.send(m.BasicCancelOk(consumer_tag="tag"))
-    client.expect_nothing()
+    close = client.expect_connection_close(541)
+    assert (close.reply_text, close.class_id, close.method_id) == ("INTERNAL_ERROR", 0, 0)
 
 
 # --- arguments of queues -----------------------------------------------------------------------------
@@ -483,16 +485,21 @@ def test_queue_modes_are_two_up_to_4_2(name: str) -> None:
 
 
 @pytest.mark.parametrize("mode", ["default", "lazy", "eager", 5])
-def test_there_is_no_queue_mode_in_4_3(mode: Any) -> None:
-    client = Server("rabbitmq-4.3").client()
+def test_4_3_takes_any_queue_mode(mode: Any) -> None:
+    assert declared("rabbitmq-4.3", queue_mode=mode) == "ok"  # Measured on 4.3.6.
+
+
+@pytest.mark.parametrize("mode", ["default", "lazy", "eager", 5])
+def test_an_argument_can_be_removed(mode: Any) -> None:
+    client = Server(replace(RABBITMQ_4_3, removed_queue_arguments=("x-queue-mode",))).client()
     client.send(m.QueueDeclare(queue="q", durable=True, arguments={"x-queue-mode": mode}))
     close = client.expect_connection_close(541)
     assert close.reply_text == "INTERNAL_ERROR - invalid arg 'x-queue-mode' for queue 'q' in vhost '/'"
     assert (close.class_id, close.method_id) == (50, 10)
 
 
-def test_queue_modes_can_be_had_in_4_3_as_before() -> None:
-    client = Server(replace(RABBITMQ_4_3, removed_queue_arguments=())).client()
+def test_queue_modes_are_compared_in_4_3() -> None:
+    client = Server("rabbitmq-4.3").client()
     client.declare("q", durable=True, arguments={"x-queue-mode": "eager"})
     client.send(m.QueueDeclare(queue="q", durable=True, arguments={"x-queue-mode": "lazy"}))
     assert "inequivalent arg 'x-queue-mode'" in client.expect_channel_close(406).reply_text
@@ -635,3 +642,34 @@ def test_an_expiration_goes_on_as_a_plain_number(name: str, sent: str, expiratio
     client.publish(exchange="amq.fanout", mandatory=True, expiration=sent, type="t")
     returned = client.expect_content(m.BasicReturn)
     assert (returned.properties.expiration, returned.properties.type) == (expiration, "t")
+
+
+# --- between 4.0 and 4.3 --------------------------------------------------------------------------------
+
+
+def test_what_4_0_and_4_3_do_alike_4_2_does() -> None:
+    """4.0.5 and 4.3.6 are measured, 4.2 is not: what differs from both needs a source of its own."""
+    assert _alone(RABBITMQ_4_0, RABBITMQ_4_2, RABBITMQ_4_3) == []
+
+
+def _alone(before: Any, between: Any, after: Any, place: str = "") -> list[str]:
+    """The choices in which the record between two others differs from both, where these are equal."""
+    found = []
+    for each in fields(between):
+        values = [getattr(record, each.name) for record in (before, between, after)]
+        name = place + each.name
+        if name in ("name", "version"):
+            continue
+        if is_dataclass(values[0]):
+            found += _alone(*values, f"{name}.")
+        elif isinstance(values[0], Mapping):
+            keys = dict.fromkeys(key for value in values for key in value)
+            found += [f"{name}[{key}]" for key in keys if _is_alone([value.get(key) for value in values])]
+        elif _is_alone(values):
+            found.append(name)
+    return found
+
+
+def _is_alone(values: Sequence[Any]) -> bool:
+    before, between, after = values
+    return bool(before == after != between)

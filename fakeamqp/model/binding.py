@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from fakeamqp.model.equivalence import freeze
@@ -11,16 +12,17 @@ if TYPE_CHECKING:
     from fakeamqp.model.exchanges import Exchange
     from fakeamqp.model.queues import Queue
 
-__all__ = ["Binding", "BindingKey", "Destination"]
+__all__ = ["Binding", "BindingKey", "Destination", "ExactFields", "binding_key", "exact_fields"]
 
 Destination: TypeAlias = "Queue | Exchange"
 BindingKey: TypeAlias = "tuple[Destination, str, Any]"
+ExactFields: TypeAlias = "tuple[tuple[str, Any, bytes], ...]"
 
 
 class Binding:
     """One binding; routing key and arguments together identify it (queue.unbind/arguments-identify)."""
 
-    __slots__ = ("arguments", "destination", "identity", "routing_key", "source")
+    __slots__ = ("arguments", "destination", "exact", "identity", "routing_key", "source")
 
     def __init__(
         self, source: Exchange, destination: Destination, routing_key: str, arguments: Mapping[str, Any]
@@ -29,7 +31,8 @@ class Binding:
         self.destination = destination
         self.routing_key = routing_key
         self.arguments = dict(arguments)
-        self.identity = binding_key(destination, routing_key, arguments)
+        self.exact: ExactFields | None = exact_fields(source, arguments)
+        self.identity = binding_key(destination, routing_key, arguments, self.exact)
 
     @property
     def durable(self) -> bool:
@@ -40,6 +43,23 @@ class Binding:
         return f"<Binding {self.source.name!r} -> {self.destination.name!r} by {self.routing_key!r}>"
 
 
-def binding_key(destination: Destination, routing_key: str, arguments: Mapping[str, Any]) -> BindingKey:
-    """The identity of a binding among those of one exchange."""
-    return destination, routing_key, freeze(arguments)
+def exact_fields(source: Exchange, arguments: Mapping[str, Any]) -> ExactFields | None:
+    """The arguments as the client wrote them: name, value and encoded value of every field, in order.
+
+    None if the personality does not tell integers of several widths apart, or no client wrote them.
+    """
+    exact: ExactFields | None = getattr(arguments, "exact", None)
+    return exact if source.virtual_host.state.personality.compares_widths else None
+
+
+def binding_key(
+    destination: Destination,
+    routing_key: str,
+    arguments: Mapping[str, Any],
+    exact: ExactFields | None = None,
+) -> BindingKey:
+    """The identity of a binding among those of one exchange. The order of the arguments does not matter."""
+    if not exact:
+        return destination, routing_key, freeze(arguments)
+    fields = sorted(((name, octets) for name, _, octets in exact), key=itemgetter(0))
+    return destination, routing_key, tuple(fields)

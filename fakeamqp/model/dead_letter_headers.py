@@ -71,7 +71,7 @@ class DeadLetter(Message):
     that. Measured with a million that expire: 4.5 times the messages per second, a fifth of the memory.
     """
 
-    __slots__ = ("_death", "_written", "original")
+    __slots__ = ("_death", "_ordered", "_written", "original")
 
     def __init__(
         self,
@@ -82,6 +82,7 @@ class DeadLetter(Message):
         history: Deaths,
         message: Message,
         time: float,
+        ordered: bool = False,
     ) -> None:
         self._death = death
         self.original = original
@@ -90,6 +91,7 @@ class DeadLetter(Message):
             exchange, routing_key, original, message.body, publisher=message.publisher, published_at=time
         )
         self._written: Properties | None = None
+        self._ordered = ordered
         self.secured = message.secured
         self.number = message.number
         self.history: Deaths = history
@@ -104,7 +106,8 @@ class DeadLetter(Message):
                 **({} if history.first is None else _summary("first", history.first)),
                 **_summary("last", self._death),
             }
-            self._written = self.original.with_headers(headers).replace(expiration=None)
+            written = self.original.with_headers(headers, ordered=self._ordered)
+            self._written = written.replace(expiration=None)
         return self._written
 
     @properties.setter
@@ -136,14 +139,21 @@ class DeadContent(DeadLetter):
         history: Deaths,
         message: Message,
         time: float,
+        ordered: bool = False,
     ) -> None:
-        super().__init__(exchange, routing_key, original, death, history, message, time)
+        super().__init__(exchange, routing_key, original, death, history, message, time, ordered)
         self.content_class = message.content_class
         self.children = message.children
 
 
 def dead_lettered(
-    queue: Queue, message: Message, reason: DeathReason, time: float, failures: int | None = None
+    queue: Queue,
+    message: Message,
+    reason: DeathReason,
+    time: float,
+    failures: int | None = None,
+    *,
+    ordered: bool = False,
 ) -> Message:
     """The dead letter that `queue` sends to its dead-letter exchange.
 
@@ -153,6 +163,7 @@ def dead_lettered(
         reason: why it died.
         time: the present, in seconds since 1970.
         failures: its failed deliveries, if the queue counts them.
+        ordered: sorts its headers by name.
     """
     options = queue.options
     shown = message.copies.shown if message.copies is not None else ()
@@ -176,6 +187,7 @@ def dead_lettered(
         _with(death, message.history),
         message,
         time,
+        ordered,
     )
     dead.failures = message.failures if failures is None else failures
     # x-dead-letter-routing-key replaces all routing keys, including those in the header CC.

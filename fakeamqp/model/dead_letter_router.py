@@ -59,7 +59,9 @@ class DeadLetterRouter:
             else:
                 outcomes.dropped(message, queue.name, reason, _nowhere(target))
             return
-        dead = dead_lettered(queue, message, reason, virtual_host.state.clock.time(), failures)
+        state = virtual_host.state
+        ordered = state.personality.rewrites_headers
+        dead = dead_lettered(queue, message, reason, state.clock.time(), failures, ordered=ordered)
         self._leaves(_PendingLetter(queue.name, message, dead, reason))
 
     def passed_on(self, queue: Queue, message: Message, reason: DeathReason) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 from fakeamqp.model.arguments.exchange_arguments import COMPARED_EXCHANGE_ARGUMENTS
-from fakeamqp.model.arguments.queue_arguments import QUEUE_TYPE, compared_arguments
+from fakeamqp.model.arguments.queue_arguments import QUEUE_TYPE, compared_arguments, compared_values
 from fakeamqp.model.equivalence import compare_arguments, compare_flag
 from fakeamqp.model.errors import InternalError, NotAllowed, NotFound, PreconditionFailed
 
@@ -84,7 +84,8 @@ def check_same_queue(existing: Queue, declaration: QueueDeclaration) -> None:
     considered: Collection[str] | None = None
     if personality.equivalence_ignores_unknown_arguments:
         considered = compared_arguments(existing.type_name, personality)
-    received, current = dict(declaration.arguments), dict(existing.arguments)
+    received = compared_values(declaration.arguments, personality)
+    current = compared_values(existing.arguments, personality)
     meant = _meant_type(personality, declaration.arguments)
     if meant == existing.type_name or personality.remembers_queue_type == "never":
         # Naming the type that is the default anyway makes no difference.

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from typing import Any
 
+from fakeamqp.model.erlang import float_text
 from fakeamqp.model.errors import PreconditionFailed
 
 __all__ = ["compare_arguments", "compare_flag", "freeze", "type_name"]
@@ -90,9 +91,14 @@ def freeze(value: Any) -> Any:
 
 
 def _shown(value: object) -> str:
+    return f"'{_text(value)}'"
+
+
+def _text(value: object) -> str:
+    """A value without quotes, as RabbitMQ's texts print it."""
     if isinstance(value, bool):
-        return f"'{str(value).lower()}'"
-    return f"'{value}'"
+        return str(value).lower()
+    return float_text(value) if isinstance(value, float) else str(value)
 
 
 def _difference(new: object, old: object) -> str:
@@ -104,5 +110,4 @@ def _difference(new: object, old: object) -> str:
 def _argument(value: Any) -> str:
     if value is _ABSENT:
         return "none"
-    shown = str(value).lower() if isinstance(value, bool) else value
-    return f"the value '{shown}' of type '{type_name(value)}'"
+    return f"the value {_shown(value)} of type '{type_name(value)}'"

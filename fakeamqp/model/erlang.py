@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from decimal import Decimal
+from math import inf
 from typing import Any, TypeAlias
 
-__all__ = ["Atom", "Plain", "octets_term", "pairs_term", "pretty", "term"]
+__all__ = ["Atom", "Plain", "float_text", "octets_term", "pairs_term", "pretty", "term"]
 
 
 class Atom(str):
@@ -40,6 +42,27 @@ def term(value: Any) -> str:
     if isinstance(value, (list, tuple)):
         return "[" + ",".join(term(item) for item in value) + "]"
     return str(value)
+
+
+def float_text(value: float) -> str:
+    """A float as Erlang prints it: `1.0e3` for 1000.0, since that is shorter (measured).
+
+    It is the shortest of the decimal and the scientific form, and the decimal one if both are as short.
+    """
+    if value != value or value in (inf, -inf):
+        return str(value)
+    sign, digits, exponent = Decimal(repr(value)).normalize().as_tuple()
+    assert isinstance(exponent, int)
+    text = "".join(map(str, digits))
+    power = len(text) + exponent - 1
+    scientific = f"{text[0]}.{text[1:] or '0'}e{power}"
+    if exponent >= 0:
+        decimal = f"{text}{'0' * exponent}.0"
+    elif power >= 0:
+        decimal = f"{text[: power + 1]}.{text[power + 1 :]}"
+    else:
+        decimal = f"0.{'0' * (-power - 1)}{text}"
+    return "-" * sign + (decimal if len(decimal) <= len(scientific) else scientific)
 
 
 def pairs_term(pairs: Iterable[tuple[str, Any]]) -> str:

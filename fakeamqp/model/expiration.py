@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 from fakeamqp.model.arguments.reader import LONGEST_TTL
+from fakeamqp.model.erlang import Atom, pretty
 from fakeamqp.model.errors import PreconditionFailed
+
+if TYPE_CHECKING:
+    from fakeamqp.model.erlang import Plain
 
 __all__ = ["time_to_live"]
 
@@ -20,13 +25,14 @@ def time_to_live(expiration: str) -> float:
     """
     number = _INTEGER.match(expiration)
     if number is None:
-        problem = "no_integer"
+        problem: Atom | tuple[Plain, ...] = Atom("no_integer")
     elif number.end() < len(expiration):
-        problem = f'{{leftover_string,"{expiration[number.end() :]}"}}'
+        problem = Atom("leftover_string"), expiration[number.end() :]
     elif int(expiration) < 0:
-        problem = f"{{value_negative,{int(expiration)}}}"
+        problem = Atom("value_negative"), int(expiration)
     elif int(expiration) > LONGEST_TTL:
-        problem = f"{{value_too_large,{int(expiration)}}}"
+        problem = Atom("value_too_large"), int(expiration)
     else:
         return int(expiration) / 1000
-    raise PreconditionFailed(f"invalid expiration '{expiration}': {problem}")
+    text = f"invalid expiration '{expiration}': "
+    raise PreconditionFailed(text + pretty(problem, text))

@@ -146,8 +146,10 @@ class HeldDeadLetters:
         queue = self._queue
         message = held.on_its_way
         if message is None:
-            now = queue.virtual_host.state.clock.time()
-            message = dead_lettered(queue, held.message, held.reason, now, held.failures)
+            state = queue.virtual_host.state
+            ordered = state.personality.rewrites_headers
+            now = state.clock.time()
+            message = dead_lettered(queue, held.message, held.reason, now, held.failures, ordered=ordered)
             # Full target queues treat it differently from other publishers.
             message.publisher = self
         else:

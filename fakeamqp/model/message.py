@@ -85,6 +85,9 @@ class Properties(Protocol):
     def header_tag(self, name: str) -> str | None:
         """The letter of the field type that encoded a header; None if it was not decoded from a frame."""
 
+    def exact_headers(self) -> tuple[tuple[str, Any, bytes], ...] | None:
+        """Name, value and encoded value of every header, if these are known."""
+
     def with_headers(
         self, changes: Mapping[str, Any], remove: Iterable[str] = (), *, ordered: bool = False
     ) -> Self:

@@ -56,6 +56,10 @@ class PlainProperties:
     user_id: str | None = None
     app_id: str | None = None
 
+    def exact_headers(self) -> tuple[tuple[str, Any, bytes], ...] | None:
+        """See `Properties`: not known."""
+        return None
+
     def header_tag(self, name: str) -> str | None:
         """See `message.Properties`."""
         return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -9,7 +10,7 @@ if TYPE_CHECKING:
     from fakeamqp.model.message import Message
     from fakeamqp.model.subscription import Subscription
 
-__all__ = ["PSEUDO_QUEUE", "ReplyAddress"]
+__all__ = ["PSEUDO_QUEUE", "ReplyAddress", "is_reply_address"]
 
 PSEUDO_QUEUE = "amq.rabbitmq.reply-to"
 
@@ -38,3 +39,11 @@ class ReplyAddress:
     def accept(self, message: Message) -> bool:
         """Deliver a dead letter."""
         return self.enqueue(message)
+
+
+_is_address = re.compile(rf"{re.escape(PSEUDO_QUEUE)}(\.[A-Za-z0-9_-]{{22}}){{2}}").fullmatch
+
+
+def is_reply_address(name: str) -> bool:
+    """Whether a name has the form of a reply address, live or not."""
+    return _is_address(name) is not None

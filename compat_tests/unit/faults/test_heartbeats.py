@@ -31,7 +31,7 @@ def test_those_of_the_client_are_ignored(server: FaultServer, faults: Faults) ->
     client = server.client(heartbeat=5)
     beat(server, client, 9)
     assert not client.closed
-    beat(server, client, 3)
+    beat(server, client, 6)
     assert client.connection.aborted
     assert rule.hits >= 10
 
@@ -56,7 +56,7 @@ def test_with_the_rule_they_count_no_more_without_it_they_do(server: FaultServer
 def test_on_one_connection(server: FaultServer, faults: Faults) -> None:
     faults.on("heartbeat", connection="c1").drop()
     one, two = server.client(heartbeat=5), server.client(heartbeat=5)
-    for _ in range(12):
+    for _ in range(15):
         for client in (one, two):
             if not client.closed:
                 client.send_bytes(HEARTBEAT)
@@ -67,20 +67,20 @@ def test_on_one_connection(server: FaultServer, faults: Faults) -> None:
 def test_those_of_the_broker_are_not_sent(server: FaultServer, faults: Faults) -> None:
     client = server.client(heartbeat=4)
     rule = faults.on("heartbeat", direction="sent").drop().times(2)
-    beat(server, client, 7)
+    beat(server, client, 5)
     assert (rule.hits, heartbeats(client)) == (2, 0)
     beat(server, client, 4)
     assert heartbeats(client) > 0
 
 
 def test_late_ones(server: FaultServer, faults: Faults) -> None:
-    client = server.client(heartbeat=4)
+    client = server.client(heartbeat=8)
     faults.on("heartbeat", direction="sent").delay(3).once()
-    server.advance(5)
+    server.advance(6)
     assert heartbeats(client) == 0
     server.advance(1.5)
     assert heartbeats(client) == 1
-    server.advance(0.5)
+    server.advance(4.5)
     assert heartbeats(client) == 1
 
 

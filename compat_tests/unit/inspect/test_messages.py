@@ -160,7 +160,7 @@ def test_long_bodies_are_shortened_in_representations_only(server: Server, clien
 
 
 def test_names_of_any_octets_can_be_shown(server: Server, client: Client):
-    client.declare("\udcff")
+    server.vhost.queues.declare("\udcff")
     client.publish(b"\xff\n", routing_key="\udcff", headers={"\udcfe\n": "\udcfd"})
     [message] = messages(server, "\udcff")
     repr(message).encode("ascii")

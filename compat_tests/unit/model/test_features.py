@@ -34,7 +34,7 @@ def test_what_is_not_deprecated_is_permitted() -> None:
 def test_one_feature_is_permitted_or_denied() -> None:
     features = DeprecatedFeatures(RABBITMQ_4_3, permit=["global_qos"])
     assert features.permitted("global_qos")
-    assert not features.permitted("transient_nonexcl_queues")
+    assert not features.permitted("queue_master_locator")
     features = DeprecatedFeatures(RABBITMQ_4_2, deny=["global_qos"])
     assert not features.permitted("global_qos")
     assert features.permitted("transient_nonexcl_queues")

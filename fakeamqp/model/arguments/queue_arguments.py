@@ -41,6 +41,7 @@ __all__ = [
     "argument_of",
     "check_dead_letter_exchange",
     "compared_arguments",
+    "compared_values",
     "queue_options",
     "queue_type",
     "refuse_foreign",
@@ -315,7 +316,6 @@ class QueueOptions:
             foreign=_foreign_to("quorum", "stream"),
         ),
         values=((UNTIL_4_2, ("default", "lazy")),),
-        removed=SINCE_4_3,
     )
     queue_version: ClassVar = QueueArgument(
         "x-queue-version",
@@ -577,6 +577,16 @@ def compared_arguments(kind: str, personality: Personality) -> list[str]:
     rows = [row for row in QUEUE_ARGUMENTS if row.name in known and _is_compared(row, kind, personality)]
     rows.sort(key=lambda row: row.types[kind].position)
     return [row.name for row in rows]
+
+
+def compared_values(arguments: Mapping[str, Any], personality: Personality) -> dict[str, Any]:
+    """The arguments of a queue as a redeclaration compares them: ages perhaps in milliseconds."""
+    values = dict(arguments)
+    name = argument_of("max_age")
+    age = seconds_of_age(values.get(name)) if personality.compares_ages else None
+    if age is not None:
+        values[name] = str(round(age * 1000))
+    return values
 
 
 def _is_compared(row: Argument, kind: str, personality: Personality) -> bool:

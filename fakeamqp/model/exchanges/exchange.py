@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from fakeamqp.model.arguments import ExchangeOptions, exchange_options
-from fakeamqp.model.binding import Binding, BindingKey, Destination, binding_key
+from fakeamqp.model.binding import Binding, BindingKey, Destination, binding_key, exact_fields
 from fakeamqp.model.equivalence import freeze
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ class Exchange:
     def bind(self, destination: Destination, routing_key: str, arguments: Mapping[str, Any]) -> None:
         """Add a binding; an identical one changes nothing (queue.bind/duplicates)."""
         binding = Binding(self, destination, routing_key, arguments)
-        if binding.identity in self.bindings:
+        if self.binding(destination, routing_key, arguments) is not None:
             return
         self.validate(routing_key, arguments)
         self.check_destination(destination)
@@ -118,7 +118,16 @@ class Exchange:
         self, destination: Destination, routing_key: str, arguments: Mapping[str, Any]
     ) -> Binding | None:
         """The binding with these properties, or None (queue.unbind/arguments-identify)."""
-        return self.bindings.get(binding_key(destination, routing_key, arguments))
+        exact = exact_fields(self, arguments)
+        found = self.bindings.get(binding_key(destination, routing_key, arguments, exact))
+        if found is not None or not arguments:
+            return found
+        # One side was not written by a client, as a binding from definitions: the values decide.
+        wanted = freeze(arguments)
+        for each in self.bindings_between(destination, routing_key):
+            if (exact is None or each.exact is None) and freeze(each.arguments) == wanted:
+                return each
+        return None
 
     def bindings_between(self, destination: Destination, routing_key: str) -> list[Binding]:
         """All bindings of this destination by this key, whatever their arguments.

@@ -10,7 +10,7 @@ from fakeamqp.model.errors import PreconditionFailed
 from fakeamqp.model.exchanges.exchange import Exchange
 
 if TYPE_CHECKING:
-    from fakeamqp.model.binding import Binding
+    from fakeamqp.model.binding import Binding, ExactFields
     from fakeamqp.model.exchanges.exchange import Target
     from fakeamqp.model.message import Message
 
@@ -26,6 +26,7 @@ class HeadersExchange(Exchange):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._wanted: dict[Binding, _Wanted] = {}
+        self._exactly = self.virtual_host.state.personality.compares_widths
         self._in_milliseconds = self.virtual_host.state.personality.timestamps_match_in_milliseconds
 
     def validate(self, routing_key: str, arguments: Mapping[str, Any]) -> None:
@@ -42,14 +43,12 @@ class HeadersExchange(Exchange):
 
     def destinations(self, routing_key: str, message: Message) -> Iterable[Target]:
         """See the base class."""
-        headers = {name: self._sent(value) for name, value in message.headers.items()}
+        headers = self._received(message)
         return [binding.destination for binding, wanted in self._wanted.items() if wanted.met_by(headers)]
 
     def differences(self, binding: Binding, message: Message) -> list[str]:
         """The names of the headers that a binding requires and the message does not match."""
-        return self._wanted[binding].unmet(
-            {name: self._sent(value) for name, value in message.headers.items()}
-        )
+        return self._wanted[binding].unmet(self._received(message))
 
     def asks_for_any(self, binding: Binding) -> bool:
         """Whether one matching header is enough for a binding."""
@@ -59,6 +58,15 @@ class HeadersExchange(Exchange):
         """How many headers a binding requires."""
         return len(self._wanted[binding].values)
 
+    def _received(self, message: Message) -> dict[str, Any]:
+        """The headers of a message in comparable form."""
+        headers = {name: self._sent(value) for name, value in message.headers.items()}
+        if self._exactly and any(isinstance(value, (dict, list)) for value in message.headers.values()):
+            for name, value, octets in message.properties.exact_headers() or ():
+                if isinstance(value, (dict, list)):
+                    headers[name] = _Nested(value, octets)
+        return headers
+
     def _sent(self, value: Any) -> Any:
         """A message's header in comparable form; some personalities compare timestamps in milliseconds."""
         if self._in_milliseconds and isinstance(value, int) and type(value) not in (int, bool):
@@ -66,7 +74,7 @@ class HeadersExchange(Exchange):
         return _matchable(value)
 
     def _added(self, binding: Binding) -> None:
-        self._wanted[binding] = _Wanted(binding.arguments)
+        self._wanted[binding] = _Wanted(binding.arguments, binding.exact)
 
     def _removed(self, binding: Binding) -> None:
         del self._wanted[binding]
@@ -80,14 +88,15 @@ class _Wanted:
 
     __slots__ = ("any", "values")
 
-    def __init__(self, arguments: Mapping[str, Any]) -> None:
+    def __init__(self, arguments: Mapping[str, Any], exact: ExactFields | None) -> None:
         match = arguments.get("x-match", "all")
         with_x = match.endswith("-with-x")
         self.any: bool = match.startswith("any")
-        # None, the void, matches any value.
+        fields = exact or tuple((name, value, b"") for name, value in arguments.items())
+        # None, the void, matches any value. Of several fields with one name each counts (measured).
         self.values = tuple(
-            (name, None if value is None else _matchable(value))
-            for name, value in arguments.items()
+            (name, None if value is None else _wanted(value, octets))
+            for name, value, octets in fields
             if name != "x-match" and (with_x or not name.startswith("x-"))
         )
 
@@ -106,6 +115,34 @@ class _Wanted:
             for name, value in self.values
             if name not in headers or (value is not None and headers[name] != value)
         ]
+
+
+class _Nested:
+    """A table or an array: equal to one with the same bytes, or if there are none, with the same values.
+
+    In RabbitMQ the order of fields and the width of integers count there (measured).
+    """
+
+    __slots__ = ("_octets", "_values")
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, value: Any, octets: bytes) -> None:
+        self._octets = octets
+        self._values = freeze(value)
+
+    def __eq__(self, other: object) -> bool:
+        values: object = self._values
+        if not isinstance(other, _Nested):
+            return values == other
+        if self._octets and other._octets:
+            return self._octets == other._octets
+        others: object = other._values
+        return values == others
+
+
+def _wanted(value: Any, octets: bytes) -> Any:
+    """The comparable form of what a binding requires."""
+    return _Nested(value, octets) if isinstance(value, (dict, list)) else _matchable(value)
 
 
 def _matchable(value: Any) -> Any:

@@ -50,6 +50,12 @@ class Personality:
     """types/*: tags of the published grammar instead of those in common use; names are validated."""
     heartbeat_off_channel_zero: str
     """heartbeat/channel-zero: condition raised."""
+    heartbeat_ticks: bool
+    """heartbeat/interval, heartbeat/missed-two: the broker looks at what was sent every half interval, and
+    sends a heartbeat after every idle half and after the first one; it looks at what was received every
+    interval, and ends the connection after two looks in a row without new bytes, 2 to 3 intervals after the
+    last one. Otherwise it sends one per idle interval, and ends the connection after two (RabbitMQ: measured
+    on 4.0.5 and 4.3.6)."""
     content_on_channel_zero: str
     """content/channel-zero: condition raised."""
     content_on_closed_channel: str
@@ -71,7 +77,12 @@ class Personality:
     unknown_virtual_host: str
     """connection.open/unknown-vhost: condition raised."""
     takes_cancel_ok: bool
-    """basic.cancel-ok from a client cancels the consumer as basic.cancel does (RabbitMQ: since 4.3)."""
+    """basic.cancel-ok from a client cancels the consumer as basic.cancel does, without an answer, and an
+    unknown tag ends the connection with 541 (RabbitMQ: measured on 4.3.6)."""
+
+    rewrites_headers: bool
+    """Consumers get the headers of a message sorted by name, of several with one name the first, and int64
+    with the tag l (RabbitMQ: measured on 4.0.5 and 4.3.6; since 3.13)."""
 
     # --- names and declarations --------------------------------------------------------------------
     longest_name: int
@@ -84,6 +95,8 @@ class Personality:
     """A passive declare needs some permission on the name (RabbitMQ: since 4.2.7)."""
     has_trace_exchange: bool
     """Every virtual host has the internal exchange amq.rabbitmq.trace (RabbitMQ: measured)."""
+    has_log_exchange: bool
+    """The virtual host / has the internal exchange amq.rabbitmq.log (RabbitMQ: measured on 4.3.6)."""
     default_exchange_bindable: bool
     """queue.bind/exchange-default-exchange."""
     type_mismatch_ends_connection: bool
@@ -143,6 +156,9 @@ class Personality:
     streams."""
     single_active_get_refusal: str
     """How the error for basic.get on a queue with a single active consumer names the queue type."""
+    classic_failures: tuple[str, ...]
+    """The outcomes of deliveries that classic queues count as failures. A dead letter keeps the count, and
+    with it the flag redelivered in the queue that stores it next (RabbitMQ: measured on 4.3.6)."""
     quorum: QuorumChoices
     """The choices for quorum queues."""
     branches: BranchChoices
@@ -155,7 +171,7 @@ class Personality:
     refuses_denied_global_qos: bool
     """If the deprecated feature global_qos is denied, a shared limit is refused: 541, connection.
 
-    Otherwise it silently becomes a limit for each consumer.
+    Otherwise it silently becomes a limit for each consumer (RabbitMQ: measured on 4.3.6).
     """
     honours_prefetch_size: bool
     """basic.qos/prefetch-size-*."""
@@ -213,6 +229,30 @@ class Personality:
     """reply-code/content-too-large: bytes of body; 0 = no limit."""
     largest_message_condition: str
     """reply-code/content-too-large: condition raised beyond it."""
+
+    confirms_unroutable_at_once: bool
+    """An unroutable publish is confirmed at once and by itself; otherwise with others at the end of the turn
+    (RabbitMQ: measured on 4.0.5 and 4.3.6)."""
+    commit_to_deleted: Literal["ignored", "partial", "fails"]
+    """tx.commit-ok/failure: a commit whose message was routed to a queue that is deleted since ignores it;
+    publishes the rest and ends the channel with 406; or, unless the name is in use again, ends the connection
+    with 506 before anything is published (RabbitMQ: 406 measured on 4.0.5, where it is about classic queues
+    only, 506 on 4.3.6, and in the tagged source of 4.2.9)."""
+    checks_utf8: Literal["no", "loosely", "strictly"]
+    """Short strings of methods other than basic.publish must be UTF-8: 501, connection. Loosely, surrogates
+    are taken as well (RabbitMQ: measured on 4.0.5, where loosely, and 4.3.6)."""
+    compares_widths: bool
+    """queue.unbind/arguments-identify, exchange-type.headers/*: the width of integers in arguments is part of
+    a binding's identity, and width and order count in the tables and arrays that headers exchanges compare
+    (RabbitMQ: measured on 4.0.5 and 4.3.6)."""
+    compares_ages: bool
+    """queue.declare/passive-equivalent: `x-max-age` is compared in milliseconds (RabbitMQ: measured on
+    4.3.6)."""
+    refuses_bogus_replies: bool
+    """A declaration of a reply address that the broker cannot have made fails with 541 (RabbitMQ: measured on
+    4.3.6)."""
+    returns_late_replies: bool
+    """A mandatory reply to a consumer that is gone is returned (RabbitMQ: until 4.2, measured)."""
 
     # --- policies, limits and definitions ----------------------------------------------------------
     policy_keys: tuple[str, ...]

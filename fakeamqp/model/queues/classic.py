@@ -55,6 +55,7 @@ class ClassicQueue(Queue):
         "_browsing",
         "_checks_stored",
         "_expects_basic",
+        "_failures",
         "_has_priorities",
         "_head_timer",
         "_next_position",
@@ -82,6 +83,8 @@ class ClassicQueue(Queue):
         self._has_priorities = self._checks_stored = isinstance(self.ready, PriorityFifo)
         """Whether a stored message may have to be delivered at once, or to be selected."""
         self._head_timer: Timer | None = None
+        self._failures = self.virtual_host.state.personality.classic_failures
+        """The outcomes of deliveries that are counted."""
         self._adopt_limits()
 
     def empty_ready(self) -> Fifo | PriorityFifo:
@@ -129,6 +132,8 @@ class ClassicQueue(Queue):
                     self.hand_over(self._queued(message), subscription)
                 return True
         queued = self._queued(message)
+        if message.failures:
+            self._carry_failures(queued)
         self.ready.append(queued)
         self.ready_bytes += len(message.body)
         if not plain:
@@ -204,6 +209,18 @@ class ClassicQueue(Queue):
         if ttl is not None and (expiry is None or ttl < expiry):
             expiry = ttl
         return QueuedMessage(message, position, None if expiry is None else now + expiry, now)
+
+    def _carry_failures(self, queued: QueuedMessage) -> None:
+        """Keep the failures that a dead letter brings along; one that is handed over at once loses them."""
+        if self._failures:
+            queued.failures = queued.message.failures
+            queued.redelivered = True
+
+    def _count_failure(self, delivery: Delivery) -> None:
+        """Count a delivery that has ended, if its outcome is a failure."""
+        if delivery.ending in self._failures:
+            queued = delivery.queued
+            queued.failures = getattr(queued, "failures", 0) + 1
 
     def _full_with(self, message: Message) -> bool:
         """Whether one more message would pass the limits; a message above the limit alone is refused too."""
@@ -393,6 +410,7 @@ class ClassicQueue(Queue):
         if self.deleted:
             self._too_late((delivery.queued,), "rejected")
         else:
+            self._count_failure(delivery)
             self._die(delivery.queued, "rejected")
 
     def take_back(
@@ -403,6 +421,8 @@ class ClassicQueue(Queue):
         avoided = None if avoid is None else ref(avoid)
         for delivery in deliveries:
             self.unacked.pop(delivery, None)
+            if self._failures:
+                self._count_failure(delivery)
             queued = delivery.queued
             queued.avoid = avoided
             if not redelivered or self._comes_back(queued):
@@ -571,7 +591,8 @@ class ClassicQueue(Queue):
             self.dispatch()  # The next message may be small enough for a subscription.
 
     def _die(self, queued: QueuedMessage, reason: DeathReason) -> None:
-        self.virtual_host.dead_letters.died(self, queued.message, reason)
+        failures = getattr(queued, "failures", 0) if self._failures else None
+        self.virtual_host.dead_letters.died(self, queued.message, reason, failures)
 
 
 def _all_basic(messages: Iterable[QueuedMessage]) -> bool:

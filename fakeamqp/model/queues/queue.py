@@ -42,10 +42,21 @@ class QueuedMessage:
     """A message in one queue. Unlike the message itself it belongs to the queue, and changes.
 
     `returns` counts how often it was delivered and came back unsettled. `avoid` is a weak reference to the
-    group that must not get it again.
+    group that must not get it again. `failures` counts its failed deliveries; a classic queue sets it with
+    the first one only.
     """
 
-    __slots__ = ("avoid", "enqueued_at", "expires_at", "message", "position", "redelivered", "returns")
+    __slots__ = (
+        "avoid",
+        "enqueued_at",
+        "expires_at",
+        "failures",
+        "message",
+        "position",
+        "redelivered",
+        "returns",
+    )
+    failures: int
 
     def __init__(self, message: Message, position: int, expires_at: float | None, enqueued_at: float) -> None:
         self.message = message

@@ -169,7 +169,9 @@ class StreamQueue(Queue):
 
     def message_at(self, offset: int, message: Message) -> StreamMessage:
         """A message of the log as consumers get it."""
-        properties = message.properties.with_headers({OFFSET: Int64(offset)})
+        properties = message.properties.with_headers(
+            {OFFSET: Int64(offset)}, ordered=self.virtual_host.state.personality.rewrites_headers
+        )
         return StreamMessage(message.with_properties(properties), offset, None, self.virtual_host.now())
 
     # --- departure ----------------------------------------------------------------------------------

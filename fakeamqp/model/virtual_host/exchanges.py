@@ -50,9 +50,14 @@ class ExchangeRegister(dict[str, Exchange]):
         for type_name, kind in STANDARD_TYPES.items():
             self[f"amq.{type_name}"] = kind(virtual_host, f"amq.{type_name}", durable=True)
         self["amq.match"] = STANDARD_TYPES["headers"](virtual_host, "amq.match", durable=True)
-        if virtual_host.state.personality.has_trace_exchange:
-            trace = STANDARD_TYPES["topic"](virtual_host, "amq.rabbitmq.trace", durable=True, internal=True)
-            self[trace.name] = trace
+        personality = virtual_host.state.personality
+        logs = personality.has_log_exchange and virtual_host.name == "/"
+        for name, there in (
+            ("amq.rabbitmq.trace", personality.has_trace_exchange),
+            ("amq.rabbitmq.log", logs),
+        ):
+            if there:
+                self[name] = STANDARD_TYPES["topic"](virtual_host, name, durable=True, internal=True)
 
     def type_called(self, name: str) -> type[Exchange]:
         """The exchange type called `name` (exchange.declare/type-support).

@@ -159,6 +159,10 @@ class View:
             self._headers = headers
         return self._headers
 
+    def exact_headers(self) -> tuple[tuple[str, Any, bytes], ...] | None:
+        """See `Properties`: not known."""
+        return None
+
     def header_tag(self, name: str) -> str | None:
         """The tag that 0-9-x has for the type of a header; None for headers that were not received."""
         fields = self._map()

@@ -224,13 +224,13 @@ class Amqp09Channel(server_channel.FramedChannel):
         if kind is not BasicProperties or len(octets) > _LONGEST_REMEMBERED:
             return kind.decode(octets, 0, self.connection.grammar)
         known = self.connection.known_properties
-        properties = known.get(octets)
-        if properties is None:
-            properties = BasicProperties.decode(octets, 0, self.connection.grammar)
+        found = known.get(octets)
+        if found is None:
+            found = BasicProperties.decode(octets, 0, self.connection.grammar), octets
             if len(known) >= _MAX_REMEMBERED:
                 known.clear()
-            known[octets] = properties
-        return properties
+            known[octets] = found
+        return found[0]
 
     @property
     def awaits_content(self) -> bool:

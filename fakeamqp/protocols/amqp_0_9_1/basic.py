@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from fakeamqp.model.credit import Credit, Limit
 from fakeamqp.model.delivery import accept_all
-from fakeamqp.model.errors import NotAllowed, PreconditionFailed
+from fakeamqp.model.errors import Crash, NotAllowed, PreconditionFailed
 from fakeamqp.model.queues import ClassicQueue
 from fakeamqp.model.reply_to import PSEUDO_QUEUE
 from fakeamqp.model.subscription import ConsumerTerms, DeliveryLimits, Subscription
@@ -165,13 +165,17 @@ def cancel(channel: Amqp091Channel, method: m.BasicCancel) -> None:
 def cancel_ok(channel: Amqp091Channel, method: m.BasicCancelOk) -> None:
     """Cancel a consumer without an answer, if the personality accepts this method from a client.
 
-    RabbitMQ: since 4.3; an unknown tag changes nothing.
+    RabbitMQ: since 4.3.
+
+    Raises:
+        Crash: the channel has no consumer with this tag.
     """
     if not channel.personality.takes_cancel_ok:
         raise ProtocolError("command-invalid", "unimplemented method")
     subscription = channel.take_consumer(method.consumer_tag)
-    if subscription is not None:
-        channel.end_consumer(subscription)
+    if subscription is None:
+        raise Crash(f"basic.cancel-ok for the unknown consumer tag {method.consumer_tag!r}")
+    channel.end_consumer(subscription)
 
 
 # --- get ---------------------------------------------------------------------------------------------

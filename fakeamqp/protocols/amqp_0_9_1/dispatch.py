@@ -6,18 +6,56 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from fakeamqp.protocols.amqp_0_9_1 import access, basic, channel, confirm, exchange, queue, tx
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
+from fakeamqp.protocols.codec.errors import FrameError
 
 if TYPE_CHECKING:
     from typing import TypeAlias
 
     from fakeamqp.protocols.amqp_0_9_1.server_channel import Amqp091Channel
+    from fakeamqp.protocols.framed.codec.method import Method
 
     Handler: TypeAlias = Callable[[Amqp091Channel, Any], None]
 
 __all__ = ["HANDLERS"]
 
+
+def _checking(method: type[Method], handler: Handler) -> Handler:
+    """The handler of a method, behind a check of the method's short strings.
+
+    basic.publish is not checked (RabbitMQ: measured), methods without short strings need not be.
+    """
+    names = tuple(name for name, kind in method.LAYOUT if kind == "shortstr")
+    if not names or method is m.BasicPublish:
+        return handler
+
+    def checked(channel: Amqp091Channel, method: Any) -> None:
+        if channel.personality.checks_utf8 != "no":
+            for name in names:
+                text = getattr(method, name)
+                if not text.isascii():
+                    _check_text(channel, text)
+        handler(channel, method)
+
+    return checked
+
+
+def _check_text(channel: Amqp091Channel, text: str) -> None:
+    """Refuse a text that was not UTF-8.
+
+    Raises:
+        FrameError: it was not.
+    """
+    loosely = channel.personality.checks_utf8 == "loosely"
+    try:
+        text.encode("utf-8", "surrogateescape").decode("utf-8", "surrogatepass" if loosely else "strict")
+    except UnicodeDecodeError:
+        channel.connection.note_method(0)
+        raise FrameError("Malformed UTF-8 in shortstr") from None
+
+
 HANDLERS: dict[int, Handler] = {
-    method.INDEX: handler
+    method.INDEX: _checking(method, handler)
     for module in (access, basic, channel, confirm, exchange, queue, tx)
     for method, handler in module.HANDLERS.items()
 }

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from fakeamqp.model.erlang import Atom, pretty, term
+from fakeamqp.model.errors import ResourceError
 from fakeamqp.model.message import Message
+from fakeamqp.model.queues import Queue
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.framed.delivering import ENCODING, check_message
 from fakeamqp.protocols.framed.publishing import (
@@ -83,13 +87,55 @@ def _publish_at_commit(channel: Amqp091Channel, target: Target, message: Message
     RabbitMQ: measured.
 
     Returns:
-        False if a full queue refused it.
+        False if a full queue refused it, or by personality if one of its queues was deleted since.
+
+    Raises:
+        ResourceError: one of its queues was deleted since, by personality.
     """
     message.secured = True
+    gone = [queue for queue in plan.queues if queue.deleted and isinstance(queue, Queue)]
+    if gone:
+        _check_commit(channel, message, gone)
     remaining = replace(plan, queues=tuple(queue for queue in plan.queues if not queue.deleted))
     # Only a message that had no queue when it arrived is returned, not one whose queues were deleted since.
     returned = target.mandatory and not plan.queues
     outcome = channel.virtual_host.offer(message, remaining, immediate=target.immediate, mandatory=returned)
     if target.mandatory or outcome.unconsumed:
         return_if_needed(channel, target, message, plan, unconsumed=outcome.unconsumed)
-    return not any(queue.fails_commits for queue in outcome.refused)
+    refused = (
+        (*outcome.refused, *gone) if channel.personality.commit_to_deleted != "ignored" else outcome.refused
+    )
+    return not any(queue.fails_commits for queue in refused)
+
+
+def _check_commit(channel: Amqp091Channel, message: Message, gone: Iterable[Queue]) -> None:
+    """Check that a message of a transaction may go to the rest of its queues; these were deleted.
+
+    Raises:
+        ResourceError: the personality refuses it, and the name of one of them is unknown now.
+    """
+    if channel.personality.commit_to_deleted != "fails":
+        return
+    virtual_host = channel.virtual_host
+    for queue in gone:
+        if queue.name not in virtual_host.queues:
+            detail = "the queue was deleted before the commit"
+            virtual_host.message_outcomes.dropped(message, queue.name, "deleted", detail)
+            raise ResourceError(_undeliverable(queue), ends_connection=True)
+
+
+def _undeliverable(queue: Queue) -> str:
+    """RabbitMQ's text for a queue that is not there, broken into lines as Erlang does."""
+    text = "failed to deliver message: "
+    where = term(queue.virtual_host.name), term(queue.name)
+    whole = f"{{not_found,{{resource,{where[0]},queue,{where[1]}}}}}"
+    if len(text) + len(whole) < 79:
+        return text + whole
+    indent = " " * (len(text) + 4)
+    resource = (
+        Atom("resource"),
+        queue.virtual_host.name.encode("utf-8", "surrogateescape"),
+        Atom("queue"),
+        queue.name.encode("utf-8", "surrogateescape"),
+    )
+    return f"{text}{{not_found,\n{indent}{pretty(resource, indent)}}}"

@@ -140,19 +140,20 @@ class Amqp091Channel(server_channel.FramedChannel):
         # Most publishers repeat a few property lists, so short ones are decoded once.
         # Measured with two properties: 1.2 times the messages per second.
         known = self.connection.known_properties
-        properties = known.get(octets)
-        if properties is None:
+        found = known.get(octets)
+        if found is None:
             try:
-                properties = BasicProperties.decode(payload, 12, self.connection.grammar)
+                found = self._read_properties(payload, 12, octets)
             except WireError as problem:
-                properties, octets = self._reread(octets, target, problem)
+                found = self._reread(octets, target, problem)
                 target = self._target
                 assert target is not None
             else:
                 if len(octets) <= _LONGEST_REMEMBERED:
                     if len(known) >= _MAX_REMEMBERED:
                         known.clear()
-                    known[octets] = properties
+                    known[octets] = found
+        properties, octets = found
         if size == 0:
             self._target = None
             publishing.publish(self, target, properties, octets, b"")
@@ -162,6 +163,19 @@ class Amqp091Channel(server_channel.FramedChannel):
         self._properties_bytes = octets
         self._missing = size
         self.connection.publish_received()
+
+    def _read_properties(self, payload: bytes, start: int, octets: bytes) -> tuple[BasicProperties, bytes]:
+        """Decode the properties `octets`, from `start` in `payload`, and return them as consumers get them.
+
+        Raises:
+            WireError: the bytes are not properties of class basic.
+        """
+        properties = BasicProperties.decode(payload, start, self.connection.grammar)
+        if properties.headers and self.personality.rewrites_headers:
+            written = properties.rewritten()
+            if written is not properties:
+                return written, written.encode()
+        return properties, octets
 
     def _refuse_header(self, payload: bytes) -> None:
         """Refuse a content header that is too short, or not due. A closing channel may ignore it."""
@@ -184,7 +198,7 @@ class Amqp091Channel(server_channel.FramedChannel):
         if len(octets) > 1 and octets[1] & 3:
             cleared = bytes((octets[0], octets[1] & 0xFC)) + octets[2:]
             try:
-                return BasicProperties.decode(cleared, 0, self.connection.grammar), cleared
+                return self._read_properties(cleared, 0, cleared)
             except WireError as other:
                 unreadable = MalformedContent(octets, other)
         self._target = UnreadableContent(target, unreadable)
@@ -233,8 +247,13 @@ class Amqp091Channel(server_channel.FramedChannel):
     # --- confirms -------------------------------------------------------------------------------------
 
     def confirm(self, tag: int, outcome: Outcome) -> None:
-        """Queue the confirm of a publish for the end of the turn."""
-        self.unconfirmed.append((tag, outcome.accepted))
+        """Queue the confirm of a publish for the end of the turn; by personality not an unroutable one."""
+        if not outcome.queues and self.personality.confirms_unroutable_at_once:
+            self.confirm_now()
+            self.unconfirmed.append((tag, True))
+            self.confirm_now()
+        else:
+            self.unconfirmed.append((tag, outcome.accepted))
 
     def confirm_now(self) -> None:
         """Send the queued confirms: one for each run of acks or nacks, `multiple` if it covers several."""

@@ -44,21 +44,26 @@ class Heartbeats:
     Args:
         connection: the connection to keep alive and to watch.
         frame: the bytes of one heartbeat frame.
+        ticks: send and expect heartbeats as `Personality.heartbeat_ticks` says.
     """
 
     __slots__ = (
         "_check",
         "_connection",
+        "_first",
         "_frame",
         "_held_since",
         "_interval",
+        "_missed",
         "_peer_send",
+        "_seen",
         "_send",
+        "_ticks",
         "heard_at",
         "heard_before",
     )
 
-    def __init__(self, connection: HeartbeatConnection, frame: bytes) -> None:
+    def __init__(self, connection: HeartbeatConnection, frame: bytes, *, ticks: bool = False) -> None:
         self.heard_at = 0.0
         """When the last bytes of any kind arrived (heartbeat/any-octet-counts)."""
         self.heard_before = 0.0
@@ -67,6 +72,13 @@ class Heartbeats:
         self._connection = connection
         self._frame = frame
         self._interval = 0
+        self._ticks = ticks
+        self._first = ticks
+        """With ticks: the first heartbeat is still to be sent; it is sent whatever else was."""
+        self._missed = 0
+        """With ticks: how many looks in a row found no new bytes."""
+        self._seen: float | None = None
+        """With ticks: what `heard_at` was at the last look."""
         self._send: Timer | None = None
         self._peer_send: Timer | None = None
         self._check: Timer | None = None
@@ -77,7 +89,8 @@ class Heartbeats:
         if interval:
             self.heard_at = self._connection.broker.clock.now()
             self._send = self._set(interval / 2, self._send_if_idle, "sends a heartbeat")
-            self._check = self._set(2 * interval, self._check_silence, "checks for received bytes")
+            first = interval if self._ticks else 2 * interval
+            self._check = self._set(first, self._check_silence, "checks for received bytes")
             self._send_if_idle_by_peer_clock(send=False)
 
     def stop(self) -> None:
@@ -104,15 +117,14 @@ class Heartbeats:
         """Send a heartbeat if nothing was sent since the last check, half an interval ago.
 
         So the broker is never silent for longer than an interval, and sends one heartbeat per idle interval,
-        as RabbitMQ does. Source: heartbeat/interval. If the clock leaps over several checks, one heartbeat
-        is sent.
+        or with ticks one per idle half. Source: heartbeat/interval. If the clock leaps over several checks,
+        one heartbeat is sent.
         """
-        outbox = self._connection.outbox
         leap = self._clock_leap(self._interval / 2)
-        if outbox.used and not leap:
-            outbox.used = False
+        if self._connection.outbox.used and not leap and not self._first:
+            self._connection.outbox.used = False
         else:
-            outbox.write(self._frame)
+            self._send_heartbeat()
         self._send = self._set(self._interval / 2 + leap, self._send_if_idle, "sends a heartbeat")
 
     def _send_if_idle_by_peer_clock(self, *, send: bool = True) -> None:
@@ -121,26 +133,40 @@ class Heartbeats:
         if timers is self._connection.broker.timers:
             return
         outbox = self._connection.outbox
-        if send and not outbox.used:
-            outbox.write(self._frame)
+        if send and (self._first or not outbox.used):
+            self._send_heartbeat()
         else:
             outbox.used = False
         self._peer_send = timers.call_at(
             timers.clock.now() + self._interval / 2, self._send_if_idle_by_peer_clock, housekeeping=True
         )
 
+    def _send_heartbeat(self) -> None:
+        outbox = self._connection.outbox
+        outbox.write(self._frame)
+        self._first = False
+        if self._ticks:
+            outbox.used = False  # A heartbeat does not put off the next one.
+
     def _check_silence(self) -> None:
         """Abort after two intervals without a byte (heartbeat/missed-two), if the broker reads at all."""
         clock = self._connection.broker.clock
         now = clock.now()
         held_since = clock.held_since() if self._held_since is None else self._held_since
+        heard_at = max(self.heard_at, held_since)
         if not clock.holds_peers and self._held_since is None:
-            left = 2 * self._interval + self._clock_leap(self._interval)
+            self._missed = 0
+            left = (1 if self._ticks else 2) * self._interval + self._clock_leap(self._interval)
         elif not self._connection.reading:
             self.heard_at = now
+            self._missed = 0
             left = self._interval
+        elif self._ticks:
+            self._missed = 0 if heard_at != self._seen else self._missed + 1
+            self._seen = heard_at
+            left = 0 if self._missed == 2 else self._interval
         else:
-            left = max(self.heard_at, held_since) + 2 * self._interval - now
+            left = heard_at + 2 * self._interval - now
         if left <= _MARGIN:
             self._connection.abort(f"missed heartbeats from client, timeout: {self._interval}s")
         else:

@@ -43,6 +43,7 @@ class ServerConnection:
         mechanisms: the SASL mechanisms that clients of this protocol may use, the preferred first.
         heartbeat: the bytes of one heartbeat frame.
         version: the protocol's version, as the trace shows it.
+        heartbeat_ticks: see `Personality.heartbeat_ticks`.
     """
 
     protocol: str
@@ -59,6 +60,7 @@ class ServerConnection:
         mechanisms: tuple[str, ...],
         heartbeat: bytes,
         version: str,
+        heartbeat_ticks: bool = False,
     ) -> None:
         self.broker = state
         self.personality = state.personality
@@ -72,7 +74,7 @@ class ServerConnection:
         self.heartbeat = 0
         self.outbox = Outbox(self, lambda: notify(self))
         self.gate = self.outbox.gate
-        self.heartbeats = Heartbeats(self, heartbeat)
+        self.heartbeats = Heartbeats(self, heartbeat, ticks=heartbeat_ticks)
         self.heard_at = state.clock.now()
         self.blocked_reason: str | None = None
         self.finished = False

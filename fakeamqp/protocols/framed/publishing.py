@@ -14,7 +14,7 @@ from fakeamqp.model.carbon_copies import carbon_copies, without_blind_copies
 from fakeamqp.model.dead_letter_headers import claimed_deaths
 from fakeamqp.model.errors import ContentTooLarge, ModelError, PreconditionFailed
 from fakeamqp.model.expiration import time_to_live
-from fakeamqp.model.reply_to import PSEUDO_QUEUE, ReplyAddress
+from fakeamqp.model.reply_to import PSEUDO_QUEUE, ReplyAddress, is_reply_address
 from fakeamqp.protocols.framed import delivering
 
 if TYPE_CHECKING:
@@ -136,14 +136,16 @@ def return_if_needed(
         delivering.return_message(
             channel, message, channel.connection.REPLIES.code("no-consumers"), "NO_CONSUMERS"
         )
-    elif target.mandatory and not _routed(channel, plan):
+    elif target.mandatory and not _routed(channel, message, plan):
         delivering.return_message(channel, message, channel.connection.REPLIES.code("no-route"), "NO_ROUTE")
 
 
-def _routed(channel: FramedChannel, plan: Outcome) -> bool:
+def _routed(channel: FramedChannel, message: Message, plan: Outcome) -> bool:
     """True if the message has a queue; the personality decides if a reply address counts as one."""
-    if channel.personality.replies_are_routed:
-        return plan.routed
+    personality = channel.personality
+    if personality.replies_are_routed:
+        late = not message.exchange and is_reply_address(message.routing_key)
+        return plan.routed or (late and personality.direct_reply_to and not personality.returns_late_replies)
     return any(not isinstance(queue, ReplyAddress) for queue in plan.queues)
 
 

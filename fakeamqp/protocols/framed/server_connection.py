@@ -111,6 +111,7 @@ class FramedConnection(ServerConnection, Generic[C]):
             mechanisms=state.personality.mechanisms,
             heartbeat=HEARTBEAT_FRAME,
             version="AMQP {}-{}-{}-{}".format(*protocol_header[4:]),
+            heartbeat_ticks=personality.heartbeat_ticks,
         )
         self.personality = personality
         self.vocabulary = vocabulary
@@ -123,7 +124,8 @@ class FramedConnection(ServerConnection, Generic[C]):
         self.channels: dict[int, C] = {}
         self.credit: Credit | None = None
         """The prefetch window of the whole connection (basic.qos/global-connection), if one is set."""
-        self.known_properties: dict[bytes, BasicProperties] = {}
+        self.known_properties: dict[bytes, tuple[BasicProperties, bytes]] = {}
+        """Property bytes as received -> the properties, and the bytes that consumers get."""
 
         self._close_ok_frame = method_frame(0, vocabulary.ConnectionCloseOk().encode())
         self._largest_payload = self._payload_limit(personality.smallest_frame_max)

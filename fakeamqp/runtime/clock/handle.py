@@ -121,9 +121,9 @@ class Clock:
 
         Args:
             seconds: 0 or more, or a timedelta.
-            heartbeats: "strict" disconnects clients that have been silent for two heartbeat intervals of this
-                clock. "lenient" does not, since clients run on real time. Default: the attribute
-                `heartbeats`.
+            heartbeats: "strict" disconnects clients that have been silent for two to three heartbeat
+                intervals of this clock. "lenient" does not, since clients run on real time. Default: the
+                attribute `heartbeats`.
 
         Clients that are connecting get a moment of real time to finish before time moves past the timeout of
         their handshake; those that do not finish are disconnected.

@@ -89,4 +89,4 @@ def test_heartbeats_are_lost(server: FaultServer, faults: Faults) -> None:
     while not client.closed:
         client.send_frame(8, 0, b"")
         server.advance(5)
-    assert rule.hits == 4
+    assert rule.hits == 6

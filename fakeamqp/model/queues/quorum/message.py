@@ -20,7 +20,7 @@ class QuorumMessage(QueuedMessage):
     `size` is the number of bytes that limits count.
     """
 
-    __slots__ = ("failures", "size")
+    __slots__ = ("size",)
 
     def __init__(
         self, message: Message, position: int, expires_at: float | None, enqueued_at: float, size: int
@@ -30,11 +30,14 @@ class QuorumMessage(QueuedMessage):
         self.failures = message.failures
         self.redelivered = self.failures > 0
 
-    def shown(self, count: int, choices: QuorumChoices) -> Message:
-        """The message as a client sees it that gets it now, after this number of returns."""
+    def shown(self, count: int, choices: QuorumChoices, *, ordered: bool) -> Message:
+        """The message as a client sees it that gets it now, after this number of returns.
+
+        `ordered` sorts its headers.
+        """
         headers = {"x-delivery-count": Int64(count)}
         if choices.shows_acquisitions:
             headers = {"x-acquired-count": Int64(count)}
             if self.failures:
                 headers["x-delivery-count"] = Int64(self.failures)
-        return self.message.with_properties(self.message.properties.with_headers(headers))
+        return self.message.with_properties(self.message.properties.with_headers(headers, ordered=ordered))

@@ -251,7 +251,10 @@ class QuorumQueue(Queue):
         """See the base class: a returned message carries how often it was returned."""
         assert isinstance(queued, QuorumMessage)
         count = queued.returns or queued.failures
-        return queued.shown(count, self.choices) if count else queued.message
+        if not count:
+            return queued.message
+        ordered = self.virtual_host.state.personality.rewrites_headers
+        return queued.shown(count, self.choices, ordered=ordered)
 
     def get(
         self, owner: object, *, no_ack: bool, group: object = None, content_class: str | None = None

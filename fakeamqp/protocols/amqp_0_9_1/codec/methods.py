@@ -10,6 +10,7 @@ from typing import Final
 from fakeamqp.protocols.framed.codec.fields import (
     EMPTY_TABLE,
     Bit,
+    Exact,
     Long,
     LongLong,
     LongStr,
@@ -213,7 +214,7 @@ class ExchangeBind(Method):
     source: ShortStr = ""
     routing_key: ShortStr = ""
     no_wait: Bit = False
-    arguments: Table = EMPTY_TABLE
+    arguments: Exact = EMPTY_TABLE
 
 
 @method("exchange.bind-ok", 40, 31, received_by=CLIENT, synchronous=True)
@@ -230,7 +231,7 @@ class ExchangeUnbind(Method):
     source: ShortStr = ""
     routing_key: ShortStr = ""
     no_wait: Bit = False
-    arguments: Table = EMPTY_TABLE
+    arguments: Exact = EMPTY_TABLE
 
 
 @method("exchange.unbind-ok", 40, 51, received_by=CLIENT, synchronous=True)
@@ -264,7 +265,7 @@ class QueueBind(Method):
     exchange: ShortStr = ""
     routing_key: ShortStr = ""
     no_wait: Bit = False
-    arguments: Table = EMPTY_TABLE
+    arguments: Exact = EMPTY_TABLE
 
 
 @method("queue.bind-ok", 50, 21, received_by=CLIENT, synchronous=True)
@@ -304,7 +305,7 @@ class QueueUnbind(Method):
     queue: ShortStr = ""
     exchange: ShortStr = ""
     routing_key: ShortStr = ""
-    arguments: Table = EMPTY_TABLE
+    arguments: Exact = EMPTY_TABLE
 
 
 @method("queue.unbind-ok", 50, 51, received_by=CLIENT, synchronous=True)

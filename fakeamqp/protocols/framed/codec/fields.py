@@ -22,6 +22,7 @@ __all__ = [
     "EMPTY_TABLE",
     "Bit",
     "BitType",
+    "Exact",
     "Headers",
     "Long",
     "LongLong",
@@ -202,6 +203,14 @@ class TableType(WireType):
         encode_table(value)
 
 
+class ExactTableType(TableType):
+    """A table that keeps what its fields were; see `ExactTable`."""
+
+    __slots__ = ()
+
+    expression: ClassVar[str] = "grammar.decode_exactly(payload, {position}, len(payload))"
+
+
 class HeadersType(TableType):
     """The table of headers in properties, which keeps the bytes that it was read from."""
 
@@ -247,6 +256,7 @@ Timestamp: TypeAlias = Annotated[int, NumberType("timestamp", "Q")]
 ShortStr: TypeAlias = Annotated[str, ShortStringType()]
 LongStr: TypeAlias = Annotated[bytes, LongStringType()]
 Table: TypeAlias = Annotated[dict[str, FieldValue], TableType()]
+Exact: TypeAlias = Annotated[dict[str, FieldValue], ExactTableType()]
 Headers: TypeAlias = Annotated[dict[str, FieldValue], HeadersType()]
 
 #: The default of a table in a declaration: each instance gets an empty dict of its own.

@@ -20,7 +20,9 @@ from fakeamqp.protocols.framed.codec.tables import (
     REMOVED,
     Removed,
     encode_table,
+    exact_fields,
     field_tag,
+    rewritten_table,
     sorted_table,
     splice_table,
 )
@@ -103,6 +105,28 @@ class Properties(Record):
             changed.headers = headers
             changed._raw_headers = octets, grammar
         return changed
+
+    def rewritten(self) -> Self:
+        """The properties with the headers as RabbitMQ writes them again (see `rewritten_table`).
+
+        These are the same object if nothing changes.
+        """
+        raw = self._raw_headers
+        if raw is None:
+            return self
+        octets, grammar = raw
+        written = rewritten_table(octets, grammar)
+        if written == octets:
+            return self
+        changed = copy.copy(self)
+        changed.headers = grammar.decode(written, 0, len(written))[0]
+        changed._raw_headers = written, grammar
+        return changed
+
+    def exact_headers(self) -> tuple[tuple[str, FieldValue, bytes], ...] | None:
+        """The header fields as they were read (see `ExactTable`); None for headers set in Python."""
+        as_read = self._headers_as_read()
+        return None if as_read is None else exact_fields(*as_read)
 
     def headers_table(
         self, changes: Mapping[str, FieldInput | Removed] | None = None, remove: Iterable[str] = ()

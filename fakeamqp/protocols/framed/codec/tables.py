@@ -45,6 +45,7 @@ __all__ = [
     "RABBITMQ",
     "RABBITMQ_INPUT",
     "REMOVED",
+    "ExactTable",
     "FieldInput",
     "FieldValue",
     "Grammar",
@@ -52,7 +53,9 @@ __all__ = [
     "Timestamp",
     "edit_table",
     "encode_table",
+    "exact_fields",
     "field_tag",
+    "rewritten_table",
     "sorted_table",
     "splice_table",
 ]
@@ -222,6 +225,24 @@ class Grammar:
             except RecursionError:
                 raise FieldError("a field table nests deeper than the caller's stack allows") from None
         return fields, stop
+
+    def decode_exactly(self, buffer: bytes, offset: int, end: int) -> tuple[ExactTable, int]:
+        """`decode`, with the exact fields."""
+        fields, stop = self.decode(buffer, offset, end)
+        table = ExactTable(fields)
+        table.exact = exact_fields(buffer[offset:stop], self) if fields else ()
+        return table, stop
+
+
+class ExactTable(dict[str, FieldValue]):
+    """A decoded table that keeps what its fields were: `exact` has them all, in order, also duplicates.
+
+    Each is a name, a value, and the bytes of the value with its tag, in which int64 has the tag `l`.
+    """
+
+    __slots__ = ("exact",)
+
+    exact: tuple[tuple[str, FieldValue, bytes], ...]
 
 
 #: The tags as RabbitMQ reads them and clients send them (source: RabbitMQ, documented behaviour).
@@ -555,6 +576,51 @@ def splice_table(table: bytes, changes: Mapping[str, FieldInput | Removed], gram
     parts.extend(written.values())
     octets = b"".join(parts)
     return _pack_uint32(len(octets)) + octets
+
+
+def exact_fields(table: bytes, grammar: Grammar) -> tuple[tuple[str, FieldValue, bytes], ...]:
+    """The fields of a valid table (with its length); see `ExactTable`."""
+    fields = []
+    for name, start, stop in _field_spans(table, grammar):
+        octets = bytearray(table[start:stop])
+        if b"L" in octets:
+            _retag(octets, 0, len(octets), named=True)
+        value = grammar.decode(_pack_uint32(len(octets)) + octets, 0, 4 + len(octets))[0][name]
+        fields.append((name, value, bytes(octets[1 + octets[0] :])))
+    return tuple(fields)
+
+
+def rewritten_table(table: bytes, grammar: Grammar) -> bytes:
+    """A valid table as RabbitMQ writes it again: `sorted_table`, and int64 always with the tag `l`.
+
+    Nested tables and arrays keep their order and their duplicates.
+    """
+    table = sorted_table(table, grammar)
+    if b"L" not in table:
+        return table
+    octets = bytearray(table)
+    _retag(octets, 4, len(octets), named=True)
+    return bytes(octets)
+
+
+def _retag(octets: bytearray, offset: int, end: int, *, named: bool) -> None:
+    """Change the tag of every int64 between `offset` and `end`, fields or items, to `l`."""
+    while offset < end:
+        if named:
+            offset += 1 + octets[offset]
+        tag = octets[offset]
+        if tag == 0x4C:  # L
+            octets[offset] = 0x6C
+        offset += 1
+        if tag in RABBITMQ.numbers:
+            offset += RABBITMQ.numbers[tag][1]
+        elif tag in _NUMBER_SIZES:
+            offset += _NUMBER_SIZES[tag]
+        else:
+            start = offset + 4
+            offset = start + int(_read_uint32(octets, offset)[0])
+            if tag in (0x46, 0x41):  # F, A
+                _retag(octets, start, offset, named=tag == 0x46)
 
 
 def sorted_table(table: bytes, grammar: Grammar) -> bytes:
