@@ -83,10 +83,18 @@ def test_a_replay_on_another_broker_that_goes_otherwise(recording, capsys):
     assert "+ channel 1: channel.close reply_code=406" in out
 
 
-def test_a_fresh_broker_can_be_another_one(recording, tmp_path, capsys):
-    # RabbitMQ 4.3 has no queues any more that are neither durable nor exclusive.
-    assert main(["replay", str(recording), "--personality", "rabbitmq-4.3"]) == 1
-    assert "+ channel 0: connection.close reply_code=541" in capsys.readouterr().out
+def test_a_replay_on_another_version(tmp_path, capsys):
+    path = tmp_path / "trace.jsonl"
+    with Broker(personality="spec") as broker:
+        with pika.BlockingConnection(pika.URLParameters(broker.url)) as connection:
+            connection.channel().basic_qos(prefetch_size=1000)
+        broker.trace.jsonl(path)
+    # RabbitMQ has no limit in bytes.
+    assert main(["replay", str(path), "--personality", "rabbitmq-4.3"]) == 1
+    assert "+ channel 0: connection.close reply_code=540" in capsys.readouterr().out
+
+
+def test_a_replay_on_a_broker_that_begins_with_definitions(recording, tmp_path, capsys):
     definitions = tmp_path / "definitions.json"
     definitions.write_text('{"queues": [{"name": "orders", "vhost": "/", "durable": true, "arguments": {}}]}')
     assert main(["replay", str(recording), "--definitions", str(definitions)]) == 1

@@ -46,8 +46,6 @@ class Series:
 
     name: str
     personality: str
-    permit: tuple[str, ...] = ()
-    """Deprecated features that both permit: the personality denies them, and the nodes do not."""
 
     def __str__(self) -> str:
         return self.name
@@ -138,7 +136,7 @@ def side_by_side(
     Raises:
         RabbitMQError: the node does not start.
     """
-    permit, deny = [*SERIES[series].permit, *permit], list(deny)
+    permit, deny = list(permit), list(deny)
     settings = {
         f"deprecated_features.permit.{name}": value
         for names, value in ((permit, "true"), (deny, "false"))

@@ -62,6 +62,7 @@ FAMILIES = {
     "if": "if-unused, if-empty",
     "limit": "limits of virtual hosts and users",
     "locator": "the locator of a queue's master",
+    "malformed": "input that cannot be read, in every state of a channel",
     "maxlen": "length limits",
     "misc": "methods without effect",
     "mode": "the mode of classic queues",

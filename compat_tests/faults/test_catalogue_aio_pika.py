@@ -227,7 +227,7 @@ async def test_heartbeats(broker: Broker) -> None:
     with Broker(clock="virtual") as virtual:
         lost = virtual.faults.on("heartbeat").drop().optional()
         async with connected(virtual, heartbeat=30) as connection:
-            virtual.clock.advance(61)
+            virtual.clock.advance(91)
             with pytest.raises(_GONE):
                 await connection.channel()
         lost.remove()

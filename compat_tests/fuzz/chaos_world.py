@@ -252,6 +252,8 @@ class Peer:
             assert method.reply_code == 320 or "close" in self.flags, f"{self.name} was sent {method}"
             self.send(m.ConnectionCloseOk(), 0)
             self.leave()
+        elif isinstance(method, m.ConnectionCloseOk):
+            self.leave()
         elif channel is None:
             return
         elif isinstance(method, m.ChannelOpenOk):
@@ -418,6 +420,7 @@ class Peer:
     def hang_up(self) -> None:
         if self.ready:
             self.send(m.ConnectionClose(reply_code=200), 0)
+            self.ready = False
 
 
 Install = Callable[[Any], Any]

@@ -129,7 +129,13 @@ PERSONALITIES = ("rabbitmq-4.2", "spec")
 SUBJECTS = (
     *(Subject("0-9-1", name, streams.recordings(name), 0.5, Server) for name in PERSONALITIES),
     *(
-        Subject("0-9", name, amqp_0_9.recordings(strict=name == "spec"), 0.13, _server_0_9)
+        Subject(
+            "0-9",
+            name,
+            amqp_0_9.recordings(strict=name == "spec", rabbitmq=name != "spec"),
+            0.13,
+            _server_0_9,
+        )
         for name in PERSONALITIES
     ),
 )

@@ -35,13 +35,17 @@ INTERRUPTED = b"interrupted"
 
 
 class Client(streams.Client):
-    """Writes what a client sends; one that is `strict` gets a ticket for each channel, and shows it."""
+    """Writes what a client sends; one that is `strict` gets a ticket for each channel, and shows it.
+
+    One for `rabbitmq` leaves out the fields of 0-9-1 that RabbitMQ refuses with 540.
+    """
 
     header = PROTOCOL_HEADER
 
-    def __init__(self, *, strict: bool = False, reserved: bool = True) -> None:
+    def __init__(self, *, strict: bool = False, reserved: bool = True, rabbitmq: bool = False) -> None:
         super().__init__(strict=strict)
         self.reserved = reserved
+        self.rabbitmq = rabbitmq
         self.tickets: dict[int, int] = {}
         self.requests: dict[int, int] = defaultdict(int)
         self.responses: dict[int, int] = defaultdict(int)
@@ -149,17 +153,17 @@ def _basics(client: Client) -> list[bytes]:
             m.BasicGet(),
         ),
         *client.send(
-            m.BasicQos(prefetch_count=2, prefetch_size=100),
-            m.BasicQos(prefetch_size=1, global_=True),
+            m.BasicQos(prefetch_count=2, prefetch_size=0 if client.rabbitmq else 100),
+            m.BasicQos(prefetch_size=0 if client.rabbitmq else 1, global_=True),
             m.BasicConsume(queue="plain", consumer_tag="one", no_local=True),
             m.BasicConsume(queue="plain", consumer_tag="two"),
-            m.ChannelFlow(active=False),
-            m.BasicRecover(requeue=False),
+            m.ChannelFlow(active=client.rabbitmq),
+            m.BasicRecover(requeue=client.rabbitmq),
             m.ChannelFlow(active=True),
             channel=2,
         ),
         *client.publish("", "plain", b"three", channel=1),
-        *client.content(m.BasicPublish(routing_key="mine", immediate=True)),
+        *client.content(m.BasicPublish(routing_key="mine", immediate=not client.rabbitmq)),
         *client.send(m.BasicRecover(requeue=True), channel=2),
         *client.send(m.BasicCancel(consumer_tag="two", no_wait=True), channel=2),
         HEARTBEAT_FRAME,
@@ -263,21 +267,23 @@ def _streams(client: Client) -> list[bytes]:
 
 
 def _requests(client: Client) -> list[bytes]:
+    # RabbitMQ wants larger frames, and the references take more than one of them in either case.
+    scale = 2 if client.rabbitmq else 1
     return [
-        *client.handshake(frame_max=4096),
+        *client.handshake(frame_max=4096 * scale),
         *client.open(1),
         *client.ask(
             m.QueueDeclare(queue="q"),
             m.MessageQos(prefetch_count=3),
             m.MessageConsume(queue="q", destination="d"),
             _transfer("q", content_type="text/plain", application_headers=RICH_HEADERS, ttl=10_000),
-            _transfer("q", b"x" * 3000, priority=4, delivery_mode=2),
+            _transfer("q", b"x" * 3000 * scale, priority=4, delivery_mode=2),
             _transfer("nowhere"),
             m.MessageOpen(reference=b"r"),
-            m.MessageAppend(reference=b"r", octets=b"piece" * 500),
+            m.MessageAppend(reference=b"r", octets=b"piece" * 500 * scale),
             m.MessageCheckpoint(reference=b"r", identifier="check"),
             _transfer("q", Body(b"r", by_reference=True)),
-            m.MessageAppend(reference=b"r", octets=b"more" * 900),
+            m.MessageAppend(reference=b"r", octets=b"more" * 900 * scale),
             m.MessageClose(reference=b"r"),
         ),
         *client.answer(1),
@@ -427,10 +433,10 @@ _MAKERS: tuple[Callable[[Client], list[bytes]], ...] = (
 )
 
 
-def recordings(*, strict: bool) -> tuple[Recording, ...]:
+def recordings(*, strict: bool, rabbitmq: bool = False) -> tuple[Recording, ...]:
     """The streams that a client sends, one of 0-8 among them; requests are there in both their forms."""
     return (
-        *(tuple(make(Client(strict=strict))) for make in _MAKERS),
-        tuple(_requests(Client(strict=strict, reserved=False))),
+        *(tuple(make(Client(strict=strict, rabbitmq=rabbitmq))) for make in _MAKERS),
+        tuple(_requests(Client(strict=strict, reserved=False, rabbitmq=rabbitmq))),
         tuple(_old(OldClient(strict=strict))),
     )

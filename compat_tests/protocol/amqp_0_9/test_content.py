@@ -65,7 +65,8 @@ def test_no_content_travels_on_channel_0(client: Client, kind: int) -> None:
 
 @rule("0-9/content/flags-continuation")
 @pytest.mark.parametrize("more", [1, 2])
-def test_flags_go_on_in_further_fields(client: Client, more: int) -> None:
+def test_flags_go_on_in_further_fields(spec: Server, more: int) -> None:
+    client = spec.client()
     client.declare("q")
     words = struct.pack(">H", 0x0800 | 1) + b"\x00\x01" * (more - 1) + b"\x00\x00"
     client.publish_bytes(words + b"\x07", b"body", routing_key="q")

@@ -139,7 +139,8 @@ def test_an_error_closes_the_channel_as_ever(requester: Requester) -> None:
     assert (close.class_id, close.method_id) == (50, 10)
 
 
-def test_a_method_that_there_is_not_is_told_as_ever(requester: Requester) -> None:
+def test_a_method_that_there_is_not_is_told_as_ever(spec: Server) -> None:
+    requester = Requester(spec.client())
     numbers = (1).to_bytes(8, "big") + bytes(8) + bytes(4)
     requester.client.send_frame(FRAME_REQUEST, 1, numbers + (200 << 16 | 1).to_bytes(4, "big"))
     requester.client.expect_connection_close(540)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from compat_tests.protocol.amqp_0_9.driver import Client
+from compat_tests.protocol.amqp_0_9.driver import Client, Server
 from compat_tests.protocol.octets import arguments, cut, field, long_string, short_string, table
 from fakeamqp.protocols.amqp_0_9.codec import methods as m
 
@@ -46,7 +46,8 @@ def test_a_header_of_each_type_arrives_as_it_was_sent(client: Client, value: byt
 
 
 @rule("0-9/types/table-types")
-def test_a_type_that_nobody_knows_is_refused(client: Client) -> None:
+def test_a_type_that_nobody_knows_is_refused(spec: Server) -> None:
+    client = spec.client()
     client.declare("q")
     client.publish_bytes(HEADERS_ONLY + table(field("h", b"?\x01")), routing_key="q")
     client.expect_connection_close(502)
@@ -69,7 +70,8 @@ def test_integers_have_a_sign_in_tables_only(client: Client, minus_one: bytes) -
 
 
 @rule("0-9/types/table-duplicates")
-def test_of_fields_with_one_name_the_first_counts(client: Client) -> None:
+def test_of_fields_with_one_name_the_first_counts(spec: Server) -> None:
+    client = spec.client()
     client.declare("q")
     twice = field("x-match", b"S" + long_string(b"all")) + field("a", b"I\0\0\0\1") + field("a", b"I\0\0\0\2")
     bind = arguments(

@@ -424,6 +424,7 @@ class FramedConnection(ServerConnection, Generic[C]):
         if method.NAME not in self.OPENING:
             raise ProtocolError("channel-error", "expected 'channel.open'")
         self._check_channel_count()
+        self._method = method.INDEX
         self.begin_channel(number, method)
         if self.blocked_reason is not None and self.personality.throttles_with_flow:
             self.send(number, self.vocabulary.ChannelFlow(active=False))

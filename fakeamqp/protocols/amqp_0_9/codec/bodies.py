@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeAlias
 
 from fakeamqp.protocols.codec.errors import FieldError, FrameError
-from fakeamqp.protocols.framed.codec.fields import WireType, check_bytes
+from fakeamqp.protocols.framed.codec.fields import WireType, check_bytes, skipped, skipped_string
 
 if TYPE_CHECKING:
     from fakeamqp.protocols.framed.codec.compiling import Reader, Writer
@@ -76,6 +76,10 @@ class BodyType(WireType):
             raise FrameError(
                 f"the body at offset {offset} is cut short, the payload ends at {len(octets)}"
             ) from None
+
+    def measure(self, octets: bytes, offset: int) -> int:
+        """Skip the first byte, length and bytes."""
+        return skipped_string(octets, skipped(octets, offset, 1), 4)
 
     def check(self, value: Any) -> None:
         """The body must hold bytes."""

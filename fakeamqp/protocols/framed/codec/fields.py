@@ -34,6 +34,8 @@ __all__ = [
     "Timestamp",
     "WireType",
     "check_bytes",
+    "skipped",
+    "skipped_string",
     "wire_type",
 ]
 
@@ -84,7 +86,7 @@ class BitType(WireType):
 
     def measure(self, octets: bytes, offset: int) -> int:
         """Skip a byte of up to eight bits."""
-        return _skipped(octets, offset, 1)
+        return skipped(octets, offset, 1)
 
     def check(self, value: Any) -> None:
         """Any value has a truth value."""
@@ -115,7 +117,7 @@ class NumberType(WireType):
 
     def measure(self, octets: bytes, offset: int) -> int:
         """The size is fixed."""
-        return _skipped(octets, offset, self.size)
+        return skipped(octets, offset, self.size)
 
     def check(self, value: Any) -> None:
         """The number must be an integer in range."""
@@ -143,7 +145,7 @@ class ShortStringType(WireType):
 
     def measure(self, octets: bytes, offset: int) -> int:
         """Skip length and text."""
-        return _skipped_string(octets, offset, 1)
+        return skipped_string(octets, offset, 1)
 
     def check(self, value: Any) -> None:
         """The value must be a text that fits."""
@@ -167,7 +169,7 @@ class LongStringType(WireType):
 
     def measure(self, octets: bytes, offset: int) -> int:
         """Skip length and bytes."""
-        return _skipped_string(octets, offset, 4)
+        return skipped_string(octets, offset, 4)
 
     def check(self, value: Any) -> None:
         """The value must be bytes."""
@@ -196,7 +198,7 @@ class TableType(WireType):
 
     def measure(self, octets: bytes, offset: int) -> int:
         """Skip length and fields."""
-        return _skipped_string(octets, offset, 4)
+        return skipped_string(octets, offset, 4)
 
     def check(self, value: Any) -> None:
         """Write the table for its errors."""
@@ -234,17 +236,19 @@ def check_bytes(value: object) -> None:
         raise FieldError(f"a long string must be bytes, not {type(value).__name__}")
 
 
-def _skipped(octets: bytes, offset: int, size: int) -> int:
+def skipped(octets: bytes, offset: int, size: int) -> int:
+    """Return the offset behind `size` bytes. Raises FrameError if the payload ends before."""
     if offset + size > len(octets):
         raise FrameError(f"{size} bytes are due at offset {offset}, the payload ends at {len(octets)}")
     return offset + size
 
 
-def _skipped_string(octets: bytes, offset: int, length_size: int) -> int:
+def skipped_string(octets: bytes, offset: int, length_size: int) -> int:
+    """Return the offset behind a string with a length of `length_size` bytes. Raises FrameError."""
     size = length_size
     if offset + size <= len(octets):
         size += int.from_bytes(octets[offset : offset + size], "big")
-    return _skipped(octets, offset, size)
+    return skipped(octets, offset, size)
 
 
 Bit: TypeAlias = Annotated[bool, BitType()]
