@@ -161,7 +161,7 @@ def _described_fields(owner: type) -> dict[str, str]:
     entries = re.findall(r"^    ([a-z_0-9]+): (.*(?:\n        .*)*)", text, flags=re.MULTILINE)
     described = {name: _sentence(description) for name, description in entries}
     for block in re.finditer(
-        r"(?:^ +#: (.+)\n)?^ +(?:self\.)?([a-z]\w*)(?::.*| =.*)\n(?: +\"\"\"(.+?)\"\"\")?",
+        r"(?:^ +#: (.+)\n)?^ +(?:self\.)?([a-z]\w*)(?::.*| =.*)\n(?: +\"\"\"(\S[\s\S]*?)\"\"\")?",
         _source(owner),
         re.MULTILINE,
     ):

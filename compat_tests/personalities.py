@@ -5,8 +5,6 @@
 
 from __future__ import annotations
 
-import ast
-import inspect
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
@@ -14,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from compat_tests import tables
-from fakeamqp.model.personality import FEATURES, PERSONALITIES
-from fakeamqp.model.personality import choices as home
+from fakeamqp.model.personality import FEATURES, PERSONALITIES, Personality
+from fakeamqp.model.personality.differences import field_texts
 
 __all__ = ["PAGE", "main", "with_tables"]
 
@@ -23,6 +21,7 @@ PAGE = Path(__file__).parents[1] / "docs" / "personalities.md"
 VERSIONS = [each for each in PERSONALITIES.values() if each.product == "RabbitMQ"]
 
 _MIB = 1024 * 1024
+_SOURCE = re.compile(r" \(RabbitMQ: [^)]*\)")
 
 WORDS = {
     "absent_queue_types": "values of `x-queue-type` that are ignored",
@@ -120,7 +119,7 @@ def _features() -> str:
 def _choices() -> str:
     rows = [
         [what[:1].upper() + what[1:], f"`{setting}`", *shown]
-        for what, setting, shown in _differences("", VERSIONS, _docstrings(home))
+        for what, setting, shown in _differences("", VERSIONS, _texts(Personality))
         if setting not in _LEFT_OUT
     ]
     return tables.table(["What", "Choice", *_numbers()], rows)
@@ -137,7 +136,7 @@ def _differences(prefix: str, records: list[Any], docs: Mapping[str, str]) -> It
             continue
         name = prefix + field.name
         if is_dataclass(values[0]):
-            yield from _differences(f"{name}.", values, _docstrings(inspect.getmodule(type(values[0]))))
+            yield from _differences(f"{name}.", values, _texts(type(values[0])))
         elif field.name in _OWN_ROWS:
             yield from _OWN_ROWS[field.name](name, values)
         elif isinstance(values[0], tuple) and any(set(value) != set(values[0]) for value in values):
@@ -232,18 +231,9 @@ def _shown(name: str, value: Any) -> str:
     return "none" if value is None else str(value)
 
 
-def _docstrings(module: Any) -> dict[str, str]:
-    """What stands under each choice in the module of its record, on one line and without its full stop."""
-    found: dict[str, str] = {}
-    for record in ast.parse(inspect.getsource(module)).body:
-        if not isinstance(record, ast.ClassDef):
-            continue
-        for choice, text in zip(record.body, record.body[1:], strict=False):
-            if isinstance(choice, ast.AnnAssign) and isinstance(text, ast.Expr):
-                assert isinstance(choice.target, ast.Name) and isinstance(text.value, ast.Constant)
-                words = " ".join(str(text.value.value).split()).rstrip(".")
-                found[choice.target.id] = re.sub(r" \(RabbitMQ: [^)]*\)", "", words)
-    return found
+def _texts(record: type) -> dict[str, str]:
+    """The text below each choice of a record, without its source and its full stop."""
+    return {name: _SOURCE.sub("", text.rstrip(".")) for name, text in field_texts(record).items()}
 
 
 def main() -> None:

@@ -117,7 +117,7 @@ def pytest_report_teststatus(
     from .comparison import protocol
 
     category, letter, word = result
-    return category, letter, protocol.word(report, word)
+    return category, letter, protocol.outcome_word(report, word)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -93,7 +93,7 @@ def conversation(brokers: Iterable[Broker]) -> Conversation:
         if broker._recorder is None or broker.trace.dropped:
             continue
         for event in broker.trace.events:
-            told = _told(event, place)
+            told = _line_of(event, place)
             if told is not None:
                 direction, what, line = told
                 streams.setdefault((number, event.alias, direction, what), []).append(line)
@@ -134,16 +134,16 @@ def steady(pairs: Iterable[tuple[Conversation, Conversation]]) -> dict[Stream, i
     return counts
 
 
-def shows(said: Conversation, parted: Parting) -> bool:
+def shows(conversation: Conversation, parted: Parting) -> bool:
     """Whether a conversation goes on like the second one at the point where two parted."""
     turn = parted.second or parted.first
     assert turn is not None
-    line = _at(said.get(turn.stream, []), turn.index)
+    line = _at(conversation.get(turn.stream, []), turn.index)
     same = line is not None and line.key == turn.line.key
     return same if parted.second is not None else not same
 
 
-def _told(event: Event, place: int) -> tuple[str, object, Line] | None:
+def _line_of(event: Event, place: int) -> tuple[str, object, Line] | None:
     """The direction, the channel or queue, and the line of an event; None if it is not compared."""
     from fakeamqp.trace import FrameEvent, ModelEvent
 

@@ -86,7 +86,7 @@ def investigate(item: pytest.Item, pair: tuple[Personality, Personality], first:
     finding = Finding(
         [each.name for each in pair], [first.outcome, second.outcome], second.reason or first.reason
     )
-    parted = conversations.parting(first.said, second.said, {})
+    parted = conversations.parting(first.conversation, second.conversation, {})
     if first.outcome == second.outcome and parted is None:
         return finding
     finding.lines = _lines(parted)
@@ -126,8 +126,8 @@ class _Investigation:
         """Complete a finding."""
         everything = tuple(self._choices)
         pairs = [(self._first, self._run(())), (self._second, self._run(everything))]
-        steady = conversations.steady([(run.said, again.said) for run, again in pairs])
-        self._parted = conversations.parting(self._first.said, self._second.said, steady)
+        steady = conversations.steady([(run.conversation, again.conversation) for run, again in pairs])
+        self._parted = conversations.parting(self._first.conversation, self._second.conversation, steady)
         finding.lines = _lines(self._parted)
         for name, (run, again) in zip(finding.names, pairs, strict=True):
             if run.outcome != again.outcome:
@@ -156,9 +156,9 @@ class _Investigation:
                 return
             if len(found) == 1:
                 self._known[found[0]] = None
-            changed = conversations.parting(self._first.said, self._run(found).said, steady)
+            changed = conversations.parting(self._first.conversation, self._run(found).conversation, steady)
             alike = changed is not None and changed.at == (self._parted.at if self._parted else None)
-            yield Cause([_told(self._choices[name]) for name in found], _lines(changed), alike)
+            yield Cause([_description(self._choices[name]) for name in found], _lines(changed), alike)
             names = tuple(name for name in names if name not in found)
             if not names or not self._shows(names):
                 return
@@ -190,7 +190,7 @@ class _Investigation:
         if not self._outcome_is_same:
             return run.outcome == self._second.outcome
         assert self._parted is not None
-        return conversations.shows(run.said, self._parted)
+        return conversations.shows(run.conversation, self._parted)
 
     def _run(self, names: tuple[str, ...]) -> Run:
         key = frozenset(names)
@@ -209,7 +209,7 @@ def _lines(parted: Parting | None) -> list[str | None]:
     return [None if turn is None else turn.line.text for turn in (parted.first, parted.second)]
 
 
-def _told(choice: ChoiceDifference) -> list[str]:
+def _description(choice: ChoiceDifference) -> list[str]:
     value, other = _values(choice.value, choice.other)
     return [choice.name, value, other, choice.text, choice.source]
 

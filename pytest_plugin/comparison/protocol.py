@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from .findings import Finding
     from .runs import Run
 
-__all__ = ["finding_of", "run_on_both", "word"]
+__all__ = ["finding_of", "outcome_word", "run_on_both"]
 
 _FINDING = "amqp_comparison"
 """The attribute of a report that holds the finding of its test."""
@@ -50,7 +50,7 @@ def _report(item: pytest.Item, run: Run, name: str) -> None:
     item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
 
 
-def word(report: object, plain: str | tuple[str, Any]) -> str | tuple[str, Any]:
+def outcome_word(report: object, plain: str | tuple[str, Any]) -> str | tuple[str, Any]:
     """The word that `-v` shows for a report, with the personality of the run: "PASSED on rabbitmq-4.3"."""
     name = getattr(report, _PERSONALITY, None)
     if name is None or not plain:

@@ -28,13 +28,13 @@ class Run:
 
     Args:
         outcome: "passed", "failed", "error" (outside the test's own code), "skipped", "xfailed" or "xpassed".
-        said: the conversation of its clients and brokers.
+        conversation: the conversation of its clients and brokers.
         reports: those of pytest.
         reason: the first line of the failure; "" without one.
     """
 
     outcome: str
-    said: Conversation
+    conversation: Conversation
     reports: list[pytest.TestReport]
     reason: str
 

@@ -28,7 +28,7 @@ def write(reporter: pytest.TerminalReporter, names: tuple[str, str]) -> None:
     for nodeid, finding in found:
         if not finding.same:
             reporter.write_line("")
-            for line in _told(nodeid, finding):
+            for line in _section(nodeid, finding):
                 reporter.write_line(line)
 
 
@@ -54,7 +54,7 @@ def _overview(findings: list[Finding], names: tuple[str, str]) -> Iterator[str]:
             yield f"{_count(count)} {outcomes[0]} on {names[0]} and {outcomes[1]} on {names[1]}"
 
 
-def _told(nodeid: str, finding: Finding) -> Iterator[str]:
+def _section(nodeid: str, finding: Finding) -> Iterator[str]:
     first, second = finding.names
     if finding.outcomes[0] == finding.outcomes[1]:
         yield f"{nodeid}: {finding.outcomes[0]} on both"

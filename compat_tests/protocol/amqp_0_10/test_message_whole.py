@@ -141,6 +141,21 @@ def test_the_rest_of_what_was_carried_out_is_not_taken_for_a_beginning(server: S
     assert len(server.vhost.queues["q"].ready) == 3
 
 
+@pytest.mark.rule("0-10/session.command-point/nonzero-offset")
+def test_the_rest_of_an_earlier_transfer_is_not_that_of_the_incomplete_one(session: Session) -> None:
+    client, id_ = session.client, session.next_id
+    whole = octets(client)
+    client.send_bytes(whole)
+    client.send_frame(COMMAND.encode(), flags=FIRST, kind=1, track=1)
+    client.send_frame(b"header", flags=0x02, kind=2, track=1)
+    # The rest of the earlier one begins in its header where this one ends in its own: with a body.
+    session.point(id_, offset=len(COMMAND.encode()) + len(b"header"))
+    client.send_frame(b"body", flags=0x07, kind=3, track=1)
+    session.point(id_ + 1)
+    client.send_bytes(whole)
+    assert depth(session) == 2
+
+
 def test_commands_that_were_left_out_are_passed_over(session: Session) -> None:
     id_ = session.next_id
     session.client.send_bytes(octets(session.client))

@@ -18,7 +18,7 @@ from fakeamqp.model.personality.features import FEATURES
 if TYPE_CHECKING:
     from fakeamqp.model.personality.choices import Personality
 
-__all__ = ["ChoiceDifference", "UnknownChoice", "adopted", "differences"]
+__all__ = ["ChoiceDifference", "UnknownChoice", "adopted", "differences", "field_texts"]
 
 _R = TypeVar("_R")
 
@@ -135,7 +135,7 @@ def _documented(name: str, record: type, field: str) -> tuple[str, str]:
     if field == "deprecated_features":
         feature = name.partition(".")[2]
         return f"Deprecated feature: {_FEATURES.get(feature, feature)}.", _PERMITTED_BY.format(feature)
-    text = _docstrings(record).get(field, "")
+    text = field_texts(record).get(field, "")
     source = _RABBITMQ.search(text)
     rules = _RULES.match(text)
     said = _RABBITMQ.sub("", text)
@@ -148,7 +148,7 @@ def _documented(name: str, record: type, field: str) -> tuple[str, str]:
 
 
 @lru_cache
-def _docstrings(record: type) -> dict[str, str]:
+def field_texts(record: type) -> dict[str, str]:
     """The text below each field of a record, in one line. Without the source file there is none."""
     import ast
     import inspect
