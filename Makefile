@@ -20,7 +20,7 @@ PYSPARK ?= 4.0
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-all test-long fuzz crashes spark spark-core conformance personalities faults bench lint format
-.PHONY: clean fidelity
+.PHONY: clean environment fidelity spark-environment
 .NOTPARALLEL:
 
 help: ## Show what can be made
@@ -60,6 +60,10 @@ crashes: $(VENV)/.test ## Kill streaming jobs of Spark at every point there is, 
 spark: $(VENV)-pyspark-$(PYSPARK)/.test ## Run the tests about Spark on another version: make spark PYSPARK=4.0
 	FAKEAMQP_FUZZ=$(FUZZ_FACTOR) $(VENV)-pyspark-$(PYSPARK)/bin/python -m pytest $(SPARK) --timeout=300 \
 		--hypothesis-seed=$(SEED) $(PYTEST_ARGS)
+
+environment: $(VENV)/.test ## Build the environment of the tests
+
+spark-environment: $(VENV)-pyspark-$(PYSPARK)/.test ## Build the environment with another version of PySpark
 
 spark-core: $(VENV)-pyspark-$(PYSPARK)/.test ## Run the core of the tests about Spark on another version
 	$(VENV)-pyspark-$(PYSPARK)/bin/python -m pytest $(SPARK_CORE) --timeout=300 $(PYTEST_ARGS)
