@@ -69,7 +69,8 @@ spark-core: $(VENV)-pyspark-$(PYSPARK)/.test ## Run the core of the tests about 
 	$(VENV)-pyspark-$(PYSPARK)/bin/python -m pytest $(SPARK_CORE) --timeout=300 $(PYTEST_ARGS)
 
 conformance: $(VENV)/.test ## Run the protocol tests and write docs/conformance.md
-	$(PY) -m pytest compat_tests --timeout=300 --benchmark-skip --conformance docs/conformance.md $(PYTEST_ARGS)
+	$(TESTING) compat_tests/protocol compat_tests/unit compat_tests/broker $(SHARED) \
+		--conformance docs/conformance.md $(PYTEST_ARGS)
 
 personalities: $(VENV)/.test ## Write the tables of docs/personalities.md
 	$(PY) -m compat_tests.personalities

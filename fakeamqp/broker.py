@@ -80,7 +80,7 @@ class Broker(Inspection):
         permit: deprecated RabbitMQ features to permit although the personality denies them, such as
             `["global_qos"]` in rabbitmq-4.3.
         deny: deprecated features to deny although the personality permits them, such as
-            `["transient_nonexcl_queues"]` in rabbitmq-4.2.
+            `["transient_nonexcl_queues"]`.
         history: how many of the latest messages `published`, `returned`, `dead_lettered` and `dropped` each
             keep; 0 keeps none.
         trace: how many of the latest events the trace keeps; 0 switches it off.
@@ -95,7 +95,7 @@ class Broker(Inspection):
         host: str = "127.0.0.1",
         port: int = 0,
         *,
-        personality: str | Personality = "rabbitmq-4.2",
+        personality: str | Personality = "rabbitmq-4.3",
         clock: Mode = "real",
         now: Instant | None = None,
         tls: bool | ServerTLS = False,

@@ -96,7 +96,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     serve.add_argument(
         "--personality",
-        default="rabbitmq-4.2",
+        default="rabbitmq-4.3",
         metavar="NAME",
         help="behaviour to emulate: rabbitmq-3.13, rabbitmq-4.0, rabbitmq-4.2, rabbitmq-4.3 or spec "
         "(default: %(default)s)",
@@ -115,7 +115,7 @@ def _parser() -> argparse.ArgumentParser:
         default=[],
         metavar="FEATURE",
         help="deny this deprecated feature although the personality permits it, such as "
-        "transient_nonexcl_queues in rabbitmq-4.2; can be repeated",
+        "transient_nonexcl_queues; can be repeated",
     )
     serve.add_argument(
         "--clock",
@@ -197,7 +197,7 @@ def _parser() -> argparse.ArgumentParser:
     replay.add_argument(
         "--personality",
         metavar="NAME",
-        help="behaviour of the new broker, such as spec (default: rabbitmq-4.2)",
+        help="behaviour of the new broker, such as spec (default: rabbitmq-4.3)",
     )
     replay.add_argument(
         "--definitions",
@@ -404,7 +404,7 @@ def _replay(options: argparse.Namespace) -> int:
         outcome = replay(
             trace,
             url=options.url,
-            personality=options.personality or "rabbitmq-4.2",
+            personality=options.personality or "rabbitmq-4.3",
             definitions=options.definitions,
             timeout=options.timeout,
         )

@@ -191,7 +191,7 @@ def test_a_new_virtual_host_is_open_to_those_who_may_do_everything(broker: Broke
         ({"personality": "rabbitmq-4.3x"}, "did you mean 'rabbitmq-4.3'"),
         ({"permit": ["gobal_qos"]}, "did you mean 'global_qos'"),
         ({"deny": "transient_queues"}, "did you mean 'transient_nonexcl_queues'"),
-        ({"permit": ["classic_queue_mirroring"]}, "rabbitmq-4.2 has it no more"),
+        ({"permit": ["classic_queue_mirroring"]}, "rabbitmq-4.3 has it no more"),
         ({"heartbeats": 5}, "did you mean 'heartbeat'"),
         ({"personalty": "spec"}, "did you mean 'personality'"),
         ({"clock": "virtaul"}, "did you mean 'virtual'"),

@@ -244,7 +244,7 @@ def test_tls_with_a_certificate_of_ones_own(tmp_path):
         (["--tls-certificate", "no-such.pem", "--tls-key", "no-such-key.pem"], "no-such.pem"),
         (["--personality", "rabbitmq-4.x2"], "rabbitmq-4.2"),
         (["--permit", "gobal_qos"], "did you mean 'global_qos'?"),
-        (["--permit", "classic_queue_mirroring"], "rabbitmq-4.2 has it no more"),
+        (["--permit", "classic_queue_mirroring"], "rabbitmq-4.3 has it no more"),
         (["--clock", "virtual"], "other processes cannot move this clock; add a --clock-rate"),
         (["--clock", "virtul"], "did you mean 'virtual'?"),
         (["--clock-rate", "60"], "the clock is real"),

@@ -37,9 +37,9 @@ def greeting(name: str) -> m.ConnectionStart:
     ("name", "version"),
     [
         ("rabbitmq-3.13", "3.13.7"),
-        ("rabbitmq-4.0", "4.0.9"),
+        ("rabbitmq-4.0", "4.0.5"),
         ("rabbitmq-4.2", "4.2.9"),
-        ("rabbitmq-4.3", "4.3.5"),
+        ("rabbitmq-4.3", "4.3.6"),
     ],
 )
 def test_product_and_version_are_announced(name: str, version: str) -> None:

@@ -119,19 +119,32 @@ def test_an_idle_broker_walks_a_ladder_by_itself(broker: Broker, connect: Connec
     assert attempts == [3600 * number for number in range(24)]
 
 
-def test_half_an_hour_without_an_ack_closes_the_channel(broker: Broker, connect: Connect) -> None:
+def test_half_an_hour_without_an_ack_closes_the_channel(connect: Connect) -> None:
+    with Broker(clock="virtual", personality="rabbitmq-4.2") as broker:
+        connection = connect(broker)
+        channel = connection.channel()
+        channel.queue_declare("q")
+        channel.basic_publish("", "q", b"x")
+        channel.basic_consume("q", lambda *delivery: None)
+        connection.process_data_events(SECONDS)
+        broker.clock.advance(1799)
+        assert connection.channel().is_open and channel.is_open
+        broker.clock.advance(61)
+        with pytest.raises(pika.exceptions.ChannelClosedByBroker, match="delivery acknowledgement"):
+            channel.basic_qos(prefetch_count=1)
+        assert broker.queue("q").ready == 1
+
+
+def test_since_4_3_a_delivery_of_a_classic_queue_may_stay_unacked(broker: Broker, connect: Connect) -> None:
     connection = connect(broker)
     channel = connection.channel()
     channel.queue_declare("q")
     channel.basic_publish("", "q", b"x")
     channel.basic_consume("q", lambda *delivery: None)
     connection.process_data_events(SECONDS)
-    broker.clock.advance(1799)
-    assert connection.channel().is_open and channel.is_open
-    broker.clock.advance(61)
-    with pytest.raises(pika.exceptions.ChannelClosedByBroker, match="delivery acknowledgement"):
-        channel.basic_qos(prefetch_count=1)
-    assert broker.queue("q").ready == 1
+    broker.clock.advance(86_400)
+    channel.basic_qos(prefetch_count=1)
+    assert broker.queue("q").unacked == 1
 
 
 def test_threads_may_publish_while_time_moves(broker: Broker) -> None:

@@ -14,7 +14,7 @@ from fakeamqp.model.extensions import Extensions
 from fakeamqp.model.history import History, Publication
 from fakeamqp.model.message_outcomes import OutcomeHistories
 from fakeamqp.model.names import NODE, NameGenerator
-from fakeamqp.model.personality import RABBITMQ_4_2, DeprecatedFeatures, Personality
+from fakeamqp.model.personality import RABBITMQ_4_3, DeprecatedFeatures, Personality
 from fakeamqp.model.timers import Timers
 from fakeamqp.model.virtual_host import VirtualHost
 
@@ -158,7 +158,7 @@ class BrokerState:
         self,
         clock: Clock,
         *,
-        personality: Personality = RABBITMQ_4_2,
+        personality: Personality = RABBITMQ_4_3,
         seed: int | str | None = None,
         history: int = 0,
         permit: Iterable[str] = (),

@@ -34,7 +34,7 @@ def replay(
     trace: Trace,
     *,
     url: str | None = None,
-    personality: str = "rabbitmq-4.2",
+    personality: str = "rabbitmq-4.3",
     definitions: str | os.PathLike[str] | Mapping[str, Any] | None = None,
     timeout: float = 5.0,
 ) -> Replay:

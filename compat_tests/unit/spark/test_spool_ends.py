@@ -76,7 +76,7 @@ def test_a_query_waits_for_one_that_is_ending(broker, query, source):
 
 
 def test_a_message_that_is_held_for_too_long(tmp_path):
-    with Broker(clock="virtual") as broker:
+    with Broker(clock="virtual", personality="rabbitmq-4.2") as broker:
         with pika.BlockingConnection(pika.URLParameters(broker.url)) as connection:
             connection.channel().queue_declare("orders")
         folder = tmp_path / "spool"

@@ -221,7 +221,7 @@ RABBITMQ_4_2 = Personality(
 RABBITMQ_4_0 = replace(
     RABBITMQ_4_2,
     name="rabbitmq-4.0",
-    version="4.0.9",
+    version="4.0.5",
     **argument_choices("rabbitmq-4.0"),
     smallest_frame_max=4096,
     body_overrun="",
@@ -289,7 +289,7 @@ RABBITMQ_3_13 = replace(
 RABBITMQ_4_3 = replace(
     RABBITMQ_4_2,
     name="rabbitmq-4.3",
-    version="4.3.5",
+    version="4.3.6",
     **argument_choices("rabbitmq-4.3"),
     takes_cancel_ok=True,
     has_log_exchange=True,
