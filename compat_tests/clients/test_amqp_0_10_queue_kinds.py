@@ -40,24 +40,27 @@ def test_a_stream_is_read_from_where_one_likes_and_stays(session: Session, chann
     assert session.depth("s") == 5
 
 
-def test_a_quorum_queue_gives_a_message_up_that_comes_back_too_often(session: Session) -> None:
-    session.declare("buried")
-    arguments = {
-        "x-queue-type": "quorum",
-        "x-delivery-limit": 2,
-        "x-dead-letter-exchange": "",
-        "x-dead-letter-routing-key": "buried",
-    }
-    session.declare("q", durable=True, arguments=arguments)
-    session.publish(b"poison", key="q")
-    inbox(session, "buried")
-    inbox(session, "q")
-    for _ in range(3):
-        assert drained(session, "buried") == []
-        (message,) = session.drain("q")
-        session.release(message, set_redelivered=True)
-    assert drained(session, "q") == []
-    assert drained(session, "buried") == [b"poison"]
+def test_a_quorum_queue_gives_a_message_up_that_comes_back_too_often() -> None:
+    # RabbitMQ 4.3 counts failures, and a release is none.
+    with Broker(personality="rabbitmq-4.2") as broker, connect(broker) as connection:
+        session = connection.session(b"test")
+        session.declare("buried")
+        arguments = {
+            "x-queue-type": "quorum",
+            "x-delivery-limit": 2,
+            "x-dead-letter-exchange": "",
+            "x-dead-letter-routing-key": "buried",
+        }
+        session.declare("q", durable=True, arguments=arguments)
+        session.publish(b"poison", key="q")
+        inbox(session, "buried")
+        inbox(session, "q")
+        for _ in range(3):
+            assert drained(session, "buried") == []
+            (message,) = session.drain("q")
+            session.release(message, set_redelivered=True)
+        assert drained(session, "q") == []
+        assert drained(session, "buried") == [b"poison"]
 
 
 def test_of_a_single_active_consumer_there_is_one_at_a_time(broker: Broker, connection: Connection) -> None:
