@@ -36,6 +36,8 @@ WORDS = {
     "definitions_name_format": "definitions contain their format",
     "definitions_repeat_queue_type": "definitions repeat `default_queue_type` outside the metadata",
     "has_log_exchange": "the virtual host `/` has the exchange `amq.rabbitmq.log`",
+    "restart_keeps_unbound_exchanges": "a restart keeps auto-delete exchanges whose last binding it takes",
+    "transient_exchanges_survive": "a restart keeps transient exchanges",
     "header_for_others": "answer to a protocol header of no known protocol",
     "hashes_empty_headers": "`x-consistent-hash` takes empty tables and arrays",
     "largest_content": "largest body a content header may announce",

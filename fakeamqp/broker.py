@@ -30,7 +30,9 @@ if TYPE_CHECKING:
 
     from fakeamqp.faults import Faults
     from fakeamqp.inspect.messages import PublishedView
+    from fakeamqp.model.access import User
     from fakeamqp.model.properties import MessageProperties
+    from fakeamqp.model.state import ClientConnection
     from fakeamqp.protocols.amqp_0_9.public import Amqp09
     from fakeamqp.runtime.clock.handle import Clock
     from fakeamqp.runtime.clock.modes import Instant, Mode
@@ -531,6 +533,55 @@ class Broker(Inspection):
                 added = self._state.virtual_hosts[name]
                 added.metadata = replace(added.metadata, default_queue_type=default_queue_type)
 
+    def remove_user(self, name: str) -> None:
+        """Remove an account, and close its connections as RabbitMQ does: 320, "user 'name' is deleted".
+
+        Raises:
+            BrokerError: the account does not exist.
+        """
+        with self._engine:
+            self._known_user(name)
+            self._close_forced(lambda each: each.user_name == name, f"user '{name}' is deleted")
+            self._state.remove_user(name)
+
+    def remove_virtual_host(self, name: str) -> None:
+        """Remove a virtual host with all that is in it, and the permissions in it.
+
+        Its consumers are cancelled, and its connections closed, as RabbitMQ does it: 320,
+        "vhost 'name' is deleted".
+
+        Raises:
+            BrokerError: the virtual host does not exist.
+        """
+        with self._engine:
+            known = self._state.virtual_hosts
+            if name not in known:
+                raise BrokerError(f"there is no virtual host {name!r}{hint(name, known)}")
+            known[name].discard("the virtual host was deleted")
+            self._close_forced(lambda each: each.virtual_host_name == name, f"vhost '{name}' is deleted")
+            self._state.remove_virtual_host(name)
+
+    def _close_forced(self, closes: Callable[[ClientConnection], bool], why: str) -> None:
+        for connection in list(self._state.connections):
+            if closes(connection):
+                connection.close_by_operator(_CONNECTION_FORCED, f"CONNECTION_FORCED - {why}")
+
+    def clear_permissions(self, user: str, virtual_host: str = "/") -> None:
+        """Take all permissions in a virtual host from an account. Its connections stay open.
+
+        Raises:
+            BrokerError: the account does not exist.
+        """
+        with self._engine:
+            self._known_user(user).permissions.pop(virtual_host, None)
+            self._state.access.changed()
+
+    def _known_user(self, name: str) -> User:
+        found = self._state.access.users.get(name)
+        if found is None:
+            raise BrokerError(f"there is no user {name!r}{hint(name, self._state.access.users)}")
+        return found
+
     # --- policies and limits ----------------------------------------------------------------------------
 
     def set_policy(
@@ -617,9 +668,7 @@ class Broker(Inspection):
             BrokerError: the account does not exist.
         """
         with self._engine:
-            found = self._state.access.users.get(user)
-            if found is None:
-                raise BrokerError(f"there is no user {user!r}{hint(user, self._state.access.users)}")
+            found = self._known_user(user)
             where = f"user {user!r}"
             found.limits = found.limits.changed(
                 where, max_connections=max_connections, max_channels=max_channels

@@ -54,6 +54,8 @@ class PersonalityChoices(TypedDict, total=False):
     passive_declare_needs_permission: bool
     has_trace_exchange: bool
     has_log_exchange: bool
+    transient_exchanges_survive: bool
+    restart_keeps_unbound_exchanges: bool
     default_exchange_bindable: bool
     type_mismatch_ends_connection: bool
     unknown_exchange_type: str

@@ -369,6 +369,76 @@ def test_a_connection_can_be_closed_from_this_side(broker: Broker) -> None:
     assert (closed.value.reply_code, closed.value.reply_text) == (320, "CONNECTION_FORCED - enough")
 
 
+def closed_by(connection: pika.BlockingConnection) -> tuple[int, str]:
+    with pytest.raises(pika.exceptions.ConnectionClosedByBroker) as closed:
+        connection.process_data_events(time_limit=5)
+    return closed.value.reply_code, closed.value.reply_text
+
+
+def test_removing_a_user_closes_its_connections(broker: Broker) -> None:
+    broker.add_user("ann", "p")
+    credentials = pika.PlainCredentials("ann", "p")
+    stays, goes = connect(broker), connect(broker, credentials=credentials)
+    goes.channel().queue_declare("hers", exclusive=True)
+    broker.remove_user("ann")
+    assert closed_by(goes) == (320, "CONNECTION_FORCED - user 'ann' is deleted")
+    assert "hers" not in [queue.name for queue in broker.queues()]
+    with pytest.raises(pika.exceptions.ProbableAuthenticationError):
+        connect(broker, credentials=credentials)
+    stays.channel().queue_declare("q")
+    stays.close()
+
+
+def test_removing_a_virtual_host_closes_its_connections_and_loses_what_is_in_it(broker: Broker) -> None:
+    broker.add_virtual_host("there")
+    stays, goes = connect(broker), connect(broker, virtual_host="there")
+    channel = goes.channel()
+    channel.queue_declare("q", durable=True)
+    channel.queue_declare("consumed")
+    channel.basic_consume("consumed", lambda *_: None, consumer_tag="tag")
+    broker.publish("m", routing_key="q", virtual_host="there")
+    broker.remove_virtual_host("there")
+    assert closed_by(goes) == (320, "CONNECTION_FORCED - vhost 'there' is deleted")
+    timeline = str(broker.trace.timeline())
+    assert timeline.index("basic.cancel") < timeline.index("vhost 'there' is deleted")
+    with pytest.raises(pika.exceptions.ProbableAccessDeniedError, match="vhost there not found"):
+        connect(broker, virtual_host="there")
+    assert [each.queue for each in broker.dropped] == ["q"]
+    broker.add_virtual_host("there")
+    again = connect(broker, virtual_host="there")
+    with pytest.raises(pika.exceptions.ChannelClosedByBroker):
+        again.channel().queue_declare("q", passive=True)
+    for connection in (stays, again):
+        connection.close()
+
+
+def test_permissions_that_were_in_a_removed_virtual_host_do_not_come_back(broker: Broker) -> None:
+    broker.add_virtual_host("there")
+    broker.add_user("ann", "p", permissions={"there": (".*", ".*", ".*")})
+    broker.remove_virtual_host("there")
+    broker.add_virtual_host("there")
+    with pytest.raises(pika.exceptions.ProbableAccessDeniedError, match=r"refused for user 'ann'"):
+        connect(broker, virtual_host="there", credentials=pika.PlainCredentials("ann", "p"))
+
+
+def test_clearing_permissions_leaves_the_connection_open_and_grants_nothing(broker: Broker) -> None:
+    broker.add_user("ann", "p")
+    connection = connect(broker, credentials=pika.PlainCredentials("ann", "p"))
+    broker.clear_permissions("ann")
+    with pytest.raises(pika.exceptions.ChannelClosedByBroker) as refused:
+        connection.channel().queue_declare("q")
+    assert refused.value.reply_code == 403
+    connection.close()
+
+
+@pytest.mark.parametrize("method", ["remove_user", "clear_permissions", "remove_virtual_host"])
+def test_what_is_not_there_cannot_be_removed(broker: Broker, method: str) -> None:
+    broker.add_user("orders", "p")
+    broker.add_virtual_host("orders")
+    with pytest.raises(BrokerError, match=r"there is no .* 'order'; did you mean 'orders'"):
+        getattr(broker, method)("order")
+
+
 def test_blocking_tells_the_publisher_and_reads_nothing_more_from_it(broker: Broker) -> None:
     told: list[str] = []
     connection = connect(broker)

@@ -6,8 +6,8 @@ import contextlib
 import importlib
 import pkgutil
 import re
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -16,7 +16,7 @@ from compat_tests.differential.accounts import ACCOUNTS
 from compat_tests.differential.operators import BrokerOperator, NodeOperator
 from compat_tests.differential.rabbitmq_node import RabbitMQNode
 from compat_tests.differential.raw_client import Address
-from compat_tests.differential.script import CASES, Case, run
+from compat_tests.differential.script import CASES, Case, begin, finish, run
 from fakeamqp import Broker
 
 __all__ = [
@@ -28,6 +28,8 @@ __all__ = [
     "SideBySide",
     "all_cases",
     "fits",
+    "is_special",
+    "run_special",
     "side_by_side",
 ]
 
@@ -98,8 +100,11 @@ class SideBySide:
 
     def compare(self, case: Case, patience: float = 1.0) -> Outcome:
         """Run a case on both."""
+        return Outcome(*(run(case, address) for address in self._addresses(patience)))
+
+    def _addresses(self, patience: float) -> list[Address]:
         sides = ((self.node.port, self._there), (self.broker.port, self._here))
-        return Outcome(*(run(case, Address("127.0.0.1", port, patience, who)) for port, who in sides))
+        return [Address("127.0.0.1", port, patience, who) for port, who in sides]
 
     def compare_all(
         self, cases: Iterable[Case], surprising: Callable[[Case, Outcome], object]
@@ -107,15 +112,44 @@ class SideBySide:
         """Run cases on both, up to three times where an outcome surprises, and return the last outcomes."""
         chosen = list(cases)
         found: dict[str, Outcome] = {}
-        with ThreadPoolExecutor(AT_ONCE) as pool:
+        with ThreadPoolExecutor(AT_ONCE) as pool, ThreadPoolExecutor(2) as sides:
             for attempt in range(1 + SECOND_LOOKS):
                 patience = 1.0 + attempt
-                together = [case for case in chosen if not case.alone]
+                together = [case for case in chosen if not is_special(case)]
                 outcomes = pool.map(lambda case, patience=patience: self.compare(case, patience), together)
                 found |= zip((case.id for case in together), outcomes, strict=True)
-                found |= {case.id: self.compare(case, patience) for case in chosen if case.alone}
+                special = [case for case in chosen if is_special(case)]
+                there, here = sides.map(
+                    lambda address, special=special: run_special(special, address, pool),
+                    self._addresses(patience),
+                )
+                found |= {case.id: Outcome(there[case.id], here[case.id]) for case in special}
                 chosen = [case for case in chosen if surprising(case, found[case.id])]
         return found
+
+
+def is_special(case: Case) -> bool:
+    """Whether a case does something to the whole broker."""
+    return case.alone or case.setting is not None or case.before is not None
+
+
+def run_special(cases: Sequence[Case], address: Address, pool: Executor) -> dict[str, str]:
+    """Run cases that do something to a whole broker: those that do the same at once, others by themselves."""
+    found: dict[str, str] = {}
+    for setting in dict.fromkeys(case.setting for case in cases if case.setting is not None):
+        of_one = [case for case in cases if case.setting == setting]
+        with setting.applied(address):
+            outcomes = pool.map(lambda case: finish(case, *begin(case, address)), of_one)
+            found |= zip((case.id for case in of_one), outcomes, strict=True)
+    restarted = [case for case in cases if case.before is not None]
+    if restarted:
+        begun = list(pool.map(lambda case: begin(case, address), restarted))
+        assert address.operator is not None
+        address.operator.restart()
+        outcomes = pool.map(lambda case, scene: finish(case, *scene), restarted, begun)
+        found |= zip((case.id for case in restarted), outcomes, strict=True)
+    found |= {case.id: run(case, address) for case in cases if case.alone}
+    return found
 
 
 @contextlib.contextmanager

@@ -103,7 +103,7 @@ class Lists:
         introductions = {}
         for name in (SHARED, *SERIES):
             text = (FOLDER / f"{name}.toml").read_text(encoding="utf-8")
-            introductions[name] = text.partition("\n\n")[0]
+            introductions[name] = text.partition("\n\n")[0].rstrip()
             for entry in tomllib.loads(text).get("difference", []):
                 given = {"versions": [name], **entry}
                 for key in ("cases", "versions"):

@@ -15,8 +15,10 @@ import secrets
 import shutil
 import signal
 import socket
+import struct
 import subprocess
 import tempfile
+import threading
 import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -33,6 +35,44 @@ _PROTOCOL_HEADER = b"AMQP\x00\x00\x09\x01"
 # connection.start as the first frame: type 1, channel 0, size, class 10, method 10.
 _START_FRAME = (b"\x01\x00\x00", b"\x00\x0a\x00\x0a")
 _POLL = 0.05
+
+# A process of the node that evaluates Erlang expressions. It outlives the application `rabbit`.
+_EVALUATOR = """
+Asker = self(),
+spawn(fun() ->
+    group_leader(whereis(init), self()),
+    {ok, L} = gen_tcp:listen(0, [binary, {packet, 4}, {active, false}, {ip, {127, 0, 0, 1}}]),
+    {ok, Port} = inet:port(L),
+    Asker ! {evaluator, Port},
+    Answer = fun(S, Text) ->
+        Result = try
+            {ok, Tokens, _} = erl_scan:string(unicode:characters_to_list(Text)),
+            {ok, Expressions} = erl_parse:parse_exprs(Tokens),
+            {value, Value, _} = erl_eval:exprs(Expressions, []),
+            io_lib:format("ok ~0tp", [Value])
+        catch
+            Class:Reason -> io_lib:format("~0tp", [{Class, Reason}])
+        end,
+        gen_tcp:send(S, unicode:characters_to_binary(Result))
+    end,
+    Serve = fun Next() ->
+        {ok, S} = gen_tcp:accept(L),
+        Server = spawn(fun() ->
+            receive go -> ok end,
+            case gen_tcp:recv(S, 0) of
+                {ok, <<"SECRET", Text/binary>>} -> Answer(S, Text);
+                _ -> refused
+            end,
+            gen_tcp:close(S)
+        end),
+        ok = gen_tcp:controlling_process(S, Server),
+        Server ! go,
+        Next()
+    end,
+    Serve()
+end),
+receive {evaluator, Port} -> Port end.
+"""
 
 
 class RabbitMQError(Exception):
@@ -86,6 +126,8 @@ class RabbitMQNode:
         self._spins = spins
         self._folder: Path | None = None
         self._environment: dict[str, str] = {}
+        self._evaluator: tuple[int, bytes] | None = None
+        self._evaluator_lock = threading.Lock()
         self._server: subprocess.Popen[bytes] | None = None
         self._port_mapper: subprocess.Popen[bytes] | None = None
         free, self._distribution_port, self._epmd_port = _free_ports(3)
@@ -156,6 +198,7 @@ class RabbitMQNode:
 
     def stop(self) -> None:
         """Stop the node and its epmd and remove their folder; nothing happens when it is down."""
+        self._evaluator = None
         server, self._server = self._server, None
         port_mapper, self._port_mapper = self._port_mapper, None
         folder, self._folder = self._folder, None
@@ -188,6 +231,29 @@ class RabbitMQNode:
         if done.returncode != 0:
             raise RabbitMQError(f"rabbitmqctl {' '.join(arguments)} failed ({done.returncode}):\n{text}")
         return text
+
+    def evaluate(self, expressions: str) -> str:
+        """Evaluate Erlang expressions in the node, and return the last value as Erlang writes it.
+
+        This does what ``rabbitmqctl`` has the node do, in milliseconds: the first call starts a process of
+        the node that takes expressions over a socket of its own. Raises :class:`RabbitMQError` when they
+        fail.
+        """
+        with self._evaluator_lock:
+            if self._evaluator is None:
+                secret = secrets.token_hex(16)
+                port = int(self.control("eval", _EVALUATOR.replace("SECRET", secret)))
+                self._evaluator = port, secret.encode()
+        port, token = self._evaluator
+        asked = token + expressions.encode() + b"."
+        with socket.create_connection(("127.0.0.1", port), timeout=self._timeout) as client:
+            client.sendall(struct.pack(">I", len(asked)) + asked)
+            with client.makefile("rb") as answer:
+                text = answer.read()[4:].decode(errors="replace")
+        state, _, value = text.partition(" ")
+        if state != "ok":
+            raise RabbitMQError(f"{expressions} failed:\n{text}")
+        return value
 
     def import_definitions(self, definitions: Mapping[str, Any]) -> None:
         """Have the node load definitions, as RabbitMQ exports them."""

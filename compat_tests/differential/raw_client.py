@@ -46,7 +46,40 @@ class Operator(Protocol):
     def set_alarms(self, *resources: str) -> None:
         """Have these alarms, of `memory` and `disk`, and no others."""
 
-    def set_permissions(self, user: str, configure: str, write: str, read: str) -> None: ...
+    def close_connections_of(self, user: str, reason: str) -> None:
+        """Close the connections of a user one by one."""
+
+    def close_user_connections(self, user: str, reason: str) -> None:
+        """Close the connections of a user with one command."""
+
+    def set_consumer_timeout(self, seconds: str) -> None: ...
+
+    def set_largest_message(self, octets: str) -> None: ...
+
+    def add_user(self, name: str, password: str, virtual_host: str = "/") -> None:
+        """Add an account with all permissions in a virtual host."""
+
+    def delete_user(self, name: str) -> None: ...
+
+    def change_password(self, name: str, password: str) -> None: ...
+
+    def set_permissions(
+        self, user: str, configure: str, write: str, read: str, virtual_host: str = "/"
+    ) -> None: ...
+
+    def clear_permissions(self, user: str, virtual_host: str = "/") -> None: ...
+
+    def set_topic_permissions(self, user: str, exchange: str, write: str, read: str) -> None: ...
+
+    def add_virtual_host(self, name: str) -> None:
+        """Add a virtual host in which guest has all permissions."""
+
+    def delete_virtual_host(self, name: str) -> None: ...
+
+    def set_limits(self, virtual_host: str, limits: str) -> None:
+        """Set limits of a virtual host; they are JSON, as for RabbitMQ's command."""
+
+    def set_user_limits(self, user: str, limits: str) -> None: ...
 
     def restart(self) -> None: ...
 

@@ -7,11 +7,12 @@ about, `each` tells it of every step that is not in brackets.
 
 from __future__ import annotations
 
+import contextlib
 import re
 import secrets
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from compat_tests.differential.codec import Tagged
 from compat_tests.differential.raw_client import Address, HandshakeFailed, RawClient
@@ -26,9 +27,11 @@ __all__ = [
     "Call",
     "Case",
     "Scene",
+    "Setting",
     "Step",
     "ack",
     "arrivals",
+    "begin",
     "bind",
     "call",
     "case",
@@ -39,6 +42,7 @@ __all__ = [
     "each",
     "exchange",
     "filled",
+    "finish",
     "get",
     "keep",
     "last",
@@ -120,6 +124,24 @@ class Scene:
 Step: TypeAlias = Callable[[Scene], list[str]]
 
 
+class Setting(NamedTuple):
+    """A setting of the whole broker: what the operator does to set it, and the value; "" is the usual one."""
+
+    deed: str
+    value: str
+
+    @contextlib.contextmanager
+    def applied(self, address: Address) -> Iterator[None]:
+        """While the block lasts the broker has this setting."""
+        assert address.operator is not None
+        deed = getattr(address.operator, self.deed)
+        deed(self.value)
+        try:
+            yield
+        finally:
+            deed("")
+
+
 @dataclass(frozen=True)
 class Case:
     """One thing to try on both brokers."""
@@ -128,6 +150,10 @@ class Case:
     steps: Step
     alone: bool = False
     """Not while others are run: it does something to the whole broker."""
+    setting: Setting | None = None
+    """The setting of the broker that it is about; cases with the same one are run together."""
+    before: Step | None = None
+    """What comes before a restart of the broker, and `steps` after it; such cases are run together."""
 
     def __str__(self) -> str:
         return self.id
@@ -136,12 +162,14 @@ class Case:
 CASES: dict[str, Case] = {}
 
 
-def case(case_id: str, *, alone: bool = False) -> Callable[[Step], Step]:
+def case(
+    case_id: str, *, alone: bool = False, setting: Setting | None = None, before: Step | None = None
+) -> Callable[[Step], Step]:
     """A case that is a function of its scene."""
 
     def add(steps: Step) -> Step:
         assert case_id not in CASES, f"there are two cases {case_id}"
-        CASES[case_id] = Case(case_id, steps, alone)
+        CASES[case_id] = Case(case_id, steps, alone, setting, before)
         return steps
 
     return add
@@ -156,7 +184,9 @@ def last(case_id: str, *steps: Step) -> None:
     case(case_id)(play)
 
 
-def each(case_id: str, *steps: Step | Sequence[Step], alone: bool = False) -> None:
+def each(
+    case_id: str, *steps: Step | Sequence[Step], alone: bool = False, setting: Setting | None = None
+) -> None:
     """A case of which the outcome of every step is told, but for those in brackets, which prepare."""
 
     def play(scene: Scene) -> list[str]:
@@ -169,21 +199,42 @@ def each(case_id: str, *steps: Step | Sequence[Step], alone: bool = False) -> No
                 told.append(" ; ".join(step(scene)) or "-")
         return [" / ".join(told)]
 
-    case(case_id, alone=alone)(play)
+    case(case_id, alone=alone, setting=setting)(play)
 
 
 def run(case: Case, address: Address) -> str:
-    """Play a case on a broker and put into words what happened."""
+    """Play a case on a broker, by itself, and put into words what happened."""
+    with contextlib.nullcontext() if case.setting is None else case.setting.applied(address):
+        scene, failure = begin(case, address)
+        if case.before is not None:
+            assert address.operator is not None
+            address.operator.restart()
+        return finish(case, scene, failure)
+
+
+def begin(case: Case, address: Address) -> tuple[Scene, str]:
+    """Play what comes before the restart, if there is one; the text is what went wrong."""
     scene = Scene(case.id, address)
+    return scene, "" if case.before is None else _played(scene, case.before, telling=False)
+
+
+def finish(case: Case, scene: Scene, failure: str = "") -> str:
+    """Play the rest, and put into words what happened."""
     try:
-        return scene.told(case.steps(scene))
+        return failure or _played(scene, case.steps)
+    finally:
+        scene.close()
+
+
+def _played(scene: Scene, steps: Step, *, telling: bool = True) -> str:
+    try:
+        outcome = steps(scene)
     except HandshakeFailed as refusal:
         return scene.told([f"handshake fails: {refusal}"])
     except (LookupError, OSError, ValueError) as surprise:
         # Something came that the case was not written for: a difference, or an error in the case.
         return scene.told([f"{STUMBLED} {surprise!r}"])
-    finally:
-        scene.close()
+    return scene.told(outcome) if telling else ""
 
 
 # --- steps -------------------------------------------------------------------------------------------------
@@ -309,7 +360,7 @@ def connect(client: str, **how: Any) -> Step:
 
     def begin(scene: Scene) -> list[str]:
         try:
-            scene.client(client, **how)
+            scene.client(client, **scene.named(how))
         except HandshakeFailed as refusal:
             return [f"refused: {refusal}"]
         return ["connected"]
@@ -322,7 +373,7 @@ def operate(deed: str, *arguments: str) -> Step:
 
     def do(scene: Scene) -> list[str]:
         assert scene.address.operator is not None
-        getattr(scene.address.operator, deed)(*arguments)
+        getattr(scene.address.operator, deed)(*scene.named(list(arguments)))
         return []
 
     return do

@@ -45,6 +45,17 @@ def close_from_here(server: Server, client: Client) -> None:
     connection.close_by_operator(320, "CONNECTION_FORCED - maintenance")
 
 
+def test_a_connection_that_is_closing_does_not_wait_when_it_is_closed_again(rabbitmq: Server) -> None:
+    client = rabbitmq.client()
+    [connection] = rabbitmq.state.connections
+    connection.close_by_operator(320, "CONNECTION_FORCED - one")
+    client.expect(m.ConnectionClose, 0)
+    assert not client.closed
+    connection.close_by_operator(320, "CONNECTION_FORCED - two")
+    client.expect_nothing()
+    assert client.closed
+
+
 # --- the class ---------------------------------------------------------------------------------------------
 
 

@@ -611,7 +611,10 @@ def took(client: Client, key: str) -> str:
     return queue
 
 
-def test_a_transient_exchange_loses_it_with_a_restart(rabbitmq: Server, client: Client) -> None:
+def test_a_transient_exchange_loses_it_with_a_restart() -> None:
+    rabbitmq = Server("rabbitmq-4.0")
+    client = rabbitmq.client()
+    declare(client)
     client.declare("kept", durable=True)
     client.bind("kept", "x", "k")
     later(client, b"m", 1000)

@@ -157,7 +157,9 @@ def test_the_documents_know_no_exchange_for_tracing(spec: Server) -> None:
 
 
 @pytest.mark.rule("0-9-1/exchange/lifetimes")
-def test_durable_exchanges_last_and_temporary_ones_end_with_the_server(server: Server) -> None:
+@pytest.mark.parametrize("name", ["rabbitmq-4.0", "spec"])
+def test_durable_exchanges_last_and_temporary_ones_end_with_the_server(name: str, protocol: str) -> None:
+    server = Server(name, protocol=protocol)
     client = server.client()
     client.call(Declare(exchange="lasts", type="topic", durable=True), DeclareOk)
     client.call(Declare(exchange="ends", type="topic"), DeclareOk)
@@ -399,19 +401,62 @@ def test_durable_exchanges_survive_a_restart_with_their_type(server: Server) -> 
     server.state.restart()
     again = server.client()
     again.call(Declare(exchange="durable", type="topic", durable=True), DeclareOk)
-    assert not exists(again, "transient")
+    assert exists(again, "transient") == server.state.personality.transient_exchanges_survive
     for kind in FOUR_TYPES:
         assert exists(again, f"amq.{kind}")
 
 
 @pytest.mark.rule("0-9-1/exchange.declare/durable-default")
-def test_an_exchange_is_transient_unless_asked(server: Server) -> None:
+@pytest.mark.parametrize("name", ["rabbitmq-4.0", "spec"])
+def test_an_exchange_is_transient_unless_asked(name: str) -> None:
+    server = Server(name)
     client = server.client()
     client.call(Declare(exchange="x", type="direct"), DeclareOk)
     client.drop()
     server.state.restart()
     again = server.client()
     refused(again, Declare(exchange="x", passive=True), 404, "NOT_FOUND - no exchange 'x' in vhost '/'")
+
+
+@pytest.mark.protocols("0-9-1")
+@pytest.mark.rule("0-9-1/exchange.declare/durable-survives")
+@pytest.mark.parametrize(
+    ("name", "survives"),
+    [
+        ("rabbitmq-3.13", False),
+        ("rabbitmq-4.0", False),
+        ("rabbitmq-4.2", True),
+        ("rabbitmq-4.3", True),
+        ("spec", False),
+    ],
+)
+def test_transient_exchanges_survive_with_their_bindings_since_4_2(name: str, survives: bool) -> None:
+    server = Server(name)
+    client = server.client()
+    client.declare("q", durable=True)
+    client.call(Declare(exchange="x", type="fanout"), DeclareOk)
+    client.bind("q", "x")
+    server.restart()
+    again = server.client()
+    assert exists(again, "x") == survives
+    if survives:
+        again = server.client()
+        again.publish(exchange="x")
+        assert again.count("q") == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "stays"),
+    [("rabbitmq-3.13", True), ("rabbitmq-4.0", True), ("rabbitmq-4.2", False), ("rabbitmq-4.3", False)],
+)
+def test_a_restart_that_takes_the_last_binding_takes_the_exchange_since_4_2(name: str, stays: bool) -> None:
+    server = Server(name)
+    client = server.client()
+    client.declare("transient")
+    client.call(Declare(exchange="x", type="fanout", durable=True, auto_delete=True), DeclareOk)
+    client.bind("transient", "x")
+    server.restart()
+    assert exists(server.client(), "x") == stays
 
 
 @pytest.mark.rule("0-9-1/exchange.declare/passive-ignores-fields")

@@ -159,7 +159,9 @@ def test_an_exchange_that_is_a_source_is_in_use_one_that_is_a_destination_is_not
     client.call(m.ExchangeDelete(exchange="s", if_unused=True), m.ExchangeDeleteOk)
 
 
-def test_bindings_between_durable_exchanges_survive_a_restart(server: Server) -> None:
+@pytest.mark.parametrize("name", ["rabbitmq-4.0", "spec"])
+def test_bindings_between_durable_exchanges_survive_a_restart(name: str) -> None:
+    server = Server(name)
     client = server.client()
     declare(client, "1", durable=True)
     declare(client, "2", durable=True)

@@ -44,6 +44,29 @@ def refused(server: Server, code: int) -> str:
 # --- connections -----------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("whose", ["virtual host", "user"])
+def test_a_connection_counts_until_its_client_ends_the_transport(whose: str) -> None:
+    server = Server("rabbitmq-4.3")
+    (limit_host if whose == "virtual host" else limit_guest)(server, max_connections=1)
+    client = server.client()
+    client.call(m.ConnectionClose(reply_code=200), m.ConnectionCloseOk, 0)
+    assert "connection limit (1) is reached" in refused(server, 530)
+    client.drop()
+    server.client()
+
+
+def test_a_connection_that_the_broker_closes_counts_until_close_ok() -> None:
+    server = Server("rabbitmq-4.3")
+    limit_host(server, max_connections=1)
+    client = server.client()
+    [connection] = server.state.connections
+    connection.close_by_operator(320, "CONNECTION_FORCED - maintenance")
+    client.expect(m.ConnectionClose, 0)
+    assert "connection limit (1) is reached" in refused(server, 530)
+    client.send(m.ConnectionCloseOk(), 0)
+    server.client()
+
+
 @rule("0-9-1/connection.open/vhost-limits")
 @rule("0-9-1/reply-code/resource-error")
 @pytest.mark.parametrize(("personality", "code"), LIMITED)

@@ -14,6 +14,7 @@ from compat_tests.protocol.driver import Client, Server
 from compat_tests.protocol.octets import arguments, field, queue_declare, table
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.framed.codec.frames import FRAME_HEADER, frame
+from fakeamqp.protocols.framed.codec.method import Method
 from fakeamqp.trace import Recorder
 
 PUBLISH = m.BasicPublish(routing_key="nobody", mandatory=True)
@@ -218,6 +219,65 @@ def test_a_publish_on_a_channel_that_is_not_open_waits_for_its_content(rabbitmq:
     close = client.expect_connection_close(504)
     assert close.reply_text == "CHANNEL_ERROR - expected 'channel.open'"
     assert (close.class_id, close.method_id) == (60, 40)
+
+
+NAMELESS = [
+    m.QueueBind(exchange="amq.direct"),
+    m.QueueUnbind(exchange="amq.direct"),
+    m.QueuePurge(),
+    m.QueueDelete(),
+    m.BasicConsume(),
+    m.BasicGet(),
+]
+
+
+@pytest.mark.parametrize("method", NAMELESS, ids=lambda method: method.NAME)
+@pytest.mark.parametrize("state", ["closing", "unopened"])
+def test_a_channel_that_is_not_open_lacks_the_queue_it_declared_last(
+    rabbitmq: Server, method: Method, state: str
+) -> None:
+    client = closing(rabbitmq) if state == "closing" else rabbitmq.client(channels=0)
+    client.send(method)
+    close = client.expect_channel_close(404)
+    assert close.reply_text == "NOT_FOUND - no previously declared queue"
+    assert (close.class_id << 16 | close.method_id) == method.INDEX
+    client.call(m.ChannelOpen(), m.ChannelOpenOk)
+
+
+def test_a_closing_channel_that_declared_a_queue_knows_it(rabbitmq: Server) -> None:
+    client = rabbitmq.client()
+    client.declare("q")
+    client.send(m.BasicGet(queue="nope"))
+    client.expect(m.ChannelClose)
+    client.send(m.BasicGet())
+    client.expect_nothing()
+
+
+UNUSED = [
+    (arguments(60, 200, b"\1c\0\0\0\1\0"), 503, "COMMAND_INVALID - unimplemented method"),
+    (arguments(60, 201, b"\0\0\0\1"), 503, "COMMAND_INVALID - unimplemented method"),
+    (arguments(60, 202, b"\1c\0\0\0\1"), 503, "COMMAND_INVALID - unimplemented method"),
+    (arguments(60, 200), 501, "FRAME_ERROR - cannot decode <<>>"),
+    (arguments(60, 201, b"\0\1"), 501, "FRAME_ERROR - cannot decode <<0,1>>"),
+    (arguments(60, 202, b"\2c"), 501, "FRAME_ERROR - cannot decode <<2,99>>"),
+]
+
+
+@pytest.mark.parametrize(("payload", "code", "text"), UNUSED)
+def test_rabbitmq_reads_methods_that_it_does_not_take(
+    rabbitmq: Server, payload: bytes, code: int, text: str
+) -> None:
+    client = rabbitmq.client()
+    client.send_frame(1, 1, payload)
+    close = client.expect_connection_close(code)
+    assert close.reply_text == text
+    assert (close.class_id, close.method_id) == (60, int.from_bytes(payload[2:4], "big"))
+
+
+def test_a_method_between_the_unused_and_others_is_unknown(rabbitmq: Server) -> None:
+    client = rabbitmq.client()
+    client.send_frame(1, 1, arguments(60, 203))
+    client.expect_silent_end()
 
 
 def test_an_unfinished_content_takes_one_of_the_channels(rabbitmq: Server) -> None:

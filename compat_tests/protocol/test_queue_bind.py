@@ -63,7 +63,9 @@ def test_a_message_comes_once_by_several_ways(client: Client) -> None:
 
 
 @pytest.mark.rule("0-9-1/queue.bind/transient-exchange")
-def test_a_durable_queue_may_be_bound_to_a_transient_exchange(server: Server) -> None:
+@pytest.mark.parametrize("name", ["rabbitmq-4.0", "spec"])
+def test_a_durable_queue_may_be_bound_to_a_transient_exchange(name: str) -> None:
+    server = Server(name)
     client = server.client()
     client.declare("q", durable=True)
     client.call(m.ExchangeDeclare(exchange="x", type="fanout"), m.ExchangeDeclareOk)

@@ -15,15 +15,18 @@ if TYPE_CHECKING:
     from fakeamqp.faults.fault_port import FaultPort
     from fakeamqp.faults.tap import FaultTap
 
-__all__ = ["Alarm", "Flow", "Starvation"]
+__all__ = ["Alarm", "Flow", "Starvation", "joint_reason"]
 
 _LONGEST = 255
+_LOW = "low on "
 
 
 class Alarm(Handle):
     """A resource alarm: publishers get connection.blocked, and the broker stops reading from them.
 
-    While several alarms last, the reason is that of the latest. Publishers continue when the last one ends.
+    While several alarms last, the reason names the resources of all, "low on disk & memory", as RabbitMQ does
+    (measured), or is that of the latest where a test gave a reason of another form. A publisher that is
+    blocked already is not told again. Publishers continue when the last alarm ends.
 
     Raises:
         FaultError: the reason does not fit a short string.
@@ -41,16 +44,30 @@ class Alarm(Handle):
     def begin(self) -> None:
         """Block publishers."""
         self._count_hit()
-        self._context.block(self.reason)
+        self._context.block(joint_reason([*self._lasting(), self]))
 
     @property
     def sentence(self) -> str:
         """See `Handle`."""
         return f"publishers are blocked, because the broker is {self.reason}"
 
+    def _lasting(self) -> list[Alarm]:
+        """The other alarms in force."""
+        return [each for each in self._others.in_force if isinstance(each, Alarm) and each is not self]
+
     def _withdraw(self) -> None:
-        lasting = [each for each in self._others.in_force if isinstance(each, Alarm) and each is not self]
-        self._context.block(lasting[-1].reason if lasting else None)
+        lasting = self._lasting()
+        self._context.block(joint_reason(lasting) if lasting else None)
+
+
+def joint_reason(alarms: Sequence[Alarm]) -> str:
+    """The reason for which publishers are blocked while these alarms last, the latest at the end."""
+    reasons = {each.reason for each in alarms}
+    if all(reason.startswith(_LOW) for reason in reasons):
+        joint = _LOW + " & ".join(sorted(reason[len(_LOW) :] for reason in reasons))
+        if len(joint.encode()) <= _LONGEST:
+            return joint
+    return alarms[-1].reason
 
 
 class Flow(Handle):

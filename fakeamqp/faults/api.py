@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from fakeamqp.adapters import default_protocol
 from fakeamqp.errors import near_match
 from fakeamqp.faults.adapter import adapter_named
-from fakeamqp.faults.alarms import Alarm, Flow, Starvation
+from fakeamqp.faults.alarms import Alarm, Flow, Starvation, joint_reason
 from fakeamqp.faults.connection_selector import ConnectionSelector
 from fakeamqp.faults.errors import FaultError, check_channel
 from fakeamqp.faults.handle import Handle, Handles
@@ -121,7 +121,7 @@ class Faults:
         """Put alarms in force again: they outlast a restart. Called inside the engine."""
         alarms = [handle for handle in self._handles.in_force if isinstance(handle, Alarm)]
         if alarms:
-            self._context.block(alarms[-1].reason)
+            self._context.block(joint_reason(alarms))
 
     def raise_errors(self) -> None:
         """Raise the first error of a function of the test that no call has raised yet."""

@@ -87,6 +87,15 @@ class AccessControl:
         self.users.pop(name, None)
         self.changed()
 
+    def forget_virtual_host(self, name: str) -> None:
+        """Remove all permissions in a virtual host that is removed."""
+        for user in self.users.values():
+            user.permissions.pop(name, None)
+            for virtual_host, exchange in list(user.topic_permissions):
+                if virtual_host == name:
+                    del user.topic_permissions[virtual_host, exchange]
+        self.changed()
+
     def changed(self) -> None:
         """Clear the caches after an account was changed in place."""
         self.version += 1

@@ -114,15 +114,16 @@ def check_connection_limits(state: BrokerState, virtual_host: VirtualHost, user:
         NotAllowed, ResourceError: a limit is reached; which error depends on the personality.
     """
     refusal = _REFUSALS[state.personality.connection_limit_condition]
+    present = (*state.connections, *state.leaving)
     limit = virtual_host.limits.max_connections
-    if _reached(limit, sum(each.virtual_host_name == virtual_host.name for each in state.connections)):
+    if _reached(limit, sum(each.virtual_host_name == virtual_host.name for each in present)):
         raise refusal(
             f"access to vhost '{virtual_host.name}' refused for user '{user.name}': "
             f"connection limit ({limit}) is reached",
             ends_connection=True,
         )
     limit = user.limits.max_connections
-    opened = (each for each in state.connections if each.virtual_host_name is not None)
+    opened = (each for each in present if each.virtual_host_name is not None)
     if _reached(limit, sum(each.user_name == user.name for each in opened)):
         raise refusal(
             f"connection refused for user '{user.name}': user connection limit ({limit}) is reached",

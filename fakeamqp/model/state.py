@@ -177,6 +177,9 @@ class BrokerState:
         self.tap: Tap | None = None
         self.message_numbers = count(1)
         self.connections: dict[ClientConnection, None] = {}
+        self.leaving: dict[ClientConnection, None] = {}
+        """Connections that are closed, or about to be, but whose transports have not ended: they still count
+        for limits (RabbitMQ: measured)."""
         self.sessions: dict[tuple[str, str, bytes], ClientSession] = {}
         """All sessions, attached or not, by virtual host, user and session name."""
         self.published: History[Publication] | None = History(history) if history else None
@@ -222,6 +225,18 @@ class BrokerState:
             raise InvalidPath(f"no virtual host '{name}'")
         raise NotAllowed(f"vhost {name} not found")
 
+    def remove_user(self, name: str) -> None:
+        """Remove an account with its sessions. Its connections must be closed before."""
+        self.access.remove(name)
+        self._end_sessions(lambda session: session.user.name == name)
+
+    def remove_virtual_host(self, name: str) -> None:
+        """Remove an empty virtual host, with the permissions in it. Its connections must be closed before."""
+        virtual_host = self.virtual_hosts[name]
+        self._end_sessions(lambda session: session.virtual_host is virtual_host)
+        del self.virtual_hosts[name]
+        self.access.forget_virtual_host(name)
+
     def block(self, reason: str) -> None:
         """Block all publishing connections, as RabbitMQ does during a resource alarm."""
         self.blocked_reason = reason
@@ -240,6 +255,7 @@ class BrokerState:
         A crash also loses persistent messages that are neither confirmed nor part of a committed transaction.
         """
         self.blocked_reason = None
+        self.leaving.clear()
         self._end_sessions()
         for virtual_host in self.virtual_hosts.values():
             virtual_host.restart(crash=crash)
@@ -254,12 +270,10 @@ class BrokerState:
 
     def discard(self, why: str) -> None:
         """Discard everything but the histories; `why` is the reason given for dropped messages."""
+        self.leaving.clear()
         self._end_sessions()
         for virtual_host in self.virtual_hosts.values():
-            virtual_host.branches.abandon(prepared=True)
-            for queue in list(virtual_host.queues.values()):
-                virtual_host.queues.remove(queue, why, "crash")
-            virtual_host.delays.clear(why)
+            virtual_host.discard(why)
         self.virtual_hosts.clear()
         self.global_parameters.clear()
         self.access.users.clear()
@@ -268,7 +282,8 @@ class BrokerState:
         self.random = Random(self.seed)
         self.blocked_reason = None
 
-    def _end_sessions(self) -> None:
+    def _end_sessions(self, ends: Callable[[ClientSession], bool] = lambda _: True) -> None:
         """Sessions are kept in memory only: none outlives the broker, whatever timeout was agreed."""
         for session in list(self.sessions.values()):
-            session.end()
+            if ends(session):
+                session.end()

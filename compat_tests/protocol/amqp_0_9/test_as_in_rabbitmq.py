@@ -275,3 +275,17 @@ def test_messages_go_back_and_forth_between_both_headers(server: Server) -> None
     got = speaking_0_9_1(server).client().get("q")
     assert got is not None
     assert (got.body, got.properties.headers, got.properties.type) == (b"x", {"n": 1}, "t")
+
+
+@pytest.mark.parametrize("how", ["got", "delivered"])
+def test_a_header_is_sent_whatever_frame_max_the_client_has(server: Server, how: str) -> None:
+    publisher, reader = server.client(), server.client(frame_max=8192)
+    publisher.declare("q")
+    publisher.publish(routing_key="q", headers={"long": "x" * 20_000})
+    if how == "got":
+        reader.send(m.BasicGet(queue="q"))
+        content = reader.expect_content(m.BasicGetOk)
+    else:
+        reader.consume("q")
+        content = reader.expect_content(m.BasicDeliver)
+    assert len(content.properties.headers["long"]) == 20_000

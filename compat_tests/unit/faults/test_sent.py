@@ -380,6 +380,24 @@ class TestAtOnce:
         assert client.connection.reading
         faults.verify()
 
+    @pytest.mark.parametrize("first", ["memory", "disk"])
+    def test_the_reason_names_the_resources_of_all_alarms(
+        self, server: FaultServer, faults: Faults, first: str
+    ) -> None:
+        client = server.client(client_properties={"capabilities": {"connection.blocked": True}})
+        alarms = [faults.memory_alarm, faults.disk_alarm]
+        [one, other] = [alarm() for alarm in (alarms if first == "memory" else alarms[::-1])]
+        client.publish(routing_key="q")
+        assert client.expect(m.ConnectionBlocked, 0).reason == "low on disk & memory"
+        one.remove()
+        client.expect_nothing()
+        other.remove()
+        client.expect(m.ConnectionUnblocked, 0)
+        [again] = [faults.disk_alarm()]
+        client.publish(routing_key="q")
+        assert client.expect(m.ConnectionBlocked, 0).reason == "low on disk"
+        again.remove()
+
     def test_consumers_are_cancelled(self, server: FaultServer, faults: Faults) -> None:
         client = server.client(client_properties={"capabilities": {"consumer_cancel_notify": True}})
         client.declare("q")

@@ -97,6 +97,12 @@ class Personality:
     """Every virtual host has the internal exchange amq.rabbitmq.trace (RabbitMQ: measured)."""
     has_log_exchange: bool
     """The virtual host / has the internal exchange amq.rabbitmq.log (RabbitMQ: measured on 4.3.6)."""
+    transient_exchanges_survive: bool
+    """exchange.declare/durable-survives: a restart keeps exchanges that are not durable (RabbitMQ: measured
+    on 4.3.6, and on 4.0.5 with Khepri, the usual metadata store since 4.2)."""
+    restart_keeps_unbound_exchanges: bool
+    """A durable auto-delete exchange stays when a restart takes its last binding (RabbitMQ: measured on 3.10
+    and 4.0.5; not with Khepri, the usual metadata store since 4.2)."""
     default_exchange_bindable: bool
     """queue.bind/exchange-default-exchange."""
     type_mismatch_ends_connection: bool

@@ -109,11 +109,12 @@ class BindingRegister:
         if not source and not self._virtual_host.state.personality.default_exchange_bindable:
             raise AccessRefused("operation not permitted on the default exchange")
 
-    def unbind_all(self, destination: Destination) -> None:
+    def unbind_all(self, destination: Destination, *, keep_sources: bool = False) -> None:
         """Remove all bindings to a deleted queue or exchange.
 
-        An auto-delete exchange is deleted with its last binding (RabbitMQ: documented), and then the bindings
-        to it are removed, and so on. The loop is not recursive: such chains may exceed the recursion limit.
+        An auto-delete exchange is deleted with its last binding (RabbitMQ: documented), unless `keep_sources`
+        says otherwise, and then the bindings to it are removed, and so on. The loop is not recursive: such
+        chains may exceed the recursion limit.
         """
         gone = [destination]
         for each in gone:
@@ -121,7 +122,7 @@ class BindingRegister:
             for binding in list(each.incoming):
                 binding.source.drop(binding)
             for source in sources:
-                if source.auto_delete and not source.bindings:
+                if source.auto_delete and not source.bindings and not keep_sources:
                     del self._virtual_host.exchanges[source.name]
                     self._virtual_host.report("exchange deleted", exchange=source.name)
                     gone.append(source)

@@ -230,7 +230,8 @@ class QueueRegister(dict[str, Queue]):
             return
         del self[queue.name]
         virtual_host.report("queue deleted", queue=queue.name, detail=why)
-        self._bindings.unbind_all(queue)
+        keep = reason != "deleted" and virtual_host.state.personality.restart_keeps_unbound_exchanges
+        self._bindings.unbind_all(queue, keep_sources=keep)
         virtual_host.routing.invalidate()
         # By tag, the order in which RabbitMQ notifies them (measured).
         for subscription in sorted(queue.detach_all(), key=lambda each: each.tag):

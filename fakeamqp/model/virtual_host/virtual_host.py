@@ -171,6 +171,13 @@ class VirtualHost:
         address.deleted = True
         self.routing.invalidate()
 
+    def discard(self, why: str) -> None:
+        """Discard all queues and messages for good; `why` is the reason given for dropped messages."""
+        self.branches.abandon(prepared=True)
+        for queue in list(self.queues.values()):
+            self.queues.remove(queue, why, "crash")
+        self.delays.clear(why)
+
     # --- restart ------------------------------------------------------------------------------------
 
     def restart(self, *, crash: bool = False) -> None:
@@ -192,7 +199,7 @@ class VirtualHost:
                 why = f"the broker {how}, and the queue is not durable"
                 self.queues.remove(queue, why, "crash" if crash else "restart")
         for exchange in list(self.exchanges.values()):
-            if exchange.durable:
+            if exchange.durable or self.state.personality.transient_exchanges_survive:
                 exchange.restarted()
             else:
                 self.exchanges.remove(exchange)

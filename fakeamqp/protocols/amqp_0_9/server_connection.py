@@ -118,6 +118,10 @@ class Amqp09Connection(FramedConnection[Amqp09Channel]):
         """See the base class."""
         opening.begin(self, number, method)
 
+    def make_channel(self, number: int) -> Amqp09Channel:
+        """See the base class."""
+        return self.CHANNEL(self, number)
+
     def receive_other(self, frame_type: int, number: int, payload: bytes) -> None:
         """See the base class: out-of-band frames, trace frames, requests and responses."""
         if frame_type in OUT_OF_BAND:

@@ -66,8 +66,12 @@ class Amqp091Connection(FramedConnection[Amqp091Channel]):
 
     def begin_channel(self, number: int, method: Method) -> None:
         """See the base class."""
-        self.channels[number] = Amqp091Channel(self, number)
+        self.channels[number] = self.make_channel(number)
         self.send(number, m.ChannelOpenOk())
+
+    def make_channel(self, number: int) -> Amqp091Channel:
+        """See the base class."""
+        return Amqp091Channel(self, number)
 
     def notify_blocked(self, reason: str | None) -> None:
         """See the base class (RabbitMQ: documented extension)."""

@@ -279,6 +279,7 @@ class ServerConnection:
 
     def _end_transport(self) -> None:
         self.finished = True
+        self.broker.leaving.pop(self, None)
         self.outbox.notify()
 
     def abort(self, why: str) -> None:
@@ -289,6 +290,7 @@ class ServerConnection:
         self.state = ConnectionState.CLOSED
         self._release()
         self.aborted = True
+        self.broker.leaving.pop(self, None)
         if self.broker.tap is not None:
             self.broker.tap.connection(self.name, "aborted", why)
         self.outbox.notify()
@@ -308,6 +310,7 @@ class ServerConnection:
             if self.broker.tap is not None:
                 self.broker.tap.connection(self.name, "lost", "the transport ended without a close")
             self.aborted = True
+        self.broker.leaving.pop(self, None)
 
     def _report_channels(self) -> None:
         """Log the channels whose close handshake is incomplete, where the protocol asks for it."""
@@ -323,7 +326,9 @@ class ServerConnection:
             self._partial.clear()
             self._partial_size = 0
             self._forget()
-        self.broker.connections.pop(self, None)
+        if self in self.broker.connections:
+            del self.broker.connections[self]
+            self.broker.leaving[self] = None
         if self.virtual_host is not None:
             self.virtual_host.queues.release_owner(self)
 

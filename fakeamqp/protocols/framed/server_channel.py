@@ -32,11 +32,24 @@ if TYPE_CHECKING:
     from fakeamqp.protocols.framed.replies import Reply
     from fakeamqp.protocols.framed.server_connection import FramedConnection
 
-__all__ = ["FrameWriter", "FramedChannel"]
+__all__ = ["NO_QUEUE", "FrameWriter", "FramedChannel", "lacks_queue"]
+
+NO_QUEUE = "no previously declared queue"
 
 _OPEN = 20 << 16 | 10
 _CLOSE = 20 << 16 | 40
 _CLOSE_OK = 20 << 16 | 41
+_TAKING_A_QUEUE = frozenset(
+    ("basic.consume", "basic.get", "queue.bind", "queue.delete", "queue.purge", "queue.unbind")
+)
+
+
+def lacks_queue(method: Method) -> bool:
+    """Whether a method leaves out the queue, for which the one that the channel declared last is taken.
+
+    RabbitMQ looks for that queue before it looks whether the channel is open or closing (measured).
+    """
+    return method.NAME in _TAKING_A_QUEUE and not getattr(method, "queue", "")
 
 
 class FrameWriter(Protocol):
@@ -106,10 +119,13 @@ class FramedChannel:
             index = 0 if method is None else method.INDEX
         elif frame_type == FRAME_METHOD:
             index = int.from_bytes(payload[:4], "big")
+            method = None
         else:
             return
         if index == _CLOSE:
             self.send(self.connection.vocabulary.ChannelCloseOk())
+        elif method is not None and self.current_queue is None and lacks_queue(method):
+            self._send_close(self.connection.REPLIES.reply_for(NotFound(NO_QUEUE)), index)
         elif index == _CLOSE_OK:
             self.follow("channel.close-ok")
             self.connection.channels.pop(self.number, None)
@@ -239,7 +255,7 @@ class FramedChannel:
         if name:
             return name
         if self.current_queue is None:
-            raise NotFound("no previously declared queue")
+            raise NotFound(NO_QUEUE)
         return self.current_queue
 
     def check_get(self, queue: Queue) -> None:
@@ -291,6 +307,10 @@ class FramedChannel:
         self.follow("CLOSE")
         if self.connection.answers.tracks_contents:
             self._discarded = self.assembly()
+        self._send_close(reply, method)
+        self.release()
+
+    def _send_close(self, reply: Reply, method: int) -> None:
         self.send(
             self.connection.vocabulary.ChannelClose(
                 reply_code=reply.code,
@@ -299,7 +319,6 @@ class FramedChannel:
                 method_id=method & 0xFFFF,
             )
         )
-        self.release()
 
     def closed_by_client(self) -> None:
         """Handle channel.close: release everything, then answer (channel.close-ok/number-free)."""

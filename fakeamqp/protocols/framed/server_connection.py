@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 
 from fakeamqp.model.credit import Credit
 from fakeamqp.model.erlang import Atom
-from fakeamqp.model.errors import Crash, ModelError
+from fakeamqp.model.errors import Crash, ModelError, NotFound
 from fakeamqp.model.limits import check_channel_limit
 from fakeamqp.protocols.codec.errors import WireError
 from fakeamqp.protocols.common import sasl
@@ -44,7 +44,7 @@ from fakeamqp.protocols.framed.malformed import (
     answers_of,
 )
 from fakeamqp.protocols.framed.replies import ProtocolError, Replies, Reply, short_text
-from fakeamqp.protocols.framed.server_channel import FramedChannel
+from fakeamqp.protocols.framed.server_channel import NO_QUEUE, FramedChannel, lacks_queue
 from fakeamqp.protocols.framed.states import ChannelState
 
 if TYPE_CHECKING:
@@ -146,6 +146,10 @@ class FramedConnection(ServerConnection, Generic[C]):
     def begin_channel(self, number: int, method: Method) -> None:
         """Open a channel and answer; `method` is one of those in `OPENING`."""
 
+    @abstractmethod
+    def make_channel(self, number: int) -> C:
+        """Make a channel of this number."""
+
     def receive_other(self, frame_type: int, number: int, payload: bytes) -> None:
         """Process a frame of a type that not all protocols have.
 
@@ -172,8 +176,12 @@ class FramedConnection(ServerConnection, Generic[C]):
         return isinstance(capabilities, Mapping) and capabilities.get(name) is True
 
     def close_by_operator(self, code: int, text: str) -> None:
-        """Close with a close handshake, on behalf of an operator (reply-code/connection-forced)."""
-        if self.state in (ConnectionState.CLOSING, ConnectionState.CLOSED):
+        """Close with a close handshake, on behalf of an operator (reply-code/connection-forced).
+
+        A connection that is closing already does not wait for its client any more (RabbitMQ: measured).
+        """
+        if self._is_closing:
+            self._finish(text)
             return
         self._method = 0
         self._close(Reply(code, short_text(text), ends_connection=True))
@@ -422,6 +430,9 @@ class FramedConnection(ServerConnection, Generic[C]):
         if method.NAME.startswith("connection.") and not self.answers.tracks_contents:
             raise ProtocolError("command-invalid", "unimplemented method")  # frame/channel-zero-connection
         if method.NAME not in self.OPENING:
+            if self.answers.tracks_contents and lacks_queue(method):
+                self.channels[number] = self.make_channel(number)
+                raise NotFound(NO_QUEUE)
             raise ProtocolError("channel-error", "expected 'channel.open'")
         self._check_channel_count()
         self._method = method.INDEX

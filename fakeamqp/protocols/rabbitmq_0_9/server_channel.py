@@ -120,6 +120,10 @@ class RabbitMQ09Channel(Amqp09Channel, Amqp091Channel):
         kind: type[Any] = Amqp09Channel if message.children else FramedChannel
         kind.deliver(self, subscription, message, redelivered, delivery)
 
+    def _can_be_sent(self, properties: bytes) -> bool:
+        """See the base class: RabbitMQ sends headers whatever the client's frame_max is (measured)."""
+        return True
+
     # --- for handlers ---------------------------------------------------------------------------------
 
     def end_turn(self) -> None:

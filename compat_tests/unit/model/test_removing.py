@@ -1,0 +1,59 @@
+"""What is removed from a broker with an account or a virtual host."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from compat_tests.protocol.driver import ManualClock
+from fakeamqp.model.access import Permission, TopicPermission, User
+from fakeamqp.model.queues import QueueDeclaration
+from fakeamqp.model.state import BrokerState
+
+
+@pytest.fixture
+def state() -> BrokerState:
+    state = BrokerState(ManualClock())
+    state.add_virtual_host("there")
+    state.access.add(User("ann", "p", permissions={"/": Permission(), "there": Permission()}))
+    return state
+
+
+@pytest.fixture
+def sessions(state: BrokerState) -> list[Any]:
+    """A session of each user in each virtual host."""
+    made = []
+    for user in state.access.users.values():
+        for virtual_host in state.virtual_hosts.values():
+            session = SimpleNamespace(user=user, virtual_host=virtual_host, ended=False)
+            session.end = lambda session=session: setattr(session, "ended", True)
+            state.sessions[virtual_host.name, user.name, b"s"] = session
+            made.append(session)
+    return made
+
+
+def test_an_account_takes_its_sessions_with_it(state: BrokerState, sessions: list[Any]) -> None:
+    state.remove_user("ann")
+    assert [session.ended for session in sessions] == [each.user.name == "ann" for each in sessions]
+    assert "ann" not in state.access.users
+
+
+def test_a_virtual_host_takes_its_sessions_and_permissions_with_it(
+    state: BrokerState, sessions: list[Any]
+) -> None:
+    ann = state.access.users["ann"]
+    ann.topic_permissions["there", "amq.topic"] = ann.topic_permissions["/", "amq.topic"] = TopicPermission()
+    state.remove_virtual_host("there")
+    assert [session.ended for session in sessions] == [each.virtual_host.name == "there" for each in sessions]
+    assert "there" not in state.virtual_hosts
+    assert list(ann.permissions) == ["/"]
+    assert list(ann.topic_permissions) == [("/", "amq.topic")]
+
+
+def test_a_virtual_host_that_is_discarded_has_no_queues(state: BrokerState) -> None:
+    there = state.virtual_hosts["there"]
+    there.queues.declare("q", QueueDeclaration(durable=True))
+    there.discard("it was deleted")
+    assert not there.queues
