@@ -47,7 +47,10 @@ class PersonalityChoices(TypedDict, total=False):
     connection_method_out_of_order: str
     unknown_virtual_host: str
     takes_cancel_ok: bool
+    prints_utf8: bool
     rewrites_headers: bool
+    sorts_headers: bool
+    refusals_name_permission: bool
     longest_name: int
     restricts_names: bool
     reserved_queue_redeclarable: bool
@@ -67,6 +70,8 @@ class PersonalityChoices(TypedDict, total=False):
     equivalence_ignores_unknown_arguments: bool
     most_topic_wildcards: int
     timestamps_match_in_milliseconds: bool
+    numbers_match_by_value: bool
+    duplicates_match_in_turn: bool
     exchange_types: tuple[str, ...]
     invalid_exchange_types: tuple[str, ...]
     bindings_sorted_by: Literal["key", "age", "destination"]
@@ -78,10 +83,13 @@ class PersonalityChoices(TypedDict, total=False):
     removed_queue_arguments: tuple[str, ...]
     argument_values: Mapping[str, tuple[str | int, ...]]
     validates_consumer_timeout: bool
+    crashes_on_locators: bool
     absent_queue_types: tuple[str, ...]
     crashes_on_ages: bool
     stream_filter_size_refusal: str
     streams_rewrite_properties: bool
+    streams_annotate: bool
+    streams_refuse_rejects: bool
     stream_consumer_terms: tuple[str, str]
     single_active_get_refusal: str
     classic_failures: tuple[str, ...]
@@ -102,6 +110,7 @@ class PersonalityChoices(TypedDict, total=False):
     discards_low_priority_first: bool
     dead_letters_deleted: bool
     expiration_is_ttl: bool
+    rewrites_expirations: bool
     checks_user_id: bool
     routes_by_cc_headers: bool
     direct_reply_to: bool
@@ -111,12 +120,15 @@ class PersonalityChoices(TypedDict, total=False):
     publish_checks: tuple[str, ...]
     takes_deaths_from_clients: bool
     confirms_unroutable_at_once: bool
-    commit_to_deleted: Literal["ignored", "partial", "fails"]
+    commit_to_deleted: Literal["ignored", "by name", "partial", "fails"]
     checks_utf8: Literal["no", "loosely", "strictly"]
     compares_widths: bool
     compares_ages: bool
     refuses_bogus_replies: bool
     returns_late_replies: bool
+    keeps_claimed_deaths: bool
+    tells_last_death: bool
+    sorts_deaths: bool
     paused_consumers_count: bool
     consumer_timeout: float
     channels_time_out: bool

@@ -50,8 +50,8 @@ def declare(parser: pytest.Parser) -> None:
         dest=_PERSONALITY,
         metavar="NAME",
         default=None,
-        help="behaviour that brokers emulate unless a marker sets it: rabbitmq-3.13, rabbitmq-4.0, "
-        "rabbitmq-4.2, rabbitmq-4.3 or spec",
+        help="behaviour that brokers emulate unless a marker sets it: rabbitmq-3.10, rabbitmq-3.13, "
+        "rabbitmq-4.0, rabbitmq-4.2, rabbitmq-4.3 or spec",
     )
     group.addoption(
         "--amqp-compare",

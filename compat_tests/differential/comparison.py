@@ -1,4 +1,4 @@
-"""RabbitMQ and the broker side by side: a node of one series, and the personality closest to it."""
+"""RabbitMQ and the broker side by side: a node of one series, and the personality of its own."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Series:
 SERIES = {
     each.name: each
     for each in (
-        Series("3.10", "rabbitmq-3.13"),
+        Series("3.10", "rabbitmq-3.10"),
         Series("4.0", "rabbitmq-4.0"),
         Series("4.3", "rabbitmq-4.3"),
     )

@@ -29,7 +29,6 @@ KINDS = {
     "deliberate": "done otherwise on purpose",
     "defect": "to be mended",
     "not built": "refused so far",
-    "3.13": "RabbitMQ itself changed between 3.10 and 3.13",
 }
 UNEXPLAINED = "?"
 """The reason of an entry that was added by a command and not yet looked at."""

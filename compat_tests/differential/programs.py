@@ -77,24 +77,11 @@ def drawn(chosen_seed: int, count: int) -> list[Program]:
 # --- known differences -------------------------------------------------------------------------------------
 
 
-def last_death(text: str) -> str:
-    return re.sub(r", x-last-death-\w+=S:'[^']*'", "", text)
-
-
-def order_of_fields(text: str) -> str:
-    def put_in_order(entry: re.Match[str]) -> str:
-        return "{" + ", ".join(sorted(re.findall(r"[a-z-]+=(?:\[[^\]]*\]|[^,]+)", entry[1]))) + "}"
-
-    return re.sub(r"\{([^{}]*reason=S:[^{}]*)\}(?=[\],])", put_in_order, text)
-
-
 def redelivered_dead_letters(text: str) -> str:
     return re.sub(r"redelivered=\d(?=[^;]*x-death=)", "redelivered=~", text)
 
 
-REWRITES: dict[str, Callable[[str], str]] = {
-    each.__name__: each for each in (last_death, order_of_fields, redelivered_dead_letters)
-}
+REWRITES: dict[str, Callable[[str], str]] = {each.__name__: each for each in (redelivered_dead_letters,)}
 
 
 @dataclass(frozen=True)

@@ -143,6 +143,7 @@ def test_negative_limits_are_none() -> None:
 @pytest.mark.parametrize(
     ("personality", "code", "text"),
     [
+        ("rabbitmq-3.10", 530, "'guest' has reached the maximum allowed user limit of (2)"),
         ("rabbitmq-3.13", 530, "'fakeamqp@localhost' has reached the maximum allowed user limit of (2)"),
         ("rabbitmq-4.0", 530, "'fakeamqp@localhost' has reached the maximum allowed user limit of (2)"),
         ("rabbitmq-4.2", 530, "'guest' has reached the maximum allowed user limit of 2"),

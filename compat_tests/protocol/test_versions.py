@@ -36,6 +36,7 @@ def greeting(name: str) -> m.ConnectionStart:
 @pytest.mark.parametrize(
     ("name", "version"),
     [
+        ("rabbitmq-3.10", "3.10.8"),
         ("rabbitmq-3.13", "3.13.7"),
         ("rabbitmq-4.0", "4.0.5"),
         ("rabbitmq-4.2", "4.2.9"),

@@ -69,9 +69,13 @@ class User:
 
 
 class AccessControl:
-    """The accounts of one broker. Granted permissions are cached until an account changes."""
+    """The accounts of one broker. Granted permissions are cached until an account changes.
 
-    def __init__(self) -> None:
+    `names_permission` says whether a refusal names the permission that is missing.
+    """
+
+    def __init__(self, *, names_permission: bool = True) -> None:
+        self._names_permission = names_permission
         self.users: dict[str, User] = {}
         self.version = 0
         """Incremented with every change, so that other caches know when to check again."""
@@ -145,7 +149,7 @@ class AccessControl:
         # RabbitMQ checks the nameless exchange under the name amq.default.
         if permission is None or not permission.grants(action, name or "amq.default"):
             raise AccessRefused(
-                f"{action} access to {kind} '{name or 'amq.default'}' in vhost '{virtual_host}' "
+                f"{self._named(action)}access to {kind} '{name or 'amq.default'}' in vhost '{virtual_host}' "
                 f"refused for user '{user.name}'"
             )
         if len(self._granted) >= _MOST_REMEMBERED:
@@ -169,6 +173,10 @@ class AccessControl:
         )
         if re.search(expanded or "^$", routing_key) is None:
             raise AccessRefused(
-                f"{action} access to topic '{routing_key}' in exchange '{exchange}' "
+                f"{self._named(action)}access to topic '{routing_key}' in exchange '{exchange}' "
                 f"in vhost '{virtual_host}' refused for user '{user.name}'"
             )
+
+    def _named(self, action: Action) -> str:
+        """The beginning of the text for a refused action."""
+        return f"{action} " if self._names_permission else ""

@@ -60,8 +60,7 @@ class DeadLetterRouter:
                 outcomes.dropped(message, queue.name, reason, _nowhere(target))
             return
         state = virtual_host.state
-        ordered = state.personality.rewrites_headers
-        dead = dead_lettered(queue, message, reason, state.clock.time(), failures, ordered=ordered)
+        dead = dead_lettered(queue, message, reason, state.clock.time(), failures)
         self._leaves(_PendingLetter(queue.name, message, dead, reason))
 
     def passed_on(self, queue: Queue, message: Message, reason: DeathReason) -> None:

@@ -11,11 +11,20 @@ from decimal import Decimal
 from math import inf
 from typing import Any, TypeAlias
 
-__all__ = ["Atom", "Plain", "float_text", "octets_term", "pairs_term", "pretty", "term"]
+__all__ = ["Atom", "Latin1", "Plain", "float_text", "octets_term", "pairs_term", "pretty", "term"]
 
 
 class Atom(str):
     """A name that Erlang prints without quotes."""
+
+    __slots__ = ()
+
+
+class Latin1(bytes):
+    """A binary that is printed as Erlang's `~p` does: as a text if it is printable in Latin-1.
+
+    The text has the same bytes when it is encoded with "surrogateescape" (measured on Erlang/OTP 25).
+    """
 
     __slots__ = ()
 
@@ -176,6 +185,11 @@ def _flat(value: Plain) -> str:
 
 
 def _binary(octets: bytes) -> str:
+    if isinstance(octets, Latin1):
+        if not _is_printable(octets.decode("latin-1")):
+            return octets_term(octets)
+        text = octets.decode("ascii", "surrogateescape")
+        return f'<<"{text.translate(_ESCAPED)}">>'
     sign = ""
     try:
         text = octets.decode()

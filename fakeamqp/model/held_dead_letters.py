@@ -146,10 +146,8 @@ class HeldDeadLetters:
         queue = self._queue
         message = held.on_its_way
         if message is None:
-            state = queue.virtual_host.state
-            ordered = state.personality.rewrites_headers
-            now = state.clock.time()
-            message = dead_lettered(queue, held.message, held.reason, now, held.failures, ordered=ordered)
+            now = queue.virtual_host.state.clock.time()
+            message = dead_lettered(queue, held.message, held.reason, now, held.failures)
             # Full target queues treat it differently from other publishers.
             message.publisher = self
         else:

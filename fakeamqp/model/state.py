@@ -173,7 +173,7 @@ class BrokerState:
         self.seed = seed
         self.names = NameGenerator(seed)
         self.random = Random(seed)
-        self.access = AccessControl()
+        self.access = AccessControl(names_permission=personality.refusals_name_permission)
         self.tap: Tap | None = None
         self.message_numbers = count(1)
         self.connections: dict[ClientConnection, None] = {}

@@ -10,6 +10,7 @@ from fakeamqp.model.carbon_copies import Copies, carbon_copies, without_blind_co
 from fakeamqp.model.dead_letter_headers import dead_lettered, is_cycle
 from fakeamqp.model.errors import PreconditionFailed
 from fakeamqp.model.message import Message
+from fakeamqp.model.personality import SPEC
 from fakeamqp.model.properties import plain_properties
 from fakeamqp.model.queues import DeathReason
 
@@ -17,7 +18,8 @@ from fakeamqp.model.queues import DeathReason
 def queue(name: str, **options: Any) -> Any:
     """As much of a queue as dead-lettering looks at."""
     options.setdefault("dead_letter_exchange", "dlx")
-    return cast(Any, SimpleNamespace(name=name, options=QueueOptions(**options)))
+    virtual_host = SimpleNamespace(state=SimpleNamespace(personality=SPEC))
+    return cast(Any, SimpleNamespace(name=name, options=QueueOptions(**options), virtual_host=virtual_host))
 
 
 def message(**properties: Any) -> Message:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
 from fakeamqp.model.arguments.queue_arguments import refuse_foreign
 from fakeamqp.model.arguments.reader import ArgumentReader
 from fakeamqp.model.arguments.rows import Argument, Taken, option, read_options, rows_of
-from fakeamqp.model.arguments.versions import ONLY_3_13, SINCE_4_3
+from fakeamqp.model.arguments.versions import ONLY_3_13, SINCE_3_13, SINCE_4_3, UNTIL_3_13
 
 if TYPE_CHECKING:
     from fakeamqp.model.personality import Personality
@@ -90,12 +90,12 @@ class ConsumerOptions:
         Argument("x-priority", ArgumentReader.integer, {"classic": Taken(), "quorum": Taken()}), default=0
     )
     cancel_on_failover: ClassVar = Argument(
-        "x-cancel-on-ha-failover", ArgumentReader.flag, {"classic": Taken(ONLY_3_13)}
+        "x-cancel-on-ha-failover", ArgumentReader.flag, {"classic": Taken(UNTIL_3_13)}
     )
     credit: ClassVar = Argument(
         "x-credit",
         None,
-        {"classic": Taken(ONLY_3_13), "quorum": Taken(ONLY_3_13), "stream": Taken(ONLY_3_13)},
+        {"classic": Taken(UNTIL_3_13), "quorum": Taken(UNTIL_3_13), "stream": Taken(UNTIL_3_13)},
     )
     timeout: float | None = option(
         Argument("x-consumer-timeout", ArgumentReader.any_milliseconds, {"quorum": Taken(SINCE_4_3)})
@@ -108,14 +108,14 @@ class ConsumerOptions:
         Argument(
             "x-stream-filter",
             _filters,
-            {"classic": Taken(ONLY_3_13), "quorum": Taken(ONLY_3_13), "stream": Taken()},
+            {"classic": Taken(ONLY_3_13), "quorum": Taken(ONLY_3_13), "stream": Taken(SINCE_3_13)},
         )
     )
     match_unfiltered: bool = option(
         Argument(
             "x-stream-match-unfiltered",
             _is_true,
-            {"classic": Taken(ONLY_3_13), "quorum": Taken(ONLY_3_13), "stream": Taken()},
+            {"classic": Taken(ONLY_3_13), "quorum": Taken(ONLY_3_13), "stream": Taken(SINCE_3_13)},
         ),
         default=False,
     )

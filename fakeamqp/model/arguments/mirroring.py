@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fakeamqp.model.arguments.policy_values import is_one_of, is_positive
 from fakeamqp.model.arguments.rows import PolicyKey
-from fakeamqp.model.arguments.versions import EVERY, ONLY_3_13, Versions
+from fakeamqp.model.arguments.versions import EVERY, ONLY_3_13, SINCE_3_13, UNTIL_3_13, Versions
 from fakeamqp.model.erlang import term
 from fakeamqp.model.errors import InternalError
 
@@ -29,7 +29,7 @@ def _always(value: Any) -> bool:
 class MirroringKey(PolicyKey):
     """The row of one key. `legal` and `refusal` apply once the mode is right: see `mirroring_problem`."""
 
-    versions: Versions = ONLY_3_13
+    versions: Versions = UNTIL_3_13
     legal: Callable[[Any], bool] = _always
     refusal: str = ""
 
@@ -48,7 +48,7 @@ MIRRORING_KEYS = {
         refusal='must be "manual" or "automatic", got',
     ),
     "ha-sync-batch-size": MirroringKey(
-        foreign={"stream": EVERY}, legal=is_positive, refusal="takes an integer greater than 0, got"
+        foreign={"stream": SINCE_3_13}, legal=is_positive, refusal="takes an integer greater than 0, got"
     ),
     "ha-promote-on-shutdown": MirroringKey(
         foreign=_QUORUM_AND_STREAM, legal=_PROMOTE, refusal=_PROMOTE_REFUSAL

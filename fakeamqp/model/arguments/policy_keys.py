@@ -9,16 +9,17 @@ from fakeamqp.model.arguments.exchange_arguments import EXCHANGE_ARGUMENTS
 from fakeamqp.model.arguments.mirroring import MIRRORING_KEYS
 from fakeamqp.model.arguments.queue_arguments import QUEUE_ARGUMENTS
 from fakeamqp.model.arguments.rows import PolicyKey
-from fakeamqp.model.arguments.versions import EVERY
+from fakeamqp.model.arguments.versions import SINCE_3_13
 
 __all__ = ["POLICY_KEYS", "key_of"]
 
 _WITHOUT_ARGUMENT: dict[str, PolicyKey] = {
     "target-group-size": PolicyKey(
         values.positive("is not a valid qq target count value"),
-        operator=EVERY,
+        versions=SINCE_3_13,
+        operator=SINCE_3_13,
         operator_merge=max,
-        foreign={"classic": EVERY, "stream": EVERY},
+        foreign={"classic": SINCE_3_13, "stream": SINCE_3_13},
     ),
     **MIRRORING_KEYS,
 }

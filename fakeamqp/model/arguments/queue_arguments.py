@@ -26,8 +26,16 @@ from fakeamqp.model.arguments.rows import (
     rows_of,
     stricter_limit,
 )
-from fakeamqp.model.arguments.versions import EVERY, ONLY_3_13, SINCE_4_0, SINCE_4_2, SINCE_4_3, UNTIL_4_2
-from fakeamqp.model.errors import PreconditionFailed
+from fakeamqp.model.arguments.versions import (
+    EVERY,
+    SINCE_3_13,
+    SINCE_4_0,
+    SINCE_4_2,
+    SINCE_4_3,
+    UNTIL_3_13,
+    UNTIL_4_2,
+)
+from fakeamqp.model.errors import Crash, PreconditionFailed
 
 if TYPE_CHECKING:
     from fakeamqp.model.personality import Feature, Personality
@@ -98,6 +106,16 @@ def _mode(reader: ArgumentReader, name: str) -> None:
     legal = reader.legal(name)
     if legal:
         reader.choice(name, legal, "\"unsupported queue mode '{}'\"")
+
+
+def _master_locator(reader: ArgumentReader, name: str) -> None:
+    """A strategy for placing a queue in a cluster: without effect, and by personality not checked."""
+    value = reader.arguments[name]
+    if reader.personality is None or not reader.personality.crashes_on_locators:
+        return
+    text = value.decode("latin-1") if isinstance(value, bytes) else value
+    if text not in ("client-local", "min-masters", "random"):
+        raise Crash(f"{name} names no strategy: {value!r}")
 
 
 def _leader_locator(reader: ArgumentReader, name: str) -> str | None:
@@ -270,7 +288,7 @@ class QueueOptions:
             values.natural("is not a valid maximum memory in bytes"),
             operator=EVERY,
             operator_merge=min,
-            foreign=_foreign_to("classic", "stream"),
+            foreign={"classic": SINCE_3_13, "stream": EVERY},
         ),
     )
     max_in_memory_bytes: ClassVar = QueueArgument(
@@ -281,7 +299,7 @@ class QueueOptions:
             values.natural("is not a valid maximum memory in bytes"),
             operator=EVERY,
             operator_merge=min,
-            foreign=_foreign_to("classic", "stream"),
+            foreign={"classic": SINCE_3_13, "stream": EVERY},
         ),
     )
     max_priority: int | None = option(
@@ -299,7 +317,7 @@ class QueueOptions:
                     "reject-publish-dlx",
                     refusal="is not a valid overflow value",
                 ),
-                operator=EVERY,
+                operator=SINCE_3_13,
                 read=_overflow_of_policy,
                 merge={"classic": argument_wins, "quorum": policy_wins},
                 foreign=_foreign_to("stream"),
@@ -321,7 +339,7 @@ class QueueOptions:
         "x-queue-version",
         _version,
         {"classic": Taken()},
-        PolicyKey(values.one_of(1, 2, refusal="is not a valid queue-version value"), operator=EVERY),
+        PolicyKey(values.one_of(1, 2, refusal="is not a valid queue-version value"), operator=SINCE_3_13),
         values=((UNTIL_4_2, (1, 2)), (SINCE_4_3, (2,))),
     )
     single_active_consumer: bool = option(
@@ -337,7 +355,7 @@ class QueueOptions:
     )
     queue_master_locator: ClassVar = QueueArgument(
         "x-queue-master-locator",
-        None,
+        _master_locator,
         {"classic": Taken()},
         PolicyKey(values.master_locator, operator=SINCE_4_0, foreign=_foreign_to("quorum", "stream")),
         feature="queue_master_locator",
@@ -350,12 +368,15 @@ class QueueOptions:
             "x-consumer-timeout",
             _consumer_timeout,
             {
-                "classic": Taken(UNTIL_4_2, compared=False),
-                "quorum": Taken(position=170, compared=_compared_if_checked),
-                "stream": Taken(UNTIL_4_2, compared=False),
+                "classic": Taken(SINCE_3_13 & UNTIL_4_2, compared=False),
+                "quorum": Taken(SINCE_3_13, position=170, compared=_compared_if_checked),
+                "stream": Taken(SINCE_3_13 & UNTIL_4_2, compared=False),
             },
             PolicyKey(
-                values.natural("is not a valid consumer timeout"), read=_seconds, merge=_every_type(min)
+                values.natural("is not a valid consumer timeout"),
+                versions=SINCE_3_13,
+                read=_seconds,
+                merge=_every_type(min),
             ),
         )
     )
@@ -458,7 +479,10 @@ class QueueOptions:
         "x-stream-filter-size-bytes",
         ArgumentReader.count,
         {"stream": Taken(SINCE_4_2)},
-        PolicyKey(values.between(values.FILTER_SIZES, "is not a valid filter size. Valid range is 16-255")),
+        PolicyKey(
+            values.between(values.FILTER_SIZES, "is not a valid filter size. Valid range is 16-255"),
+            versions=SINCE_3_13,
+        ),
     )
     initial_cluster_size: ClassVar = QueueArgument(
         "x-initial-cluster-size",
@@ -472,9 +496,9 @@ class QueueOptions:
         {"classic": Taken(SINCE_4_0), "quorum": Taken(position=150), "stream": Taken()},
         PolicyKey(
             values.one_of(*values.LOCATORS, refusal="is not a valid queue leader locator value"),
-            foreign={"classic": ONLY_3_13},
+            foreign={"classic": UNTIL_3_13},
         ),
-        values=((ONLY_3_13, values.LOCATORS), (SINCE_4_0, (*values.LOCATORS, "min-masters"))),
+        values=((UNTIL_3_13, values.LOCATORS), (SINCE_4_0, (*values.LOCATORS, "min-masters"))),
     )
 
     def __repr__(self) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -26,8 +27,11 @@ class HeadersExchange(Exchange):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._wanted: dict[Binding, _Wanted] = {}
-        self._exactly = self.virtual_host.state.personality.compares_widths
-        self._in_milliseconds = self.virtual_host.state.personality.timestamps_match_in_milliseconds
+        personality = self.virtual_host.state.personality
+        self._exactly = personality.compares_widths
+        self._in_milliseconds = personality.timestamps_match_in_milliseconds
+        self._by_value = personality.numbers_match_by_value
+        self._in_turn = personality.duplicates_match_in_turn
 
     def validate(self, routing_key: str, arguments: Mapping[str, Any]) -> None:
         """Refuse an x-match that is not one of the four known (exchange-type.headers/invalid-match)."""
@@ -61,20 +65,37 @@ class HeadersExchange(Exchange):
     def _received(self, message: Message) -> dict[str, Any]:
         """The headers of a message in comparable form."""
         headers = {name: self._sent(value) for name, value in message.headers.items()}
+        if self._in_turn:
+            return self._numbered(message, headers)
         if self._exactly and any(isinstance(value, (dict, list)) for value in message.headers.values()):
             for name, value, octets in message.properties.exact_headers() or ():
                 if isinstance(value, (dict, list)):
                     headers[name] = _Nested(value, octets)
         return headers
 
+    def _numbered(self, message: Message, headers: dict[str, Any]) -> dict[str, Any]:
+        """The headers with those that share a name: the further ones as `_numbered_names` calls them."""
+        exact = message.properties.exact_headers()
+        if exact is None:
+            return headers
+        names = _numbered_names(name for name, *_ in exact)
+        return {
+            key: _Nested(value, octets)
+            if self._exactly and isinstance(value, (dict, list))
+            else self._sent(value)
+            for key, (_, value, octets) in zip(names, exact, strict=True)
+        }
+
     def _sent(self, value: Any) -> Any:
         """A message's header in comparable form; some personalities compare timestamps in milliseconds."""
         if self._in_milliseconds and isinstance(value, int) and type(value) not in (int, bool):
             return int(value) * 1000  # A timestamp is the only other integer type.
-        return _matchable(value)
+        return _matchable(value, self._by_value)
 
     def _added(self, binding: Binding) -> None:
-        self._wanted[binding] = _Wanted(binding.arguments, binding.exact)
+        self._wanted[binding] = _Wanted(
+            binding.arguments, binding.exact, by_value=self._by_value, in_turn=self._in_turn
+        )
 
     def _removed(self, binding: Binding) -> None:
         del self._wanted[binding]
@@ -83,20 +104,25 @@ class HeadersExchange(Exchange):
 class _Wanted:
     """The headers that the arguments of one binding require; without x-match all must match.
 
-    Source: exchange-type.headers/default-match.
+    Source: exchange-type.headers/default-match. `by_value` and `in_turn` are the choices
+    `numbers_match_by_value` and `duplicates_match_in_turn`.
     """
 
     __slots__ = ("any", "values")
 
-    def __init__(self, arguments: Mapping[str, Any], exact: ExactFields | None) -> None:
+    def __init__(
+        self, arguments: Mapping[str, Any], exact: ExactFields | None, *, by_value: bool, in_turn: bool
+    ) -> None:
         match = arguments.get("x-match", "all")
         with_x = match.endswith("-with-x")
         self.any: bool = match.startswith("any")
         fields = exact or tuple((name, value, b"") for name, value in arguments.items())
+        given = [name for name, *_ in fields]
+        keys = _numbered_names(given) if in_turn else given
         # None, the void, matches any value. Of several fields with one name each counts (measured).
         self.values = tuple(
-            (name, None if value is None else _wanted(value, octets))
-            for name, value, octets in fields
+            (key, None if value is None else _wanted(value, octets, by_value))
+            for key, (name, value, octets) in zip(keys, fields, strict=True)
             if name != "x-match" and (with_x or not name.startswith("x-"))
         )
 
@@ -140,13 +166,28 @@ class _Nested:
         return values == others
 
 
-def _wanted(value: Any, octets: bytes) -> Any:
+def _numbered_names(names: Iterable[str]) -> list[str]:
+    """Names that are all different: the second `a` is called `a` with a NUL and its number behind it."""
+    seen: Counter[str] = Counter()
+    numbered = []
+    for name in names:
+        numbered.append(f"{name}\0{seen[name]}" if seen[name] else name)
+        seen[name] += 1
+    return numbered
+
+
+def _wanted(value: Any, octets: bytes, by_value: bool) -> Any:
     """The comparable form of what a binding requires."""
-    return _Nested(value, octets) if isinstance(value, (dict, list)) else _matchable(value)
+    return _Nested(value, octets) if isinstance(value, (dict, list)) else _matchable(value, by_value)
 
 
-def _matchable(value: Any) -> Any:
-    """The comparable form of a header: text and bytes with the same content are equal (measured)."""
+def _matchable(value: Any, by_value: bool) -> Any:
+    """The comparable form of a header: text and bytes with the same content are equal (measured).
+
+    With `by_value` 1 and 1.0 are equal as well.
+    """
+    if by_value and isinstance(value, float):
+        return value
     return freeze(value.decode("utf-8", "surrogateescape") if isinstance(value, bytes) else value)
 
 

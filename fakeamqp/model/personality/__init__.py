@@ -6,6 +6,7 @@ from fakeamqp.model.personality.features import FEATURES, DeprecatedFeatures, Fe
 from fakeamqp.model.personality.quorum import QuorumChoices
 from fakeamqp.model.personality.records import (
     PERSONALITIES,
+    RABBITMQ_3_10,
     RABBITMQ_3_13,
     RABBITMQ_4_0,
     RABBITMQ_4_2,
@@ -18,6 +19,7 @@ from fakeamqp.model.personality.records import (
 __all__ = [
     "FEATURES",
     "PERSONALITIES",
+    "RABBITMQ_3_10",
     "RABBITMQ_3_13",
     "RABBITMQ_4_0",
     "RABBITMQ_4_2",

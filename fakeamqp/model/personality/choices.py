@@ -80,9 +80,18 @@ class Personality:
     """basic.cancel-ok from a client cancels the consumer as basic.cancel does, without an answer, and an
     unknown tag ends the connection with 541 (RabbitMQ: measured on 4.3.6)."""
 
+    prints_utf8: bool
+    """errors/*: the bytes of malformed input, as an Erlang term, are text if they are UTF-8; otherwise only
+    what Latin-1 can print is text, and sent byte by byte (RabbitMQ: the latter measured on 3.10.8)."""
     rewrites_headers: bool
     """Consumers get the headers of a message sorted by name, of several with one name the first, and int64
-    with the tag l (RabbitMQ: measured on 4.0.5 and 4.3.6; since 3.13)."""
+    with the tag l (RabbitMQ: measured on 4.0.5 and 4.3.6, and that 3.10.8 does not; since 3.13)."""
+    sorts_headers: bool
+    """Where the broker adds a header, such as `x-death`, it sorts all of them by name (RabbitMQ: measured on
+    3.10.8, 4.0.5 and 4.3.6)."""
+    refusals_name_permission: bool
+    """The text of a refused permission names the one that is missing: configure, write or read (RabbitMQ:
+    measured on 4.0.5 and 4.3.6, and that 3.10.8 does not)."""
 
     # --- names and declarations --------------------------------------------------------------------
     longest_name: int
@@ -125,6 +134,11 @@ class Personality:
     """How many words of a topic binding's key may be `#`; 0 = any number (RabbitMQ: 2 since 4.3.5)."""
     timestamps_match_in_milliseconds: bool
     """A headers exchange multiplies a message's timestamps by 1000, but not those of a binding."""
+    numbers_match_by_value: bool
+    """In a headers exchange 1 matches 1.0 (RabbitMQ: measured on 3.10.8)."""
+    duplicates_match_in_turn: bool
+    """A headers exchange compares the first field of a name in a binding with the first one in the message,
+    the second with the second, and so on (RabbitMQ: measured on 3.10.8); otherwise each with the first."""
     exchange_types: tuple[str, ...]
     """exchange.declare/type-support, exchange/extensions: the supported types."""
     invalid_exchange_types: tuple[str, ...]
@@ -149,6 +163,9 @@ class Personality:
     """The legal values of arguments that take but a few; one not named here takes any."""
     validates_consumer_timeout: bool
     """An invalid x-consumer-timeout is refused; otherwise it is ignored (RabbitMQ: since 4.3)."""
+    crashes_on_locators: bool
+    """An x-queue-master-locator that names no strategy closes the connection with 541 (RabbitMQ: measured on
+    3.10.8)."""
     absent_queue_types: tuple[str, ...]
     """Values of x-queue-type that are ignored."""
     crashes_on_ages: bool
@@ -157,6 +174,13 @@ class Personality:
     """The text for an x-stream-filter-size-bytes out of range, looked at once the flags are right."""
     streams_rewrite_properties: bool
     """Streams deliver messages with the properties that AMQP 1.0 can express (RabbitMQ: documented)."""
+    streams_annotate: bool
+    """A stream keeps headers with names that begin with x- as annotations, which may be tables and arrays,
+    returns bytes in headers as text, and every message with a delivery_mode; otherwise it keeps neither
+    tables nor arrays, and changes nothing else (RabbitMQ: the latter measured on 3.10.8)."""
+    streams_refuse_rejects: bool
+    """basic.reject and basic.nack of a stream's delivery close the connection with 540; otherwise they settle
+    it (RabbitMQ: the former measured on 3.10.8)."""
     stream_consumer_terms: tuple[str, str]
     """How the errors for a consumer without a prefetch limit, and for one without acknowledgements, name
     streams."""
@@ -205,6 +229,9 @@ class Personality:
     """queue.delete/01: the messages of a deleted queue go to its dead-letter exchange."""
     expiration_is_ttl: bool
     """basic/property-expiration."""
+    rewrites_expirations: bool
+    """Consumers get the property expiration as a plain number: 500 for 0500 (RabbitMQ: measured on 4.0.5 and
+    4.3.6, and that 3.10.8 does not; since 3.13)."""
     checks_user_id: bool
     """basic/property-user-id."""
     routes_by_cc_headers: bool
@@ -223,6 +250,17 @@ class Personality:
     takes_deaths_from_clients: bool
     """An x-death header from a client is the beginning of the message's history (RabbitMQ: until 3.13, pull
     request 11339)."""
+    keeps_claimed_deaths: bool
+    """The entries of an x-death header from a client stay as they are, also incomplete ones; otherwise they
+    are written anew or left out (RabbitMQ: the former measured on 3.10.8)."""
+    tells_last_death: bool
+    """Dead letters have the headers x-last-death-exchange, -queue and -reason (RabbitMQ: measured on 4.0.5
+    and 4.3.6, and that 3.10.8 does not)."""
+    sorts_deaths: bool
+    """In an entry of x-death original-expiration is the last field, and a death that is not the first one
+    sorts the fields of its entry, and turns the order of the other entries around; otherwise
+    original-expiration is the first field, and all entries have one order (RabbitMQ: the former measured on
+    3.10.8)."""
     paused_consumers_count: bool
     """queue.declare-ok/consumer-count: consumers paused by channel.flow are counted."""
     consumer_timeout: float
@@ -239,11 +277,12 @@ class Personality:
     confirms_unroutable_at_once: bool
     """An unroutable publish is confirmed at once and by itself; otherwise with others at the end of the turn
     (RabbitMQ: measured on 4.0.5 and 4.3.6)."""
-    commit_to_deleted: Literal["ignored", "partial", "fails"]
+    commit_to_deleted: Literal["ignored", "by name", "partial", "fails"]
     """tx.commit-ok/failure: a commit whose message was routed to a queue that is deleted since ignores it;
-    publishes the rest and ends the channel with 406; or, unless the name is in use again, ends the connection
-    with 506 before anything is published (RabbitMQ: 406 measured on 4.0.5, where it is about classic queues
-    only, 506 on 4.3.6, and in the tagged source of 4.2.9)."""
+    sends the message to the queue that has the name by then, or returns it if there is none; publishes the
+    rest and ends the channel with 406; or, unless the name is in use again, ends the connection with 506
+    before anything is published (RabbitMQ: by name measured on 3.10.8, 406 on 4.0.5, where it is about
+    classic queues only, 506 on 4.3.6, and in the tagged source of 4.2.9)."""
     checks_utf8: Literal["no", "loosely", "strictly"]
     """Short strings of methods other than basic.publish must be UTF-8: 501, connection. Loosely, surrogates
     are taken as well (RabbitMQ: measured on 4.0.5, where loosely, and 4.3.6)."""

@@ -43,6 +43,8 @@ class QuorumChoices:
     """A purge also removes messages that wait for a retry, and held dead letters."""
     consumers_time_out: bool = False
     """The acknowledgement timeout returns the message to the queue; otherwise it closes the channel."""
+    counts_on_get: bool = False
+    """basic.get shows x-delivery-count even if it is 0 (RabbitMQ: measured on 3.10.8)."""
     refuses_shared_windows: bool = True
     """No consumer may share its prefetch limit with others (basic.qos with global set)."""
     tick: float = 5.0

@@ -16,6 +16,7 @@ from fakeamqp.model.personality.quorum import QuorumChoices
 
 __all__ = [
     "PERSONALITIES",
+    "RABBITMQ_3_10",
     "RABBITMQ_3_13",
     "RABBITMQ_4_0",
     "RABBITMQ_4_2",
@@ -130,7 +131,10 @@ RABBITMQ_4_2 = Personality(
     connection_method_out_of_order="channel-error",
     unknown_virtual_host="not-allowed",
     takes_cancel_ok=False,
+    prints_utf8=True,
     rewrites_headers=True,
+    sorts_headers=True,
+    refusals_name_permission=True,
     longest_name=255,
     restricts_names=False,
     reserved_queue_redeclarable=False,
@@ -150,6 +154,8 @@ RABBITMQ_4_2 = Personality(
     equivalence_ignores_unknown_arguments=True,
     most_topic_wildcards=0,
     timestamps_match_in_milliseconds=True,
+    numbers_match_by_value=False,
+    duplicates_match_in_turn=False,
     exchange_types=_EXCHANGES,
     invalid_exchange_types=_ERLANG_WORDS,
     bindings_sorted_by="age",
@@ -159,8 +165,11 @@ RABBITMQ_4_2 = Personality(
     crashes_on_ages=False,
     stream_filter_size_refusal="Invalid value for x-stream-filter-size-bytes",
     streams_rewrite_properties=True,
+    streams_annotate=True,
+    streams_refuse_rejects=False,
     stream_consumer_terms=("stream {}", "stream {}"),
     validates_consumer_timeout=False,
+    crashes_on_locators=False,
     absent_queue_types=("undefined", ""),
     single_active_get_refusal='<<"quorum">>',
     classic_failures=(),
@@ -181,6 +190,7 @@ RABBITMQ_4_2 = Personality(
     discards_low_priority_first=False,
     dead_letters_deleted=False,
     expiration_is_ttl=True,
+    rewrites_expirations=True,
     checks_user_id=True,
     routes_by_cc_headers=True,
     direct_reply_to=True,
@@ -196,6 +206,9 @@ RABBITMQ_4_2 = Personality(
     compares_ages=False,
     refuses_bogus_replies=True,
     returns_late_replies=False,
+    keeps_claimed_deaths=False,
+    tells_last_death=True,
+    sorts_deaths=False,
     paused_consumers_count=True,
     consumer_timeout=1800.0,
     channels_time_out=True,
@@ -290,6 +303,42 @@ RABBITMQ_3_13 = replace(
     definitions_repeat_queue_type=False,
 )
 
+RABBITMQ_3_10 = replace(
+    RABBITMQ_3_13,
+    name="rabbitmq-3.10",
+    version="3.10.8",
+    **argument_choices("rabbitmq-3.10"),
+    prints_utf8=False,
+    rewrites_headers=False,
+    refusals_name_permission=False,
+    unknown_exchange_type="command-invalid",
+    timestamps_match_in_milliseconds=False,
+    numbers_match_by_value=True,
+    duplicates_match_in_turn=True,
+    deprecated_features={},
+    crashes_on_locators=True,
+    streams_annotate=False,
+    streams_refuse_rejects=True,
+    quorum=replace(RABBITMQ_3_13.quorum, counts_on_get=True),
+    rewrites_expirations=False,
+    publish_checks=(
+        "topic-permission",
+        "reply-to",
+        "user-id",
+        "expiration",
+        "copies",
+        "delivery-mode",
+        "deaths",
+    ),
+    keeps_claimed_deaths=True,
+    tells_last_death=False,
+    sorts_deaths=True,
+    commit_to_deleted="by name",
+    channel_limit_text=(
+        "number of channels opened for user '{user}' has reached the maximum allowed user limit of ({limit})"
+    ),
+)
+
 RABBITMQ_4_3 = replace(
     RABBITMQ_4_2,
     name="rabbitmq-4.3",
@@ -352,6 +401,7 @@ SPEC = replace(
     connection_method_out_of_order="command-invalid",
     unknown_virtual_host="invalid-path",
     rewrites_headers=False,
+    sorts_headers=False,
     longest_name=127,
     restricts_names=True,
     reserved_queue_redeclarable=True,
@@ -421,7 +471,9 @@ SPEC = replace(
     branches=BranchChoices(contradictory_flags="not-allowed", longest_timeout=None),
 )
 
-PERSONALITIES = {each.name: each for each in (RABBITMQ_3_13, RABBITMQ_4_0, RABBITMQ_4_2, RABBITMQ_4_3, SPEC)}
+PERSONALITIES = {
+    each.name: each for each in (RABBITMQ_3_10, RABBITMQ_3_13, RABBITMQ_4_0, RABBITMQ_4_2, RABBITMQ_4_3, SPEC)
+}
 
 
 def personality(name: str | Personality) -> Personality:

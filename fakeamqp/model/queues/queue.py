@@ -273,8 +273,8 @@ class Queue:
         """
         raise NotImplementedError
 
-    def as_delivered(self, queued: QueuedMessage) -> Message:
-        """The message as a client sees it that gets it now."""
+    def as_delivered(self, queued: QueuedMessage, *, asked: bool = False) -> Message:
+        """The message as a client sees it that gets it now; `asked` by basic.get."""
         return queued.message
 
     def acquire(self, delivery: Delivery) -> bool:
@@ -304,6 +304,13 @@ class Queue:
     def forget(self, delivery: Delivery) -> None:
         """The delivery was accepted."""
         raise NotImplementedError
+
+    def check_return(self) -> None:
+        """Check that clients may reject or return deliveries of this queue.
+
+        Raises:
+            NotImplementedHere: they may not.
+        """
 
     def refuse(self, delivery: Delivery) -> None:
         """The delivery was rejected."""

@@ -155,8 +155,10 @@ class StreamQueue(Queue):
         """The stored properties, and their size. Consecutive messages often share theirs."""
         last = self._last_properties
         if last is None or last[0] is not properties:
-            rewrites = self.virtual_host.state.personality.streams_rewrite_properties
-            stored = stored_properties(properties) if rewrites else properties
+            personality = self.virtual_host.state.personality
+            stored = properties
+            if personality.streams_rewrite_properties:
+                stored = stored_properties(properties, annotates=personality.streams_annotate)
             last = self._last_properties = (properties, stored, size_of_properties(stored))
         return last[1], last[2]
 
@@ -170,7 +172,7 @@ class StreamQueue(Queue):
     def message_at(self, offset: int, message: Message) -> StreamMessage:
         """A message of the log as consumers get it."""
         properties = message.properties.with_headers(
-            {OFFSET: Int64(offset)}, ordered=self.virtual_host.state.personality.rewrites_headers
+            {OFFSET: Int64(offset)}, ordered=self.virtual_host.state.personality.sorts_headers
         )
         return StreamMessage(message.with_properties(properties), offset, None, self.virtual_host.now())
 
@@ -246,6 +248,13 @@ class StreamQueue(Queue):
     def forget(self, delivery: Delivery) -> None:
         """See the base class."""
         self.unacked.pop(delivery, None)
+
+    def check_return(self) -> None:
+        """See the base class."""
+        if self.virtual_host.state.personality.streams_refuse_rejects:
+            raise NotImplementedHere(
+                f"basic.nack and basic.reject not supported by stream queues {self._place}"
+            )
 
     def refuse(self, delivery: Delivery) -> None:
         """See the base class: it has the effect of accepting."""

@@ -93,11 +93,13 @@ def _publish_at_commit(channel: Amqp091Channel, target: Target, message: Message
         ResourceError: one of its queues was deleted since, by personality.
     """
     message.secured = True
+    if channel.personality.commit_to_deleted == "by name":
+        plan = _readdressed(channel, plan)
     gone = [queue for queue in plan.queues if queue.deleted and isinstance(queue, Queue)]
     if gone:
         _check_commit(channel, message, gone)
     remaining = replace(plan, queues=tuple(queue for queue in plan.queues if not queue.deleted))
-    # Only a message that had no queue when it arrived is returned, not one whose queues were deleted since.
+    # A message that had a queue when it arrived is not returned, but for names that are unknown by now.
     returned = target.mandatory and not plan.queues
     outcome = channel.virtual_host.offer(message, remaining, immediate=target.immediate, mandatory=returned)
     if target.mandatory or outcome.unconsumed:
@@ -106,6 +108,17 @@ def _publish_at_commit(channel: Amqp091Channel, target: Target, message: Message
         (*outcome.refused, *gone) if channel.personality.commit_to_deleted != "ignored" else outcome.refused
     )
     return not any(queue.fails_commits for queue in refused)
+
+
+def _readdressed(channel: Amqp091Channel, plan: Outcome) -> Outcome:
+    """The route with the queues that have the names of deleted ones now."""
+    if not any(queue.deleted for queue in plan.queues):
+        return plan
+    queues = channel.virtual_host.queues
+    found = (
+        queues.get(each.name) if each.deleted and isinstance(each, Queue) else each for each in plan.queues
+    )
+    return replace(plan, queues=tuple(each for each in found if each is not None))
 
 
 def _check_commit(channel: Amqp091Channel, message: Message, gone: Iterable[Queue]) -> None:

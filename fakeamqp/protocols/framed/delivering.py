@@ -110,7 +110,7 @@ def _deliver_parts(
 
 def get_ok(channel: FramedChannel, queue: Queue, queued: QueuedMessage, delivery: Delivery | None) -> None:
     """Send the message that basic.get asked for."""
-    message = queue.as_delivered(queued)
+    message = queue.as_delivered(queued, asked=True)
     tag = channel.ledger.next_tag() if delivery is None else channel.ledger.add(delivery)
     tap = channel.connection.broker.tap
     if tap is not None:

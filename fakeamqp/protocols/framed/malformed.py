@@ -12,7 +12,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
-from fakeamqp.model.erlang import Atom, octets_term, pretty
+from fakeamqp.model.erlang import Atom, Latin1, octets_term, pretty
 from fakeamqp.model.errors import Crash
 from fakeamqp.protocols.framed.replies import ProtocolError
 
@@ -157,7 +157,14 @@ class _Explained(Answers):
 
 
 class _Erlang(Answers):
-    """RabbitMQ."""
+    """RabbitMQ.
+
+    Args:
+        latin_1: bytes are text only if they are printable in Latin-1.
+    """
+
+    def __init__(self, *, latin_1: bool = False) -> None:
+        self._latin_1 = latin_1
 
     judges_frames_early = False
     stops_after_lost_frames = True
@@ -166,7 +173,7 @@ class _Erlang(Answers):
     def to(self, problem: Malformed, number: int) -> ProtocolError | Crash | None:
         """See the base class."""
         if isinstance(problem, MalformedFrame):
-            return ProtocolError(problem.condition, _frame_text(problem))
+            return ProtocolError(problem.condition, _frame_text(problem, self._latin_1))
         if isinstance(problem, MalformedContent) or (isinstance(problem, MalformedMethod) and number == 0):
             return Crash(problem.text)
         if isinstance(problem, MalformedMethod) and not problem.fits:
@@ -198,10 +205,11 @@ def _cannot_decode(octets: bytes) -> ProtocolError:
     return ProtocolError("frame-error", f"cannot decode {octets_term(octets)}")
 
 
-def _frame_text(problem: MalformedFrame) -> str:
+def _frame_text(problem: MalformedFrame, latin_1: bool) -> str:
     octets = problem.octets
     text = f"type {problem.frame_type}, {'all' if len(octets) <= _SHOWN else f'first {_SHOWN}'} octets = "
-    text += pretty(octets[:_SHOWN], text)
+    shown = octets[:_SHOWN]
+    text += pretty(Latin1(shown) if latin_1 else shown, text)
     if problem.reason is not None:
         text += ": "
         text += pretty(problem.reason, text)
@@ -210,8 +218,11 @@ def _frame_text(problem: MalformedFrame) -> str:
 
 _EXPLAINED = _Explained()
 _ERLANG = _Erlang()
+_ERLANG_IN_LATIN_1 = _Erlang(latin_1=True)
 
 
 def answers_of(personality: Personality) -> Answers:
     """The answers that the personality has chosen."""
-    return _EXPLAINED if personality.explains_malformed_input else _ERLANG
+    if personality.explains_malformed_input:
+        return _EXPLAINED
+    return _ERLANG if personality.prints_utf8 else _ERLANG_IN_LATIN_1

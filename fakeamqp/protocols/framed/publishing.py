@@ -116,6 +116,9 @@ class UnknownContent(Target):
         raise self._refusal
 
 
+_DELIVERY_MODES = (None, 1, 2)
+
+
 def needs_examination(properties: BasicProperties) -> bool:
     """True if a message has properties that `examine` must check."""
     headers = properties.headers
@@ -123,6 +126,7 @@ def needs_examination(properties: BasicProperties) -> bool:
         properties.expiration is not None
         or properties.user_id is not None
         or properties.reply_to == PSEUDO_QUEUE
+        or properties.delivery_mode not in _DELIVERY_MODES
         or bool(headers and ("CC" in headers or "BCC" in headers or "x-death" in headers))
     )
 
@@ -187,6 +191,7 @@ def examine(channel: FramedChannel, message: Message, properties: BasicPropertie
         copies or fresh,
         properties.user_id is not None,
         "x-death" in headers,
+        properties.delivery_mode not in _DELIVERY_MODES,
     ):
         changed = check(channel, message, properties)
         if changed is not None:
@@ -208,15 +213,20 @@ def _check_reply_to(
 def _check_expiration(
     channel: FramedChannel, message: Message, properties: BasicProperties
 ) -> BasicProperties | None:
-    """Set the message's time to live, and normalize the number in the property (RabbitMQ: since 3.13)."""
+    """Set the message's time to live, and by personality normalize the number in the property."""
     if properties.expiration is None or not channel.personality.expiration_is_ttl:
         return None
     message.expiry = time_to_live(properties.expiration)
     # A 0-10 delivery carries the remaining time to live.
     message.published_at = channel.connection.broker.clock.time()
-    if properties.expiration[0] not in "+-0":
+    if properties.expiration[0] not in "+-0" or not channel.personality.rewrites_expirations:
         return None
     return properties.replace(expiration=str(int(properties.expiration)))
+
+
+def _check_delivery_mode(_channel: FramedChannel, _message: Message, properties: BasicProperties) -> None:
+    """Refuse a delivery mode that is neither transient nor persistent (RabbitMQ: measured on 3.10.8)."""
+    raise PreconditionFailed(f"invalid message: {{delivery_mode_unknown,{properties.delivery_mode}}}")
 
 
 def _check_copies(channel: FramedChannel, message: Message, properties: BasicProperties) -> None:
@@ -247,11 +257,14 @@ def _check_user_id(channel: FramedChannel, _message: Message, properties: BasicP
 def _check_deaths(
     channel: FramedChannel, message: Message, properties: BasicProperties
 ) -> BasicProperties | None:
-    """Use the x-death header that a client sent as the message's history, in the broker's format."""
+    """Use the x-death header that a client sent as the message's history, by personality in the broker's
+    format.
+    """
     if not channel.personality.takes_deaths_from_clients:
         return None
-    message.history = history = claimed_deaths(properties.headers or {})
-    if history is None:
+    kept = channel.personality.keeps_claimed_deaths
+    message.history = history = claimed_deaths(properties.headers or {}, kept=kept)
+    if history is None or kept:
         return None
     return properties.with_headers({"x-death": [death.table() for death in history.deaths]})
 
@@ -263,6 +276,7 @@ _CHECKS: dict[str, _Check] = {
     "topic-permission": _check_topic_permission,
     "user-id": _check_user_id,
     "deaths": _check_deaths,
+    "delivery-mode": _check_delivery_mode,
 }
 """Name in `Personality.publish_checks` -> check. A check returns the properties if it changes them."""
 
@@ -276,6 +290,7 @@ def _relevant_checks(
     topic_permission: bool,
     user_id: bool,
     deaths: bool,
+    delivery_mode: bool,
 ) -> tuple[_Check, ...]:
     """Return the relevant checks among `names`, in the same order."""
     wanted = {
@@ -285,6 +300,7 @@ def _relevant_checks(
         "topic-permission": topic_permission,
         "user-id": user_id,
         "deaths": deaths,
+        "delivery-mode": delivery_mode,
     }
     return tuple(_CHECKS[name] for name in names if wanted[name])
 

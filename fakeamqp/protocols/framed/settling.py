@@ -21,6 +21,20 @@ __all__ = ["refusal", "release_kept", "send_again", "settle"]
 
 def refusal(channel: FramedChannel, ending: Ending) -> tuple[Act, Settlement]:
     """Return the settlement for a rejected delivery, and its event name; see `model.delivery.Ending`."""
+    if channel.personality.streams_refuse_rejects:
+        act, event = _refusal(channel, ending)
+        return partial(_checked, act), event
+    return _refusal(channel, ending)
+
+
+def _checked(act: Act, deliveries: Sequence[Delivery]) -> None:
+    """Check that the queues take deliveries back, then carry out the settlement."""
+    for delivery in deliveries:
+        delivery.queue.check_return()
+    act(deliveries)
+
+
+def _refusal(channel: FramedChannel, ending: Ending) -> tuple[Act, Settlement]:
     if ending in ("rejected", "refused"):
         return partial(reject_all, ending=ending), "rejected"
     if channel.personality.rejected_avoids_same_channel:

@@ -247,13 +247,13 @@ class QuorumQueue(Queue):
         if times is not None:
             times.watch(delivery)
 
-    def as_delivered(self, queued: QueuedMessage) -> Message:
+    def as_delivered(self, queued: QueuedMessage, *, asked: bool = False) -> Message:
         """See the base class: a returned message carries how often it was returned."""
         assert isinstance(queued, QuorumMessage)
         count = queued.returns or queued.failures
-        if not count:
+        if not (count or (asked and self.choices.counts_on_get)):
             return queued.message
-        ordered = self.virtual_host.state.personality.rewrites_headers
+        ordered = self.virtual_host.state.personality.sorts_headers
         return queued.shown(count, self.choices, ordered=ordered)
 
     def get(

@@ -23,7 +23,6 @@ from fakeamqp.protocols.framed.codec.tables import (
     exact_fields,
     field_tag,
     rewritten_table,
-    sorted_table,
     splice_table,
 )
 
@@ -98,7 +97,7 @@ class Properties(Record):
             octets = encode_table(self.headers or {})
         octets = splice_table(octets, {**changes, **dict.fromkeys(remove, REMOVED)}, grammar)
         if ordered:
-            octets = sorted_table(octets, grammar)
+            octets = rewritten_table(octets, grammar, duplicates=True)
         changed = copy.copy(self)
         headers, _ = grammar.decode(octets, 0, len(octets))
         if headers or self.headers is not None:

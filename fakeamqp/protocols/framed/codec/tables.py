@@ -56,7 +56,6 @@ __all__ = [
     "exact_fields",
     "field_tag",
     "rewritten_table",
-    "sorted_table",
     "splice_table",
 ]
 
@@ -590,12 +589,14 @@ def exact_fields(table: bytes, grammar: Grammar) -> tuple[tuple[str, FieldValue,
     return tuple(fields)
 
 
-def rewritten_table(table: bytes, grammar: Grammar) -> bytes:
-    """A valid table as RabbitMQ writes it again: `sorted_table`, and int64 always with the tag `l`.
+def rewritten_table(table: bytes, grammar: Grammar, *, duplicates: bool = False) -> bytes:
+    """A valid table as RabbitMQ writes it again: sorted by the bytes of the names, and int64 always with the
+    tag `l`.
 
-    Nested tables and arrays keep their order and their duplicates.
+    Of several fields with one name the first is kept, unless the table has `duplicates`. Nested tables and
+    arrays keep their order and their duplicates.
     """
-    table = sorted_table(table, grammar)
+    table = _sorted_table(table, grammar, duplicates)
     if b"L" not in table:
         return table
     octets = bytearray(table)
@@ -623,10 +624,13 @@ def _retag(octets: bytearray, offset: int, end: int, *, named: bool) -> None:
                 _retag(octets, start, offset, named=tag == 0x46)
 
 
-def sorted_table(table: bytes, grammar: Grammar) -> bytes:
-    """A valid table sorted by the bytes of the names, with the first field of each name."""
+def _sorted_table(table: bytes, grammar: Grammar, duplicates: bool) -> bytes:
     fields: dict[bytes, bytes] = {}
     for _, start, stop in _field_spans(table, grammar):
-        fields.setdefault(table[start + 1 : start + 1 + table[start]], table[start:stop])
+        name = table[start + 1 : start + 1 + table[start]]
+        if name not in fields:
+            fields[name] = table[start:stop]
+        elif duplicates:
+            fields[name] += table[start:stop]
     octets = b"".join(fields[name] for name in sorted(fields))
     return _pack_uint32(len(octets)) + octets
