@@ -22,6 +22,7 @@ HERE = Path(__file__).resolve().parent
 #: Tests that need a real RabbitMQ, many real clients, an installation, a browser, or a Java for each test.
 LONG = (
     "benchmarks",
+    "client_suites",
     "clients",
     "crashes",
     "differential",

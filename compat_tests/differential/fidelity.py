@@ -15,6 +15,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from compat_tests import tables
+from compat_tests.client_suites import running, sources, suites, targets
+from compat_tests.client_suites import tables as client_suites
 from compat_tests.differential import programs
 from compat_tests.differential.comparison import SERIES, all_cases, side_by_side
 from compat_tests.differential.differences import KINDS, Lists, problem
@@ -167,6 +169,8 @@ MADE = {
     "kinds": kinds_table,
     "differences": differences_table,
     "programs": programs_table,
+    "clients' suites that differ": client_suites.differences_table,
+    "clients' suites": client_suites.left_out_table,
 }
 
 
@@ -230,12 +234,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return 2
         chosen = programs.drawn(options.seed, options.programs)
         try:
+            found = running.measured(
+                {each: sources.source(each) for each in suites.SUITES.values()}, targets.VERSIONS
+            )
             with ThreadPoolExecutor(len(SERIES)) as pool:
                 rows = list(pool.map(lambda name: measured_row(name, chosen), SERIES))
-        except RabbitMQError as error:
+        except (RabbitMQError, running.SuiteError, sources.Unavailable) as error:
             print(error, file=sys.stderr)
             return 2
-        page = tables.with_tables(page, {"measured": lambda: measured_table(rows)})
+        page = tables.with_tables(
+            page,
+            {
+                "measured": lambda: measured_table(rows),
+                "measured clients' suites": lambda: client_suites.measured_table(found),
+            },
+        )
     PAGE.write_text(with_tables(page), encoding="utf-8")
     return 0
 

@@ -1,0 +1,196 @@
+"""Runs suites, and compares how their tests went."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import json
+import os
+import subprocess
+import tempfile
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from compat_tests.client_suites.sources import Source
+from compat_tests.client_suites.suites import Suite
+from compat_tests.client_suites.targets import Target, targets
+
+__all__ = ["Comparison", "Outcome", "SuiteError", "compare", "measured", "run"]
+
+_INSIDE = Path(__file__).with_name("inside")
+_NOT_SERVED = 1
+"""The port for TLS: whoever asks for it is refused."""
+_AT_ONCE = 6
+"""Suites wait more than they work."""
+SECOND_LOOKS = 2
+"""How often tests that went otherwise are run again on both sides: a busy machine may have been too slow."""
+
+
+class SuiteError(Exception):
+    """A suite did not run to its end; the text has what pytest said."""
+
+
+class Outcome(NamedTuple):
+    """How a test went: `status` is passed, failed or skipped, `why` the reason."""
+
+    status: str
+    why: str
+    seconds: float
+
+
+def run(
+    suite: Suite, source: Source, target: Target, only: Sequence[str] = (), *, whole: bool = True
+) -> dict[str, Outcome]:
+    """Run a suite on a target.
+
+    Args:
+        only: the tests to run, by id; by default all of the suite.
+        whole: with what is slow.
+
+    Returns:
+        How each test went, by its id.
+
+    Raises:
+        SuiteError: it did not run to its end.
+    """
+    with tempfile.TemporaryDirectory() as made:
+        report = Path(made, "outcomes.json")
+        kept = {
+            name: value
+            for name, value in os.environ.items()
+            if not name.startswith(("PYTEST", "PYTHON", "RABBITMQ", "FAKEAMQP_SUITE_"))
+        }
+        environment = {
+            **kept,
+            "PATH": f"{source.interpreter.parent}{os.pathsep}{os.environ['PATH']}",
+            "PYTHONPATH": str(_INSIDE),
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+            "FAKEAMQP_SUITE_OUTCOMES": str(report),
+            "FAKEAMQP_SUITE_PORTS": json.dumps({"5672": target.port}),
+            "FAKEAMQP_SUITE_CONTAINER": json.dumps({"5672/tcp": target.port, "5671/tcp": _NOT_SERVED}),
+            **{
+                name: value.format(host=target.host, port=target.port)
+                for name, value in suite.environment.items()
+            },
+        }
+        arguments = [*suite.arguments(whole=whole), *(only or suite.tests)]
+        command = [str(source.interpreter), "-m", "pytest", "-p", "no:cacheprovider", *arguments]
+        try:
+            done = subprocess.run(
+                command,
+                cwd=source.root,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                errors="replace",
+                timeout=suite.seconds,
+                check=False,
+            )
+        except subprocess.TimeoutExpired as error:
+            raise SuiteError(
+                f"{suite} on {target} took more than {suite.seconds:g} s:\n{_tail(error.stdout)}"
+            ) from None
+        # 0: all passed; 1: some failed.
+        if done.returncode not in (0, 1) or not report.is_file():
+            raise SuiteError(f"{suite} on {target} ended with {done.returncode}:\n{_tail(done.stdout)}")
+        return {test: Outcome(*found) for test, found in json.loads(report.read_text()).items()}
+
+
+def _tail(output: str | bytes | None) -> str:
+    text = output.decode(errors="replace") if isinstance(output, bytes) else output or ""
+    return text[-3000:]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """How a suite went on two targets."""
+
+    suite: Suite
+    targets: tuple[Target, Target]
+    outcomes: tuple[Mapping[str, Outcome], Mapping[str, Outcome]]
+
+    def differing(self) -> list[str]:
+        """The tests that went differently, in the order of the suite."""
+        there, here = self.outcomes
+        return [test for test in {**there, **here} if _status(there, test) != _status(here, test)]
+
+    def statuses(self, test: str) -> tuple[str, str]:
+        """How a test went on both."""
+        there, here = self.outcomes
+        return _status(there, test), _status(here, test)
+
+    def counts(self, side: int) -> str:
+        """How many tests passed, failed and were skipped on one of the targets."""
+        count = Counter(each.status for each in self.outcomes[side].values())
+        return ", ".join(f"{count[status]} {status}" for status in ("passed", "failed", "skipped"))
+
+    def seconds(self, side: int) -> float:
+        """How long the tests took on one of the targets."""
+        return sum(each.seconds for each in self.outcomes[side].values())
+
+    def explained(self, test: str) -> str:
+        """What happened to a test on both."""
+        lines = [test]
+        for target, found in zip(self.targets, self.outcomes, strict=True):
+            why = found[test].why.strip().splitlines()[:12] if test in found else []
+            lines += [f"  {target}: {_status(found, test)}", *(f"    {line}" for line in why)]
+        return "\n".join(lines)
+
+
+def _status(found: Mapping[str, Outcome], test: str) -> str:
+    return found[test].status if test in found else "not run"
+
+
+def compare(
+    suites: Mapping[Suite, Source], pairs: Iterable[tuple[Target, Target]], *, whole: bool = True
+) -> list[Comparison]:
+    """Run suites on pairs of targets; tests that go differently are run again, up to two times.
+
+    Raises:
+        SuiteError: a suite did not run to its end.
+    """
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        runs = [
+            (suite, pair, [pool.submit(run, suite, source, target, whole=whole) for target in pair])
+            for (suite, source), pair in itertools.product(suites.items(), pairs)
+        ]
+        found = [
+            Comparison(suite, pair, (there.result(), here.result())) for suite, pair, (there, here) in runs
+        ]
+        return [_looked_at_again(each, suites[each.suite]) for each in found]
+
+
+def _looked_at_again(compared: Comparison, source: Source) -> Comparison:
+    for _ in range(SECOND_LOOKS):
+        again = compared.differing()
+        if not again:
+            break
+        there, here = (run(compared.suite, source, target, again) for target in compared.targets)
+        compared = Comparison(
+            compared.suite,
+            compared.targets,
+            ({**compared.outcomes[0], **there}, {**compared.outcomes[1], **here}),
+        )
+    return compared
+
+
+def measured(
+    suites: Mapping[Suite, Source], versions: Sequence[str], *, whole: bool = True
+) -> dict[str, list[Comparison]]:
+    """How suites went, whole or without what is slow, by the series.
+
+    Raises:
+        RabbitMQError: a node does not start.
+        SuiteError: a suite did not run to its end.
+    """
+    with contextlib.ExitStack() as running:
+        pairs = {version: running.enter_context(targets(version)) for version in versions}
+        found = compare(suites, pairs.values(), whole=whole)
+        return {version: [each for each in found if each.targets == pair] for version, pair in pairs.items()}

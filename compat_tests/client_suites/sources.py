@@ -1,0 +1,121 @@
+"""Keeps the source of each suite, and a virtual environment to run it in, in the cache of the user.
+
+They are in `~/.cache/fakeamqp/client-suites`, or in the folder that FAKEAMQP_CLIENT_SUITES names. Sources
+come from PyPI or from Debian's archive, the client and what else its suite needs from PyPI.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+import urllib.request
+import venv
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from compat_tests.client_suites.suites import Suite
+
+__all__ = ["Source", "Unavailable", "source"]
+
+_POOL = "http://deb.debian.org/debian/pool/main/"
+_SECONDS = 300
+_COMPLETE = ".complete"
+
+
+class Unavailable(Exception):
+    """A suite cannot be had; the text says why."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """The unpacked source of a suite, and the Python that runs it."""
+
+    root: Path
+    interpreter: Path
+
+
+def source(suite: Suite) -> Source:
+    """The source of a suite, fetched where it was not yet.
+
+    Raises:
+        Unavailable: this Python cannot run it, or there is nothing to fetch it from.
+    """
+    if obstacle := suite.obstacle():
+        raise Unavailable(obstacle)
+    folder = _cache() / f"{suite.folder}-py{sys.version_info[0]}.{sys.version_info[1]}"
+    found = Source(folder / "source", folder / "venv" / "bin" / "python")
+    # What a suite is made of may change with its row.
+    wanted = "\n".join([*suite.all_requirements(), suite.debian or "PyPI"])
+    complete = folder / _COMPLETE
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with (folder.parent / f"{folder.name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not complete.is_file() or complete.read_text() != wanted:
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir()
+            _fetch(suite, found.root)
+            _install(suite, folder / "venv", found.interpreter)
+            complete.write_text(wanted)
+    return found
+
+
+def _cache() -> Path:
+    if named := os.environ.get("FAKEAMQP_CLIENT_SUITES"):
+        return Path(named)
+    home = os.environ.get("XDG_CACHE_HOME")
+    return (Path(home) if home else Path.home() / ".cache") / "fakeamqp" / "client-suites"
+
+
+def _fetch(suite: Suite, root: Path) -> None:
+    with tempfile.TemporaryDirectory() as made:
+        download = Path(made)
+        if suite.debian is not None:
+            _from_debian(suite, download / "source.tar.gz")
+        else:
+            wanted = f"{suite.package}=={suite.version}"
+            arguments = ["download", "--no-deps", "--no-binary", suite.package, "--dest", made, wanted]
+            _pip(suite, [sys.executable, "-m", "pip", *arguments])
+        (archive,) = download.iterdir()
+        unpacked = download / "unpacked"
+        with tarfile.open(archive) as packed:
+            if hasattr(tarfile, "data_filter"):
+                packed.extractall(unpacked, filter="data")
+            else:
+                packed.extractall(unpacked)
+        (top,) = unpacked.iterdir()
+        shutil.move(top, root)
+
+
+def _from_debian(suite: Suite, archive: Path) -> None:
+    assert suite.debian is not None
+    address = f"{_POOL}{suite.debian[0]}/{suite.debian}"
+    try:
+        with urllib.request.urlopen(address, timeout=60) as answer, archive.open("wb") as file:
+            shutil.copyfileobj(answer, file)
+    except OSError as error:
+        raise Unavailable(f"the suite of {suite} cannot be had from {address}: {error}") from None
+
+
+def _install(suite: Suite, folder: Path, interpreter: Path) -> None:
+    venv.create(folder, symlinks=True, with_pip=False)
+    pip = [sys.executable, "-m", "pip", "--python", str(interpreter)]
+    _pip(suite, [*pip, "install", "--no-compile", *suite.all_requirements()])
+
+
+def _pip(suite: Suite, command: Sequence[str]) -> None:
+    command = [*command, "--quiet", "--disable-pip-version-check"]
+    try:
+        done = subprocess.run(
+            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=_SECONDS, check=False
+        )
+    except subprocess.TimeoutExpired:
+        raise Unavailable(f"the suite of {suite} could not be had from PyPI in {_SECONDS} s") from None
+    if done.returncode != 0:
+        why = [line for line in done.stderr.splitlines() if line.startswith("ERROR")] or [done.stderr]
+        raise Unavailable(f"the suite of {suite} cannot be had from PyPI: {why[-1].strip()}")

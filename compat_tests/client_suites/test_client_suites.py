@@ -1,0 +1,61 @@
+"""The suites of clients: on RabbitMQ and on the broker the same tests pass and fail."""
+
+from __future__ import annotations
+
+import pytest
+
+from compat_tests.client_suites.differences import known, problems
+from compat_tests.client_suites.running import Comparison, measured
+from compat_tests.client_suites.sources import Source, Unavailable, source
+from compat_tests.client_suites.suites import SUITES, Suite
+from compat_tests.client_suites.targets import VERSIONS
+from compat_tests.differential.rabbitmq_node import available
+
+SHORT = [each for each in SUITES.values() if each.short]
+
+
+@pytest.fixture(scope="module")
+def unavailable() -> dict[str, str]:
+    """Why suites and nodes cannot be had, by their names."""
+    return {}
+
+
+@pytest.fixture(scope="module")
+def comparisons(unavailable: dict[str, str]) -> dict[tuple[str, str], Comparison]:
+    """How the suites went that can be had, all at once: they wait more than they work."""
+    sources: dict[Suite, Source] = {}
+    for suite in SHORT:
+        try:
+            sources[suite] = source(suite)
+        except Unavailable as reason:
+            unavailable[suite.name] = str(reason)
+    unavailable.update({version: reason for version in VERSIONS if (reason := available(version))})
+    versions = [version for version in VERSIONS if version not in unavailable]
+    found = measured(sources, versions, whole=False) if sources else {}
+    return {(each.suite.name, version): each for version, all_of in found.items() for each in all_of}
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("suite", SHORT, ids=str)
+def test_the_same_tests_pass_and_fail(
+    suite: Suite,
+    version: str,
+    comparisons: dict[tuple[str, str], Comparison],
+    unavailable: dict[str, str],
+) -> None:
+    for name in (suite.name, version):
+        if name in unavailable:
+            pytest.skip(unavailable[name])
+    compared = comparisons[suite.name, version]
+    assert problems(version, compared) == []
+    # A suite that fails everywhere compares nothing.
+    passed = sum(each.status == "passed" for each in compared.outcomes[0].values())
+    assert passed > 0.9 * len(compared.outcomes[0]) - sum(
+        each.status == "skipped" for each in compared.outcomes[0].values()
+    )
+
+
+def test_entries_are_about_suites_and_series() -> None:
+    assert {each.suite for each in known()} <= SUITES.keys()
+    assert {version for each in known() for version in each.versions} <= set(VERSIONS)
+    assert [each.tests for each in known() if not each.reason] == []
