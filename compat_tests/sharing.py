@@ -18,6 +18,7 @@ __all__ = ["Scheduler"]
 _LOTS = {
     "compat_tests/spark/": "spark",
     "examples/spark_": "spark",
+    "compat_tests/differential/test_header_0_9.py": "header of 0-9",
     "compat_tests/differential/": "nodes",
     "compat_tests/client_suites/": "clients' suites",
     "compat_tests/crashes/": "killed jobs",

@@ -304,7 +304,13 @@ def _garbage(chance: random.Random) -> bytes:
     return publish + frame(2, channel, header) + frame(3, channel, _bytes(chance, 1))
 
 
+WITH_FRAMES_OF_0_9 = set()
+"""Ids of cases that send a frame of a type that 0-9 has and 0-9-1 does not."""
+
 for _seed in range(300):
     _random = random.Random(_seed)
     _state = _random.choice((_open, _open, _open, _closing_channel, _unopened))
-    sent(f"garbage-{_seed}", _state, _garbage(_random), seconds=REFUSAL if _seed % 50 == 0 else 0.7)
+    _octets = _garbage(_random)
+    sent(f"garbage-{_seed}", _state, _octets, seconds=REFUSAL if _seed % 50 == 0 else 0.7)
+    if _octets[0] in (4, 5, 6, 7, 9, 10):
+        WITH_FRAMES_OF_0_9.add(f"malformed/garbage-{_seed}")
