@@ -97,6 +97,8 @@ class PersonalityChoices(TypedDict, total=False):
     branches: BranchChoices
     prefetch_is_per_consumer: bool
     refuses_denied_global_qos: bool
+    tags_are_inherited: bool
+    matches_last_header: bool
     honours_prefetch_size: bool
     honours_client_flow: bool
     throttles_with_flow: bool

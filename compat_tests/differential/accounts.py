@@ -30,6 +30,8 @@ def _limited(vhost: str, **limits: int) -> dict[str, Any]:
 
 
 _VHOSTS = ("probe-one-queue", "probe-no-queue", "probe-one-connection", "probe-no-connection")
+_QUEUE_TYPES = ("classic", "quorum", "stream")
+"""A virtual host `probe-quorum` has this type as its default, and so on."""
 _USERS = {
     "probe-one-channel": {"max-channels": 1},
     "probe-no-channel": {"max-channels": 0},
@@ -39,7 +41,13 @@ _USERS = {
 }
 
 ACCOUNTS: dict[str, Any] = {
-    "vhosts": [{"name": name} for name in ("/", "probe-empty", *_VHOSTS)],
+    "vhosts": [
+        *({"name": name} for name in ("/", "probe-empty", *_VHOSTS)),
+        *(
+            {"name": f"probe-{kind}", "default_queue_type": kind, "metadata": {"default_queue_type": kind}}
+            for kind in _QUEUE_TYPES
+        ),
+    ],
     "users": [
         {"name": "probe-limited", "password": "limited", "tags": ""},
         {"name": "probe-topic", "password": "topic", "tags": ""},
@@ -60,6 +68,7 @@ ACCOUNTS: dict[str, Any] = {
                 ("probe-topic", "/"),
                 *((user, "/") for user in _USERS),
                 *(("guest", vhost) for vhost in _VHOSTS),
+                *(("guest", f"probe-{kind}") for kind in _QUEUE_TYPES),
             )
         ),
     ],
@@ -85,5 +94,15 @@ ACCOUNTS: dict[str, Any] = {
         _policy("probe-elsewhere", "-elsewhere$", "exchanges", 1, alternate_exchange="amq.direct"),
         _policy("probe-not-here", "-exchange-only$", "exchanges", 1, alternate_exchange="amq.direct"),
         _policy("probe-limit", "-limited$", "queues", 1, delivery_limit=1),
+        _policy("probe-short-stream", "-short-stream$", "queues", 1, max_length_bytes=4000),
+        _policy(
+            "probe-held",
+            "-held$",
+            "queues",
+            1,
+            dead_letter_strategy="at-least-once",
+            overflow="reject-publish",
+            dead_letter_exchange="amq.direct",
+        ),
     ],
 }

@@ -41,6 +41,9 @@ SECOND_LOOKS = 2
 PLUGINS = ("rabbitmq_consistent_hash_exchange", "rabbitmq_random_exchange", "rabbitmq_sharding")
 """What comes with RabbitMQ and is enabled: exchange types that the broker has."""
 
+_VARIABLES = {"channel_tick_interval": "500"}
+"""Channels look for deliveries that were held too long this often, in milliseconds, and not every minute."""
+
 
 @dataclass(frozen=True)
 class Series:
@@ -178,7 +181,7 @@ def side_by_side(
     }
     chosen = personality or SERIES[series].personality
     with (
-        RabbitMQNode(series, plugins=PLUGINS, settings=settings) as node,
+        RabbitMQNode(series, plugins=PLUGINS, settings=settings, variables=_VARIABLES) as node,
         Broker(personality=chosen, permit=permit, deny=deny, definitions=ACCOUNTS) as broker,
     ):
         node.import_definitions(ACCOUNTS)

@@ -102,8 +102,10 @@ class RabbitMQNode:
     ``version`` is the name of a series, such as ``4.3`` (default: the installed package, whatever it is).
     ``port`` fixes the AMQP port (default: a free one). ``settings`` are lines of ``rabbitmq.conf``, such as
     ``{"channel_max": "10"}``, ``plugins`` the names of those to enable. ``timeout`` is the limit in seconds
-    for the start and, again, for the stop. ``spins`` lets idle schedulers spin, as they do by default: some
-    throughput for a busy processor. Raises :class:`RabbitMQError` when the node does not come up.
+    for the start and, again, for the stop. ``variables`` are those of the Erlang application ``rabbit`` that
+    ``rabbitmq.conf`` has no key for, such as ``{"channel_tick_interval": "1000"}``. ``spins`` lets idle
+    schedulers spin, as they do by default: some throughput for a busy processor. Raises
+    :class:`RabbitMQError` when the node does not come up.
     """
 
     def __init__(
@@ -113,6 +115,7 @@ class RabbitMQNode:
         port: int | None = None,
         settings: Mapping[str, str] | None = None,
         plugins: Iterable[str] = (),
+        variables: Mapping[str, str] | None = None,
         timeout: float = 90.0,
         spins: bool = False,
     ) -> None:
@@ -122,6 +125,7 @@ class RabbitMQNode:
             raise RabbitMQError(str(reason)) from None
         self._settings = dict(settings or {})
         self._plugins = tuple(plugins)
+        self._variables = dict(variables or {})
         self._timeout = timeout
         self._spins = spins
         self._folder: Path | None = None
@@ -320,6 +324,7 @@ class RabbitMQNode:
             "RABBITMQ_PID_FILE": str(seen / "pid"),
             # Idle schedulers sleep instead of spinning: tests share the machine with the node.
             "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS": "-kernel inet_dist_use_interface {127,0,0,1}"
+            + "".join(f" -rabbit {name} {value}" for name, value in self._variables.items())
             + ("" if self._spins else " +sbwt none +sbwtdcpu none +sbwtdio none"),
         }
 

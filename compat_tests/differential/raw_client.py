@@ -228,7 +228,7 @@ class RawClient:
         """Take in what comes within some seconds; False on silence."""
         self._socket.settimeout(max(seconds, 0.001))
         try:
-            octets = self._socket.recv(1 << 20)
+            octets = self._socket.recv(1 << 16)
         except TimeoutError:
             return False
         except OSError:

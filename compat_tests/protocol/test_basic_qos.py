@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from compat_tests.protocol.driver import Client, Server
@@ -388,3 +390,62 @@ def test_every_settlement_makes_room(rabbitmq: Server, settle: m.Method, followi
     assert client.bodies() == [b"1"]
     client.send(settle)
     assert client.bodies() == [following]
+
+
+# --- a consumer that follows a cancelled one with its tag ----------------------------------------------
+
+
+def succeeded(server: Server, first: int, second: int, **queue: Any) -> Client:
+    """A client whose consumer c was cancelled with so many deliveries; the next c has another window."""
+    client = server.client()
+    client.declare("q", durable=True, **queue)
+    client.fill("q", *[b"%d" % number for number in range(1, 9)])
+    client.qos(first)
+    client.consume("q", "c")
+    assert len(client.bodies()) == first
+    client.call(m.BasicCancel(consumer_tag="c"), m.BasicCancelOk)
+    client.qos(second)
+    client.consume("q", "c")
+    return client
+
+
+def test_what_a_cancelled_consumer_settles_makes_room_for_the_next_with_its_tag(rabbitmq: Server) -> None:
+    client = succeeded(rabbitmq, 3, 1)
+    assert client.bodies() == [b"4"]
+    client.ack(3, multiple=True)
+    assert client.bodies() == [b"5", b"6", b"7"]
+    client.ack(4)
+    assert client.bodies() == [b"8"]
+
+
+def test_in_a_quorum_queue_what_a_cancelled_consumer_holds_takes_room(rabbitmq: Server) -> None:
+    client = succeeded(rabbitmq, 3, 1, arguments={"x-queue-type": "quorum"})
+    assert client.bodies() == []
+    client.ack(1)
+    assert client.bodies() == [b"4"]
+    client.ack(3, multiple=True)
+    assert client.bodies() == [b"5"]  # The window has one place, however many are settled at once.
+
+
+def test_a_consumer_with_another_tag_inherits_nothing(rabbitmq: Server) -> None:
+    client = succeeded(rabbitmq, 2, 1)
+    assert client.bodies() == [b"3"]
+    client.call(m.BasicCancel(consumer_tag="c"), m.BasicCancelOk)
+    client.consume("q", "d")
+    assert client.bodies() == [b"4"]
+    client.ack(3, multiple=True)
+    assert client.bodies() == []
+
+
+def test_by_the_letter_the_tag_of_a_cancelled_consumer_is_like_any_other(spec: Server) -> None:
+    client = spec.varied(prefetch_is_per_consumer=True).client()
+    client.declare("q")
+    client.fill("q", b"1", b"2", b"3")
+    client.qos(1)
+    client.consume("q", "c")
+    assert client.bodies() == [b"1"]
+    client.call(m.BasicCancel(consumer_tag="c"), m.BasicCancelOk)
+    client.consume("q", "c")
+    assert client.bodies() == [b"2"]
+    client.ack(1)
+    assert client.bodies() == []

@@ -295,6 +295,19 @@ def test_queues_that_come_and_go_are_classic_whatever_the_default(personality: s
         assert arguments(personality, "quorum", **flags) == {"x-queue-type": "classic"}
 
 
+@pytest.mark.parametrize("personality", ["rabbitmq-4.0", "rabbitmq-4.2", "rabbitmq-4.3"])
+def test_a_type_that_means_the_default_is_compared_as_it_was_written(personality: str) -> None:
+    for first, second in (("undefined", "classic"), ("classic", "undefined")):
+        client = Server(personality).client()
+        client.declare("q", arguments={"x-queue-type": first})
+        client.declare("q", arguments={"x-queue-type": first})
+        client.send(m.QueueDeclare(queue="q", arguments={"x-queue-type": second}))
+        close = client.expect_channel_close(406)
+        assert f"'x-queue-type' for queue 'q' in vhost '/': received '{second}' but current is '{first}'" in (
+            close.reply_text
+        )
+
+
 def test_a_default_that_is_no_type_is_refused() -> None:
     with pytest.raises(ParameterError, match="qorum is not a valid queue type; did you mean 'quorum'"):
         VirtualHostMetadata(default_queue_type="qorum")

@@ -158,6 +158,16 @@ def test_a_cancelled_consumer_costs_the_channel(server: Server) -> None:
     client.expect_channel_close(406)
 
 
+def test_a_cancelled_consumer_gets_nothing_more_once_it_held_too_long(server: Server) -> None:
+    client = consumer(server)
+    hold(client, b"a")
+    client.call(m.BasicCancel(consumer_tag="c"), m.BasicCancelOk)
+    server.advance(HALF_AN_HOUR)
+    client.expect_channel_close(406)
+    client.expect_nothing()
+    assert len(server.vhost.queues["q"].ready) == 1
+
+
 def test_what_else_the_channel_held_has_failed(server: Server) -> None:
     client = server.client()
     declare(client)

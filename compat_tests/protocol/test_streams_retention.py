@@ -9,6 +9,7 @@ import pytest
 
 from compat_tests.protocol.driver import Client, Server
 from compat_tests.protocol.streams import ALL, consume, declare, offsets, read
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 
 HOUR = 3600.0
 BODY = bytes(1000)
@@ -48,6 +49,18 @@ def test_every_further_segment_begins_with_an_offset_that_no_message_has(server:
     consume(client)
     assert offsets([client.delivery() for _ in range(7)]) == [0, 1, 2, 4, 5, 6, 8]
     assert client.count("s") == 7
+
+
+@pytest.mark.parametrize(("size", "octets"), [(1, 152), (100, 251), (255, 406), (256, 410), (501, 655)])
+def test_a_message_takes_as_many_bytes_as_on_rabbitmq(server: Server, size: int, octets: int) -> None:
+    # What a segment file grows by for a queue name of three letters, measured on 4.0.5 and 4.3.6.
+    client = server.client()
+    octets -= len("p.q") - len("s")
+    for limit, wanted in ((8 + 2 * octets, [0, 1, 3]), (9 + 2 * octets, [0, 1, 2])):
+        declare(client, stream_max_segment_size_bytes=limit)
+        client.fill("s", *[bytes(size)] * 3, delivery_mode=2)
+        assert kept(server) == wanted
+        client.call(m.QueueDelete(queue="s"), m.QueueDeleteOk)
 
 
 def test_length_drops_whole_segments_but_never_the_newest(server: Server) -> None:
@@ -148,7 +161,7 @@ def test_other_options_hold_at_once(server: Server) -> None:
     client = stream(server)
     client.fill("s", *[BODY] * 9)
     queue = server.vhost.queues["s"]
-    queue.apply(replace(queue.options, max_length_bytes=7000))
+    queue.apply(replace(queue.options, max_length_bytes=7500))
     assert kept(server) == [4, 5, 6, 8, 9, 10]
     queue.apply(replace(queue.options, max_age=1.0))
     server.advance(2)

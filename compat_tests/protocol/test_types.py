@@ -313,6 +313,17 @@ def routed(client: Client, value: bytes, wanted: bytes) -> bool:
     return client.get(queue, no_ack=True) is not None
 
 
+def test_of_two_headers_of_one_name_rabbitmq_matches_the_last(server: Server) -> None:
+    client = server.client()
+    last = server.state.personality.matches_last_header
+    for number, fits in ((1, not last), (2, last)):
+        queue = client.declare(exclusive=True).queue
+        client.bind(queue, "amq.match", arguments={"x-match": "all", "h": number})
+        twice = table(field("h", b"I\0\0\0\x01"), field("g", b"t\1"), field("h", b"I\0\0\0\x02"))
+        client.publish_bytes(HEADERS_ONLY + twice, exchange="amq.match")
+        assert (client.get(queue, no_ack=True) is not None) is fits
+
+
 def text(octets: bytes) -> bytes:
     return b"S" + long_string(octets)
 

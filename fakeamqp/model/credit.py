@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from fakeamqp.model.message import Message
     from fakeamqp.model.subscription import Subscription
 
-__all__ = ["UNLIMITED", "Credit", "Gate", "Grant", "Limit", "Receipt"]
+__all__ = ["UNLIMITED", "Credit", "Gate", "Grant", "InheritedCredit", "Limit", "Receipt"]
 
 UNLIMITED = 0xFFFFFFFF
 """The value of a grant that means no limit (message.flow/infinite)."""
@@ -125,6 +125,28 @@ class Credit(Limit):
 
     def __repr__(self) -> str:
         return f"<Credit {self.messages} of {self.message_limit or 'unlimited'} messages outstanding>"
+
+
+class InheritedCredit(Credit):
+    """The credit of a consumer that takes over deliveries: `messages` of them, as far as they fit.
+
+    Settling those that did not fit returns nothing that the client does not have (RabbitMQ: measured).
+    """
+
+    __slots__ = ()
+
+    def __init__(self, message_limit: int, byte_limit: int, messages: int) -> None:
+        super().__init__(message_limit, byte_limit)
+        self.messages = min(messages, message_limit)
+        self._update()
+
+    def refill(self, message: Message) -> bool:
+        """See the base class."""
+        super().refill(message)
+        self.messages = max(self.messages, 0)
+        self.octets = max(self.octets, 0)
+        self._update()
+        return self.limits
 
 
 def _bytes_of_body(message: Message) -> int:

@@ -87,7 +87,9 @@ def check_same_queue(existing: Queue, declaration: QueueDeclaration) -> None:
     received = compared_values(declaration.arguments, personality)
     current = compared_values(existing.arguments, personality)
     meant = _meant_type(personality, declaration.arguments)
-    if meant == existing.type_name or personality.remembers_queue_type == "never":
+    said = (declaration.arguments.get(QUEUE_TYPE), existing.arguments.get(QUEUE_TYPE))
+    literal = any(each in personality.absent_queue_types for each in said if each is not None)
+    if personality.remembers_queue_type == "never" or (meant == existing.type_name and not literal):
         # Naming the type that is the default anyway makes no difference.
         received[QUEUE_TYPE], current[QUEUE_TYPE] = meant, existing.type_name
     compare_arguments(*compare, received, current, considered)

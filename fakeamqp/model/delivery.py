@@ -85,6 +85,11 @@ class Delivery:
         for credit in self.credits:
             credit.refill(self.queued.message)
 
+    def take_over(self, holder: Subscription, credits: tuple[Credit, ...]) -> None:
+        """Make another consumer its holder; settling it refills these credits, whatever it took from."""
+        self.holder = holder
+        self.credits = credits
+
     def __repr__(self) -> str:
         return f"<Delivery of {self.queued.message!r} from queue {self.queue.name!r}>"
 
@@ -213,6 +218,14 @@ class Ledger:
         """Add a delivery under a given tag (0-10: the id of the transfer)."""
         delivery.tag = tag
         self.outstanding[tag] = delivery
+
+    def held_for(self, queue: Queue, tag: str) -> list[Delivery]:
+        """The deliveries of a queue to consumers with this tag, oldest first."""
+        return [
+            delivery
+            for delivery in self.outstanding.values()
+            if delivery.queue is queue and delivery.holder is not None and delivery.holder.tag == tag
+        ]
 
     def next_tag(self) -> int:
         """Consume a tag for a delivery that needs no settlement."""

@@ -88,6 +88,9 @@ class Properties(Protocol):
     def exact_headers(self) -> tuple[tuple[str, Any, bytes], ...] | None:
         """Name, value and encoded value of every header, if these are known."""
 
+    def last_headers(self) -> Mapping[str, Any]:
+        """The headers; of several with one name that a client sent, the last instead of the first."""
+
     def with_headers(
         self, changes: Mapping[str, Any], remove: Iterable[str] = (), *, ordered: bool = False
     ) -> Self:

@@ -60,6 +60,10 @@ class PlainProperties:
         """See `Properties`: not known."""
         return None
 
+    def last_headers(self) -> Mapping[str, Any]:
+        """See `Properties`."""
+        return self.headers or {}
+
     def header_tag(self, name: str) -> str | None:
         """See `message.Properties`."""
         return None

@@ -390,3 +390,33 @@ for _id, _tag in (("same-tag", "c"), ("other-tag", "d")):
         arrivals(),
         reject(1, settle=0.5),
     )
+
+
+def succeeded(name: str, first: int, second: int, *steps: Step | list[Step], kind: str = "classic") -> None:
+    """A consumer holds so many messages and is cancelled; one with its tag and this limit follows it."""
+    declared = queue(durable=1, arguments={"x-queue-type": kind})
+    each(
+        f"consume/successor-{kind}-{name}",
+        [declared, *(publish(body=str(number + 1)) for number in range(8))],
+        [call("basic.qos", prefetch_count=first), consume(), arrivals(first)],
+        [call("basic.cancel", consumer_tag="c"), call("basic.qos", prefetch_count=second)],
+        consume(settle=0.3),
+        *steps,
+    )
+
+
+for _type in ("classic", "quorum"):
+    succeeded("acks-one", 2, 1, call("basic.ack", delivery_tag=1, settle=0.3), kind=_type)
+    succeeded("acks-both", 2, 1, call("basic.ack", delivery_tag=2, multiple=1, settle=0.3), kind=_type)
+    succeeded("smaller-window", 3, 1, call("basic.ack", delivery_tag=3, multiple=1, settle=0.3), kind=_type)
+    succeeded(
+        "keeps-what-it-gained",
+        1,
+        1,
+        call("basic.ack", delivery_tag=1, settle=0.3),
+        call("basic.ack", delivery_tag=2, settle=0.3),
+        call("basic.ack", delivery_tag=3, settle=0.3),
+        kind=_type,
+    )
+    succeeded("nacks", 1, 1, call("basic.nack", delivery_tag=1, requeue=1, settle=0.3), kind=_type)
+    succeeded("recovers", 2, 1, call("basic.recover", requeue=1, settle=0.3), kind=_type)

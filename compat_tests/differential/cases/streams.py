@@ -38,15 +38,15 @@ def prefetch(count: int) -> Call:
     return call("basic.qos", prefetch_count=count)
 
 
-def written(body: str = "m", ch: int = 1, **props: Any) -> Step:
-    """Publish to @q on a channel with confirms, and wait for the ack, which may come at any moment."""
+def written(body: str = "m", ch: int = 1, key: str = "@q", **props: Any) -> Step:
+    """Publish to a queue on a channel with confirms, and wait for the ack, which may come at any moment."""
 
     def write(scene: Scene) -> list[str]:
-        came = publish(body=body, ch=ch, props={"delivery_mode": 2, **props})(scene)
+        came = publish(key, body, ch=ch, props={"delivery_mode": 2, **props})(scene)
         while not any(text.startswith("basic.ack") for text in came):
             came += arrivals()(scene)
-            if "silence" in came:
-                return came
+            if "silence" in came or "closed" in came:
+                return [*came, "silence"]
         return [text for text in came if not text.startswith(("basic.ack", "-"))]
 
     return write

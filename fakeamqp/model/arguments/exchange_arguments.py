@@ -18,7 +18,7 @@ from fakeamqp.model.arguments.rows import (
     rows_of,
 )
 from fakeamqp.model.equivalence import type_name
-from fakeamqp.model.errors import InternalError
+from fakeamqp.model.errors import Crash
 
 __all__ = [
     "ANY_TYPE",
@@ -39,11 +39,11 @@ def _text(reader: ArgumentReader, name: str) -> str:
     """A string.
 
     Raises:
-        InternalError: the value is not a string.
+        Crash: the value is not a string.
     """
     value = reader.arguments[name]
     if not isinstance(value, str):
-        raise InternalError(f"{name} must be a string, not {type_name(value)}")
+        raise Crash(f"{name} must be a string, not {type_name(value)}")
     return value
 
 
@@ -84,7 +84,7 @@ def exchange_options(
     """Read the arguments of `exchange.declare` for an exchange of type `kind`.
 
     Raises:
-        PreconditionFailed, InternalError: an argument has an illegal value.
+        PreconditionFailed, Crash: an argument has an illegal value.
     """
     reader = ArgumentReader("exchange", name, virtual_host, arguments)
     known = [row.name for row in EXCHANGE_ARGUMENTS if kind in row.types or ANY_TYPE in row.types]

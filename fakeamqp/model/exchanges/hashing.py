@@ -107,8 +107,11 @@ class ConsistentHashExchange(Exchange):
 
     def _key(self, routing_key: str, message: Message) -> int:
         if self._header is not None:
-            empty = self.virtual_host.state.personality.hashes_empty_headers
-            hashed = _header_term(message.headers.get(self._header), empty)
+            personality = self.virtual_host.state.personality
+            headers = (
+                message.properties.last_headers() if personality.matches_last_header else message.headers
+            )
+            hashed = _header_term(headers.get(self._header), personality.hashes_empty_headers)
         elif self._property is not None:
             value = getattr(message.properties, self._property)
             hashed = _UNDEFINED if value is None else _octets(str(value))

@@ -32,6 +32,7 @@ class HeadersExchange(Exchange):
         self._in_milliseconds = personality.timestamps_match_in_milliseconds
         self._by_value = personality.numbers_match_by_value
         self._in_turn = personality.duplicates_match_in_turn
+        self._last = personality.matches_last_header
 
     def validate(self, routing_key: str, arguments: Mapping[str, Any]) -> None:
         """Refuse an x-match that is not one of the four known (exchange-type.headers/invalid-match)."""
@@ -64,12 +65,13 @@ class HeadersExchange(Exchange):
 
     def _received(self, message: Message) -> dict[str, Any]:
         """The headers of a message in comparable form."""
-        headers = {name: self._sent(value) for name, value in message.headers.items()}
+        sent = message.properties.last_headers() if self._last else message.headers
+        headers = {name: self._sent(value) for name, value in sent.items()}
         if self._in_turn:
             return self._numbered(message, headers)
-        if self._exactly and any(isinstance(value, (dict, list)) for value in message.headers.values()):
+        if self._exactly and any(isinstance(value, (dict, list)) for value in sent.values()):
             for name, value, octets in message.properties.exact_headers() or ():
-                if isinstance(value, (dict, list)):
+                if isinstance(value, (dict, list)) and isinstance(sent[name], (dict, list)):
                     headers[name] = _Nested(value, octets)
         return headers
 

@@ -203,6 +203,12 @@ class Personality:
 
     Otherwise it silently becomes a limit for each consumer (RabbitMQ: measured on 4.3.6).
     """
+    tags_are_inherited: bool
+    """A consumer takes over what a cancelled one of its queue with its tag still holds: settling that refills
+    its credit (RabbitMQ: measured on 3.10.8, 4.0.5 and 4.3.6)."""
+    matches_last_header: bool
+    """exchange-type.headers/*: of several headers with one name the last is matched and hashed; otherwise the
+    first (RabbitMQ: measured on 4.0.5 and 4.3.6; its source has the same since 3.13)."""
     honours_prefetch_size: bool
     """basic.qos/prefetch-size-*."""
     honours_client_flow: bool

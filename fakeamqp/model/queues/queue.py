@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from fakeamqp.model.arguments import ConsumerOptions, QueueOptions, consumer_options
+from fakeamqp.model.credit import Credit
 from fakeamqp.model.delivery import Delivery
 from fakeamqp.model.errors import AccessRefused, PreconditionFailed
 from fakeamqp.model.queues.declaration import QueueDeclaration
@@ -458,6 +459,13 @@ class Queue:
         self.subscriptions[subscription] = None
         self._enter(subscription)
         self.used()
+
+    def succession_credit(self, prefetch: tuple[int, int], held: int) -> Credit:
+        """The credit of a consumer that takes over so many deliveries of a cancelled one with its tag.
+
+        They do not count, but settling them returns credit (RabbitMQ: measured).
+        """
+        return Credit(*prefetch)
 
     def _enter(self, subscription: Subscription) -> None:
         """Add a subscription to the rotation, or to those that wait to be active."""

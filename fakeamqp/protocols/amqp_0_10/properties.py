@@ -163,6 +163,10 @@ class View:
         """See `Properties`: not known."""
         return None
 
+    def last_headers(self) -> Mapping[str, Any]:
+        """See `Properties`: a map has no name twice."""
+        return self.headers or {}
+
     def header_tag(self, name: str) -> str | None:
         """The tag that 0-9-x has for the type of a header; None for headers that were not received."""
         fields = self._map()

@@ -84,8 +84,12 @@ def consume(channel: Amqp091Channel, method: m.BasicConsume) -> None:
     # A stream refuses consumers without acknowledgements, but checks their prefetch first.
     counted = not method.no_ack or queue.keeps_delivered
     prefetch = channel.prefetch if channel.prefetch[0] else (queue.default_prefetch, 0)
+    inherits = channel.personality.tags_are_inherited and not queue.keeps_delivered
+    held = channel.ledger.held_for(queue, tag) if inherits else []
+    own: Credit | None = None
     if counted and prefetch[0]:
-        credits.append(Credit(*prefetch))
+        own = queue.succession_credit(prefetch, len(held)) if held else Credit(*prefetch)
+        credits.append(own)
     shares = counted and shares_windows(channel, queue)
     if shares:
         credits += [each for each in (channel.credit, channel.connection.credit) if each is not None]
@@ -110,6 +114,9 @@ def consume(channel: Amqp091Channel, method: m.BasicConsume) -> None:
         ),
     )
     queue.subscribe(subscription)
+    for delivery in held:
+        shared = [credit for credit in delivery.credits if credit in credits and credit is not own]
+        delivery.take_over(subscription, tuple(shared) if own is None else (own, *shared))
     channel.consumers[tag] = subscription
     channel.note_consumer(
         "consumer added",

@@ -57,7 +57,8 @@ class ConsumerTimeouts:
                 getters[self.getters.pop(delivery)] = None
             else:
                 holders[delivery.holder] = None
-                consumers.held_too_long(delivery.holder, delivery)
+                if delivery.holder.active:
+                    consumers.held_too_long(delivery.holder, delivery)
             queue.virtual_host.report(
                 "requeued",
                 message=delivery.queued.message,

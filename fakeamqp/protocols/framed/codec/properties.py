@@ -40,6 +40,14 @@ _short = struct.Struct(">H")
 _read_short = _short.unpack_from
 
 
+class SingleHeaders(dict[str, "FieldValue"]):
+    """Headers of which a client sent some twice: the first of each name. `last` has the last of each."""
+
+    __slots__ = ("last",)
+
+    last: dict[str, FieldValue]
+
+
 class Properties(Record):
     """Content properties. The `headers` table keeps the bytes that it was decoded from."""
 
@@ -120,12 +128,20 @@ class Properties(Record):
         changed = copy.copy(self)
         changed.headers = grammar.decode(written, 0, len(written))[0]
         changed._raw_headers = written, grammar
+        if len(written) < len(octets):
+            changed.headers = SingleHeaders(changed.headers)
+            changed.headers.last = {name: value for name, value, _ in exact_fields(octets, grammar)}
         return changed
 
     def exact_headers(self) -> tuple[tuple[str, FieldValue, bytes], ...] | None:
         """The header fields as they were read (see `ExactTable`); None for headers set in Python."""
         as_read = self._headers_as_read()
         return None if as_read is None else exact_fields(*as_read)
+
+    def last_headers(self) -> Mapping[str, FieldValue]:
+        """The headers as they were before they were `rewritten`; of several with one name the last."""
+        headers = self.headers or {}
+        return headers.last if isinstance(headers, SingleHeaders) else headers
 
     def headers_table(
         self, changes: Mapping[str, FieldInput | Removed] | None = None, remove: Iterable[str] = ()
