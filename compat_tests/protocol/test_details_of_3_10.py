@@ -187,7 +187,7 @@ MATCH_ANY = field("x-match", b"S" + long_string(b"any"))
         ([TIMESTAMP], [TIMESTAMP], True, False),
         ([MATCH_ANY, integer("a", 1), integer("a", 2)], [integer("a", 1)], True, True),
         ([MATCH_ANY, integer("a", 1), integer("a", 2)], [integer("a", 2)], False, True),
-        ([MATCH_ANY, integer("a", 1), integer("a", 2)], [integer("a", 3), integer("a", 2)], True, False),
+        ([MATCH_ANY, integer("a", 1), integer("a", 2)], [integer("a", 3), integer("a", 2)], True, True),
         ([integer("a", 1), integer("a", 2)], [integer("a", 1)], False, False),
         ([integer("a", 1), integer("a", 2)], [integer("a", 1), integer("a", 2)], True, False),
         ([integer("a", 1), integer("a", 2)], [integer("a", 2), integer("a", 1)], False, False),

@@ -160,7 +160,8 @@ class Properties(Record):
     def _headers_as_read(self) -> RawTable | None:
         """The bytes and grammar that the headers were read with; None when `headers` has changed since."""
         raw = self._raw_headers
-        if raw is None or not _same(raw[1].decode(raw[0], 0, len(raw[0]))[0], self.headers):
+        headers = dict(self.headers) if isinstance(self.headers, SingleHeaders) else self.headers
+        if raw is None or not _same(raw[1].decode(raw[0], 0, len(raw[0]))[0], headers):
             return None
         return raw
 
