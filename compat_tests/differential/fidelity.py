@@ -238,6 +238,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         prog="python -m compat_tests.differential.fidelity", description=(main.__doc__ or "").split("\n")[0]
     )
     parser.add_argument("--lists-only", action="store_true", help="only what follows from the lists")
+    parser.add_argument("--without-suites", action="store_true", help="leave the clients' suites as they are")
     parser.add_argument("--programs", type=int, default=PROGRAMS, help="random programs for each series")
     parser.add_argument("--seed", type=int, default=USUAL_SEED, help="of the random programs")
     options = parser.parse_args(arguments)
@@ -250,21 +251,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return 2
         chosen = programs.drawn(options.seed, options.programs)
         try:
-            found = running.measured(
-                {each: sources.source(each) for each in suites.SUITES.values()}, targets.VERSIONS
-            )
+            made = {}
+            if not options.without_suites:
+                chosen_suites = {each: sources.source(each) for each in suites.SUITES.values()}
+                found = running.measured(chosen_suites, targets.VERSIONS)
+                made["measured clients' suites"] = lambda: client_suites.measured_table(found)
             with ThreadPoolExecutor(len(SERIES)) as pool:
                 rows = list(pool.map(lambda name: measured_row(name, chosen), SERIES))
         except (RabbitMQError, running.SuiteError, sources.Unavailable) as error:
             print(error, file=sys.stderr)
             return 2
-        page = tables.with_tables(
-            page,
-            {
-                "measured": lambda: measured_table(rows),
-                "measured clients' suites": lambda: client_suites.measured_table(found),
-            },
-        )
+        made["measured"] = lambda: measured_table(rows)
+        page = tables.with_tables(page, made)
     PAGE.write_text(with_tables(page), encoding="utf-8")
     return 0
 
