@@ -161,15 +161,10 @@ def differences_table() -> str:
 def programs_table() -> str:
     """What differs in random programs, and why."""
     rows = [
-        [
-            ", ".join(entry.versions),
-            entry.kind,
-            " ".join(entry.reason.split()),
-            "yes" if entry.rewrite else "no",
-        ]
+        [", ".join(entry.versions), entry.kind, " ".join(entry.reason.split())]
         for entry in programs.DIFFERENCES
     ]
-    return tables.table(["RabbitMQ", "Kind", "Why", "Occurs in random programs"], rows)
+    return tables.table(["RabbitMQ", "Kind", "Why"], rows)
 
 
 def kinds_table() -> str:

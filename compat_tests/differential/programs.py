@@ -11,7 +11,7 @@ import re
 import secrets
 import sys
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,7 +41,7 @@ DEEPEST = 5
 """How often RabbitMQ's queues are asked for their counts: as often as a message may pass on at once."""
 TIME_TO_SHRINK = 30.0
 
-__all__ = ["DIFFERENCES", "REWRITES", "Comparison", "Difference", "ProgramsSideBySide", "drawn"]
+__all__ = ["DIFFERENCES", "Comparison", "Difference", "ProgramsSideBySide", "drawn"]
 
 
 # --- programs ----------------------------------------------------------------------------------------------
@@ -77,13 +77,6 @@ def drawn(chosen_seed: int, count: int) -> list[Program]:
 # --- known differences -------------------------------------------------------------------------------------
 
 
-def redelivered_dead_letters(text: str) -> str:
-    return re.sub(r"redelivered=\d(?=[^;]*x-death=)", "redelivered=~", text)
-
-
-REWRITES: dict[str, Callable[[str], str]] = {each.__name__: each for each in (redelivered_dead_letters,)}
-
-
 @dataclass(frozen=True)
 class Difference:
     """An entry of the list."""
@@ -93,7 +86,6 @@ class Difference:
     program: str
     versions: tuple[str, ...]
     """The series that differ."""
-    rewrite: str = ""
 
     @property
     def operations(self) -> Program:
@@ -110,14 +102,6 @@ def _known_differences() -> tuple[Difference, ...]:
 
 
 DIFFERENCES = _known_differences()
-
-
-def rewritten(series: str, text: str, but: str = "") -> str:
-    """What came, without what is known to differ in a series; `but` names a difference to be left."""
-    for entry in DIFFERENCES:
-        if series in entry.versions and entry.rewrite not in ("", but):
-            text = REWRITES[entry.rewrite](text)
-    return text
 
 
 # --- running -----------------------------------------------------------------------------------------------
@@ -151,7 +135,7 @@ class ProgramsSideBySide:
         self._rabbitmq = Address("127.0.0.1", both.node.port)
         self._broker = Address("127.0.0.1", both.broker.port)
 
-    def difference(self, program: Sequence[Operation], but: str = "") -> str:
+    def difference(self, program: Sequence[Operation]) -> str:
         """Where the outcomes part first; empty where they do not.
 
         Raises:
@@ -167,7 +151,7 @@ class ProgramsSideBySide:
         else:
             raise TooSlow
         for number, (rabbitmq, fakeamqp) in enumerate(zip(there.outcomes, here.outcomes, strict=True)):
-            if rewritten(self.series, rabbitmq, but) != rewritten(self.series, fakeamqp, but):
+            if rabbitmq != fakeamqp:
                 done = program[: number + 1]
                 return (
                     f"{done[-1]!r}, the last of these:\n{listing(done)}\n"

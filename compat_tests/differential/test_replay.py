@@ -13,7 +13,7 @@ from fakeamqp.replay import replay
 @pytest.mark.parametrize("series", SERIES.values(), ids=str)
 @pytest.mark.parametrize("happening", [busy, calls])
 def test_a_real_rabbitmq_answers_the_same(series, beside, happening):
-    with Broker(personality=series.personality, permit=series.permit) as broker:
+    with Broker(personality=series.personality) as broker:
         happening(broker)
         assert broker.wait_for(lambda: not broker.connections)
         outcome = replay(broker.trace, url=beside.node.url, timeout=20)

@@ -189,8 +189,6 @@ def kept(
 SEGMENT = {"x_stream_max_segment_size_bytes": 2000}
 kept("without-limits", 12, **SEGMENT)
 kept("by-size", 20, **SEGMENT, x_max_length_bytes=6000)
-kept("by-size-smaller-than-a-segment", 12, **SEGMENT, x_max_length_bytes=100)
-kept("by-size-0", 12, **SEGMENT, x_max_length_bytes=0)
 kept("by-size-in-large-segments", 12, x_max_length_bytes=1000)
 kept("of-large-messages", 8, size=2500, **SEGMENT, x_max_length_bytes=6000)
 kept("of-exactly-full-segments", 12, size=900, **SEGMENT, x_max_length_bytes=5000)
