@@ -20,8 +20,8 @@ from compat_tests.differential.script import CASES, Case, begin, finish, run
 from fakeamqp import Broker
 
 __all__ = [
+    "LOOKS",
     "PLUGINS",
-    "SECOND_LOOKS",
     "SERIES",
     "Outcome",
     "Series",
@@ -35,8 +35,11 @@ __all__ = [
 
 AT_ONCE = 24
 """Cases wait much more than they work: for RabbitMQ's pauses, and to see that nothing comes."""
-SECOND_LOOKS = 2
-"""How often a surprise is looked at again, with more patience: RabbitMQ may just have been slow."""
+LOOKS = ((1.0, AT_ONCE), (2.0, AT_ONCE), (3.0, 4), (5.0, 1))
+"""The patience of each look at a case and how many cases run at once then.
+
+A case that surprises is looked at again: RabbitMQ may just have been slow, or the machine busy.
+"""
 
 PLUGINS = ("rabbitmq_consistent_hash_exchange", "rabbitmq_random_exchange", "rabbitmq_sharding")
 """What comes with RabbitMQ and is enabled: exchange types that the broker has."""
@@ -112,12 +115,11 @@ class SideBySide:
     def compare_all(
         self, cases: Iterable[Case], surprising: Callable[[Case, Outcome], object]
     ) -> dict[str, Outcome]:
-        """Run cases on both, up to three times where an outcome surprises, and return the last outcomes."""
+        """Run cases on both, again where an outcome surprises (`LOOKS`), and return the last outcomes."""
         chosen = list(cases)
         found: dict[str, Outcome] = {}
-        with ThreadPoolExecutor(AT_ONCE) as pool, ThreadPoolExecutor(2) as sides:
-            for attempt in range(1 + SECOND_LOOKS):
-                patience = 1.0 + attempt
+        for patience, at_once in LOOKS:
+            with ThreadPoolExecutor(at_once) as pool, ThreadPoolExecutor(2) as sides:
                 together = [case for case in chosen if not is_special(case)]
                 outcomes = pool.map(lambda case, patience=patience: self.compare(case, patience), together)
                 found |= zip((case.id for case in together), outcomes, strict=True)

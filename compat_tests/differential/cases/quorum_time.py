@@ -144,6 +144,7 @@ for _type in ("classic", "quorum"):
         [consume(on="other"), arrivals(on="other"), consume()],
         nothing_more(1.3, on="other"),
         arrivals(2),
+        [nothing_more(0.3, on="third")],  # A quorum queue takes back a moment later.
         queue(passive=1, on="third"),
         kind=_type,
     )
