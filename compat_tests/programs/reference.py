@@ -582,6 +582,8 @@ class Reference:
         for group in _groups(taken) if how == "reject" else [taken]:
             for each in group:
                 self._credit(each)
+            if how == "reject":
+                group.sort(key=lambda each: -each.queue.level(each.copy))
             for each in group:
                 each.copy.failures += each.queue.quorum
                 if how == "reject" and not each.queue.deleted:

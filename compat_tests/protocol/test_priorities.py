@@ -170,6 +170,20 @@ def test_consumers_get_the_most_urgent_message_that_waits(client: Client) -> Non
     assert client.bodies() == [b"2"]
 
 
+def test_messages_rejected_together_are_dead_lettered_in_the_order_of_their_priorities(
+    client: Client,
+) -> None:
+    client.declare("dead")
+    to_dead = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead"}
+    client.declare("q", arguments={"x-max-priority": 5, **to_dead})
+    client.consume("q")
+    for body in (b"a1", b"b3", b"c1", b"d5", b"e9"):
+        client.publish(body, routing_key="q", priority=int(body[1:]))
+    client.bodies()
+    client.nack(0, multiple=True, requeue=False)
+    assert client.empty("dead") == [b"d5", b"e9", b"b3", b"a1", b"c1"]
+
+
 def test_a_lesser_message_expires_only_at_the_head(rabbitmq: Server, client: Client) -> None:
     client.declare("q", arguments={"x-max-priority": 9})
     client.publish(b"lesser", routing_key="q", priority=1, expiration="1000")

@@ -111,9 +111,7 @@ def reject_all(deliveries: Sequence[Delivery], *, ending: Ending = "rejected") -
         for group in _groups(deliveries):
             for delivery in group:
                 delivery.settle(ending)
-            for delivery in group:
-                if delivery.acquired:
-                    delivery.queue.refuse(delivery)
+            group[0].queue.refuse_all(delivery for delivery in group if delivery.acquired)
             resume_credits(group)
     finally:
         if holds:

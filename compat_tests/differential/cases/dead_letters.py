@@ -11,6 +11,7 @@ from compat_tests.differential.script import (
     bind,
     call,
     consume,
+    contents,
     each,
     exchange,
     get,
@@ -116,6 +117,74 @@ each(
     get(),
     get(),
     get(),
+)
+
+
+def ranked(case_id: str, *steps: Step | list[Step], **arguments: Any) -> None:
+    """A case with a queue of priorities whose dead letters go to @dead."""
+    made = queue_with(
+        x_max_priority=5, x_dead_letter_exchange="", x_dead_letter_routing_key="@dead", **arguments
+    )
+    each(f"priority/{case_id}", [queue("@dead"), made], *steps)
+
+
+def of_priorities(*bodies: str) -> list[Step]:
+    """A message for each body, whose digit is the priority, one after the other."""
+    return [publish(body=body, props={"priority": int(body[-1])}, settle=0.05) for body in bodies]
+
+
+ranked(
+    "nacked-together",
+    [
+        consume(),
+        *of_priorities("a1", "b3", "c1", "d3", "e0", "f2"),
+        call("basic.nack", delivery_tag=5, multiple=1),
+    ],
+    [nothing_more(0.2)],
+    contents("@dead"),
+)
+ranked(
+    "nacked-together-got",
+    [*of_priorities("a1"), get(no_ack=0), *of_priorities("b3"), get(no_ack=0), *of_priorities("c1", "d3")],
+    [get(no_ack=0), get(no_ack=0), call("basic.nack", delivery_tag=0, multiple=1), nothing_more(0.2)],
+    contents("@dead"),
+)
+ranked(
+    "nacked-by-two-consumers",
+    [consume(tag="x"), consume(tag="y"), *of_priorities("a1", "b3", "c1", "d3", "e0", "f2", "g4", "h5")],
+    [call("basic.nack", delivery_tag=0, multiple=1), nothing_more(0.2)],
+    contents("@dead"),
+)
+ranked(
+    "rejected-one-by-one",
+    [consume(), *of_priorities("a1", "b3", "c2"), reject(1), reject(2), reject(3), nothing_more(0.2)],
+    contents("@dead"),
+)
+ranked(
+    "returned-together",
+    [consume(), *of_priorities("a1", "b3", "c1", "d3", "e0"), call("basic.cancel", consumer_tag="c")],
+    [call("basic.nack", delivery_tag=0, multiple=1, requeue=1), nothing_more(0.2)],
+    contents(),
+)
+ranked(
+    "expired-together",
+    [*of_priorities("a1", "b3", "c1", "d3", "e0"), nothing_more(0.9)],
+    contents("@dead"),
+    x_message_ttl=500,
+)
+ranked(
+    "expired-when-looked-at",
+    [*(publish(body=f"{p}", props={"priority": p, "expiration": "300"}, settle=0.05) for p in (1, 3, 2))],
+    [publish(body="stays", props={"priority": 2}), nothing_more(0.8)],
+    contents("@dead"),
+    contents(),
+)
+ranked(
+    "beyond-the-length",
+    [*of_priorities("a1", "b3", "c1", "d3", "e0", "f2"), nothing_more(0.2)],
+    contents("@dead"),
+    contents(),
+    x_max_length=2,
 )
 each(
     "maxlen/drop-head",

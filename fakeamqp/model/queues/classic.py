@@ -413,6 +413,12 @@ class ClassicQueue(Queue):
             self._count_failure(delivery)
             self._die(delivery.queued, "rejected")
 
+    def refuse_all(self, deliveries: Iterable[Delivery]) -> None:
+        """See the base class; the most urgent messages die first (RabbitMQ: measured)."""
+        if isinstance(ready := self.ready, PriorityFifo):
+            deliveries = sorted(deliveries, key=lambda each: ready.number(each.queued), reverse=True)
+        super().refuse_all(deliveries)
+
     def take_back(
         self, deliveries: Iterable[Delivery], *, avoid: object = None, redelivered: bool = True
     ) -> None:

@@ -31,7 +31,8 @@ class FairShareFifo(PriorityFifo):
         self._had = [0] * levels
         """How many messages each level has delivered in this round."""
 
-    def _number(self, queued: QueuedMessage) -> int:
+    def number(self, queued: QueuedMessage) -> int:
+        """See the base class; a message without a priority counts as one of medium priority."""
         priority = queued.message.properties.priority
         lowest = 5 - ceil(len(self._levels) / 2)
         number = (_MEDIUM if priority is None else priority) - lowest

@@ -317,6 +317,11 @@ class Queue:
         """The delivery was rejected."""
         raise NotImplementedError
 
+    def refuse_all(self, deliveries: Iterable[Delivery]) -> None:
+        """These deliveries were rejected together."""
+        for delivery in deliveries:
+            self.refuse(delivery)
+
     def take_back(
         self, deliveries: Iterable[Delivery], *, avoid: object = None, redelivered: bool = True
     ) -> None:

@@ -113,13 +113,14 @@ class PriorityFifo:
         for level in reversed(self._levels):
             yield from level
 
-    def _number(self, queued: QueuedMessage) -> int:
+    def number(self, queued: QueuedMessage) -> int:
+        """The number of the message's level; a higher one is more urgent."""
         priority = queued.message.priority
         return priority if priority < self._maximum else self._maximum
 
     def append(self, queued: QueuedMessage) -> None:
         """Put a new message at the end of its level."""
-        number = self._number(queued)
+        number = self.number(queued)
         self._levels[number].append(queued)
         self._used |= 1 << number
         self._count += 1
@@ -146,7 +147,7 @@ class PriorityFifo:
 
     def remove(self, queued: QueuedMessage) -> None:
         """Take out a message from anywhere."""
-        number = self._number(queued)
+        number = self.number(queued)
         level = self._levels[number]
         level.remove(queued)
         self._count -= 1
@@ -156,7 +157,7 @@ class PriorityFifo:
     def put_back(self, returned: Iterable[QueuedMessage]) -> None:
         """Merge messages into their levels by position."""
         for queued in returned:
-            number = self._number(queued)
+            number = self.number(queued)
             self._levels[number].put_back((queued,))
             self._used |= 1 << number
             self._count += 1
