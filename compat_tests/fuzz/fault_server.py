@@ -81,7 +81,7 @@ class Link:
 class FaultServer(Server):
     """A `Server` with `faults`. `next_tap` stands behind them, as the recorder does in a broker."""
 
-    def __init__(self, name: str = "rabbitmq-4.2", next_tap: Any = None, **state: Any) -> None:
+    def __init__(self, name: str = "rabbitmq-4.3", next_tap: Any = None, **state: Any) -> None:
         super().__init__(name, **state)
         self.next_tap = next_tap
         self.state.tap = next_tap

@@ -125,7 +125,7 @@ def _server_0_9(personality: str) -> Server:
     return server
 
 
-PERSONALITIES = ("rabbitmq-4.2", "spec")
+PERSONALITIES = ("rabbitmq-4.3", "spec")
 SUBJECTS = (
     *(Subject("0-9-1", name, streams.recordings(name), 0.5, Server) for name in PERSONALITIES),
     *(

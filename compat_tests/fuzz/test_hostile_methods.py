@@ -41,7 +41,7 @@ def test_strange_programs(subject: Subject) -> None:
 
 @pytest.fixture
 def client() -> Client:
-    return Server("rabbitmq-4.2").client()
+    return Server("rabbitmq-4.3").client()
 
 
 def test_a_long_chain_of_auto_delete_exchanges_goes_at_once(client: Client) -> None:
@@ -127,7 +127,8 @@ def test_a_dead_letter_routing_key_that_fits_no_short_string(client: Client, key
     assert "q" not in client.server.vhost.queues
 
 
-def test_a_pattern_of_many_wildcards_is_no_trap(client: Client) -> None:
+def test_a_pattern_of_many_wildcards_is_no_trap() -> None:
+    client = Server("rabbitmq-4.2").client()  # Later ones refuse it.
     client.declare("q")
     client.bind("q", "amq.topic", "#." * 60 + "end")
     client.publish(exchange="amq.topic", routing_key="a." * 120)

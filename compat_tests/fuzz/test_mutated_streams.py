@@ -201,7 +201,7 @@ def test_messages_do_not_keep_what_their_publisher_had(subject: Subject) -> None
 @pytest.mark.long
 def test_what_is_remembered_has_bounds() -> None:
     """Caches make a busy client cheap; one that never says the same twice must not fill them for ever."""
-    server = Server("rabbitmq-4.2")
+    server = Server("rabbitmq-4.3")
     client = server.client()
     client.declare("all")
     client.bind("all", "amq.fanout")

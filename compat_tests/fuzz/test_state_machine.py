@@ -141,7 +141,7 @@ class _Tap(QuietTap):
 class Machine(RuleBasedStateMachine):
     """See the module. `personality` is set by the tests below."""
 
-    personality = "rabbitmq-4.2"
+    personality = "rabbitmq-4.3"
 
     def __init__(self) -> None:
         super().__init__()
@@ -150,6 +150,7 @@ class Machine(RuleBasedStateMachine):
         self.server.state.tap = _Tap(self)
         self.state = self.server.state
         self.strict = self.personality == "spec"
+        self.shares = self.state.personality.deprecated_features.get("global_qos") == "permitted"
         self.books: dict[str, Books] = {}
         self.births: dict[str, int] = {}
         """The number of the last message before the queue was declared."""
@@ -493,7 +494,7 @@ class Machine(RuleBasedStateMachine):
         if self.strict:
             shared = count == 3  # There a window for the channel is the usual thing.
             peer.window[0 if shared else channel] = count
-        elif shared:
+        elif shared and self.shares:
             peer.window[channel] = count
         else:
             peer.prefetch[channel] = count
@@ -654,10 +655,18 @@ class _Recorder:
         self.octets += octets
 
 
+class SharingMachine(Machine):
+    """Where consumers of a channel can share a prefetch limit."""
+
+    personality = "rabbitmq-4.2"
+
+
 class SpecMachine(Machine):
     personality = "spec"
 
 
-@pytest.mark.parametrize("machine", [Machine, SpecMachine], ids=["rabbitmq-4.2", "spec"])
+@pytest.mark.parametrize(
+    "machine", [Machine, SharingMachine, SpecMachine], ids=lambda machine: machine.personality
+)
 def test_the_books_balance(machine: type[Machine]) -> None:
     run_state_machine_as_test(machine, settings=examples(120, stateful_step_count=100))

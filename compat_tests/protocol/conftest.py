@@ -17,7 +17,7 @@ from compat_tests.conformance import PROTOCOL_0_9_1, SHARING, catalogue_of
 from compat_tests.protocol.driver import Client, Server
 from fakeamqp.adapters import protocol_names
 
-PERSONALITIES = ("rabbitmq-4.2", "spec")
+PERSONALITIES = ("rabbitmq-4.3", "spec")
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -82,7 +82,13 @@ def server(request: pytest.FixtureRequest, protocol: str) -> Server:
 
 @pytest.fixture
 def rabbitmq(protocol: str) -> Server:
-    """A broker that behaves like RabbitMQ 4.2."""
+    """A broker that behaves like RabbitMQ 4.3."""
+    return Server("rabbitmq-4.3", protocol=protocol)
+
+
+@pytest.fixture
+def rabbitmq_4_2(protocol: str) -> Server:
+    """A broker that behaves like RabbitMQ 4.2: the last one with global prefetch limits, among others."""
     return Server("rabbitmq-4.2", protocol=protocol)
 
 

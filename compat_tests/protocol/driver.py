@@ -151,7 +151,7 @@ class Server:
 
     def __init__(
         self,
-        name: str | Personality = "rabbitmq-4.2",
+        name: str | Personality = "rabbitmq-4.3",
         *,
         protocol: str = "0-9-1",
         tickets: bool = True,

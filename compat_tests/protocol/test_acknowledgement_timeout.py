@@ -20,6 +20,12 @@ def text(milliseconds: int, channel: int = 1) -> str:
 
 
 @pytest.fixture
+def rabbitmq() -> Server:
+    """A broker that behaves like RabbitMQ 4.2: later ones have no such timeout for classic queues."""
+    return Server("rabbitmq-4.2")
+
+
+@pytest.fixture
 def holder(rabbitmq: Server) -> Client:
     """A consumer that holds one delivery."""
     client = rabbitmq.client()

@@ -112,8 +112,8 @@ def test_octets_of_the_connection_and_messages_of_the_channel_both_count(spec: S
 
 @pytest.mark.rule("0-9-1/basic.qos/prefetch-both")
 @pytest.mark.protocols("0-9-1")
-def test_rabbitmq_needs_room_for_the_consumer_and_for_the_channel(rabbitmq: Server) -> None:
-    client = rabbitmq.client()
+def test_rabbitmq_needs_room_for_the_consumer_and_for_the_channel(rabbitmq_4_2: Server) -> None:
+    client = rabbitmq_4_2.client()
     client.declare("q")
     client.qos(2)
     client.qos(3, global_=True)
@@ -224,8 +224,8 @@ def test_a_window_that_is_not_global_is_the_channels_by_the_letter(spec: Server)
 
 @pytest.mark.rule("0-9-1/basic.qos/global-connection")
 @pytest.mark.protocols("0-9-1")
-def test_a_global_window_is_shared_by_the_channel_in_rabbitmq(rabbitmq: Server) -> None:
-    client = rabbitmq.client(channels=2)
+def test_a_global_window_is_shared_by_the_channel_in_rabbitmq(rabbitmq_4_2: Server) -> None:
+    client = rabbitmq_4_2.client(channels=2)
     client.declare("q")
     client.qos(2, global_=True, channel=1)
     client.consume("q", "1", channel=1)
@@ -305,8 +305,8 @@ def test_a_new_window_holds_for_new_consumers_only_in_rabbitmq(rabbitmq: Server)
     client.expect_nothing()
 
 
-def test_a_shared_window_is_changed_for_running_consumers_in_rabbitmq(rabbitmq: Server) -> None:
-    client = rabbitmq.client()
+def test_a_shared_window_is_changed_for_running_consumers_in_rabbitmq(rabbitmq_4_2: Server) -> None:
+    client = rabbitmq_4_2.client()
     client.declare("q")
     client.qos(1, global_=True)
     client.consume("q")
@@ -318,8 +318,8 @@ def test_a_shared_window_is_changed_for_running_consumers_in_rabbitmq(rabbitmq: 
     assert client.bodies() == [b"2"]
 
 
-def test_a_shared_window_set_after_consume_counts_what_is_out_in_rabbitmq(rabbitmq: Server) -> None:
-    client = rabbitmq.client()
+def test_a_shared_window_set_after_consume_counts_what_is_out_in_rabbitmq(rabbitmq_4_2: Server) -> None:
+    client = rabbitmq_4_2.client()
     client.declare("q")
     client.consume("q")
     client.fill("q", b"0", b"1")
@@ -333,8 +333,8 @@ def test_a_shared_window_set_after_consume_counts_what_is_out_in_rabbitmq(rabbit
     assert client.bodies() == [b"2"]
 
 
-def test_a_window_for_each_consumer_lifts_the_shared_one_in_rabbitmq(rabbitmq: Server) -> None:
-    client = rabbitmq.client()
+def test_a_window_for_each_consumer_lifts_the_shared_one_in_rabbitmq(rabbitmq_4_2: Server) -> None:
+    client = rabbitmq_4_2.client()
     client.declare("q")
     client.qos(3, global_=True)
     client.qos(2)
@@ -345,8 +345,8 @@ def test_a_window_for_each_consumer_lifts_the_shared_one_in_rabbitmq(rabbitmq: S
     client.expect_nothing()
 
 
-def test_lifting_the_shared_window_sends_what_waited(rabbitmq: Server) -> None:
-    client = rabbitmq.client()
+def test_lifting_the_shared_window_sends_what_waited(rabbitmq_4_2: Server) -> None:
+    client = rabbitmq_4_2.client()
     client.declare("q")
     client.qos(1, global_=True)
     client.consume("q")
@@ -356,8 +356,8 @@ def test_lifting_the_shared_window_sends_what_waited(rabbitmq: Server) -> None:
     assert client.bodies() == [b"2", b"3"]
 
 
-def test_a_cancelled_consumers_messages_still_take_room_in_the_shared_window(rabbitmq: Server) -> None:
-    client = rabbitmq.client()
+def test_a_cancelled_consumers_messages_still_take_room_in_the_shared_window(rabbitmq_4_2: Server) -> None:
+    client = rabbitmq_4_2.client()
     client.declare("q")
     client.qos(1, global_=True)
     client.consume("q", "1")

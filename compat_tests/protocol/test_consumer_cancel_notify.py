@@ -88,8 +88,8 @@ def test_what_was_delivered_before_can_be_acknowledged_once(server: Server) -> N
     client.expect_channel_close(406)
 
 
-def test_no_answer_to_the_notice_is_due(rabbitmq: Server) -> None:
-    client = capable(rabbitmq)
+def test_no_answer_to_the_notice_is_due(rabbitmq_4_2: Server) -> None:
+    client = capable(rabbitmq_4_2)
     client.declare("q")
     client.consume("q", "t")
     client.call(m.QueueDelete(queue="q"), m.QueueDeleteOk)

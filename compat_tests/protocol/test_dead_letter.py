@@ -70,7 +70,7 @@ def test_a_death_is_described(rabbitmq: Server, client: Client) -> None:
     reject(client, "q")
     dead = take(client)
     assert (dead.body, dead.method.exchange, dead.method.routing_key) == (b"m", "dlx", "k")
-    assert (dead.method.redelivered, dead.properties.message_id) == (False, "id")
+    assert (dead.method.redelivered, dead.properties.message_id) == (True, "id")
     assert headers(dead) == {
         "own": 1,
         "x-death": [

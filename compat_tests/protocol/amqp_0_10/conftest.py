@@ -5,7 +5,7 @@ import pytest
 from compat_tests.protocol.amqp_0_10.driver import Client, Server, Session
 
 
-@pytest.fixture(params=("rabbitmq-4.2", "spec"))
+@pytest.fixture(params=("rabbitmq-4.3", "spec"))
 def server(request: pytest.FixtureRequest) -> Server:
     """A broker of each personality in turn: for rules where both agree."""
     return Server(request.param)
@@ -14,7 +14,7 @@ def server(request: pytest.FixtureRequest) -> Server:
 @pytest.fixture
 def lenient() -> Server:
     """A broker that does what the brokers in the field do: the default personality."""
-    return Server("rabbitmq-4.2")
+    return Server("rabbitmq-4.3")
 
 
 @pytest.fixture

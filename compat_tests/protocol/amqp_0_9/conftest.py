@@ -15,11 +15,11 @@ def tickets() -> bool:
     return True
 
 
-@pytest.fixture(params=("rabbitmq-4.2", "spec"))
+@pytest.fixture(params=("rabbitmq-4.3", "spec"))
 def server(request: pytest.FixtureRequest, tickets: bool) -> Server:
     """A broker of each personality in turn: for rules where both agree.
 
-    In place of rabbitmq-4.2, a test that is marked `letter` gets a personality of its own that follows the
+    In place of rabbitmq-4.3, a test that is marked `letter` gets a personality of its own that follows the
     letter of 0-9 where RabbitMQ does as in 0-9-1.
     """
     return Server(_of(request, request.param), tickets=tickets)
@@ -28,7 +28,7 @@ def server(request: pytest.FixtureRequest, tickets: bool) -> Server:
 @pytest.fixture
 def lenient(request: pytest.FixtureRequest) -> Server:
     """A broker that does what clients in the field expect; `letter` as for `server`."""
-    return Server(_of(request, "rabbitmq-4.2"))
+    return Server(_of(request, "rabbitmq-4.3"))
 
 
 def _of(request: pytest.FixtureRequest, name: str) -> Personality:

@@ -59,7 +59,7 @@ class Server(driver.Server):
     """A broker without sockets whose clients speak 0-9; with `tickets` they show some where they have to."""
 
     def __init__(
-        self, name: str | Personality = "rabbitmq-4.2", *, tickets: bool = False, **state: Any
+        self, name: str | Personality = "rabbitmq-4.3", *, tickets: bool = False, **state: Any
     ) -> None:
         super().__init__(name, protocol="0-9", tickets=tickets, **state)
 

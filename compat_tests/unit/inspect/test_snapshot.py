@@ -157,7 +157,7 @@ def test_one_virtual_host_or_all(server: Server):
     server.state.add_virtual_host("b").queues.declare("q")
     assert text(server) == 'virtual host "/"\nvirtual host "b"\n  queue "q" classic'
     assert text(server, virtual_host="b") == 'virtual host "b"\n  queue "q" classic'
-    assert text(server, virtual_host="/", predeclared=True).count("exchange") == 7
+    assert text(server, virtual_host="/", predeclared=True).count("exchange") == 8
     with pytest.raises(NoSuchVirtualHost, match="did you mean"):
         text(server, virtual_host="bb")
 

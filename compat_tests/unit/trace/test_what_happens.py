@@ -220,9 +220,10 @@ def test_a_message_keeps_its_number_when_it_dies_and_comes_back_and_is_long(
         (m.BasicQos(prefetch_count=3, global_=True), False, (False, 0, True)),
     ],
 )
-def test_what_a_consumer_may_be_sent_in_advance(
-    client: Client, recorder: Recorder, qos: m.Method, no_ack: bool, facts: tuple[bool, int, bool]
-):
+def test_what_a_consumer_may_be_sent_in_advance(qos: m.Method, no_ack: bool, facts: tuple[bool, int, bool]):
+    server = Server("rabbitmq-4.2")  # The last version with limits for a channel.
+    server.state.tap = recorder = Recorder(server.clock.now)
+    client = server.client()
     client.declare("q")
     client.call(qos, m.BasicQosOk)
     client.consume("q", no_ack=no_ack)
