@@ -203,8 +203,8 @@ class Broker(Inspection):
             self._state.restart()
             if self._faults is not None:
                 self._faults.after_restart()
-        self._engine.start()
         try:
+            self._engine.start()
             port = self._asked_port or (self._address[1] if self._address else 0)
             self._listeners = self._engine.listen_on(
                 self._host, port, wrap=None if self._tls is None else self._tls.wrap

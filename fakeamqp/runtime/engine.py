@@ -119,7 +119,7 @@ class Engine:
             try:
                 thread.start()
             except BaseException:
-                self._close(loop)
+                self._close(loop)  # The thread may run: it waits for the lock, and finds no loop then.
                 self._thread = None
                 raise
             if self.stepped is not None:
@@ -138,16 +138,19 @@ class Engine:
             loop.wake()
         if thread is None or thread is threading.current_thread():
             return
-        depth = self._lock.release_all()
+        hold = self._lock.release_all()
         try:
             thread.join(_STOP_SECONDS)
         finally:
-            self._lock.acquire_again(depth)
+            self._lock.acquire_again(hold)
         if thread.is_alive():
             raise EngineError(f"the loop thread did not end within {_STOP_SECONDS:g} s: a handler is stuck")
         self._thread = None
 
     def _run(self, loop: Loop) -> None:
+        with self._held():
+            if self._loop is not loop:
+                return  # `start` was interrupted.
         try:
             loop.run(self._lock)
         except BaseException as error:
@@ -270,11 +273,11 @@ class Engine:
                 return self._outcome(waiter)
             self._loop.waiters.append(waiter)
             self._leave(self._loop)
-            depth = self._lock.release_all()
+            hold = self._lock.release_all()
             try:
                 waiter.event.wait(timeout)
             finally:
-                self._lock.acquire_again(depth)
+                self._lock.acquire_again(hold)
                 if self._loop is not None and waiter in self._loop.waiters:
                     self._loop.waiters.remove(waiter)
             if not waiter.holds and waiter.error is None:

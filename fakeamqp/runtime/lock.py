@@ -2,72 +2,134 @@
 
 from __future__ import annotations
 
-from threading import Lock, get_ident
+import sys
+from inspect import CO_ASYNC_GENERATOR, CO_COROUTINE, CO_GENERATOR
+from threading import Lock, RLock, get_ident
+from types import FrameType
+from typing import NamedTuple
 
-__all__ = ["EngineLock"]
+__all__ = ["EngineLock", "Hold"]
+
+_PATIENCE = 0.25
+"""Real seconds after which a thread that waits for the lock checks whether it is abandoned."""
+_SUSPENDED = CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR
+
+
+class Hold(NamedTuple):
+    """How a thread held the lock: `EngineLock.release_all` returns it and `acquire_again` takes it."""
+
+    depth: int
+    frame: FrameType | None
 
 
 class EngineLock:
-    """A fair reentrant lock.
+    """A fair reentrant lock that survives exceptions from signal handlers.
 
     The loop thread releases the lock for a moment in each turn. A plain `RLock` would mostly give it back to
     a busy loop before a waiting thread has woken up. Here every thread takes a second lock, the turnstile,
     first. A thread that waits for the lock holds the turnstile, so the loop queues behind a waiting test
     thread.
+
+    Ctrl-C and pytest-timeout raise at any bytecode of the main thread, also in `__exit__`, before it could
+    release. So the lock notes the frame that took it. If this frame has ended, the lock is abandoned: the
+    next thread that wants it, the same or another, takes it over.
     """
 
-    __slots__ = ("_lock", "_owner", "_turnstile", "depth")
+    __slots__ = ("_frame", "_lock", "_owner", "_releasing", "_turnstile", "depth")
 
     def __init__(self) -> None:
         self._turnstile = Lock()
-        self._lock = Lock()
-        self._owner: int | None = None
+        self._lock = RLock()  # Taken once by its owner. It knows its owner even if a signal comes at once.
+        self._owner = 0
+        self._frame: FrameType | None = None
+        self._releasing = False
         self.depth = 0
 
     def held(self) -> bool:
         """Whether the calling thread holds the lock."""
-        return self._owner == get_ident()
+        return self._lock._is_owned()  # type: ignore[attr-defined, no-any-return]
 
     def acquire(self) -> None:
         """Take the lock, or increase its depth if this thread holds it."""
-        me = get_ident()
-        if self._owner == me:
-            self.depth += 1
-            return
+        lock = self._lock
+        if lock._is_owned():  # type: ignore[attr-defined]
+            if self._in_use(sys._getframe()):
+                self.depth += 1
+                return
+            lock.release()
         with self._turnstile:
-            self._lock.acquire()
-        self._owner = me
-        self.depth = 1
+            try:
+                while not self._lock.acquire(True, _PATIENCE):
+                    if not self._in_use(sys._current_frames().get(self._owner)):
+                        self._lock = RLock()
+                self._note(_user(sys._getframe(1)))
+            except BaseException:
+                if self.held():
+                    self._lock.release()
+                raise
 
     def release(self) -> None:
         """Decrease the depth; the outermost level releases the lock."""
-        if self._owner != get_ident():
+        if not self.held():
             raise RuntimeError("the engine lock is released by a thread that does not hold it")
-        self.depth -= 1
-        if self.depth == 0:
-            self._owner = None
-            self._lock.release()
+        if self.depth > 1:
+            self.depth -= 1
+        else:
+            self._let_go()
 
-    def release_all(self) -> int:
-        """Release the lock at any depth, and return the depth: 0 if this thread does not hold the lock."""
-        if self._owner != get_ident():
-            return 0
-        depth, self.depth, self._owner = self.depth, 0, None
-        self._lock.release()
-        return depth
+    def release_all(self) -> Hold | None:
+        """Release the lock at any depth; None if this thread does not hold it."""
+        if not self.held():
+            return None
+        hold = Hold(self.depth, self._frame)
+        self._let_go()
+        return hold
 
-    def acquire_again(self, depth: int) -> None:
+    def acquire_again(self, hold: Hold | None) -> None:
         """Undo `release_all`."""
-        if depth:
+        if hold is not None:
             self.acquire()
-            self.depth = depth
+            self._frame, self.depth = hold.frame, hold.depth
+
+    def _note(self, frame: FrameType | None) -> None:
+        self._owner = get_ident()
+        self._frame = frame
+        self._releasing = False
+        self.depth = 1
+
+    def _let_go(self) -> None:
+        self._releasing = True
+        self._frame = None
+        self.depth = 0
+        self._lock.release()
+
+    def _in_use(self, frame: FrameType | None) -> bool:
+        """Whether the frame that took the lock is on the stack of its thread, whose innermost is `frame`."""
+        if self._frame is None and not self._releasing:
+            return True
+        while frame is not None:
+            if frame is self._frame or (self._releasing and frame.f_code is EngineLock._let_go.__code__):
+                return True
+            frame = frame.f_back
+        return False
 
     def after_fork(self) -> None:
         """In a forked child: drop the locks of threads that do not exist here, and keep this thread's."""
+        held = self.held()
         self._turnstile = Lock()
-        self._lock = Lock()
-        if self.held():
+        self._lock = RLock()
+        if held:
             self._lock.acquire()
         else:
-            self._owner = None
+            self._frame = None
             self.depth = 0
+
+
+def _user(frame: FrameType | None) -> FrameType | None:
+    """The frame with the `with` statement that the lock is taken for; None if that says nothing."""
+    while frame is not None and frame.f_code.co_name == "__enter__":
+        frame = frame.f_back
+    # A generator's frame is on no stack while it is suspended, and an ExitStack outlives `enter_context`.
+    if frame is None or frame.f_code.co_flags & _SUSPENDED or frame.f_globals["__name__"] == "contextlib":
+        return None
+    return frame

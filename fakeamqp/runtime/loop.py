@@ -152,7 +152,13 @@ class Loop:
         self._thread_id = threading.get_ident()
         timeout: float | None = 0.0
         while not self.stopping:
-            timeout = self._turn(lock, timeout)
+            try:
+                timeout = self._turn(lock, timeout)
+            except Exception:
+                raise
+            except BaseException as error:  # KeyboardInterrupt or SystemExit, by a function of the test.
+                self.record("a turn", error)
+                timeout = 0.0
 
     def _turn(self, lock: EngineLock, timeout: float | None) -> float | None:
         takes = self._takes
@@ -175,7 +181,7 @@ class Loop:
                 source: Source = key.data
                 try:
                     source.ready(mask)
-                except Exception as error:
+                except BaseException as error:  # A function of the test may raise SystemExit.
                     self.give_up_on(source, "input", error)
             self._run_due(self.timers)
             if self.transport_timers is not self.timers:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
+from collections.abc import Iterator
+from types import FrameType
 
 import pytest
 
+from fakeamqp.runtime import lock as lock_module
 from fakeamqp.runtime.clock import RealClock
 from fakeamqp.runtime.lock import EngineLock
 
@@ -57,14 +61,14 @@ def test_who_waits_comes_before_who_comes_back() -> None:
 
 def test_release_all_and_back() -> None:
     lock = EngineLock()
-    assert lock.release_all() == 0
-    lock.acquire_again(0)
+    assert lock.release_all() is None
+    lock.acquire_again(None)
     assert not lock.held()
     lock.acquire()
     lock.acquire()
-    depth = lock.release_all()
-    assert depth == 2 and not lock.held()
-    lock.acquire_again(depth)
+    hold = lock.release_all()
+    assert hold is not None and hold.depth == 2 and not lock.held()
+    lock.acquire_again(hold)
     assert lock.held() and lock.depth == 2
 
 
@@ -87,3 +91,78 @@ def test_only_the_holder_releases() -> None:
     assert len(caught) == 1
     assert lock.held()
     lock.release()
+
+
+class Guard:
+    """A context manager that takes the lock for its user."""
+
+    def __init__(self, lock: EngineLock) -> None:
+        self.lock = lock
+
+    def __enter__(self) -> None:
+        self.lock.acquire()
+
+    def __exit__(self, *_: object) -> None:
+        self.lock.release()
+
+
+def wanted(lock: EngineLock) -> threading.Thread:
+    """A thread that takes the lock and releases it; it has begun to wait."""
+
+    def take() -> None:
+        lock.acquire()
+        lock.release()
+
+    thread = threading.Thread(target=take, daemon=True)
+    thread.start()
+    return thread
+
+
+@pytest.mark.parametrize("again", [False, True], ids=["another thread", "the same"])
+def test_a_lock_whose_holder_has_left_is_taken_over(again: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lock_module, "_PATIENCE", 0.001)
+    lock = EngineLock()
+
+    def leaves() -> None:
+        lock.acquire()
+
+    leaves()
+    if again:
+        lock.acquire()
+        assert lock.depth == 1
+        lock.release()
+    thread = wanted(lock)
+    thread.join(SECONDS)
+    assert not thread.is_alive()
+
+
+def test_a_lock_in_use_is_not_taken_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lock_module, "_PATIENCE", 0.001)
+    looks: list[None] = []
+    in_use = EngineLock._in_use
+
+    def counted(self: EngineLock, frame: FrameType | None) -> bool:
+        looks.append(None)
+        return in_use(self, frame)
+
+    monkeypatch.setattr(EngineLock, "_in_use", counted)
+    lock = EngineLock()
+
+    def generator() -> Iterator[None]:
+        with Guard(lock):
+            yield
+
+    suspended = generator()
+    with contextlib.ExitStack() as stack:
+        for hold in (Guard(lock), contextlib.contextmanager(lambda: suspended)(), None):
+            with hold or contextlib.nullcontext():
+                if hold is None:
+                    stack.enter_context(Guard(lock))
+                looks.clear()
+                thread = wanted(lock)
+                while len(looks) < 5:
+                    thread.join(0.001)
+                assert thread.is_alive() and lock.held()
+            if hold is not None:
+                thread.join(SECONDS)
+                assert not thread.is_alive()

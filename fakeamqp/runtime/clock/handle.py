@@ -134,7 +134,7 @@ class Clock:
         if isinstance(seconds, timedelta):
             seconds = seconds.total_seconds()
         distance = finite(seconds, "seconds")
-        with self._moving("advance()", heartbeats) as clock:
+        with self._engine, self._moving("advance()", heartbeats) as clock:
             self._move(clock, clock.now() + distance)
 
     def advance_to(self, when: Instant, *, heartbeats: Heartbeats | None = None) -> None:
@@ -144,7 +144,7 @@ class Clock:
             ClockError: the clock is not virtual, or `when` has passed.
         """
         wall = seconds_since_epoch(when, "when")
-        with self._moving("advance_to()", heartbeats) as clock:
+        with self._engine, self._moving("advance_to()", heartbeats) as clock:
             # A float of this size is exact to half a microsecond, and that must not make time fall short.
             distance = round(wall - clock.time(), 6)
             if distance < 0:
@@ -162,7 +162,7 @@ class Clock:
             NothingPending: no timer is pending.
             ClockError: the clock is not virtual.
         """
-        with self._moving("advance_to_next()", heartbeats) as clock:
+        with self._engine, self._moving("advance_to_next()", heartbeats) as clock:
             timer = clock.awaited(self._engine.timers, housekeeping=clock.strict)
             if timer is None:
                 raise NothingPending(self._nothing_pending(clock))
@@ -172,16 +172,15 @@ class Clock:
 
     @contextmanager
     def _moving(self, method: str, heartbeats: Heartbeats | None) -> Iterator[VirtualClock]:
-        """Inside the engine, with all input processed, and strict or lenient heartbeats."""
+        """For use inside the engine: all input is processed first. Heartbeats are strict or lenient."""
         clock = self._virtual(method)
         strict = clock.strict if heartbeats is None else _is_strict(heartbeats)
-        with self._engine:
-            self._engine.take_input()
-            before, clock.strict = clock.strict, strict
-            try:
-                yield clock
-            finally:
-                clock.strict = before
+        self._engine.take_input()
+        before, clock.strict = clock.strict, strict
+        try:
+            yield clock
+        finally:
+            clock.strict = before
 
     def _move(self, clock: VirtualClock, instant: float) -> None:
         engine = self._engine

@@ -1,0 +1,142 @@
+"""Ctrl-C and pytest-timeout raise anywhere in the test's thread: the broker goes on, and can be stopped.
+
+A signal handler raises between two bytecodes. The tests raise at one such place after the other.
+"""
+
+from __future__ import annotations
+
+import socket
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import pika
+import pika.exceptions
+import pytest
+
+import fakeamqp
+from fakeamqp import Broker
+from fakeamqp.runtime import lock as lock_module
+
+PROTOCOL_HEADER = b"AMQP\0\0\x09\x01"
+PACKAGE = Path(fakeamqp.__file__).parent
+INTERRUPTED = {str(path) for path in [PACKAGE / "broker.py", *(PACKAGE / "runtime").rglob("*.py")]}
+"""Not `threading`: an event or a thread of the standard library does not survive it."""
+MOST = 5_000
+
+
+class Interrupt(BaseException):
+    """As KeyboardInterrupt, which would end pytest where it gets out."""
+
+
+def interrupted_at(place: int, function: Callable[[], object]) -> bool:
+    """Call a function and raise where a signal handler may for the n-th time; False if it ends before.
+
+    CPython runs signal handlers when a function begins and when one written in C has returned.
+    """
+    left = place
+
+    def profile(frame: FrameType, event: str, _argument: Any) -> None:
+        nonlocal left
+        if event in ("call", "c_return") and frame.f_code.co_filename in INTERRUPTED:
+            left -= 1
+            if left < 0:
+                sys.setprofile(None)
+                raise Interrupt
+
+    before = sys.getprofile()
+    sys.setprofile(profile)
+    try:
+        function()
+    except Interrupt:
+        return True
+    finally:
+        sys.setprofile(before)
+    return False
+
+
+def places(step: int = 1) -> Iterator[int]:
+    yield from range(0, MOST, step)
+    raise AssertionError(f"the function can be interrupted at more than {MOST} places")
+
+
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Look for abandoned locks at once."""
+    monkeypatch.setattr(lock_module, "_PATIENCE", 0.001)
+
+
+def answers(broker: Broker) -> bool:
+    """Whether the loop goes on."""
+    with socket.create_connection((broker.host, broker.port), timeout=30) as client:
+        client.sendall(PROTOCOL_HEADER)
+        return client.recv(1) == b"\1"
+
+
+def all_ended() -> bool:
+    """Whether the loops' threads end."""
+    threads = [thread for thread in threading.enumerate() if thread.name.startswith("fakeamqp")]
+    for thread in threads:
+        thread.join(30)
+    return not any(thread.is_alive() for thread in threads)
+
+
+def test_the_broker_goes_on_after_an_interrupted_call() -> None:
+    with Broker() as broker:
+        for place in places():
+            if not interrupted_at(place, lambda: broker.virtual_hosts):
+                break
+            assert answers(broker), place
+            assert broker.virtual_hosts == ("/",), place
+        assert place > 10
+
+
+def test_the_broker_stops_after_an_interrupted_call() -> None:
+    for place in places():
+        broker = Broker().start()
+        reached = interrupted_at(place, lambda broker=broker: broker.virtual_hosts)
+        broker.stop()
+        assert all_ended(), place
+        if not reached:
+            break
+
+
+# A socket that was just made is left to the garbage collector.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning")
+def test_an_interrupted_start_can_be_repeated() -> None:
+    for place in places():
+        broker = Broker()
+        reached = interrupted_at(place, broker.start)
+        broker.stop()
+        assert all_ended(), place
+        with broker:
+            assert answers(broker), place
+        if not reached:
+            break
+
+
+def test_an_interrupted_stop_can_be_repeated() -> None:
+    for place in places():
+        broker = Broker().start()
+        reached = interrupted_at(place, broker.stop)
+        broker.stop()
+        assert all_ended(), place
+        if not reached:
+            break
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])
+def test_a_function_of_a_fault_cannot_end_the_broker(error: type[BaseException]) -> None:
+    def raises(_: object) -> None:
+        raise error
+
+    with Broker() as broker:
+        broker.faults.on("connection.start-ok").call(raises)
+        with pytest.raises(pika.exceptions.AMQPConnectionError):
+            pika.BlockingConnection(pika.URLParameters(broker.url))
+        assert isinstance(broker.failures[0], error)
+        broker.faults.clear()
+        pika.BlockingConnection(pika.URLParameters(broker.url)).close()
