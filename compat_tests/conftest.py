@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING, Any
 import hypothesis  # noqa: F401
 import pytest
 
+import fakeamqp.inspect
+import fakeamqp.trace
+
 if TYPE_CHECKING:
     from compat_tests.sharing import Scheduler
 
@@ -30,6 +33,7 @@ def pytest_collection(session: pytest.Session) -> Generator[None, object, object
     otherwise.
     """
     gc.disable()
+    _import_what_loads_late()
     try:
         return (yield)
     finally:
@@ -37,6 +41,17 @@ def pytest_collection(session: pytest.Session) -> Generator[None, object, object
             gc.collect()
             gc.freeze()
         gc.enable()
+
+
+def _import_what_loads_late() -> None:
+    """Import what the packages import on first use.
+
+    A run of pytest inside a test makes `sys.modules` as it was when it ends. A module whose first use was in
+    there would be imported again, and its classes would exist twice.
+    """
+    for package in (fakeamqp, fakeamqp.inspect, fakeamqp.trace):
+        for name in package.__all__:
+            getattr(package, name)
 
 
 @pytest.fixture(scope="session")
