@@ -113,3 +113,43 @@ def test_far_beyond_the_limit_the_broker_stops_reading_too(server: Server) -> No
     assert 8 * MIB <= transport.waiting <= 8 * MIB + 2 * len(BODY)
     transport.read(4 * len(BODY))
     assert client.connection.reading
+
+
+def stuffed(server: Server, heartbeat: int) -> tuple[Client, SlowTransport]:
+    """A client that read nothing until the broker stopped reading from it."""
+    client = server.client(heartbeat=heartbeat)
+    client.declare("q")
+    client.fill("q", *[BODY] * 900)
+    transport = SlowTransport(client)
+    while client.connection.reading:
+        client.send(m.BasicGet(queue="q", no_ack=True))
+    return client, transport
+
+
+@pytest.mark.rule("0-9-1/heartbeat/missed-two")
+def test_whoever_stops_reading_for_good_misses_heartbeats(
+    server: Server, caplog: pytest.LogCaptureFixture
+) -> None:
+    # Measured with 1 s: 3.10.8 and 4.3.6 reset the connection 3.3 s after it took its last byte.
+    client, _ = stuffed(server, heartbeat=1)
+    server.advance(0.9)
+    assert not client.connection.aborted
+    server.advance(3.1)
+    assert client.connection.aborted
+    assert "missed heartbeats from client, timeout: 1s" in caplog.text
+
+
+@pytest.mark.rule("0-9-1/heartbeat/missed-two")
+def test_whoever_reads_slowly_is_alive(server: Server) -> None:
+    client, transport = stuffed(server, heartbeat=1)
+    for _ in range(20):
+        server.advance(0.9)
+        transport.read(1)
+        assert not client.connection.reading
+        assert not client.connection.aborted
+
+
+def test_without_heartbeats_a_stuffed_client_stays_as_long_as_it_likes_by_the_text(spec: Server) -> None:
+    client, _ = stuffed(spec, heartbeat=0)
+    spec.advance(1_000_000)
+    assert not client.connection.aborted

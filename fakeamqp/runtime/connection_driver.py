@@ -207,7 +207,8 @@ class ConnectionDriver:
     def _read(self) -> None:
         connection = self.connection
         assert connection is not None
-        if not connection.reading:  # since an event earlier in this turn
+        if not connection.reading:
+            self.notify()  # Its socket stays readable: without a new mask every turn would come here.
             return
         try:
             data = self.transport.recv()
@@ -281,7 +282,7 @@ class ConnectionDriver:
             return
         if self.state is OPEN and connection is not None and connection.finished:
             self._finish()
-        if self.state is OPEN and transport.input_left:
+        if self.state is OPEN and transport.input_left and connection is not None and connection.reading:
             self._read()
         if self.state is FINISHING and not self.dirty and connection is not None and connection.resets:
             self.close()  # Output that the peer has not read yet is lost.

@@ -586,3 +586,29 @@ def test_idle_means_asleep(engine: Engine, echoes: Echoes) -> None:
         assert engine.turns == turns + 10
         slow.settimeout(SECONDS)
         read(slow, 30_000_000)
+
+
+class StopsReading(EchoConnection):
+    """Stops reading at the first byte, and notifies nobody."""
+
+    def on_data(self, data: bytes) -> None:
+        self.reading = False
+
+
+def test_input_of_a_connection_that_stopped_reading_does_not_turn_the_loop() -> None:
+    """The driver finds out by itself, at the first event in vain: nothing it watches is ready any more."""
+    echoes = Echoes(StopsReading)
+    engine = real_engine(echoes)
+    engine.start()
+    try:
+        with engine.connect_socketpair() as client:
+            client.sendall(b"x")
+            assert engine.wait_until(lambda: echoes.accepted[0].received, SECONDS)
+            client.sendall(b"y" * 1000)
+            assert engine.wait_until(engine.quiet, SECONDS)
+            with engine:
+                assert echoes.accepted[0].received == b"x"
+                echoes.accepted[0].set_reading(True)
+            assert engine.wait_until(lambda: len(echoes.accepted[0].received) == 1001, SECONDS)
+    finally:
+        engine.stop()

@@ -58,6 +58,7 @@ class Heartbeats:
         "_peer_send",
         "_seen",
         "_send",
+        "_taken",
         "_ticks",
         "heard_at",
         "heard_before",
@@ -79,6 +80,8 @@ class Heartbeats:
         """With ticks: how many looks in a row found no new bytes."""
         self._seen: float | None = None
         """With ticks: what `heard_at` was at the last look."""
+        self._taken = 0
+        """How many bytes the transport had accepted at the last look."""
         self._send: Timer | None = None
         self._peer_send: Timer | None = None
         self._check: Timer | None = None
@@ -149,15 +152,22 @@ class Heartbeats:
             outbox.used = False  # A heartbeat does not put off the next one.
 
     def _check_silence(self) -> None:
-        """Abort after two intervals without a byte (heartbeat/missed-two), if the broker reads at all."""
+        """Abort after two intervals without a byte (heartbeat/missed-two).
+
+        While the broker does not read from the client, the client's silence means nothing. If the broker
+        stopped because the client takes no output, every byte that it takes is a sign of life (RabbitMQ
+        resets such a connection as well: measured).
+        """
         clock = self._connection.broker.clock
         now = clock.now()
         held_since = clock.held_since() if self._held_since is None else self._held_since
         heard_at = max(self.heard_at, held_since)
+        outbox = self._connection.outbox
+        taken, self._taken = self._taken, outbox.sent_bytes
         if not clock.holds_peers and self._held_since is None:
             self._missed = 0
             left = (1 if self._ticks else 2) * self._interval + self._clock_leap(self._interval)
-        elif not self._connection.reading:
+        elif not self._connection.reading and not (outbox.backlogged and outbox.sent_bytes == taken):
             self.heard_at = now
             self._missed = 0
             left = self._interval

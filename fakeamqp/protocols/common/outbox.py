@@ -44,8 +44,8 @@ class Outbox:
         "_notified",
         "_notify",
         "_octets",
-        "_sent_bytes",
         "gate",
+        "sent_bytes",
         "unsent",
         "used",
     )
@@ -60,7 +60,7 @@ class Outbox:
         self._octets: list[bytes] = []
         self.unsent = 0
         """Bytes that the transport has not accepted yet."""
-        self._sent_bytes = 0
+        self.sent_bytes = 0
         """Bytes that the transport has accepted."""
         self._callbacks: deque[tuple[int, Callable[[], None]]] = deque()
         """Count of sent bytes -> callback, in ascending order."""
@@ -101,8 +101,8 @@ class Outbox:
         """Count bytes that the transport accepted. Below half of the limit, deliveries continue."""
         was_backlogged = self.backlogged
         self.unsent -= count
-        self._sent_bytes += count
-        while self._callbacks and self._callbacks[0][0] <= self._sent_bytes:
+        self.sent_bytes += count
+        while self._callbacks and self._callbacks[0][0] <= self.sent_bytes:
             self._callbacks.popleft()[1]()
         if was_backlogged and not self.backlogged:
             self.notify()
@@ -111,7 +111,7 @@ class Outbox:
 
     def when_sent(self, act: Callable[[], None]) -> None:
         """Call `act` once the transport has accepted all bytes written so far; there must be some."""
-        self._callbacks.append((self._sent_bytes + self.unsent, act))
+        self._callbacks.append((self.sent_bytes + self.unsent, act))
 
     def notify(self) -> None:
         """Have the runtime check this connection at the end of the turn."""
