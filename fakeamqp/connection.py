@@ -62,8 +62,12 @@ class Connection(Protocol):
     def receive_eof(self) -> None:
         """The peer will send no more, or the transport is lost: let go of everything. Twice is once."""
 
-    def pending(self) -> list[bytes]:
-        """Take the bytes to send, in order."""
+    def pending(self) -> list[bytes | memoryview]:
+        """Take the bytes to send, in order.
+
+        If the first piece is a view, the bytes may be many, and share the bodies of messages with other
+        connections: they should not all be joined at once.
+        """
 
     def sent(self, count: int) -> None:
         """So many bytes have been written to the transport."""

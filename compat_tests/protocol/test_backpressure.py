@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import pytest
 
-from compat_tests.protocol.driver import Client, Server
+from compat_tests.protocol.driver import Client, QuietTap, Server
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
+from fakeamqp.protocols.framed.codec.method import Method
 
 MIB = 1024 * 1024
 BODY = b"x" * 10_000
@@ -153,3 +154,117 @@ def test_without_heartbeats_a_stuffed_client_stays_as_long_as_it_likes_by_the_te
     client, _ = stuffed(spec, heartbeat=0)
     spec.advance(1_000_000)
     assert not client.connection.aborted
+
+
+# --- one read of input with much output --------------------------------------------------------------------
+
+
+LARGE = b"x" * MIB
+
+
+def requests(client: Client, count: int) -> bytes:
+    """Requests for so many messages, encoded."""
+    return client.method_frame(m.BasicGet(queue="q", no_ack=True)) * count
+
+
+def read_all(client: Client) -> list[Method]:
+    """The methods that come when the client reads on until nothing more comes."""
+    count = -1
+    while count != len(client.inbox):
+        count = len(client.inbox)
+    return [each.method for each in client.inbox if each.method is not None]
+
+
+@pytest.mark.parametrize("tapped", [False, True])
+def test_requests_that_came_together_are_handled_as_far_as_there_is_room(
+    server: Server, tapped: bool
+) -> None:
+    if tapped:
+        server.state.tap = QuietTap()
+    client = server.client()
+    client.declare("q")
+    client.fill("q", *[LARGE] * 20)
+    transport = SlowTransport(client)
+    client.send_bytes(requests(client, 20))
+    assert 8 * MIB <= transport.waiting <= 9 * MIB + 1000
+    assert not client.connection.reading
+
+
+def test_the_rest_is_handled_as_room_comes(server: Server) -> None:
+    client = server.client()
+    client.declare("q")
+    client.fill("q", *[LARGE] * 20)
+    client.send_bytes(requests(client, 20) + client.method_frame(m.QueueDeclare(queue="q", passive=True)))
+    methods = read_all(client)
+    assert [each.NAME for each in methods] == ["basic.get-ok"] * 20 + ["queue.declare-ok"]
+    assert client.connection.reading
+
+
+def test_an_incomplete_frame_waits_with_the_rest(server: Server) -> None:
+    client = server.client()
+    client.declare("q")
+    client.fill("q", *[LARGE] * 10)
+    last = client.method_frame(m.QueueDeclare(queue="q", passive=True))
+    client.send_bytes(requests(client, 10) + last[:5])
+    client.send_bytes(last[5:9])
+    assert len(read_all(client)) == 10
+    client.send_bytes(last[9:])
+    assert read_all(client)[-1].NAME == "queue.declare-ok"
+
+
+def test_waiting_input_is_no_sign_of_life(server: Server) -> None:
+    client = server.client(heartbeat=1)
+    client.declare("q")
+    client.fill("q", *[LARGE] * 12)
+    client.send_bytes(requests(client, 12))
+    transport = SlowTransport(client)
+    while not client.connection.reading:
+        transport.read(min(transport.waiting, MIB))
+    server.advance(4)
+    assert client.connection.aborted
+
+
+def test_input_that_waits_is_dropped_with_its_connection(server: Server) -> None:
+    client = server.client()
+    client.declare("q")
+    client.fill("q", *[LARGE] * 20)
+    client.send_bytes(requests(client, 20))
+    client.connection.receive_eof()
+    client.connection.sent(sum(map(len, client.connection.pending())))
+    assert client.connection.pending() == []
+    assert server.client().call(m.QueueDeclare(queue="q", passive=True), m.QueueDeclareOk).message_count == 12
+
+
+# --- large bodies -----------------------------------------------------------------------------------------
+
+
+def taken(client: Client) -> list[bytes | memoryview]:
+    """The pieces that wait for a client."""
+    return client.connection.pending()
+
+
+@pytest.mark.parametrize("protocol", ["0-9-1", "0-9"])
+@pytest.mark.parametrize("way", ["deliver", "get", "return"])
+def test_a_large_body_is_the_same_bytes_for_all_clients(protocol: str, way: str) -> None:
+    server = Server("rabbitmq-4.3", protocol=protocol)
+    body = bytes(range(256)) * 2048
+    clients = [server.client() for _ in range(3)]
+    bodies = set()
+    for number, client in enumerate(clients):
+        client.declare(f"q{number}")
+        client.bind(f"q{number}", "amq.fanout", "")
+        if way == "deliver":
+            client.consume(f"q{number}", no_ack=True)
+    publisher = server.client()
+    publisher.publish(body, exchange="amq.fanout")
+    for number, client in enumerate(clients):
+        if way == "get":
+            client.send(m.BasicGet(queue=f"q{number}", no_ack=True))
+        elif way == "return":
+            client.publish(body, routing_key="nowhere", mandatory=True)
+        pieces = taken(client)
+        views = [each for each in pieces if isinstance(each, memoryview) and each.nbytes < len(each.obj)]
+        assert b"".join(views) == body
+        assert sum(map(len, pieces)) - sum(map(len, views)) < 500
+        bodies |= {id(each.obj) for each in views}
+    assert len(bodies) == (3 if way == "return" else 1)

@@ -38,7 +38,7 @@ class Negotiation:
         self._peer = peer
         self._notify = notify
         self._octets = b""
-        self._answer: list[bytes] = []
+        self._answer: list[bytes | memoryview] = []
         self._refused = False
         self._lost = False
         self._chosen: Connection | None = None
@@ -113,7 +113,7 @@ class Negotiation:
         else:
             self._lost = True
 
-    def pending(self) -> list[bytes]:
+    def pending(self) -> list[bytes | memoryview]:
         """See `Connection`."""
         if self._chosen is not None:
             return self._chosen.pending()

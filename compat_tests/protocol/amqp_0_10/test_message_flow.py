@@ -474,6 +474,40 @@ def test_a_full_transport_gets_no_more_until_it_has_taken_some(session: Session)
     assert (other.query().message_count or 0) < ready
 
 
+def test_commands_wait_while_the_client_takes_no_answers(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client, connection = session.client, session.client.connection
+    monkeypatch.setattr("fakeamqp.protocols.common.outbox._DELIVERY_LIMIT", 500)
+    monkeypatch.setattr("fakeamqp.protocols.common.outbox._READ_LIMIT", 1000)
+    client.send_bytes(client.command_bytes(x.QueueQuery(queue="q"), session.channel) * 100)
+    assert 1000 <= connection.chosen.unsent < 1100
+    assert not connection.reading
+    count = -1
+    while count != len(client.inbox):
+        count = len(client.inbox)
+    assert sum(isinstance(each.what, x.ExecutionResult) for each in client.inbox) == 100
+    assert connection.reading
+
+
+def test_a_large_body_is_the_same_bytes_for_all_subscribers(session: Session) -> None:
+    body = bytes(range(256)) * 2048
+    others = [session.client.server.session(b"other-%d" % number) for number in range(3)]
+    for number, other in enumerate(others):
+        other.declare(f"q{number}")
+        other.bind(f"q{number}", "amq.fanout")
+        other.subscribe(f"q{number}")
+        other.client.take_bytes()
+    session.publish(body, exchange="amq.fanout")
+    shared = set()
+    for other in others:
+        pieces = other.client.connection.pending()
+        views = [each for each in pieces if isinstance(each, memoryview) and each.nbytes < len(each.obj)]
+        assert b"".join(views) == body
+        shared |= {id(each.obj) for each in views}
+    assert len(shared) == 1
+
+
 def test_header_structs_need_no_credit_of_their_own(lenient: Server) -> None:
     session = lenient.session()
     session.declare("q")

@@ -115,6 +115,26 @@ def test_sent_reports_every_octet(engine: Engine, echoes: Echoes) -> None:
         assert engine.wait_until(lambda: connection.sent_bytes == size, SECONDS)
 
 
+def test_output_with_views_is_joined_part_by_part(engine: Engine, echoes: Echoes) -> None:
+    """Large bodies are shared by connections: what a peer does not read is not a copy of them."""
+    body = memoryview(bytes(range(256)) * 4096 * 20)
+    parts = [body[start : start + 100_000] for start in range(0, len(body), 100_000)]
+    pieces = [memoryview(b"begin"), *(piece for part in parts for piece in (part, b"between"))]
+    with engine.connect_socketpair() as client:
+        client.settimeout(SECONDS)
+        connection = echoes.accepted[0]
+        with engine:
+            connection.write(*pieces)
+        with engine:
+            [driver] = engine._loop.drivers
+            assert 0 < len(driver.rest) <= 1024 * 1024
+            connection.write(b"end")
+        size = sum(map(len, pieces))
+        assert read(client, size) == b"".join(pieces)
+        assert read(client, 3) == b"end"
+        assert engine.wait_until(lambda: connection.sent_bytes == size + 3, SECONDS)
+
+
 def test_no_more_is_taken_from_a_connection_while_its_peer_does_not_read(
     engine: Engine, echoes: Echoes
 ) -> None:

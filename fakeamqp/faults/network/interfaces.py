@@ -39,7 +39,7 @@ class InnerConnection(Protocol):
 
     def receive_eof(self) -> None: ...  # noqa: D102
 
-    def pending(self) -> list[bytes]: ...  # noqa: D102
+    def pending(self) -> list[bytes | memoryview]: ...  # noqa: D102
 
     def sent(self, count: int) -> None: ...  # noqa: D102
 

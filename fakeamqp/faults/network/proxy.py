@@ -60,7 +60,7 @@ class NetworkProxy:
         self._in = self._directions["received"]
         self._out = self._directions["sent"]
         self._mutes: list[Toxic] = []
-        self._sent_before_mute: list[bytes] = []
+        self._sent_before_mute: list[bytes | memoryview] = []
         """Output of the connection from before the proxy was muted."""
         self._timer: Cancellable | None = None
         self._due: float | None = None
@@ -146,7 +146,7 @@ class NetworkProxy:
         self.inner.receive_eof()
         self._context.gone(self)
 
-    def pending(self) -> list[bytes]:
+    def pending(self) -> list[bytes | memoryview]:
         """See `Connection`."""
         self.refresh()
         self._context.passed_on(self)
@@ -246,7 +246,7 @@ class NetworkProxy:
             if not self._mutes:
                 output, self._sent_before_mute = self._sent_before_mute, []
                 for octets in output:
-                    self._out.put(self, octets, now)
+                    self._out.put(self, bytes(octets), now)
 
     def _mute(self, toxic: Toxic) -> None:
         self._mutes.append(toxic)
@@ -280,7 +280,7 @@ class NetworkProxy:
         """Take the output of the connection into the proxy."""
         now = self._context.now()
         for octets in self.inner.pending():
-            self._out.put(self, octets, now)
+            self._out.put(self, bytes(octets), now)
         self._out.move(self, now)
 
     def _feed(self) -> None:
@@ -301,10 +301,10 @@ class NetworkProxy:
             self._feeding = False
         self._context.passed_on(self)
 
-    def _emit(self, now: float) -> list[bytes]:
+    def _emit(self, now: float) -> list[bytes | memoryview]:
         """The bytes that leave now: one slice if there are slices, otherwise everything that is ready."""
         direction = self._out
-        pieces: list[bytes] = []
+        pieces: list[bytes | memoryview] = []
         while not self._over and not self._mutes and direction.may_leave(now):
             piece, cut = direction.next(self, now)
             if piece:

@@ -160,6 +160,7 @@ class Amqp010Connection(ServerConnection):
         """See the base class."""
         position = 0
         end = len(data)
+        outbox = self.outbox
         unpack_header = FRAME_HEADER.unpack_from
         needed = HEADER_SIZE
         while True:
@@ -186,7 +187,7 @@ class Amqp010Connection(ServerConnection):
                     ):
                         if self._ignores_input():
                             return
-                        if self._held_back:
+                        if self._held_back or outbox.backlogged:
                             break
                         continue
                     if flags == _WHOLE_OF_SEVERAL and kind == _COMMAND and tap is None:
@@ -197,11 +198,11 @@ class Amqp010Connection(ServerConnection):
                             header, body, stop = behind
                             if session.receive_whole(Assembly(payload, header, body, True)):
                                 position = stop
-                                if self._held_back and not kept:
+                                if (self._held_back or outbox.backlogged) and not kept:
                                     break
                                 continue
                     self._receive_frame(flags, kind, track, channel, payload)
-                    if self._held_back and not kept:
+                    if (self._held_back or outbox.backlogged) and not kept:
                         break
                 break
             except (ConnectionFault, ModelError, WireError) as problem:

@@ -94,6 +94,10 @@ class _Outbox:
         self._transport = transport
         self._broken = False
 
+    def write_pieces(self, pieces: list[bytes | memoryview]) -> None:
+        """As `write`."""
+        self.write(b"".join(pieces))
+
     def write(self, octets: bytes) -> None:
         """Send the payloads of whole frames over the transport, and the frames without payload."""
         if self._broken:

@@ -271,7 +271,7 @@ class Amqp09Channel(server_channel.FramedChannel):
         frames = contents.content_frames(self.number, class_id, properties, body, limit, inner)
         requests = self._class_states.get(Requests)
         first = None if requests is None else requests.content_frame(method)
-        self.outbox.write(b"".join((first or method_frame(self.number, method.encode()), *frames)))
+        self.outbox.write_pieces([first or method_frame(self.number, method.encode()), *frames])
 
     def send_message(self, method: Method, message: Message) -> None:
         """See the base class."""

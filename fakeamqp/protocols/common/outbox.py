@@ -1,7 +1,10 @@
 """The bytes that wait to be written to a client, and backpressure.
 
 If a client does not read, the outbox first stops deliveries, so that messages wait in their queues and not
-here. If other answers still accumulate, the broker stops reading from the client too.
+here. If other answers still accumulate, the broker stops handling the client's input too, from one frame to
+the next.
+
+The bodies of large messages are not copied: all outboxes refer to the same one.
 """
 
 from __future__ import annotations
@@ -21,7 +24,7 @@ __all__ = ["Outbox", "OutboxConnection"]
 _DELIVERY_LIMIT = 1024 * 1024
 """Unsent bytes above which a connection gets no further deliveries."""
 _READ_LIMIT = 8 * _DELIVERY_LIMIT
-"""Unsent bytes from which on the broker does not read from a connection."""
+"""Unsent bytes from which on the broker neither handles nor reads the input of a connection."""
 
 
 class OutboxConnection(Tapped, Protocol):
@@ -35,15 +38,17 @@ class Outbox:
 
     Args:
         connection: the connection that sends them.
-        notify: called when there are bytes to send, or when `backlogged` has changed.
+        notify: called when there are bytes to send, or when the backlog is over.
     """
 
     __slots__ = (
         "_callbacks",
         "_connection",
+        "_large",
         "_notified",
         "_notify",
         "_octets",
+        "backlogged",
         "gate",
         "sent_bytes",
         "unsent",
@@ -57,7 +62,11 @@ class Outbox:
         """True if bytes were written since `Heartbeats` last set it to False."""
         self._connection = connection
         self._notify = notify
-        self._octets: list[bytes] = []
+        self._octets: list[bytes | memoryview] = []
+        self._large = False
+        """Whether the bytes to send may contain large bodies."""
+        self.backlogged = False
+        """True while so many bytes wait that the broker must not handle input of the client."""
         self.unsent = 0
         """Bytes that the transport has not accepted yet."""
         self.sent_bytes = 0
@@ -65,11 +74,6 @@ class Outbox:
         self._callbacks: deque[tuple[int, Callable[[], None]]] = deque()
         """Count of sent bytes -> callback, in ascending order."""
         self._notified = False
-
-    @property
-    def backlogged(self) -> bool:
-        """True while so many bytes wait that the broker must not read from the client."""
-        return self.unsent >= _READ_LIMIT
 
     def write(self, octets: bytes, *, past_tap: bool = False) -> None:
         """Add whole frames, or those that the tap returns for them."""
@@ -81,30 +85,59 @@ class Outbox:
         self._octets.append(octets)
         self.used = True
         self.unsent += len(octets)
-        if self.unsent > _DELIVERY_LIMIT and self.gate.open:
-            self.gate.shut()
+        if self.unsent > _DELIVERY_LIMIT:
+            self._stop()
         if not self._notified:
             self.notify()
+
+    def write_pieces(self, pieces: list[bytes | memoryview]) -> None:
+        """Add whole frames in pieces, of which those that are views share the body of a message."""
+        tap = self._connection.broker.tap
+        if tap is not None:
+            whole = b"".join(pieces)
+            octets = tap.sending(self._connection, whole)
+            if octets is not whole:
+                if octets:
+                    self.put(octets)
+                return
+        self._octets += pieces
+        self._large = True
+        self.used = True
+        self.unsent += sum(map(len, pieces))
+        if self.unsent > _DELIVERY_LIMIT:
+            self._stop()
+        if not self._notified:
+            self.notify()
+
+    def _stop(self) -> None:
+        """Stop what the limits that are exceeded stop."""
+        self.backlogged = self.unsent >= _READ_LIMIT
+        if self.gate.open:
+            self.gate.shut()
 
     def put(self, octets: bytes) -> None:
         """Add bytes without showing them to the tap."""
         # The rare case pays for the additional call.
         self.write(octets, past_tap=True)
 
-    def take(self) -> list[bytes]:
-        """Remove and return all bytes to send, in order."""
+    def take(self) -> list[bytes | memoryview]:
+        """Remove and return all bytes to send, in order. The first piece is a view if any may be."""
         octets, self._octets = self._octets, []
         self._notified = False
+        if self._large:
+            self._large = False
+            if octets:
+                octets[0] = memoryview(octets[0])
         return octets
 
     def sent(self, count: int) -> None:
         """Count bytes that the transport accepted. Below half of the limit, deliveries continue."""
-        was_backlogged = self.backlogged
         self.unsent -= count
         self.sent_bytes += count
         while self._callbacks and self._callbacks[0][0] <= self.sent_bytes:
             self._callbacks.popleft()[1]()
-        if was_backlogged and not self.backlogged:
+        if self.backlogged and self.unsent < _READ_LIMIT:
+            self.backlogged = False
             self.notify()
         if not self.gate.open and self.unsent < _DELIVERY_LIMIT // 2:
             self.gate.reopen()

@@ -150,12 +150,16 @@ class ServerConnection:
         heartbeats.heard_at = self.heard_at = self.broker.clock.now()
         if self._ignores_input():
             return
-        if self._held_back:
+        if self._held_back or self.outbox.backlogged:
             # Bytes that the transport had already read wait with the rest.
             self._partial.append(data)
             self._partial_size += len(data)
             self._needed = 0
             return
+        self._handle(data)
+
+    def _handle(self, data: bytes) -> None:
+        """Split input into frames and dispatch each."""
         if self._partial_size:
             # Parts of a frame are joined once it is complete, so that small reads cost no more than large.
             self._partial.append(data)
@@ -185,8 +189,8 @@ class ServerConnection:
         Args:
             data: the input.
             tap: sees every frame first, if given.
-            kept: the tap had kept these frames. They are processed also while the client is held back,
-                since they were read before.
+            kept: the tap had kept these frames. They are processed also while the client is held back or
+                its outbox is full, since they were read before.
         """
 
     @abstractmethod
@@ -207,13 +211,21 @@ class ServerConnection:
             self._paused = paused
             self.outbox.notify()
 
-    def pending(self) -> list[bytes]:
+    def pending(self) -> list[bytes | memoryview]:
         """See `Connection`."""
         return self.outbox.take()
 
     def sent(self, count: int) -> None:
-        """See `Connection`."""
-        self.outbox.sent(count)
+        """See `Connection`. Below the limit of the outbox, the input that waited is handled."""
+        outbox = self.outbox
+        was_backlogged = outbox.backlogged
+        outbox.sent(count)
+        if (
+            was_backlogged
+            and not (outbox.backlogged or self._held_back or self._ignores_input())
+            and self._partial_size
+        ):
+            self._handle(b"")
 
     def _ignores_input(self) -> bool:
         """True once input from the client has no effect any more."""

@@ -14,7 +14,8 @@ from fakeamqp.protocols.framed.codec.frames import (
     FRAME_BODY,
     FRAME_END,
     FRAME_HEADER,
-    content_frames,
+    SHARED_BODY,
+    content_pieces,
     method_frame,
 )
 from fakeamqp.protocols.framed.codec.strings import encode_short_string
@@ -73,7 +74,7 @@ def deliver(
         tap.delivered(
             message, subscription.queue.name, subscription.tag, connection, number, tag, redelivered
         )
-    if 0 < size <= connection.body_limit:
+    if 0 < size <= SHARED_BODY and size <= connection.body_limit:
         channel.outbox.write(
             b"".join(
                 (
@@ -90,8 +91,7 @@ def deliver(
         )
     else:
         method = b"".join((parts[0], _pack_tag(tag, redelivered), parts[1], _END))
-        frames = content_frames(number, _BASIC, octets, body, connection.body_limit)
-        channel.outbox.write(b"".join((method, *frames)))
+        _write(channel, method, content_pieces(number, _BASIC, octets, body, connection.body_limit))
 
 
 def _deliver_parts(
@@ -144,8 +144,16 @@ def return_message(channel: FramedChannel, message: Message, code: int, text: st
 def send_message(channel: FramedChannel, method: Method, message: Message) -> None:
     """Send a method that carries a message."""
     octets = message.properties_bytes if message.encoding is ENCODING else properties_bytes(message)
-    frames = content_frames(channel.number, _BASIC, octets, message.body, channel.connection.body_limit)
-    channel.outbox.write(b"".join((method_frame(channel.number, method.encode()), *frames)))
+    pieces = content_pieces(channel.number, _BASIC, octets, message.body, channel.connection.body_limit)
+    _write(channel, method_frame(channel.number, method.encode()), pieces)
+
+
+def _write(channel: FramedChannel, method: bytes, content: list[bytes | memoryview]) -> None:
+    """Write a method frame and its content: in one piece, unless it refers to a large body."""
+    if len(content) <= 2:
+        channel.outbox.write(b"".join((method, *content)))
+    else:
+        channel.outbox.write_pieces([method, *content])
 
 
 def check_message(message: Message) -> None:

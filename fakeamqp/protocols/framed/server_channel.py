@@ -58,6 +58,9 @@ class FrameWriter(Protocol):
     def write(self, octets: bytes) -> None:
         """Add whole frames."""
 
+    def write_pieces(self, pieces: list[bytes | memoryview]) -> None:
+        """Add whole frames in pieces."""
+
 
 class FramedChannel:
     """One open channel. It is also the subscriber of its consumers: see `model.subscription.Subscriber`."""

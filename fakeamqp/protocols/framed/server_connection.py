@@ -63,6 +63,7 @@ C = TypeVar("C", bound=FramedChannel)
 _log = logging.getLogger("fakeamqp")
 
 _CLOSE_TIMEOUT = 30.0
+_NO_LIMIT = 0x7FFFFFFF
 _LOST_FRAMES_TIMEOUT = 3.0
 _BEFORE_TUNED = frozenset((ConnectionState.STARTING, ConnectionState.SECURING, ConnectionState.TUNING))
 _SILENT_STATES = {"tuned": _BEFORE_TUNED, "open": _BEFORE_TUNED | {ConnectionState.TUNED}}
@@ -121,6 +122,8 @@ class FramedConnection(ServerConnection, Generic[C]):
             self.grammar = PUBLISHED
         self.channel_max = personality.channel_max
         self.frame_max = 0
+        self.body_limit = _NO_LIMIT
+        """The largest payload, in bytes, of a body frame to this client."""
         self.channels: dict[int, C] = {}
         self.credit: Credit | None = None
         """The prefetch window of the whole connection (basic.qos/global-connection), if one is set."""
@@ -236,6 +239,7 @@ class FramedConnection(ServerConnection, Generic[C]):
         position = 0
         end = len(data)
         channels = self.channels
+        outbox = self.outbox
         frame_types = self.frame_types
         unpack_header = FRAME_HEADER.unpack_from
         while True:
@@ -257,7 +261,7 @@ class FramedConnection(ServerConnection, Generic[C]):
                             return
                         if frame_type == FRAME_CONTENT_HEADER:
                             self.publish_received()
-                        if self._held_back:
+                        if self._held_back or outbox.backlogged:
                             break
                         continue
                     channel = channels.get(number)
@@ -271,11 +275,13 @@ class FramedConnection(ServerConnection, Generic[C]):
                             break
                     elif frame_type == FRAME_METHOD:
                         channel.receive_method(payload)
+                        if outbox.backlogged and not kept:
+                            break
                     elif frame_type == FRAME_HEARTBEAT:
                         self._receive_heartbeat(number, payload)
                     else:
                         self.receive_other(frame_type, number, payload)
-                        if self._held_back and not kept:
+                        if (self._held_back or outbox.backlogged) and not kept:
                             break
                 break
             except (ProtocolError, ModelError, WireError) as problem:
@@ -645,6 +651,7 @@ class FramedConnection(ServerConnection, Generic[C]):
         """Apply the limits of tune-ok, where 0 is no limit; start heartbeats (heartbeat/start-after-tune)."""
         self.channel_max = channel_max or 65535
         self.frame_max = frame_max
+        self.body_limit = frame_max - FRAME_OVERHEAD if frame_max else _NO_LIMIT
         self.heartbeat = heartbeat
         self._enter("AGREED")
         self._largest_payload = self._payload_limit(frame_max)
@@ -655,11 +662,6 @@ class FramedConnection(ServerConnection, Generic[C]):
         if frame_max == 0:
             return 0xFFFFFFFF
         return frame_max - FRAME_OVERHEAD + self.personality.frame_size_tolerance
-
-    @property
-    def body_limit(self) -> int:
-        """The largest payload, in bytes, of a body frame to this client."""
-        return self.frame_max - FRAME_OVERHEAD if self.frame_max else 0x7FFFFFFF
 
     def closed_by_client(self) -> None:
         """Answer connection.close, and close the transport (connection.close-ok/socket-closed-after).

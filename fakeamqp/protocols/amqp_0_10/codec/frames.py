@@ -14,7 +14,7 @@ from typing import Final
 from fakeamqp.protocols.amqp_0_10.codec.errors import FramingError
 
 __all__ = ["FIRST_FRAME", "FIRST_SEGMENT", "FRAME_HEADER", "HEADER_SIZE", "LARGEST_FRAME", "LAST_FRAME"]
-__all__ += ["LAST_SEGMENT", "check_header", "control_frame", "encode_frames"]
+__all__ += ["LAST_SEGMENT", "check_header", "control_frame", "encode_frames", "encode_pieces"]
 
 #: flags, segment type, size, reserved, track, channel, reserved
 FRAME_HEADER: Final = Struct(">BBHBBHI")
@@ -65,7 +65,16 @@ def control_frame(channel: int, octets: bytes, max_frame_size: int = LARGEST_FRA
 def encode_frames(
     channel: int, segments: Sequence[tuple[int, bytes]], max_frame_size: int, offset: int = 0
 ) -> bytes:
+    """As `encode_pieces`, joined."""
+    return b"".join(encode_pieces(channel, segments, max_frame_size, offset))
+
+
+def encode_pieces(
+    channel: int, segments: Sequence[tuple[int, bytes]], max_frame_size: int, offset: int = 0
+) -> list[bytes | memoryview]:
     """One assembly: (type, bytes) of each segment, as frames of at most `max_frame_size` bytes each.
+
+    The pieces are frame headers and payloads; a payload that is a part of a segment is a view.
 
     A segment without bytes is one frame without payload. An `offset` leaves out that many bytes of the
     assembly, which were sent before (session.command-point/nonzero-offset); the frame behind them has no flag
@@ -74,7 +83,7 @@ def encode_frames(
     limit = min(max_frame_size, LARGEST_FRAME) - HEADER_SIZE
     track = 0 if segments[0][0] == _CONTROL else 1
     last = len(segments) - 1
-    parts: list[bytes] = []
+    parts: list[bytes | memoryview] = []
     for number, (segment_type, octets) in enumerate(segments):
         flags = (FIRST_SEGMENT if number == 0 else 0) | (LAST_SEGMENT if number == last else 0)
         size = len(octets)
@@ -87,9 +96,10 @@ def encode_frames(
             flags |= FIRST_FRAME | LAST_FRAME
             parts += (_pack(flags, segment_type, size + HEADER_SIZE, 0, track, channel, 0), octets)
             continue
+        view = memoryview(octets)
         for start in range(begin, size, limit):
-            piece = octets[start : start + limit]
+            piece = view[start : start + limit]
             place = (0 if start else FIRST_FRAME) | (LAST_FRAME if start + limit >= size else 0)
             size_of_frame = len(piece) + HEADER_SIZE
             parts += (_pack(flags | place, segment_type, size_of_frame, 0, track, channel, 0), piece)
-    return b"".join(parts)
+    return parts

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 from fakeamqp.protocols.amqp_0_10.codec import controls
-from fakeamqp.protocols.amqp_0_10.codec.frames import encode_frames
+from fakeamqp.protocols.amqp_0_10.codec.frames import encode_pieces
 from fakeamqp.protocols.amqp_0_10.codec.serial import SequenceSet, precedes, successor
 
 if TYPE_CHECKING:
@@ -89,7 +89,9 @@ class Outgoing:
             point = controls.SessionCommandPoint(command_id=command_id, command_offset=offset)
             session.send_control(point)
         self._place = successor(command_id)
-        connection.outbox.write(encode_frames(session.channel, segments, connection.max_frame_size, offset))
+        connection.outbox.write_pieces(
+            encode_pieces(session.channel, segments, connection.max_frame_size, offset)
+        )
 
     @property
     def keeps_nothing(self) -> bool:

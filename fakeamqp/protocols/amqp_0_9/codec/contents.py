@@ -20,7 +20,7 @@ from fakeamqp.protocols.amqp_0_9.codec.properties import (
     TunnelProperties,
 )
 from fakeamqp.protocols.codec.errors import FieldError, FrameError
-from fakeamqp.protocols.framed.codec.frames import CONTENT_HEADER, frame, split_body
+from fakeamqp.protocols.framed.codec.frames import CONTENT_HEADER, body_pieces, frame
 
 if TYPE_CHECKING:
     from fakeamqp.protocols.framed.codec.properties import Properties
@@ -125,8 +125,8 @@ def content_frames(
     body: bytes,
     limit: int,
     children: Sequence[ChildContent] = (),
-) -> list[bytes]:
-    """The frames of one content; `limit` bounds the payload of a body frame.
+) -> list[bytes | memoryview]:
+    """The frames of one content; `limit` bounds the payload of a body frame. Large bodies are in pieces.
 
     Raises:
         FieldError: a number does not fit its field, contents nest too deep, or `limit` is below 1.
@@ -142,16 +142,16 @@ def _frames(
     limit: int,
     children: Sequence[ChildContent],
     depth: int,
-) -> list[bytes]:
+) -> list[bytes | memoryview]:
     if depth > MAX_DEPTH:
         raise _too_deep()
     header = encode_header(ContentHeader(class_id, len(children), len(body), properties))
-    frames = [frame(FRAME_HEADER, channel, header)]
+    frames: list[bytes | memoryview] = [frame(FRAME_HEADER, channel, header)]
     for child in children:
         frames += _frames(
             channel, child.class_id, child.properties, child.body, limit, child.children, depth + 1
         )
-    return frames + split_body(body, channel, limit)
+    return frames + body_pieces(body, channel, limit)
 
 
 def _too_deep() -> FieldError:

@@ -19,7 +19,10 @@ __all__ = [
     "FRAME_METHOD",
     "FRAME_OVERHEAD",
     "HEARTBEAT_FRAME",
+    "SHARED_BODY",
+    "body_pieces",
     "content_frames",
+    "content_pieces",
     "frame",
     "header_frame",
     "method_frame",
@@ -40,6 +43,9 @@ CONTENT_HEADER = struct.Struct(">HHQ")
 FRAME_OVERHEAD = 8
 
 HEARTBEAT_FRAME = b"\x08\x00\x00\x00\x00\x00\x00\xce"
+
+#: The largest body, in bytes, of which every frame is a copy; the frames of a larger one refer to it.
+SHARED_BODY = 32 * 1024
 
 _END = b"\xce"
 _pack_header = FRAME_HEADER.pack
@@ -94,6 +100,35 @@ def split_body(body: bytes, channel: int, limit: int) -> list[bytes]:
         return [frame(FRAME_BODY, channel, body)] if size else []
     view = memoryview(body)
     return [frame(FRAME_BODY, channel, view[start : start + limit]) for start in range(0, size, limit)]
+
+
+def body_pieces(body: bytes, channel: int, limit: int) -> list[bytes | memoryview]:
+    """The body frames of `body` in pieces: what is between the payloads as bytes, the payloads as views.
+
+    Arguments and errors are those of `split_body`. A small body is one piece, since a copy costs less.
+    """
+    size = len(body)
+    if size <= SHARED_BODY or limit < 1:
+        return [*split_body(body, channel, limit)]
+    view = memoryview(body)
+    pieces: list[bytes | memoryview] = []
+    before = b""
+    try:
+        for start in range(0, size, limit):
+            payload = view[start : start + limit]
+            pieces += (before + _pack_header(FRAME_BODY, channel, len(payload)), payload)
+            before = _END
+    except struct.error:
+        raise FieldError(f"no body frame on channel {channel!r}: number out of range") from None
+    pieces.append(_END)
+    return pieces
+
+
+def content_pieces(
+    channel: int, class_id: int, properties: bytes, body: bytes, limit: int
+) -> list[bytes | memoryview]:
+    """As `content_frames`, but with the body in pieces, see `body_pieces`."""
+    return [header_frame(channel, class_id, len(body), properties), *body_pieces(body, channel, limit)]
 
 
 def content_frames(channel: int, class_id: int, properties: bytes, body: bytes, limit: int) -> list[bytes]:
