@@ -32,6 +32,9 @@ LARGEST_MESSAGE = 128 * 1024 * 1024
 
 CLOCKS = ("real", "virtual", "wall")
 
+_LOG_PATIENCE = 2.0
+"""Seconds that `serve`, once it has stopped, waits for its log to be read."""
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code.
@@ -253,18 +256,28 @@ def _rate(text: str) -> float:
 def _serve(options: argparse.Namespace) -> int:
     import logging
 
+    from fakeamqp.log_writer import LogWriter
+
     _check_serve_options(options)
-    logging.basicConfig(format="%(levelname)s %(name)s: %(message)s")
-    with _StopSignals() as signals:
-        broker = _configured_broker(options)
-        if options.clock_rate is not None:
-            broker.clock.rate = options.clock_rate
-        with broker:
-            print(f"listening on {broker.url}", flush=True)
-            if broker.url.startswith("amqps:"):
-                print(f"certificate authority in {broker.tls.ca_file}", flush=True)
-            signals.wait()
-    return 0
+    log = LogWriter(logging.StreamHandler())
+    logging.basicConfig(format="%(levelname)s %(name)s: %(message)s", handlers=[log.handler])
+    code = 1
+    try:
+        with _StopSignals() as signals:
+            broker = _configured_broker(options)
+            if options.clock_rate is not None:
+                broker.clock.rate = options.clock_rate
+            with broker:
+                print(f"listening on {broker.url}", flush=True)
+                if broker.url.startswith("amqps:"):
+                    print(f"certificate authority in {broker.tls.ca_file}", flush=True)
+                signals.wait()
+        code = 0
+    finally:
+        if not log.close(_LOG_PATIENCE):
+            # Standard error is a pipe that nobody reads. The interpreter would wait for it at its end.
+            os._exit(code)
+    return code
 
 
 def _check_serve_options(options: argparse.Namespace) -> None:

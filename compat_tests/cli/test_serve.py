@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import pika
 import pytest
@@ -22,24 +22,26 @@ TIMEOUT = 30
 
 
 @contextmanager
-def serving(*arguments: str) -> Iterator[tuple[subprocess.Popen[str], str, int]]:
+def serving(
+    *arguments: str, errors: int = subprocess.PIPE
+) -> Iterator[tuple[subprocess.Popen[str], str, int]]:
     """A running `fakeamqp serve`, the URL it prints, and its port."""
     # Unbuffered output of the child would hide a line that it forgets to flush, so none is asked for.
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
     with subprocess.Popen(
         [sys.executable, "-m", "fakeamqp", "serve", *arguments],
         stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
+        stderr=errors,
         text=True,
         env=environment,
     ) as process:
         guard = threading.Timer(TIMEOUT, process.kill)  # So that a silent child cannot hang the test.
         guard.start()
         try:
-            assert process.stdout is not None and process.stderr is not None
+            assert process.stdout is not None
             line = process.stdout.readline()
             found = LISTENING.fullmatch(line)
-            assert found, (line, process.stderr.read())
+            assert found, (line, process.stderr.read() if process.stderr else "")
             yield process, found[1], int(found[2])
         finally:
             guard.cancel()
@@ -265,3 +267,44 @@ def test_what_does_not_exist_is_refused_with_code_2(arguments, words):
     assert done.returncode == 2
     assert words in done.stderr and "Traceback" not in done.stderr
     assert done.stdout == ""
+
+
+@contextmanager
+def full_pipe() -> Iterator[int]:
+    """The writing end of a pipe that holds as much as it can, and that nobody reads."""
+    reader, writer = os.pipe()
+    try:
+        os.set_blocking(writer, False)
+        for size in (4096, 1):
+            with suppress(BlockingIOError):
+                while True:
+                    os.write(writer, b"x" * size)
+        os.set_blocking(writer, True)
+        yield writer
+    finally:
+        os.close(reader)
+        os.close(writer)
+
+
+def test_a_log_that_nobody_reads_stops_neither_the_broker_nor_its_end():
+    with full_pipe() as errors, serving("--port", "0", errors=errors) as (process, url, port):
+        for _ in range(3):
+            with socket.create_connection(("127.0.0.1", port), timeout=TIMEOUT) as client:
+                client.sendall(b"garbage!")
+                assert client.recv(8).startswith(b"AMQP")
+        with pika.BlockingConnection(pika.URLParameters(url)) as connection:
+            connection.channel().queue_declare("orders")
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(TIMEOUT) == 0
+
+
+def test_what_was_logged_last_is_written():
+    with serving("--port", "0") as (process, _, port):
+        with socket.create_connection(("127.0.0.1", port), timeout=TIMEOUT) as client:
+            client.sendall(b"garbage!")
+            assert client.recv(8).startswith(b"AMQP")
+        process.send_signal(signal.SIGTERM)
+        _, errors = process.communicate(timeout=TIMEOUT)
+    assert re.fullmatch(
+        r"WARNING fakeamqp: \S+ -> \S+ sent b'garbage!' instead of a protocol header\n", errors
+    )

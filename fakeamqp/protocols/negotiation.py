@@ -6,18 +6,16 @@ header the broker answers with a header that the personality chooses, and closes
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 
 from fakeamqp.connection import Connection, PeerAddress
 from fakeamqp.model.personality import Personality
 from fakeamqp.model.state import BrokerState
 from fakeamqp.protocols import registry
+from fakeamqp.protocols.common.handshake_log import HandshakeLog
 from fakeamqp.protocols.common.handshake_timeout import HandshakeTimeout
 
 __all__ = ["Negotiation", "accept"]
-
-_log = logging.getLogger("fakeamqp")
 
 _HANDSHAKE_TIMEOUT = 10.0
 
@@ -133,7 +131,8 @@ class Negotiation:
 
     def _refuse(self, octets: bytes) -> None:
         hint = next((f": {hint}" for start, hint in _HINTS if octets.startswith(start)), "")
-        _log.warning("%s sent %r instead of a protocol header%s", self._peer.name, octets[:8], hint)
+        log = self._state.extensions[HandshakeLog]
+        log.warning("%s sent %r instead of a protocol header%s", self._peer.name, octets[:8], hint)
         self._handshake_timeout.cancel()
         if self._state.tap is not None:
             sent = f"it sent {octets[:8]!r} instead of a protocol header{hint}"
@@ -143,7 +142,8 @@ class Negotiation:
         self._notify(self)
 
     def _give_up(self) -> None:
-        _log.warning("%s sent no protocol header within %g seconds", self._peer.name, _HANDSHAKE_TIMEOUT)
+        log = self._state.extensions[HandshakeLog]
+        log.warning("%s sent no protocol header within %g seconds", self._peer.name, _HANDSHAKE_TIMEOUT)
         self._lost = True
         if self._state.tap is not None:
             late = f"it sent no protocol header within {_HANDSHAKE_TIMEOUT:g} seconds"

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from fakeamqp.protocols.common.connection_states import ConnectionState
+from fakeamqp.protocols.common.handshake_log import HandshakeLog
 from fakeamqp.protocols.common.handshake_timeout import HandshakeTimeout
 from fakeamqp.protocols.common.heartbeats import Heartbeats
 from fakeamqp.protocols.common.login import Login
@@ -261,7 +262,7 @@ class ServerConnection:
 
         Sources: errors/pre-open-error, security/negotiation-pause.
         """
-        _log.warning("%s: handshake failed: %s", self.name, text)
+        self._warn("handshake failed: %s", text)
         self._enter("REFUSE")
         self._cancel_timeouts()
         delay = self.broker.authentication_failure_delay
@@ -298,7 +299,7 @@ class ServerConnection:
         """Close the transport immediately, without a close method."""
         if self.aborted:
             return
-        _log.warning("%s: %s", self.name, why)
+        self._warn("%s", why)
         self.state = ConnectionState.CLOSED
         self._release()
         self.aborted = True
@@ -372,6 +373,13 @@ class ServerConnection:
         timers = self.broker.peer_timers
         due = timers.clock.now() + delay
         self._end_timer = timers.call_at(due, callback, self._label(what), housekeeping=True)
+
+    def _warn(self, text: str, *arguments: object) -> None:
+        """Log a warning about this connection; before connection.open their number is limited."""
+        if self.virtual_host is None:
+            self.broker.extensions[HandshakeLog].warning(f"%s: {text}", self.name, *arguments)
+        else:
+            _log.warning(f"%s: {text}", self.name, *arguments)
 
     def _label(self, what: str) -> str:
         return f"connection {self.name} {what}"

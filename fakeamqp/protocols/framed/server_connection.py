@@ -564,7 +564,7 @@ class FramedConnection(ServerConnection, Generic[C]):
 
     def _explain(self, event: str, text: str) -> None:
         """Log and trace an explanation that the client does not get."""
-        _log.warning("%s: %s: %s", self.name, event, text)
+        self._warn("%s: %s", event, text)
         if self.broker.tap is not None:
             self.broker.tap.connection(self.name, event, text)
 
@@ -581,7 +581,7 @@ class FramedConnection(ServerConnection, Generic[C]):
             self._method = 0
         channel = self.channels.get(number)
         if reply.silent:
-            _log.warning("%s: closing the transport without connection.close: %s", self.name, reply.text)
+            self._warn("closing the transport without connection.close: %s", reply.text)
             self._finish(reply.text)
         elif reply.ends_connection or channel is None:
             self._close(reply)
@@ -627,7 +627,7 @@ class FramedConnection(ServerConnection, Generic[C]):
         """
         known = "authentication_failure_close" in self.personality.capabilities
         if known and self.has_capability("authentication_failure_close"):
-            _log.warning("%s: %s", self.name, text)
+            self._warn("%s", text)
             self._method = 0
             code = self.REPLIES.code("access-refused")
             self._close(Reply(code, short_text(f"ACCESS_REFUSED - {text}"), ends_connection=True))

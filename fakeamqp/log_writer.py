@@ -1,0 +1,83 @@
+"""Writes log records from a thread of its own, so that no reader of the log can hold up the broker."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from logging.handlers import QueueHandler
+from queue import Full, Queue
+
+__all__ = ["CAPACITY", "LogWriter"]
+
+#: How many log records may wait to be written; further ones are left out and counted.
+CAPACITY = 1000
+
+_LEFT_OUT = "%d log records were left out: whatever reads this log did not keep up"
+
+
+class LogWriter:
+    """Hands log records to another handler, in a thread.
+
+    Args:
+        target: writes the records, as `handler` has formatted them.
+        capacity: how many records may wait.
+    """
+
+    def __init__(self, target: logging.Handler, capacity: int = CAPACITY) -> None:
+        self._target = target
+        self._queue: Queue[logging.LogRecord | None] = Queue(capacity)
+        self._told = 0
+        #: The handler to install. It never blocks.
+        self.handler = _Handler(self._queue)
+        self._thread = threading.Thread(target=self._run, name="fakeamqp log", daemon=True)
+        self._thread.start()
+
+    @property
+    def left_out(self) -> int:
+        """How many records were left out because too many waited."""
+        return self.handler.left_out
+
+    def close(self, patience: float) -> bool:
+        """Write the records that wait, and end the thread.
+
+        Args:
+            patience: seconds to wait at most.
+
+        Returns:
+            Whether all of them could be written. Otherwise the thread still waits in `target`, and so would
+            everything else that uses it, such as the end of the interpreter.
+        """
+        try:
+            self._queue.put(None, timeout=patience)
+        except Full:
+            return False
+        self._thread.join(patience)
+        return not self._thread.is_alive()
+
+    def _run(self) -> None:
+        while (record := self._queue.get()) is not None:
+            self._target.handle(record)
+            self._tell_of_left_out()
+        self._tell_of_left_out()
+
+    def _tell_of_left_out(self) -> None:
+        count = self.left_out - self._told
+        if count:
+            self._told += count
+            record = logging.LogRecord(
+                "fakeamqp", logging.WARNING, __file__, 0, _LEFT_OUT, (count,), exc_info=None
+            )
+            self._target.handle(self.handler.prepare(record))
+
+
+class _Handler(QueueHandler):
+    def __init__(self, queue: Queue[logging.LogRecord | None]) -> None:
+        super().__init__(queue)
+        self.left_out = 0
+
+    def enqueue(self, record: logging.LogRecord) -> None:
+        """Never block."""
+        try:
+            self.queue.put_nowait(record)
+        except Full:
+            self.left_out += 1
