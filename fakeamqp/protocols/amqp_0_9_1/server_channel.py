@@ -15,6 +15,7 @@ from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
 from fakeamqp.protocols.amqp_0_9_1.dispatch import HANDLERS
 from fakeamqp.protocols.codec.errors import WireError
+from fakeamqp.protocols.codec.pieces import add_piece
 from fakeamqp.protocols.framed import server_channel
 from fakeamqp.protocols.framed.assembly import (
     Assembly,
@@ -69,7 +70,7 @@ class Amqp091Channel(server_channel.FramedChannel):
         self._target: Target | None = None
         self._properties: BasicProperties | None = None
         self._properties_bytes = b""
-        self._body: list[bytes] = []
+        self._body: list[bytes | bytearray] = []
         self._missing = 0
 
     # --- frames in ------------------------------------------------------------------------------------
@@ -216,7 +217,7 @@ class Amqp091Channel(server_channel.FramedChannel):
             raise not_a_header() if target else not_a_method()
         missing = self._missing = self._missing - len(payload)
         if missing > 0:
-            self._body.append(payload)
+            add_piece(self._body, payload)
             return
         if missing < 0:
             if self.personality.body_overrun:

@@ -27,6 +27,7 @@ from fakeamqp.protocols.amqp_0_10.codec.frames import (
     LAST_FRAME,
     LAST_SEGMENT,
 )
+from fakeamqp.protocols.codec.pieces import add_piece
 
 __all__ = ["Assembler", "Assembly", "content_behind"]
 
@@ -63,13 +64,13 @@ class _Segment:
     def __init__(self, kind: int, flags: int, payload: bytes, complete: int) -> None:
         self.kind = kind
         self.flags = flags
-        self.pieces = [payload]
+        self.pieces: list[bytes | bytearray] = [payload]
         self.size = len(payload)
         self.complete = complete
 
     @property
     def octets(self) -> bytes:
-        return self.pieces[0] if len(self.pieces) == 1 else b"".join(self.pieces)
+        return b"".join(self.pieces)
 
     def cut(self, size: int) -> None:
         """Keep the first `size` bytes, and expect more."""
@@ -130,7 +131,7 @@ class Assembler:
                     raise FramingError(
                         f"{_describe(flags, segment_type)} has come in the middle of {_NAMES[current.kind]}"
                     )
-                current.pieces.append(payload)
+                add_piece(current.pieces, payload)
                 current.size += len(payload)
                 current.complete = flags & LAST_FRAME
         if flags & LAST_FRAME and flags & LAST_SEGMENT:

@@ -20,6 +20,7 @@ from fakeamqp.protocols.amqp_0_9.codec.properties import (
     TunnelProperties,
 )
 from fakeamqp.protocols.codec.errors import FieldError, FrameError
+from fakeamqp.protocols.codec.pieces import add_piece
 from fakeamqp.protocols.framed.codec.frames import CONTENT_HEADER, body_pieces, frame
 
 if TYPE_CHECKING:
@@ -166,7 +167,7 @@ class _Level:
     def __init__(self, header: ContentHeader) -> None:
         self.header = header
         self.children: list[Content] = []
-        self.body: list[bytes] = []
+        self.body: list[bytes | bytearray] = []
         self.missing = header.size
 
     @property
@@ -236,7 +237,7 @@ class ContentAssembler:
             excess = len(payload) - level.missing
             raise FrameError(f"{excess} bytes came beyond the {level.header.size} that were announced")
         level.missing -= len(payload)
-        level.body.append(payload)
+        add_piece(level.body, payload)
         return self._settle()
 
     def _settle(self) -> Content | None:
@@ -244,7 +245,7 @@ class ContentAssembler:
         levels = self._levels
         while levels[-1].is_whole:
             level = levels.pop()
-            body = level.body[0] if len(level.body) == 1 else b"".join(level.body)
+            body = b"".join(level.body)
             content = Content(level.header.class_id, level.header.properties, body, tuple(level.children))
             if not levels:
                 return content

@@ -1,0 +1,48 @@
+"""A content that comes in tiny frames takes no more memory than its bytes."""
+
+from __future__ import annotations
+
+import tracemalloc
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from compat_tests.conformance import SHARING
+from compat_tests.protocol.driver import Server
+from fakeamqp.adapters import protocol_names
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
+from fakeamqp.protocols.framed.codec.frames import content_frames, frame
+
+COUNT = 10_000
+MOST = 100_000
+"""Bytes of memory for a body of 20 000 bytes, or none, in so many frames; as objects they take 430 000."""
+
+
+@contextmanager
+def little_memory() -> Iterator[None]:
+    tracemalloc.start()
+    try:
+        before = tracemalloc.get_traced_memory()[0]
+        yield
+        assert tracemalloc.get_traced_memory()[0] - before < MOST
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("protocol", [each for each in SHARING if each in protocol_names()])
+@pytest.mark.parametrize("size", [0, 2])
+def test_tiny_body_frames_are_joined_as_they_come(protocol: str, size: int) -> None:
+    client = Server("rabbitmq-4.3" if protocol == "0-9-1" else "spec", protocol=protocol).client()
+    client.declare("q")
+    body = b"0123456789" * 2000
+    client.send(m.BasicPublish(routing_key="q"))
+    header, *_ = content_frames(1, 60, bytes(2), body, 100_000)
+    client.send_bytes(header)
+    with little_memory():
+        for start in range(0, COUNT * size, size) if size else range(COUNT):
+            client.send_bytes(frame(3, 1, body[start : start + size] if start + size < len(body) else b""))
+    rest = body[COUNT * size - size :] if size else body
+    client.send_bytes(frame(3, 1, rest))
+    message = client.get("q")
+    assert message is not None and message.body == body
