@@ -36,6 +36,7 @@ class PersonalityChoices(TypedDict, total=False):
     published_field_grammar: bool
     heartbeat_off_channel_zero: str
     heartbeat_ticks: bool
+    send_timeout: float
     content_on_channel_zero: str
     content_on_closed_channel: str
     content_class_mismatch: str

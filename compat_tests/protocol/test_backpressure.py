@@ -15,6 +15,7 @@ from fakeamqp.protocols.framed.codec.method import Method
 
 MIB = 1024 * 1024
 BODY = b"x" * 10_000
+LARGE = b"x" * MIB
 
 
 class SlowTransport:
@@ -158,10 +159,43 @@ def test_without_heartbeats_a_stuffed_client_stays_as_long_as_it_likes_by_the_te
     assert not client.connection.aborted
 
 
+@pytest.mark.parametrize("heartbeat", [0, 600])
+def test_rabbitmq_resets_whoever_takes_nothing_for_half_a_minute(
+    rabbitmq: Server, heartbeat: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    # Measured on 3.10.8, 4.0.5 and 4.3.6: 30.0 to 30.5 s, although the client sends heartbeats.
+    client = rabbitmq.client(heartbeat=heartbeat)
+    client.declare("q")
+    client.consume("q", no_ack=True)
+    client.expect_nothing()
+    client.fill("q", *[LARGE] * 2)
+    for _ in range(29):
+        rabbitmq.advance(1)
+        client.send_bytes(b"\x08\0\0\0\0\0\0\xce")
+    assert client.connection.reading and not client.connection.aborted
+    rabbitmq.advance(1)
+    assert client.connection.aborted
+    assert "the client took no output for 30 s" in caplog.text
+    assert rabbitmq.state.peer_timers.next_due() is None
+
+
+def test_rabbitmq_keeps_whoever_takes_a_little(rabbitmq: Server) -> None:
+    client, transport = flooded(rabbitmq, 500)
+    for _ in range(20):
+        rabbitmq.advance(29)
+        transport.read(1)
+        assert not client.connection.aborted
+
+
+def test_rabbitmq_starts_anew_once_deliveries_go_on(rabbitmq: Server) -> None:
+    client, transport = flooded(rabbitmq, 150)
+    rabbitmq.advance(29)
+    transport.read(transport.waiting - 100_000)
+    rabbitmq.advance(1_000_000)
+    assert not client.connection.aborted
+
+
 # --- one read of input with much output --------------------------------------------------------------------
-
-
-LARGE = b"x" * MIB
 
 
 def requests(client: Client, count: int) -> bytes:

@@ -56,6 +56,9 @@ class Personality:
     interval, and ends the connection after two looks in a row without new bytes, 2 to 3 intervals after the
     last one. Otherwise it sends one per idle interval, and ends the connection after two (RabbitMQ: measured
     on 4.0.5 and 4.3.6)."""
+    send_timeout: float
+    """How many seconds a client may take none of the output that waits for it; then its connection is reset.
+    0 means no limit (RabbitMQ: measured on 3.10.8, 4.0.5 and 4.3.6, with and without heartbeats)."""
     content_on_channel_zero: str
     """content/channel-zero: condition raised."""
     content_on_closed_channel: str

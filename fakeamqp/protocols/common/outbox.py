@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from fakeamqp.model.credit import Gate
 from fakeamqp.model.tap import Tapped
+from fakeamqp.protocols.common.send_timeout import SendTimeout, TimedConnection
 
 if TYPE_CHECKING:
     from fakeamqp.model.state import BrokerState
@@ -27,7 +28,7 @@ _READ_LIMIT = 8 * _DELIVERY_LIMIT
 """Unsent bytes from which on the broker neither handles nor reads the input of a connection."""
 
 
-class OutboxConnection(Tapped, Protocol):
+class OutboxConnection(Tapped, TimedConnection, Protocol):
     """What `Outbox` needs of a connection."""
 
     broker: BrokerState
@@ -51,6 +52,7 @@ class Outbox:
         "backlogged",
         "gate",
         "sent_bytes",
+        "timeout",
         "unsent",
         "used",
     )
@@ -74,6 +76,7 @@ class Outbox:
         self._callbacks: deque[tuple[int, Callable[[], None]]] = deque()
         """Count of sent bytes -> callback, in ascending order."""
         self._notified = False
+        self.timeout = SendTimeout(connection)
 
     def write(self, octets: bytes, *, past_tap: bool = False) -> None:
         """Add whole frames, or those that the tap returns for them."""
@@ -114,6 +117,7 @@ class Outbox:
         self.backlogged = self.unsent >= _READ_LIMIT
         if self.gate.open:
             self.gate.shut()
+            self.timeout.start()
 
     def put(self, octets: bytes) -> None:
         """Add bytes without showing them to the tap."""

@@ -335,6 +335,7 @@ class ServerConnection:
         self._release_channels()
         if self.state is ConnectionState.CLOSED:
             self.heartbeats.stop()
+            self.outbox.timeout.stop()
             self._cancel_timeouts()
             self._partial.clear()
             self._partial_size = 0
