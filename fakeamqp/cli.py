@@ -275,7 +275,7 @@ def _serve(options: argparse.Namespace) -> int:
         code = 0
     finally:
         if not log.close(_LOG_PATIENCE):
-            # Standard error is a pipe that nobody reads. The interpreter would wait for it at its end.
+            # Standard error is a pipe that is not read. The interpreter would wait for it at its end.
             os._exit(code)
     return code
 

@@ -1,4 +1,4 @@
-"""Writes log records from a thread of its own, so that no reader of the log can hold up the broker."""
+"""Writes log records from a thread of its own, so that an output that is not read does not stop the broker."""
 
 from __future__ import annotations
 

@@ -47,6 +47,8 @@ __all__ = ["Amqp010Connection"]
 _log = logging.getLogger("fakeamqp")
 
 _CLOSE_TIMEOUT = 30.0
+_LARGEST_CONTROLS = 1024 * 1024
+"""Bytes of controls that are not complete, on all channels of a connection together."""
 _SILENT_STATES = frozenset(
     (ConnectionState.STARTING, ConnectionState.SECURING, ConnectionState.TUNING, ConnectionState.TUNED)
 )
@@ -90,6 +92,9 @@ class Amqp010Connection(ServerConnection):
         """Class name -> prefetch window of all consumers of class file or stream (file.qos/global)."""
 
         self._assemblers: dict[int, Assembler] = {}
+        """The controls that are not complete, by channel."""
+        self._unfinished = 0
+        """The bytes of these controls."""
         # A server that accepts the version answers with the same header (protocol-header/server-echo).
         self.outbox.put(PROTOCOL_HEADER)
         connection_class.start(self)
@@ -240,10 +245,17 @@ class Amqp010Connection(ServerConnection):
         if flags == _WHOLE and channel not in self._assemblers:
             control = controls.decode(payload)
         else:
+            if self._unfinished + len(payload) > _LARGEST_CONTROLS:
+                self._assemblers.clear()
+                self._unfinished = 0
+                raise FramingError(f"controls in several frames have more than {_LARGEST_CONTROLS} bytes")
             assembler = self._assemblers.setdefault(channel, Assembler())
+            before = assembler.received
             assembly = assembler.add(flags, kind, payload)
             if assembly is None:
+                self._unfinished += len(payload)
                 return
+            self._unfinished -= before
             del self._assemblers[channel]
             control = controls.decode(assembly.first)
         if control.CLASS == connection_class.CLASS:

@@ -124,6 +124,16 @@ class Incoming:
             self._pass_over()
         return assembly
 
+    @property
+    def unfinished(self) -> int:
+        """How many bytes of a command have come that is not complete."""
+        return self._assembler.received
+
+    def give_up(self) -> int:
+        """Forget the command that is not complete. Returns its id."""
+        self._assembler.clear()
+        return self._due
+
     def receive_whole(self) -> bool:
         """Count a command of whole frames; False where it needs the checks of `receive`.
 

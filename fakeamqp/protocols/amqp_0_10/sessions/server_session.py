@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 
 from fakeamqp.model.credit import Gate
 from fakeamqp.model.delivery import Ledger, release_all
-from fakeamqp.model.errors import ModelError
+from fakeamqp.model.errors import ContentTooLarge, ModelError
 from fakeamqp.protocols.amqp_0_10.codec import commands, controls
 from fakeamqp.protocols.amqp_0_10.codec.constants import DetachCode, SegmentType
 from fakeamqp.protocols.amqp_0_10.dispatch import HANDLERS, TAKES_CONTENT
@@ -35,7 +35,10 @@ if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_0_10.message.server_subscription import ServerSubscription
     from fakeamqp.protocols.amqp_0_10.server_connection import Amqp010Connection
 
-__all__ = ["ServerSession"]
+__all__ = ["LARGEST_HEAD", "ServerSession"]
+
+#: The bytes that a command may have beside the body of a message of the largest size.
+LARGEST_HEAD = 1024 * 1024
 
 
 class ServerSession:
@@ -245,6 +248,16 @@ class ServerSession:
         assembly = self.incoming.receive_frame(flags, kind, payload)
         if assembly is not None:
             self.execute(self.incoming.current, assembly)
+        else:
+            self._check_unfinished()
+
+    def _check_unfinished(self) -> None:
+        """Refuse a command before its last frame, once its message is too large whatever follows."""
+        largest = self.personality.largest_message
+        size = self.incoming.unfinished
+        if largest and size > largest + LARGEST_HEAD:
+            text = f"message size {size} is larger than configured max size {largest}"
+            self.fail(ContentTooLarge(text), self.incoming.give_up())
 
     def receive_whole(self, assembly: Assembly) -> bool:
         """A command with header and body, each of its segments one frame.
