@@ -1,4 +1,4 @@
-"""Writes log records from a thread of its own, so that an output that is not read does not stop the broker."""
+"""Writes log records from a thread of its own, so that output that is not read does not stop the broker."""
 
 from __future__ import annotations
 
