@@ -39,6 +39,7 @@ _USERS = {
     "probe-no-connection": {"max-connections": 0},
     "probe-changing": {},
 }
+_RIGHTS = ("configure", "write", "read")
 
 ACCOUNTS: dict[str, Any] = {
     "vhosts": [
@@ -53,6 +54,11 @@ ACCOUNTS: dict[str, Any] = {
         {"name": "probe-topic", "password": "topic", "tags": ""},
         {"name": "probe-novhost", "password": "novhost", "tags": ""},
         *({"name": name, "password": "p", "tags": "", "limits": limits} for name, limits in _USERS.items()),
+        *(
+            {"name": f"probe-{has}-{right}", "password": "p", "tags": ""}
+            for right in _RIGHTS
+            for has in ("no", "only")
+        ),
     ],
     "permissions": [
         {
@@ -70,6 +76,15 @@ ACCOUNTS: dict[str, Any] = {
                 *(("guest", vhost) for vhost in _VHOSTS),
                 *(("guest", f"probe-{kind}") for kind in _QUEUE_TYPES),
             )
+        ),
+        *(
+            {
+                "user": f"probe-{has}-{right}",
+                "vhost": "/",
+                **{each: ".*" if (each == right) is (has == "only") else "^$" for each in _RIGHTS},
+            }
+            for right in _RIGHTS
+            for has in ("no", "only")
         ),
     ],
     "topic_permissions": [

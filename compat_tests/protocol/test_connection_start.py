@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import hmac
 import logging
+from base64 import b64encode
 from collections.abc import Callable
+from hashlib import sha256
 from typing import Any
 
 import pytest
@@ -161,6 +163,36 @@ def test_every_mechanism_offered_can_be_chosen(server: Server) -> None:
         client, _ = begin(server)
         client.send(start_ok(mechanism.decode(), responses[mechanism]), 0)
         client.expect(m.ConnectionTune, 0)
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "response"),
+    [
+        ("PLAIN", b"\0blank\0"),
+        (
+            "AMQPLAIN",
+            field("LOGIN", b"S" + long_string(b"blank")) + field("PASSWORD", b"S" + long_string(b"")),
+        ),
+    ],
+)
+def test_a_blank_password_is_no_password(server: Server, mechanism: str, response: bytes) -> None:
+    # RabbitMQ: measured on 3.10.8, 4.0.5 and 4.3.6.
+    hashed = ("sha256", b64encode(b"salt" + sha256(b"salt").digest()).decode())
+    for user in (User("blank", ""), User("blank", password_hash=hashed)):
+        server.state.access.add(user)
+        client, _ = begin(server)
+        client.send(start_ok(mechanism, response), 0)
+        expect_refusal(client)
+
+
+def test_anonymous_clients_are_refused_once_guest_has_another_password(server: Server) -> None:
+    # RabbitMQ: measured on 4.0.5 and 4.3.6.
+    for password in ("another", None):
+        server.state.access.add(User("guest", password))
+        client, start = begin(server)
+        assert b"ANONYMOUS" in start.mechanisms.split(b" ")
+        client.send(start_ok("ANONYMOUS", b""), 0)
+        expect_refusal(client)
 
 
 @rule("0-9-1/connection.start-ok/response-opaque")

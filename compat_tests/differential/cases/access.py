@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
+from compat_tests.differential.cases.connections import REFUSAL
+from compat_tests.differential.codec import encode_table
 from compat_tests.differential.script import (
     Call,
     Scene,
@@ -16,6 +19,7 @@ from compat_tests.differential.script import (
     get,
     last,
     open_channel,
+    operate,
     publish,
     queue,
 )
@@ -155,3 +159,109 @@ def _vhost(case_id: str, vhost: str, **login: str) -> None:
 _vhost("vhost-no-access", "probe-empty")
 _vhost("vhost-no-access-other-user", "/", user="probe-novhost", password="novhost")
 _vhost("vhost-missing-other-user", "nope", user="probe-novhost", password="novhost")
+
+# --- each right by itself
+
+_RIGHTS = ("configure", "write", "read")
+_REPLIES = "amq.rabbitmq.reply-to"
+_NEEDING: dict[str, tuple[Call, ...]] = {
+    "queue.declare": (queue(),),
+    "queue.declare-again": (queue(), queue()),
+    "queue.declare-passive": (queue(), queue(passive=1)),
+    "queue.declare-server-named": (queue("", exclusive=1),),
+    "queue.declare-dead-letters": (exchange(), queue(arguments={"x-dead-letter-exchange": "@x"})),
+    "queue.declare-dead-letters-missing": (queue(arguments={"x-dead-letter-exchange": "@none"}),),
+    "queue.declare-dead-letters-default": (queue(arguments={"x-dead-letter-exchange": ""}),),
+    "queue.declare-dead-letters-again": (
+        queue(arguments={"x-dead-letter-exchange": ""}),
+        queue(arguments={"x-dead-letter-exchange": ""}),
+    ),
+    "queue.declare-dead-letters-other": (queue(), queue(arguments={"x-dead-letter-exchange": ""})),
+    "queue.declare-dead-letters-server-named": (
+        queue("", exclusive=1, arguments={"x-dead-letter-exchange": ""}),
+    ),
+    "queue.declare-reply-to": (queue(_REPLIES, passive=1),),
+    "queue.delete": (queue(), call("queue.delete", queue="@q")),
+    "queue.purge": (queue(), call("queue.purge", queue="@q")),
+    "queue.bind": (queue(), exchange(), bind()),
+    "queue.unbind": (queue(), exchange(), bind(), call("queue.unbind", queue="@q", exchange="@x")),
+    "queue.bind-default": (queue(), bind("@q", "")),
+    "queue.unbind-default": (queue(), call("queue.unbind", queue="@q", exchange="")),
+    "exchange.declare": (exchange(),),
+    "exchange.declare-again": (exchange(), exchange()),
+    "exchange.declare-passive": (exchange(), exchange(passive=1)),
+    "exchange.declare-alternate": (exchange("@y"), exchange(arguments={"alternate-exchange": "@y"})),
+    "exchange.declare-alternate-missing": (exchange(arguments={"alternate-exchange": "@none"}),),
+    "exchange.declare-alternate-default": (exchange(arguments={"alternate-exchange": ""}),),
+    "exchange.declare-alternate-again": (
+        exchange(arguments={"alternate-exchange": ""}),
+        exchange(arguments={"alternate-exchange": ""}),
+    ),
+    "exchange.delete": (exchange(), call("exchange.delete", exchange="@x")),
+    "exchange.bind": (
+        exchange(),
+        exchange("@y"),
+        call("exchange.bind", destination="@x", source="@y"),
+    ),
+    "exchange.unbind": (
+        exchange(),
+        exchange("@y"),
+        call("exchange.bind", destination="@x", source="@y"),
+        call("exchange.unbind", destination="@x", source="@y"),
+    ),
+    "exchange.bind-default": (exchange(), call("exchange.bind", destination="@x", source="")),
+    "exchange.bind-to-default": (exchange(), call("exchange.bind", destination="", source="@x")),
+    "basic.publish": (exchange(), publish("k", exchange="@x", settle=0.2)),
+    "basic.publish-default": (queue(), publish(settle=0.2)),
+    "basic.publish-mandatory": (exchange(), publish("k", exchange="@x", mandatory=1, settle=0.2)),
+    "basic.publish-copies": (
+        queue(),
+        exchange(),
+        publish("k", exchange="@x", props={"headers": {"CC": ["@q"]}}, settle=0.2),
+    ),
+    "basic.publish-reply": (publish(f"{_REPLIES}.none", settle=0.2),),
+    "basic.consume": (queue(), consume()),
+    "basic.consume-replies": (consume(_REPLIES, no_ack=1),),
+    "basic.get": (queue(), get()),
+    "basic.qos": (call("basic.qos", prefetch_count=1),),
+    "confirm.select": (call("confirm.select"),),
+    "tx.select": (call("tx.select"),),
+}
+"""What takes a right; the last step is taken by a user who lacks one right, or has only that one."""
+
+for _right in _RIGHTS:
+    for _user in (f"probe-no-{_right}", f"probe-only-{_right}"):
+        _lacking = _as(_user, "p")
+        for _id, _steps in _NEEDING.items():
+            _lacking(f"{_id}-by-{_user.removeprefix('probe-')}", *_steps)
+
+# --- passwords
+
+for _mechanism, _response in (
+    ("plain", {"response": "\0probe-blank\0"}),
+    (
+        "amqplain",
+        {"mechanism": "AMQPLAIN", "response": encode_table({"LOGIN": "probe-blank", "PASSWORD": ""})[4:]},
+    ),
+):
+
+    @case(f"acl/blank-password-{_mechanism}", alone=True)
+    def _blank(scene: Scene, how: dict[str, Any] = _response) -> list[str]:
+        """A blank password lets no one in, not even an account whose password is blank."""
+        operate("add_user", "probe-blank", "")(scene)
+        client = scene.client("blank", handshake=False)
+        client.start_ok(**how)
+        came = client.until("connection.tune", seconds=REFUSAL)
+        operate("delete_user", "probe-blank")(scene)
+        return came
+
+
+@case("acl/anonymous-with-another-password", alone=True)
+def _anonymous(scene: Scene) -> list[str]:
+    """ANONYMOUS is a login as guest with the password guest."""
+    operate("change_password", "guest", "another")(scene)
+    client = scene.client("nobody", handshake=False)
+    client.start_ok(mechanism="ANONYMOUS", response="")
+    came = client.until("connection.tune", seconds=REFUSAL)
+    operate("change_password", "guest", "guest")(scene)
+    return came

@@ -55,6 +55,8 @@ last("404/exchange.unbind-neither", call("exchange.unbind", destination="@d", so
 last("empty/queue.declare-passive", queue("", passive=1))
 last("empty/queue.declare-passive-after-declare", queue("@q"), queue("", passive=1))
 last("empty/queue.declare-twice", queue(""), queue(""))
+last("empty/queue.declare-bad-argument", queue("", exclusive=1, arguments={"x-message-ttl": "soon"}))
+last("empty/queue.declare-exclusive-quorum", queue("", exclusive=1, arguments={"x-queue-type": "quorum"}))
 last("empty/queue.declare-server-named", queue("", exclusive=1))
 last("empty/consume-no-last", consume(""))
 last("empty/get-no-last", get(""))

@@ -91,6 +91,29 @@ def test_anonymous_clients_are_guests(server: Server) -> None:
     assert connection.user_name == "guest"
 
 
+def test_anonymous_clients_are_refused_once_guest_has_another_password(server: Server) -> None:
+    for guest in (User("guest", "another", (), {"/": Permission()}), User("guest", None)):
+        server.state.access.add(guest)
+        client = server.dial()
+        client.begin()
+        client.send(c.ConnectionStartOk(mechanism="ANONYMOUS", response=b"", locale="en_US"))
+        _refused(client)
+
+
+def test_a_blank_password_is_no_password(server: Server) -> None:
+    server.state.access.add(User("blank", "", (), {"/": Permission()}))
+    client = server.dial()
+    client.begin()
+    client.send(c.ConnectionStartOk(mechanism="PLAIN", response=b"\0blank\0", locale="en_US"))
+    _refused(client)
+    client = server.dial()
+    client.begin()
+    secure = client.call(c.ConnectionStartOk(mechanism="CRAM-MD5", locale="en_US"), c.ConnectionSecure)
+    digest = hmac.new(b"", secure.challenge or b"", "md5").hexdigest()
+    client.send(c.ConnectionSecureOk(response=f"blank {digest}".encode()))
+    _refused(client)
+
+
 def test_external_is_the_name_in_a_verified_certificate(server: Server) -> None:
     client = server.dial(tls=True, certificate_subject="guest")
     assert "EXTERNAL" in (client.begin().mechanisms or ())

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from compat_tests.protocol.amqp_0_10.driver import Server, Session
+from fakeamqp.model.access import Permission, User
 from fakeamqp.model.queues import QueueDeclaration
 from fakeamqp.protocols.amqp_0_10.codec import commands as x
 from fakeamqp.protocols.amqp_0_10.codec import controls as c
@@ -783,3 +784,62 @@ def test_accepts_name_what_other_branches_have_no_more(filled: Server, one: Bran
     assert ready(filled, "a") == []
     assert Branches(filled.session(b"back")).rollback(Y) is OK
     assert ready(filled, "a") == [b"2"]
+
+
+# --- other users -------------------------------------------------------------------------------------
+
+
+def branches_of(server: Server, name: str, *tags: str) -> Branches:
+    """What this user does with branches, in a session of its own."""
+    server.state.access.add(User(name, "secret", tags, {"/": Permission()}))
+    session = server.session(name.encode(), user=name, password="secret")
+    session.call(x.DtxSelect())
+    return Branches(session)
+
+
+COORDINATING: list[Command] = [
+    x.DtxPrepare(xid=X),
+    x.DtxCommit(xid=X, one_phase=True),
+    x.DtxCommit(xid=X),
+    x.DtxRollback(xid=X),
+    x.DtxForget(xid=X),
+    x.DtxGetTimeout(xid=X),
+    x.DtxSetTimeout(xid=X, timeout=1),
+    x.DtxStart(xid=X, join=True),
+    x.DtxStart(xid=X, resume=True),
+]
+
+
+@pytest.mark.parametrize("prepared", [False, True])
+@pytest.mark.parametrize("command", COORDINATING, ids=repr)
+def test_a_branch_is_closed_to_other_users(server: Server, command: Command, prepared: bool) -> None:
+    server.session(b"guest's").declare("b", durable=True)
+    ann = branches_of(server, "ann")
+    ann.start()
+    ann.publish(b"1")
+    ann.end()
+    if prepared:
+        ann.prepare()
+    before = server.vhost.branches.views()
+    bob = branches_of(server, "bob")
+    exception = bob.session.fails(command, 403)
+    assert "refused for user 'bob': another user has started it" in (exception.description or "")
+    assert branches_of(server, "carol").recover() == []
+    assert server.vhost.branches.views() == before
+    assert ann.recover() == ([b"branch"] if prepared else [])
+
+
+def test_a_branch_is_open_to_other_sessions_of_its_user_and_to_administrators(server: Server) -> None:
+    server.session(b"guest's").declare("b", durable=True)
+    ann = branches_of(server, "ann")
+    ann.start()
+    ann.publish(b"1")
+    ann.end()
+    ann.prepare()
+    server.restart()
+    again = Branches(server.session(b"again", user="ann", password="secret"))
+    assert again.recover() == [b"branch"]
+    manager = branches_of(server, "manager", "administrator")
+    assert manager.recover() == [b"branch"]
+    assert manager.commit() is OK
+    assert len(server.vhost.queues["b"].ready) == 1

@@ -103,12 +103,30 @@ def test_a_dead_letter_exchange_needs_the_same(server: Server) -> None:
     denied(server, x.QueueDeclare(queue="c2", arguments={"x-dead-letter-exchange": "w"}))
 
 
+def test_the_default_exchange_needs_the_same_where_arguments_name_it(server: Server) -> None:
+    for command in (
+        x.QueueDeclare(queue="cr2", arguments={"x-dead-letter-exchange": ""}),
+        x.QueueDeclare(queue="cr2", arguments={"x-dead-letter-exchange": b""}),
+        x.ExchangeDeclare(exchange="cr2", type="direct", arguments={"alternate-exchange": ""}),
+    ):
+        assert "write access to exchange 'amq.default'" in denied(server, command)
+        login(server, write="w|^amq.default$").call(command)
+        server.vhost.queues.pop("cr2", None)
+
+
+def test_an_alternate_exchange_in_the_arguments_does_not_hide_behind_the_field(server: Server) -> None:
+    arguments = {"alternate-exchange": "none"}
+    command = x.ExchangeDeclare(exchange="cr2", type="direct", alternate_exchange="w", arguments=arguments)
+    assert "write access to exchange 'none'" in denied(server, command)
+
+
 ASKING: list[Any] = [
     lambda name: x.QueueQuery(queue=name),
     lambda name: x.QueueDeclare(queue=name, passive=True),
     lambda name: x.ExchangeQuery(name=name),
     lambda name: x.ExchangeDeclare(exchange=name, passive=True),
     lambda name: x.ExchangeBound(exchange=name),
+    lambda name: x.ExchangeBound(exchange="cwr", queue=name),
 ]
 
 

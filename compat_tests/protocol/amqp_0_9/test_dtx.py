@@ -10,6 +10,7 @@ from compat_tests.protocol.amqp_0_9.driver import Client, Server
 from compat_tests.protocol.amqp_0_9.files import consume, publish_file, stage_file, take
 from compat_tests.protocol.amqp_0_9.test_file_staging import over_0_10
 from compat_tests.protocol.amqp_0_9.test_stream import publish as publish_stream
+from fakeamqp.model.access import Permission, User
 from fakeamqp.model.errors import NotFound
 from fakeamqp.model.transactions import XaOutcome, Xid
 from fakeamqp.protocols.amqp_0_9.codec import methods as m
@@ -278,3 +279,16 @@ def test_a_broken_off_branch_is_known_until_somebody_decides(server: Server) -> 
     branches.rollback(BRANCH)
     with pytest.raises(NotFound):
         branches.rollback(BRANCH)
+
+
+def test_a_branch_is_closed_to_other_users_of_0_10(server: Server) -> None:
+    client = started(server)
+    client.publish(b"1", routing_key="q")
+    client.close_channel()
+    server.state.access.add(User("bob", "secret", (), {"/": Permission()}))
+    xid = structs.Xid(0, b"branch", b"")
+    for command in (commands.DtxCommit(xid=xid, one_phase=True), commands.DtxRollback(xid=xid)):
+        session = over_0_10(server).session(command.NAME.encode(), user="bob", password="secret")
+        session.fails(command, 403)
+    (view,) = server.vhost.branches.views()
+    assert (view.xid, view.publishes) == (BRANCH, 1)

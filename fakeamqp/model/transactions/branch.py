@@ -22,6 +22,7 @@ from fakeamqp.model.errors import IllegalState, ModelError
 from fakeamqp.model.transactions.transaction import Transaction
 
 if TYPE_CHECKING:
+    from fakeamqp.model.access import User
     from fakeamqp.model.timers import Timer
     from fakeamqp.model.transactions.xid import Xid
     from fakeamqp.model.virtual_host import VirtualHost
@@ -138,10 +139,24 @@ class BranchView(NamedTuple):
 class Branch:
     """A branch and its work. Created by `Branches.start`; `sessions` maps each to whether it is working."""
 
-    __slots__ = ("_timer", "_virtual_host", "outcome", "sessions", "state", "timeout", "transaction", "xid")
+    __slots__ = (
+        "_timer",
+        "_virtual_host",
+        "outcome",
+        "sessions",
+        "state",
+        "timeout",
+        "transaction",
+        "user_name",
+        "xid",
+    )
 
-    def __init__(self, virtual_host: VirtualHost, xid: Xid, timeout: int) -> None:
+    def __init__(
+        self, virtual_host: VirtualHost, xid: Xid, timeout: int, user_name: str | None = None
+    ) -> None:
         self.xid = xid
+        self.user_name = user_name
+        """The user who has started it; None if that was no client."""
         self.state = BranchState.ACTIVE
         self.outcome: XaOutcome | None = None
         """The outcome decided by the broker itself, not by the transaction's coordinator."""
@@ -154,6 +169,10 @@ class Branch:
 
     def __repr__(self) -> str:
         return f"<Branch {self.xid} {self.state.value}>"
+
+    def open_to(self, user: User | None) -> bool:
+        """Whether this user may join and complete it; None stands for a request that is no client's."""
+        return user is None or self.user_name in (None, user.name) or "administrator" in user.tags
 
     def view(self) -> BranchView:
         """A snapshot of it."""

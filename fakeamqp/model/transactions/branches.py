@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from fakeamqp.model.errors import (
+    AccessRefused,
     CommandInvalid,
     IllegalState,
     InvalidArgument,
@@ -16,6 +17,7 @@ from fakeamqp.model.errors import (
 from fakeamqp.model.transactions.branch import Branch, BranchState, BranchView, XaOutcome
 
 if TYPE_CHECKING:
+    from fakeamqp.model.access import User
     from fakeamqp.model.delivery import Delivery
     from fakeamqp.model.message import Message
     from fakeamqp.model.personality import BranchChoices
@@ -35,6 +37,9 @@ _HEURISTIC = {
 
 class Branches:
     """All known branches. Sessions are only compared by identity.
+
+    A branch is open to the user who has started it, to users with the tag administrator, such as a
+    transaction manager with an account of its own, and to requests without a user, which are a test's.
 
     Attributes:
         in_doubt: the deliveries that prepared branches will settle. Their messages are not ready and belong
@@ -62,15 +67,29 @@ class Branches:
     def _choices(self) -> BranchChoices:
         return self._virtual_host.state.personality.branches
 
-    def _branch(self, xid: Xid) -> Branch:
+    def _branch(self, xid: Xid, user: User | None) -> Branch:
+        """The branch with this identity, for a request of this user.
+
+        Raises:
+            NotFound: there is none.
+            AccessRefused: another user has started it.
+        """
         found = self._known.get(xid)
         if found is None:
             raise NotFound(f"no branch {xid} in vhost '{self._virtual_host.name}'")
+        if not found.open_to(user):
+            assert user is not None
+            raise AccessRefused(
+                f"access to branch {xid} in vhost '{self._virtual_host.name}' refused for user "
+                f"'{user.name}': another user has started it"
+            )
         return found
 
     # --- demarcation --------------------------------------------------------------------------------
 
-    def enlist(self, session: object, xid: Xid, over: Callable[[], None]) -> None:
+    def enlist(
+        self, session: object, xid: Xid, over: Callable[[], None], *, user: User | None = None
+    ) -> None:
         """Start a branch whose session cannot end its association itself (0-9: dtx/grammar).
 
         The association ends when the branch is prepared, committed or rolled back, or with `delist`.
@@ -79,11 +98,12 @@ class Branches:
             session: the session whose work belongs to the branch.
             xid: the branch's identity.
             over: called when the association ends because the branch is prepared or completed.
+            user: the user of the session.
 
         Raises:
             NotAllowed, IllegalState: see `start`.
         """
-        self.start(session, xid)
+        self.start(session, xid, user=user)
         self._enlisted[session] = over
 
     def delist(self, session: object) -> None:
@@ -92,20 +112,28 @@ class Branches:
         if self._enlisted.pop(session, None) is not None and branch is not None:
             branch.leave(session)
 
-    def _finished(self, xid: Xid) -> Branch:
+    def _finished(self, xid: Xid, user: User | None) -> Branch:
         """The branch, after the association of its enlisted sessions was ended.
 
         Raises:
-            NotFound: there is no such branch.
+            NotFound, AccessRefused: see `_branch`.
         """
-        branch = self._branch(xid)
+        branch = self._branch(xid, user)
         for session in [each for each in branch.sessions if each in self._enlisted]:
             over = self._enlisted[session]
             self.delist(session)
             over()
         return branch
 
-    def start(self, session: object, xid: Xid, *, join: bool = False, resume: bool = False) -> XaOutcome:
+    def start(
+        self,
+        session: object,
+        xid: Xid,
+        *,
+        join: bool = False,
+        resume: bool = False,
+        user: User | None = None,
+    ) -> XaOutcome:
         """Associate a session's further work with a branch (dtx/transactionality).
 
         Args:
@@ -113,6 +141,7 @@ class Branches:
             xid: the branch's identity; the branch is new unless one of the flags is set.
             join: work on a branch that another session has started.
             resume: continue with a branch that the session has suspended.
+            user: the user of the session.
 
         Returns:
             OK, or the reason why the branch is rollback-only; the session is not associated with it then.
@@ -123,13 +152,14 @@ class Branches:
                 branch is prepared or completed.
             NotAllowed: the branch is known, and no flag is set.
             NotFound: it is not known, and one is.
+            AccessRefused: it is another user's, and one is.
         """
         if join and resume:
             raise self._contradiction("join and resume")
         if session in self._working:
             raise IllegalState(f"the session works on branch {self._working[session].xid} already")
         if join or resume:
-            branch = self._branch(xid)
+            branch = self._branch(xid, user)
             if resume and session not in branch.sessions:
                 raise IllegalState(f"the session has not suspended branch {xid}")
             if join and session in branch.sessions:
@@ -142,7 +172,9 @@ class Branches:
         elif xid in self._known:
             raise NotAllowed(f"branch {xid} is known already")
         else:
-            branch = self._known[xid] = Branch(self._virtual_host, xid, self._choices.default_timeout)
+            branch = self._known[xid] = Branch(
+                self._virtual_host, xid, self._choices.default_timeout, None if user is None else user.name
+            )
             branch.join(session)
             self._report("branch started", xid)
         self._working[session] = branch
@@ -205,7 +237,7 @@ class Branches:
 
     # --- coordination -------------------------------------------------------------------------------
 
-    def prepare(self, xid: Xid) -> XaOutcome:
+    def prepare(self, xid: Xid, *, user: User | None = None) -> XaOutcome:
         """Prepare the branch: promise that it can be committed and rolled back later.
 
         Returns:
@@ -215,9 +247,9 @@ class Branches:
             NotFound: there is no such branch.
             IllegalState: a session is associated with it, or it is prepared or completed already.
         """
-        return self._settled("prepared", xid, self._finished(xid).prepare())
+        return self._settled("prepared", xid, self._finished(xid, user).prepare())
 
-    def commit(self, xid: Xid, *, one_phase: bool = False) -> XaOutcome:
+    def commit(self, xid: Xid, *, one_phase: bool = False, user: User | None = None) -> XaOutcome:
         """Do the work of the branch. Its xid may be used again then.
 
         Returns:
@@ -228,9 +260,9 @@ class Branches:
             IllegalState: a session is associated with it; or it is prepared and `one_phase` is set; or it is
                 not prepared and `one_phase` is not set.
         """
-        return self._settled("committed", xid, self._finished(xid).commit(one_phase=one_phase))
+        return self._settled("committed", xid, self._finished(xid, user).commit(one_phase=one_phase))
 
-    def rollback(self, xid: Xid) -> XaOutcome:
+    def rollback(self, xid: Xid, *, user: User | None = None) -> XaOutcome:
         """Undo the work of the branch. Its xid may be used again then.
 
         Returns:
@@ -240,21 +272,23 @@ class Branches:
             NotFound: there is no such branch.
             IllegalState: a session is associated with it.
         """
-        return self._settled("rolled back", xid, self._finished(xid).rollback())
+        return self._settled("rolled back", xid, self._finished(xid, user).rollback())
 
-    def forget(self, xid: Xid) -> None:
+    def forget(self, xid: Xid, *, user: User | None = None) -> None:
         """Forget a heuristically completed branch.
 
         Raises:
             NotFound: there is no such branch.
             IllegalState: it is not heuristically completed.
         """
-        self._branch(xid).forget()
+        self._branch(xid, user).forget()
         self._settled("forgotten", xid, XaOutcome.OK)
 
-    def recover(self) -> list[Xid]:
-        """The branches that are prepared or heuristically completed, in the order they were started."""
-        return [branch.xid for branch in self._known.values() if branch.in_doubt]
+    def recover(self, user: User | None = None) -> list[Xid]:
+        """The branches open to this user that are prepared or heuristically completed, in the order they were
+        started.
+        """
+        return [branch.xid for branch in self._known.values() if branch.in_doubt and branch.open_to(user)]
 
     def complete(self, xid: Xid, how: str) -> None:
         """Complete a branch heuristically, so that tests can check how coordinators handle that.
@@ -268,7 +302,7 @@ class Branches:
             NotFound: there is no such branch.
             IllegalState: it is not prepared.
         """
-        self._branch(xid).decide(_HEURISTIC[how])
+        self._branch(xid, None).decide(_HEURISTIC[how])
         self._report("branch completed heuristically", xid, outcome=_HEURISTIC[how].value)
 
     def _settled(self, how: str, xid: Xid, outcome: XaOutcome) -> XaOutcome:
@@ -286,22 +320,23 @@ class Branches:
 
     # --- time ---------------------------------------------------------------------------------------
 
-    def timeout(self, xid: Xid) -> int:
+    def timeout(self, xid: Xid, *, user: User | None = None) -> int:
         """The branch's timeout in seconds: the one set last, or the default.
 
         Raises:
-            NotFound: there is no such branch.
+            NotFound, AccessRefused: see `_branch`.
         """
-        return self._branch(xid).timeout
+        return self._branch(xid, user).timeout
 
-    def set_timeout(self, xid: Xid, seconds: int) -> None:
+    def set_timeout(self, xid: Xid, seconds: int, *, user: User | None = None) -> None:
         """Roll the branch back after so many seconds; 0 means the default timeout (dtx.set-timeout/reset).
 
         Raises:
             NotFound: there is no such branch.
+            AccessRefused: another user has started it.
             InvalidArgument: the timeout exceeds the personality's maximum.
         """
-        branch = self._branch(xid)
+        branch = self._branch(xid, user)
         longest = self._choices.longest_timeout
         if longest is not None and seconds > longest:
             raise InvalidArgument(f"a branch may take {longest} s at most, not {seconds} s")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from fakeamqp.model.arguments.queue_arguments import (
     QUEUE_TYPE,
@@ -78,8 +78,7 @@ class QueueRegister(dict[str, Queue]):
             virtual_host.state.personality, declaration or QueueDeclaration()
         )
         if not name:
-            self._check_server_named(declaration.arguments)
-            return self.create(None, declaration)
+            return self.create(self.server_name(declaration), declaration)
         if not reserved:
             self.check_name(name)
         existing = self.get(name)
@@ -95,7 +94,7 @@ class QueueRegister(dict[str, Queue]):
 
     def create(
         self,
-        name: str | None,
+        name: str,
         declaration: QueueDeclaration | None = None,
         *,
         special: type[Queue] | None = None,
@@ -104,7 +103,7 @@ class QueueRegister(dict[str, Queue]):
         """Create the queue; no queue of this name exists, and reserved names are permitted. See `declare`.
 
         Args:
-            name: the queue's name; if it is None, the broker generates one.
+            name: the queue's name.
             declaration: the queue's properties.
             special: the class to use for a classic queue.
             permits_all: skips the checks for what the personality denies or has removed in 0-9-1.
@@ -119,7 +118,7 @@ class QueueRegister(dict[str, Queue]):
         personality = virtual_host.state.personality
         declaration = virtual_host.metadata.with_queue_type(personality, declaration or QueueDeclaration())
         arguments = declaration.arguments
-        where = (name or "", virtual_host.name)
+        where = (name, virtual_host.name)
         check_dead_letter_exchange(*where, arguments)
         default = virtual_host.metadata.default_queue_type or "classic"
         type_name = queue_type(*where, arguments, personality, default)
@@ -131,7 +130,6 @@ class QueueRegister(dict[str, Queue]):
         kind.check_declaration(*where, declaration)
         kind.check_arguments(*where, arguments, personality)
         check_alternate(virtual_host, declaration.alternate_exchange)
-        name = virtual_host.state.names.queue() if name is None else name
         check_queue_limit(virtual_host, name)
         for feature in required_features(type_name, arguments) if denies else ():
             virtual_host.state.features.require(feature)
@@ -150,14 +148,23 @@ class QueueRegister(dict[str, Queue]):
         if not declaration.durable and not declaration.exclusive:
             state.features.require("transient_nonexcl_queues")
 
-    def _check_server_named(self, arguments: Mapping[str, Any]) -> None:
-        """Refuse to generate a name for a queue of a replicated type."""
-        asked = arguments.get(QUEUE_TYPE)
+    def server_name(self, declaration: QueueDeclaration) -> str:
+        """Generate a name for a queue that is declared without one.
+
+        Permissions are checked under this name, as RabbitMQ does (measured).
+
+        Raises:
+            PreconditionFailed: the queue is of a replicated type, which needs a name of the client's.
+        """
+        virtual_host = self._virtual_host
+        declaration = virtual_host.metadata.with_queue_type(virtual_host.state.personality, declaration)
+        asked = declaration.arguments.get(QUEUE_TYPE)
         kind = queue_class(asked) if isinstance(asked, str) and asked in QUEUE_TYPES else None
         if kind is not None and kind.replicated:
             raise PreconditionFailed(
                 f"Cannot declare a server-named queue for type {QUEUE_TYPES[kind.type_name]}"
             )
+        return virtual_host.state.names.queue()
 
     def check_name(self, name: str) -> None:
         """Refuse a name under which clients cannot declare a queue.

@@ -1,7 +1,8 @@
 """Class dtx: distributed transactions of one session.
 
 The model decides what a branch allows in which state: see `model.transactions.branch`. Demarcation (start and
-end) concerns the session's own work; coordination (the rest) is open to every session, selected or not.
+end) concerns the session's own work; coordination (the rest) is open to every session of the user who has
+started the branch, selected or not.
 """
 
 from __future__ import annotations
@@ -41,7 +42,9 @@ def start(session: ServerSession, command: commands.DtxStart) -> structs.XaResul
     """
     _check_selected(session)
     branches = session.virtual_host.branches
-    outcome = branches.start(session, _xid(command.xid), join=command.join, resume=command.resume)
+    outcome = branches.start(
+        session, _xid(command.xid), join=command.join, resume=command.resume, user=session.user
+    )
     _look_whose_work_it_is(session)
     return _result(outcome)
 
@@ -75,42 +78,44 @@ def _look_whose_work_it_is(session: ServerSession) -> None:
 
 def prepare(session: ServerSession, command: commands.DtxPrepare) -> structs.XaResult:
     """Prepare a branch, so that it can be committed and rolled back (dtx.prepare/*)."""
-    return _result(session.virtual_host.branches.prepare(_xid(command.xid)))
+    return _result(session.virtual_host.branches.prepare(_xid(command.xid), user=session.user))
 
 
 def commit(session: ServerSession, command: commands.DtxCommit) -> structs.XaResult:
     """Commit the work of a branch (dtx.commit/*)."""
     branches = session.virtual_host.branches
-    return _result(branches.commit(_xid(command.xid), one_phase=command.one_phase))
+    return _result(branches.commit(_xid(command.xid), one_phase=command.one_phase, user=session.user))
 
 
 def rollback(session: ServerSession, command: commands.DtxRollback) -> structs.XaResult:
     """Roll back the work of a branch (dtx.rollback/*)."""
-    return _result(session.virtual_host.branches.rollback(_xid(command.xid)))
+    return _result(session.virtual_host.branches.rollback(_xid(command.xid), user=session.user))
 
 
 def forget(session: ServerSession, command: commands.DtxForget) -> None:
     """Forget a heuristically completed branch (dtx.forget/*)."""
-    session.virtual_host.branches.forget(_xid(command.xid))
+    session.virtual_host.branches.forget(_xid(command.xid), user=session.user)
 
 
 def recover(session: ServerSession, command: commands.DtxRecover) -> structs.RecoverResult:
     """List the branches that wait for a decision (dtx.recover/in-doubt)."""
     xids = [
         structs.Xid(format=each.format, global_id=each.global_id, branch_id=each.branch_id)
-        for each in session.virtual_host.branches.recover()
+        for each in session.virtual_host.branches.recover(session.user)
     ]
     return structs.RecoverResult(in_doubt=Array(xids, STRUCT32))
 
 
 def get_timeout(session: ServerSession, command: commands.DtxGetTimeout) -> structs.GetTimeoutResult:
     """Tell after how many seconds a branch is rolled back (dtx.get-timeout/value)."""
-    return structs.GetTimeoutResult(timeout=session.virtual_host.branches.timeout(_xid(command.xid)))
+    branches = session.virtual_host.branches
+    return structs.GetTimeoutResult(timeout=branches.timeout(_xid(command.xid), user=session.user))
 
 
 def set_timeout(session: ServerSession, command: commands.DtxSetTimeout) -> None:
     """Set after how many seconds a branch is rolled back; 0 is the default (dtx.set-timeout/*)."""
-    session.virtual_host.branches.set_timeout(_xid(command.xid), command.timeout or 0)
+    branches = session.virtual_host.branches
+    branches.set_timeout(_xid(command.xid), command.timeout or 0, user=session.user)
 
 
 def _xid(given: structs.Xid | None) -> Xid:

@@ -97,15 +97,25 @@ def authorise_asking(session: ServerSession, kind: str, name: str) -> None:
     session.authorise("configure", kind, name)
 
 
-def authorise_alternate(session: ServerSession, kind: str, name: str, target: object) -> None:
-    """Refuse an alternate exchange `target` that the user may not route messages to.
+def authorise_alternate(
+    session: ServerSession, kind: str, name: str, alternate: str | None, argument: object
+) -> None:
+    """Refuse exchanges that the user may not route the messages of a queue or an exchange to.
+
+    Args:
+        session: the session that declares.
+        kind: "queue" or "exchange".
+        name: of the queue or the exchange.
+        alternate: its alternate exchange, as the command's field names it.
+        argument: the exchange that the arguments name; the empty name is the default exchange.
 
     Raises:
         AccessRefused: no.
     """
-    if isinstance(target, str) and target:
-        session.authorise("read", kind, name)
-        session.authorise("write", "exchange", target)
+    for target in (alternate, argument):
+        if isinstance(target, str):
+            session.authorise("read", kind, name)
+            session.authorise("write", "exchange", target)
 
 
 def refuse_unknown_arguments(

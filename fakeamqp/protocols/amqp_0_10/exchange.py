@@ -69,7 +69,7 @@ def declare(session: ServerSession, command: commands.ExchangeDeclare) -> None:
         return
     alternate = command.alternate_exchange or None
     check_alternate(session, alternate)
-    authorise_alternate(session, "exchange", name, alternate or arguments.get("alternate-exchange"))
+    authorise_alternate(session, "exchange", name, alternate, arguments.get("alternate-exchange"))
     with bad_arguments():
         session.virtual_host.exchanges.create(
             name,
@@ -209,9 +209,14 @@ def bound(session: ServerSession, command: commands.ExchangeBound) -> structs.Ex
     Where no binding matches all fields, each field is matched by itself against all bindings; where each one
     matches, key and arguments are matched against the bindings of the queue. So no flag is set if, and only
     if, there is such a binding.
+
+    Raises:
+        AccessRefused: the user may know nothing of the exchange or the queue, by personality.
     """
     name, queue_name = command.exchange or "", command.queue or None
     authorise_asking(session, "exchange", name)
+    if queue_name is not None:
+        authorise_asking(session, "queue", queue_name)
     exchange = session.virtual_host.exchanges.get(name)
     queue = None if queue_name is None else session.virtual_host.queues.get(queue_name)
     result = structs.ExchangeBoundResult(

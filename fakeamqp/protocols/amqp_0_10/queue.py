@@ -108,8 +108,7 @@ def _create(
     """
     alternate = command.alternate_exchange or None
     check_alternate(session, alternate)
-    authorise_alternate(session, "queue", name, alternate)
-    authorise_alternate(session, "queue", name, arguments.get("x-dead-letter-exchange"))
+    authorise_alternate(session, "queue", name, alternate, arguments.get("x-dead-letter-exchange"))
     try:
         check_queue_limit(session.virtual_host, name)
     except PreconditionFailed as problem:

@@ -54,7 +54,7 @@ class Enlistment:
         branches = channel.virtual_host.branches
         xid = Xid(0, identifier.encode("utf-8", "surrogateescape"), b"")
         try:
-            branches.enlist(channel, xid, self._over)
+            branches.enlist(channel, xid, self._over, user=channel.user)
         except NotAllowed as problem:
             raise PreconditionFailed(problem.text) from problem
         channel.transaction = branches.working(channel)

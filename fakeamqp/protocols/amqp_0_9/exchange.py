@@ -110,6 +110,8 @@ def bound(channel: Amqp09Channel, method: m.ExchangeBound) -> None:
 def _bound(channel: Amqp09Channel, method: m.ExchangeBound) -> tuple[int, str]:
     exchange_name, queue_name, key = method.exchange, method.queue, method.routing_key
     channel.authorise_passive("exchange", exchange_name)
+    if queue_name:
+        channel.authorise_passive("queue", queue_name)
     virtual_host = channel.virtual_host
     try:
         exchange = virtual_host.exchanges.require(exchange_name)

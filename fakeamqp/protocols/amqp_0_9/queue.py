@@ -48,8 +48,22 @@ def declare(channel: Amqp09Channel, method: m.QueueDeclare) -> None:
 def _create(channel: Amqp09Channel, method: m.QueueDeclare, name: str) -> Queue:
     virtual_host = channel.virtual_host
     channel.use_ticket(method.ticket, "active", "queue", name)
-    if name:
-        channel.authorise("configure", "queue", name)
+    auto_delete = method.auto_delete
+    if method.exclusive and channel.choices.exclusive_implies_auto_delete:
+        auto_delete = True
+    declaration = QueueDeclaration(
+        owner=channel.connection,
+        durable=method.durable,
+        exclusive=method.exclusive,
+        auto_delete=auto_delete,
+        arguments=method.arguments,
+        priorities=True,  # basic/06, file/03, stream/02, message/06
+    )
+    server_named = not name
+    if server_named:
+        name = virtual_host.queues.server_name(declaration)
+    channel.authorise("configure", "queue", name)
+    if not server_named:
         if name in virtual_host.queues:
             queue = _declarable(channel, name)
             queue.asked_for()
@@ -61,20 +75,7 @@ def _create(channel: Amqp09Channel, method: m.QueueDeclare, name: str) -> Queue:
     if isinstance(target, str):
         channel.authorise("read", "queue", name)
         channel.authorise("write", "exchange", target)
-    auto_delete = method.auto_delete
-    if method.exclusive and channel.choices.exclusive_implies_auto_delete:
-        auto_delete = True
-    queue = virtual_host.queues.declare(
-        name,
-        QueueDeclaration(
-            owner=channel.connection,
-            durable=method.durable,
-            exclusive=method.exclusive,
-            auto_delete=auto_delete,
-            arguments=method.arguments,
-            priorities=True,  # basic/06, file/03, stream/02, message/06
-        ),
-    )
+    queue = virtual_host.queues.declare(name, declaration, reserved=server_named)
     assign_realm(channel, method.ticket, "queue", queue.name)
     return queue
 

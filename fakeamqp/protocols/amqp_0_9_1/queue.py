@@ -30,23 +30,23 @@ def declare(channel: Amqp091Channel, method: m.QueueDeclare) -> None:
         queue = virtual_host.queues.require(name, channel.connection)
         queue.asked_for()
     else:
+        declaration = QueueDeclaration(
+            owner=channel.connection,
+            durable=method.durable,
+            exclusive=method.exclusive,
+            auto_delete=method.auto_delete,
+            arguments=method.arguments,
+        )
         if name:
             virtual_host.queues.check_name(name)
-            channel.authorise("configure", "queue", name)
+        else:
+            name = virtual_host.queues.server_name(declaration)
+        channel.authorise("configure", "queue", name)
         target = method.arguments.get("x-dead-letter-exchange")
         if isinstance(target, str) and name not in virtual_host.queues:
             channel.authorise("read", "queue", name)
             channel.authorise("write", "exchange", target)
-        queue = virtual_host.queues.declare(
-            name,
-            QueueDeclaration(
-                owner=channel.connection,
-                durable=method.durable,
-                exclusive=method.exclusive,
-                auto_delete=method.auto_delete,
-                arguments=method.arguments,
-            ),
-        )
+        queue = virtual_host.queues.declare(name, declaration, reserved=True)
     channel.current_queue = queue.name
     if not method.no_wait:
         channel.send(
