@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from fakeamqp.model.message import Message
     from fakeamqp.model.subscription import Subscription
     from fakeamqp.protocols.framed.codec.method import Method
+    from fakeamqp.protocols.framed.replies import Reply
     from fakeamqp.protocols.rabbitmq_0_9.server_connection import RabbitMQ09Connection
 
 __all__ = ["RabbitMQ09Channel"]
@@ -110,6 +111,15 @@ class RabbitMQ09Channel(Amqp09Channel, Amqp091Channel):
         """See the base classes."""
         Amqp09Channel.drop_content(self)
         Amqp091Channel.drop_content(self)
+
+    def close(self, reply: Reply, method: int) -> None:
+        """See the base class. After an error in a method that only 0-9 has, its content is ignored.
+
+        RabbitMQ's checks of what arrives on a closing channel know no contents of these classes.
+        """
+        super().close(reply, method)
+        if method in _OWN:
+            self._discarded = None
 
     # --- contents out ---------------------------------------------------------------------------------
 
