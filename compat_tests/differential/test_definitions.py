@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from compat_tests.differential.comparison import SERIES, Series
-from compat_tests.differential.rabbitmq_node import RabbitMQNode
+from compat_tests.differential.rabbitmq_node import RabbitMQError, RabbitMQNode
 from fakeamqp import Broker
+from fakeamqp.model.definitions import DefinitionsError
 from fakeamqp.model.erlang import pairs_term
 from fakeamqp.model.policies import effective_definition
 
@@ -20,7 +21,10 @@ pytestmark = pytest.mark.timeout(300)
 
 MADE: dict[str, Any] = {
     "vhosts": [{"name": "shop", "metadata": {"description": "Orders", "tags": ["a", "b"]}}],
-    "users": [{"name": "app", "password": "secret", "tags": ["monitoring"], "limits": {"max-channels": 7}}],
+    "users": [
+        {"name": "app", "password": "secret", "tags": ["monitoring"], "limits": {"max-channels": 7}},
+        {"name": "bare"},
+    ],
     "permissions": [{"user": "app", "vhost": "shop", "configure": "", "write": ".*", "read": "^o"}],
     "topic_permissions": [
         {"user": "app", "vhost": "shop", "exchange": "events", "write": "^o", "read": ".*"}
@@ -152,6 +156,32 @@ def test_accounts_and_virtual_hosts_are_the_same(exported: dict[str, Any], serie
             [same] = [each for each in ours[section] if each["name"] == entry["name"]]
             for key in ("limits", "tags", "password_hash", "value"):
                 assert same.get(key) == entry.get(key), f"{section} {entry['name']}: {key}"
+
+
+def test_hashes_are_those_of_the_passwords_there_as_here(
+    node: RabbitMQNode, exported: dict[str, Any], series: Series
+) -> None:
+    ours = Broker(personality=series.personality, definitions=MADE).definitions()
+    hashes = [{each["name"]: each for each in side["users"]} for side in (exported, ours)]
+    for key in ("password_hash", "hashing_algorithm"):
+        for name in ("app", "bare"):
+            assert hashes[0][name][key] == hashes[1][name][key], f"{name}: {key}"
+    for name, password, answer in (
+        ("app", "secret", "ok"),
+        ("app", "wrong", "refused"),
+        ("bare", "", "refused"),
+    ):
+        login = f'rabbit_access_control:check_user_pass_login(<<"{name}">>, <<"{password}">>)'
+        assert node.evaluate(f"element(1, {login})").strip() == answer
+
+
+def test_password_and_hash_are_one_too_many_there_as_here(node: RabbitMQNode, series: Series) -> None:
+    [hashed] = Broker(users={"both": "hashed"}).definitions()["users"]
+    both = {"users": [{**hashed, "password": "plain"}]}
+    with pytest.raises(RabbitMQError, match="both_password_and_password_hash_are_provided"):
+        node.import_definitions(both)
+    with pytest.raises(DefinitionsError, match="password_hash"):
+        Broker(personality=series.personality, definitions=both)
 
 
 def test_the_policies_are_in_force_there_as_here(

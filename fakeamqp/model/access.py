@@ -45,11 +45,11 @@ class User:
     """
 
     name: str
-    password: str | None = None
+    password: str | None = field(default=None, repr=False)
     tags: tuple[str, ...] = ()
     permissions: dict[str, Permission] = field(default_factory=dict)
     topic_permissions: dict[tuple[str, str], TopicPermission] = field(default_factory=dict)
-    password_hash: tuple[str, str] | None = None
+    password_hash: tuple[str, str] | None = field(default=None, repr=False)
     limits: UserLimits = field(default_factory=UserLimits)
 
     def has_password(self, password: str) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
 from pathlib import Path
 from typing import Any
@@ -12,7 +14,9 @@ from hypothesis import strategies as st
 
 from compat_tests.fuzz.profile import examples
 from compat_tests.protocol.driver import Server
+from fakeamqp.errors import FakeAMQPError
 from fakeamqp.model.definitions import DefinitionsError, dump_definitions, load_definitions
+from fakeamqp.model.errors import AuthenticationFailed
 from fakeamqp.model.limits import UserLimits, VirtualHostLimits
 from fakeamqp.model.queues import QueueDeclaration
 
@@ -166,6 +170,71 @@ def test_limits_that_hold_already_have_all_of_it_refused() -> None:
     )
     assert list(server.vhost.queues) == ["a"]
     load_definitions(server.state, {"queues": queues[:2]})
+
+
+# --- what is refused -------------------------------------------------------------------------------
+
+
+# --- passwords -------------------------------------------------------------------------------------
+
+
+def user_entry(**values: Any) -> dict[str, Any]:
+    return {"users": [{"name": "app", **values}]}
+
+
+def test_passwords_come_out_as_hashes_with_which_the_same_passwords_log_in() -> None:
+    [dumped] = dump_definitions(loaded(user_entry(password="secret")).state)["users"]
+    # As RabbitMQ has it: base64 of four bytes of salt and the digest of salt and password.
+    octets = base64.b64decode(dumped["password_hash"])
+    assert octets[4:] == hashlib.sha256(octets[:4] + b"secret").digest()
+    assert dumped["hashing_algorithm"] == "rabbit_password_hashing_sha256"
+    assert "secret" not in json.dumps(dumped)
+    again = loaded({"users": [dumped]})
+    assert again.state.access.authenticate("app", "secret").name == "app"
+    with pytest.raises(AuthenticationFailed):
+        again.state.access.authenticate("app", dumped["password_hash"])
+    assert dump_definitions(again.state)["users"] == [dumped]
+
+
+def test_an_account_without_a_password_comes_out_with_an_empty_hash_and_no_one_logs_in() -> None:
+    [dumped] = dump_definitions(loaded(user_entry()).state)["users"]
+    assert (dumped["password_hash"], dumped["hashing_algorithm"]) == ("", "rabbit_password_hashing_sha256")
+    again = loaded({"users": [dumped]})
+    for password in ("", "app"):
+        with pytest.raises(AuthenticationFailed):
+            again.state.access.authenticate("app", password)
+
+
+def test_password_and_hash_are_one_too_many() -> None:
+    [dumped] = dump_definitions(loaded(user_entry(password="secret")).state)["users"]
+    with pytest.raises(DefinitionsError, match="'app' has a password and a password_hash; give one of them"):
+        loaded({"users": [{**dumped, "password": "another"}]})
+
+
+@pytest.mark.parametrize("algorithm", ["sha256", "sha512"])
+def test_each_algorithm_of_a_hash_logs_in(algorithm: str) -> None:
+    hashed = base64.b64encode(b"salt" + hashlib.new(algorithm, b"saltsecret").digest()).decode()
+    entry = user_entry(password_hash=hashed, hashing_algorithm=f"rabbit_password_hashing_{algorithm}")
+    server = loaded(entry)
+    assert server.state.access.authenticate("app", "secret")
+    assert dump_definitions(server.state)["users"][0]["password_hash"] == hashed
+
+
+@pytest.mark.parametrize(
+    ("hashed", "found"), [("not base64!", "text that is not base64"), ("c2FsdA==", "4 bytes")]
+)
+def test_what_is_no_hash_is_refused(hashed: str, found: str) -> None:
+    with pytest.raises(
+        DefinitionsError, match=f"password_hash of 'app' must be base64 of 36 bytes .* {found}"
+    ):
+        loaded(user_entry(password_hash=hashed))
+
+
+def test_errors_do_not_show_passwords() -> None:
+    for wrong in ({"tag": 1}, {"tags": 1}, {"limits": {"max": 1}}, {"name": 5}, {"password": ["secret"]}):
+        with pytest.raises(FakeAMQPError) as caught:
+            loaded(user_entry(**{"password": "secret", "password_hash": "secret", **wrong}))
+        assert "secret" not in str(caught.value)
 
 
 # --- what is refused -------------------------------------------------------------------------------

@@ -13,7 +13,8 @@ from fakeamqp.model.definitions.sections import (
     METADATA_KEYS,
     DefinitionsError,
     check_definitions,
-    check_keys,
+    check_metadata,
+    shown,
 )
 from fakeamqp.model.errors import ModelError
 from fakeamqp.model.limits import UserLimits, VirtualHostLimits
@@ -89,7 +90,7 @@ class _Loading:
             try:
                 load(entry)
             except (ModelError, ParameterError) as problem:
-                raise DefinitionsError(f"{section}: {dict(entry)!r}: {problem}") from problem
+                raise DefinitionsError(f"{section}: {shown(entry)}: {problem}") from problem
 
     def _vhost_of(self, section: str, entry: Mapping[str, Any]) -> VirtualHost:
         name = entry.get("vhost", self._vhost)
@@ -97,8 +98,7 @@ class _Loading:
         if found is None:
             known = ", ".join(map(repr, self._state.virtual_hosts))
             raise DefinitionsError(
-                f"{section}: {dict(entry)!r} is in virtual host {name!r}, which does not exist; "
-                f"known: {known}"
+                f"{section}: {shown(entry)} is in virtual host {name!r}, which does not exist; known: {known}"
             )
         return found
 
@@ -116,11 +116,11 @@ class _Loading:
         if entry.get("tracing"):
             raise DefinitionsError(
                 f"vhosts: fakeamqp cannot publish what it traces to amq.rabbitmq.trace; take tracing out of "
-                f"{dict(entry)!r}, and see broker.trace"
+                f"{shown(entry)}, and see broker.trace"
             )
         metadata = entry.get("metadata")
         if metadata:
-            check_keys(f"vhosts: {entry['name']!r}: metadata", metadata, (), METADATA_KEYS)
+            check_metadata(f"vhosts: {entry['name']!r}: metadata", metadata)
         # RabbitMQ repeats the default type outside the metadata, even if the virtual host has none.
         outside = {key: entry[key] for key in METADATA_KEYS if key in entry}
         if metadata is not None:
@@ -163,14 +163,13 @@ class _Loading:
 
     def _user(self, entry: Mapping[str, Any]) -> None:
         name = entry["name"]
-        algorithm = entry.get("hashing_algorithm", "rabbit_password_hashing_sha256")
-        if entry.get("password_hash") and algorithm not in _HASHES:
-            raise DefinitionsError(
-                f"users: {name!r} has hashing_algorithm {algorithm!r}; known: {', '.join(_HASHES)}"
-            )
         user = User(name, entry.get("password"), _tags(entry.get("tags", ())))
         if entry.get("password_hash"):
-            user.password_hash = (_HASHES[algorithm], entry["password_hash"])
+            if user.password is not None:  # RabbitMQ refuses them as well (measured).
+                raise DefinitionsError(
+                    f"users: {name!r} has a password and a password_hash; give one of them"
+                )
+            user.password_hash = _password_hash(entry)
         user.limits = UserLimits.read(f"user {name!r}", entry.get("limits"))
         existing = self._state.access.users.get(name)
         if existing is not None:
@@ -209,15 +208,14 @@ class _Loading:
     def _parameter(self, entry: Mapping[str, Any]) -> None:
         component, name = entry["component"], entry["name"]
         if component == "policy":
-            raise DefinitionsError(f"parameters: policies have a section of their own: {dict(entry)!r}")
+            raise DefinitionsError(f"parameters: policies have a section of their own: {shown(entry)}")
         if component in _ELSEWHERE:
             raise DefinitionsError(
                 f"parameters: fakeamqp has no {_ELSEWHERE[component]}; take {component} {name!r} out"
             )
         if component not in _COMPONENTS:
             raise DefinitionsError(
-                f"parameters: component {component} not found{hint(component, _COMPONENTS)} "
-                f"in {dict(entry)!r}"
+                f"parameters: component {component} not found{hint(component, _COMPONENTS)} in {shown(entry)}"
             )
         vhost = self._vhost_of("parameters", entry)
         if component == "operator_policy":
@@ -254,7 +252,7 @@ class _Loading:
 
     def _queue(self, entry: Mapping[str, Any]) -> None:
         if entry.get("exclusive"):
-            raise DefinitionsError(f"queues: an exclusive queue belongs to a connection: {dict(entry)!r}")
+            raise DefinitionsError(f"queues: an exclusive queue belongs to a connection: {shown(entry)}")
         vhost = self._vhost_of("queues", entry)
         declaration = vhost.metadata.with_queue_type(
             self._state.personality,
@@ -275,11 +273,40 @@ class _Loading:
         kind = entry.get("destination_type", "queue")
         if kind not in ("queue", "exchange"):
             raise DefinitionsError(
-                f"bindings: destination_type is queue or exchange, not {kind!r}: {dict(entry)!r}"
+                f"bindings: destination_type is queue or exchange, not {kind!r}: {shown(entry)}"
             )
         name = entry["destination"]
         destination = vhost.queues.require(name) if kind == "queue" else vhost.exchanges.require(name)
         vhost.bindings.bind(entry["source"], destination, entry.get("routing_key", ""), _arguments(entry))
+
+
+def _password_hash(entry: Mapping[str, Any]) -> tuple[str, str]:
+    """The algorithm and the hash of an account's password.
+
+    Raises:
+        DefinitionsError: the algorithm is unknown, or the hash is not one of this algorithm.
+    """
+    import base64  # Imported for accounts with a hash only: they make importing `Broker` slower.
+    import hashlib
+
+    name, hashed = entry["name"], entry["password_hash"]
+    algorithm = entry.get("hashing_algorithm") or "rabbit_password_hashing_sha256"
+    if algorithm not in _HASHES:
+        raise DefinitionsError(
+            f"users: {name!r} has hashing_algorithm {algorithm!r}; known: {', '.join(_HASHES)}"
+        )
+    expected = 4 + hashlib.new(_HASHES[algorithm]).digest_size
+    try:
+        size = len(base64.b64decode(hashed, validate=True))
+    except ValueError:
+        size = None
+    if size != expected:
+        found = "text that is not base64" if size is None else f"{size} bytes"
+        raise DefinitionsError(
+            f"users: password_hash of {name!r} must be base64 of {expected} bytes (four of salt, and the "
+            f"digest of {algorithm}), got {found}"
+        )
+    return _HASHES[algorithm], hashed
 
 
 def _arguments(entry: Mapping[str, Any]) -> Mapping[str, Any]:

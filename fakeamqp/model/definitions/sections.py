@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple
 
 from fakeamqp.errors import FakeAMQPError
 from fakeamqp.model.parameters import hint
 
-__all__ = ["METADATA_KEYS", "DefinitionsError", "check_definitions", "check_keys"]
+__all__ = ["METADATA_KEYS", "DefinitionsError", "check_definitions", "check_metadata", "shown"]
 
 _INFORMATION = frozenset(
     (
@@ -27,37 +27,98 @@ _INFORMATION = frozenset(
 )
 """Keys that describe the definitions, or the single virtual host that they are for."""
 
-METADATA_KEYS = ("description", "tags", "default_queue_type", "protected_from_deletion")
 
-_KEYS: dict[str, tuple[frozenset[str], frozenset[str]]] = {
+class Kind(NamedTuple):
+    """What the value of a key has to be."""
+
+    expected: str
+    """For texts, such as "a string"."""
+    fits: Callable[[Any], bool]
+
+
+_TEXT = Kind("a string", lambda value: isinstance(value, str))
+_TEXT_OR_NULL = Kind("a string or null", lambda value: value is None or isinstance(value, str))
+_FLAG = Kind("true or false", lambda value: isinstance(value, bool))
+_FLAG_OR_NULL = Kind("true, false or null", lambda value: value is None or isinstance(value, bool))
+_OBJECT_OR_NULL = Kind("an object or null", lambda value: value is None or isinstance(value, Mapping))
+_ARGUMENTS = Kind("an object", lambda value: value is None or value == [] or isinstance(value, Mapping))
+"""RabbitMQ exports an empty list where there are no arguments (measured)."""
+_TAGS = Kind("a list of strings, or one string", lambda value: isinstance(value, str) or _is_texts(value))
+_LIMITS = Kind("an object", lambda value: value is None or isinstance(value, Mapping) or _is_list(value))
+"""Or a list of pairs, as some versions of RabbitMQ export (measured)."""
+_ANY = Kind("any value", lambda _: True)
+"""Whoever uses it checks it."""
+
+_METADATA: dict[str, Kind] = {
+    "description": _TEXT,
+    "tags": _TAGS,
+    "default_queue_type": _TEXT_OR_NULL,
+    "protected_from_deletion": _FLAG_OR_NULL,
+}
+METADATA_KEYS = tuple(_METADATA)
+
+_SECTIONS: dict[str, tuple[dict[str, Kind], dict[str, Kind]]] = {
     # section: (required keys, further keys)
     "vhosts": (
-        frozenset({"name"}),
-        frozenset({*METADATA_KEYS, "metadata", "limits", "tracing"}),
+        {"name": _TEXT},
+        {**_METADATA, "metadata": _OBJECT_OR_NULL, "limits": _LIMITS, "tracing": _FLAG},
     ),
     "users": (
-        frozenset({"name"}),
-        frozenset({"password", "password_hash", "hashing_algorithm", "tags", "limits"}),
+        {"name": _TEXT},
+        {
+            "password": _TEXT_OR_NULL,
+            "password_hash": _TEXT_OR_NULL,
+            "hashing_algorithm": _TEXT_OR_NULL,
+            "tags": _TAGS,
+            "limits": _LIMITS,
+        },
     ),
-    "permissions": (frozenset({"user", "vhost"}), frozenset({"configure", "write", "read"})),
-    "topic_permissions": (frozenset({"user", "vhost", "exchange"}), frozenset({"write", "read"})),
-    "parameters": (frozenset({"component", "name", "value"}), frozenset({"vhost"})),
-    "global_parameters": (frozenset({"name", "value"}), frozenset()),
+    "permissions": (
+        {"user": _TEXT, "vhost": _TEXT},
+        {"configure": _TEXT, "write": _TEXT, "read": _TEXT},
+    ),
+    "topic_permissions": (
+        {"user": _TEXT, "vhost": _TEXT, "exchange": _TEXT},
+        {"write": _TEXT, "read": _TEXT},
+    ),
+    "parameters": ({"component": _TEXT, "name": _TEXT, "value": _ANY}, {"vhost": _TEXT}),
+    "global_parameters": ({"name": _TEXT, "value": _ANY}, {}),
     "policies": (
-        frozenset({"name", "pattern", "definition"}),
-        frozenset({"vhost", "apply-to", "priority"}),
+        {"name": _TEXT, "pattern": _ANY, "definition": _ANY},
+        {"vhost": _TEXT, "apply-to": _ANY, "priority": _ANY},
     ),
     "exchanges": (
-        frozenset({"name", "type"}),
-        frozenset({"vhost", "durable", "auto_delete", "internal", "arguments", "policy"}),
+        {"name": _TEXT, "type": _TEXT},
+        {
+            "vhost": _TEXT,
+            "durable": _FLAG,
+            "auto_delete": _FLAG,
+            "internal": _FLAG,
+            "arguments": _ARGUMENTS,
+            "policy": _ANY,
+        },
     ),
     "queues": (
-        frozenset({"name"}),
-        frozenset({"vhost", "durable", "auto_delete", "arguments", "type", "policy", "exclusive"}),
+        {"name": _TEXT},
+        {
+            "vhost": _TEXT,
+            "durable": _FLAG,
+            "auto_delete": _FLAG,
+            "arguments": _ARGUMENTS,
+            "type": _TEXT,
+            "policy": _ANY,
+            "exclusive": _FLAG,
+        },
     ),
     "bindings": (
-        frozenset({"source", "destination"}),
-        frozenset({"vhost", "destination_type", "routing_key", "arguments", "properties_key"}),
+        {"source": _TEXT, "destination": _TEXT},
+        {
+            "vhost": _TEXT,
+            "destination_type": _TEXT,
+            "routing_key": _TEXT,
+            "arguments": _ARGUMENTS,
+            "properties_key": _ANY,
+        },
     ),
 }
 
@@ -67,34 +128,68 @@ class DefinitionsError(FakeAMQPError):
 
 
 def check_definitions(definitions: Mapping[str, Any]) -> None:
-    """Check that every section and every key is known, and that no required key is missing.
+    """Check that every section and every key is known, no required key is missing, and every type is right.
 
     Raises:
-        DefinitionsError: a section or an entry is invalid; the text names the nearest match.
+        DefinitionsError: a section or an entry is invalid; the text names the key, what it should be and what
+            it is, or the nearest match.
     """
     for key, value in definitions.items():
         if key in _INFORMATION:
+            kind = {"original_vhost_name": _TEXT, "limits": _LIMITS}.get(key, _ANY)
+            _check_value("definitions", key, value, kind)
             continue
-        if key not in _KEYS:
-            raise DefinitionsError(f"definitions: unknown key {key!r}{hint(key, (*_KEYS, *_INFORMATION))}")
-        if not isinstance(value, Iterable) or isinstance(value, (str, bytes, Mapping)):
+        if key not in _SECTIONS:
+            raise DefinitionsError(
+                f"definitions: unknown key {key!r}{hint(str(key), (*_SECTIONS, *_INFORMATION))}"
+            )
+        if not _is_list(value):
             raise DefinitionsError(f"definitions: {key} must be a list of objects, got {value!r}")
-        required, further = _KEYS[key]
+        required, further = _SECTIONS[key]
         for entry in value:
-            check_keys(key, entry, required, further)
+            _check_entry(key, entry, required, further)
 
 
-def check_keys(section: str, entry: Any, required: Iterable[str], further: Iterable[str]) -> None:
-    """Check that an entry is an object with all required keys, and without unknown ones.
+def check_metadata(where: str, metadata: Any) -> None:
+    """Check the metadata of a virtual host.
 
     Raises:
-        DefinitionsError: it is not; the text names the nearest match.
+        DefinitionsError: a key is unknown or has a wrong type.
     """
+    _check_entry(where, metadata, {}, _METADATA)
+
+
+def shown(entry: Mapping[str, Any]) -> str:
+    """An entry for the text of an error, without passwords."""
+    return repr({key: _HIDDEN if key in _SECRET and value else value for key, value in entry.items()})
+
+
+_SECRET = ("password", "password_hash")
+_HIDDEN = "***"
+
+
+def _check_entry(section: str, entry: Any, required: Mapping[str, Kind], further: Mapping[str, Kind]) -> None:
     if not isinstance(entry, Mapping):
         raise DefinitionsError(f"{section}: expected an object, got {entry!r}")
-    known = (*required, *further)
+    known = {**required, **further}
     for key in entry:
         if key not in known:
-            raise DefinitionsError(f"{section}: unknown key {key!r}{hint(key, known)} in {dict(entry)!r}")
+            raise DefinitionsError(f"{section}: unknown key {key!r}{hint(str(key), known)} in {shown(entry)}")
     for key in sorted(set(required) - entry.keys()):
-        raise DefinitionsError(f"{section}: {key!r} is missing in {dict(entry)!r}")
+        raise DefinitionsError(f"{section}: {key!r} is missing in {shown(entry)}")
+    for key, value in entry.items():
+        _check_value(section, key, value, known[key], f" in {shown(entry)}")
+
+
+def _check_value(section: str, key: str, value: Any, kind: Kind, where: str = "") -> None:
+    if not kind.fits(value):
+        got = _HIDDEN if key in _SECRET else repr(value)
+        raise DefinitionsError(f"{section}: {key!r} must be {kind.expected}, got {got}{where}")
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, Iterable) and not isinstance(value, (str, bytes, Mapping))
+
+
+def _is_texts(value: Any) -> bool:
+    return _is_list(value) and all(isinstance(each, str) for each in value)

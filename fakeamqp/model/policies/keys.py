@@ -32,7 +32,8 @@ def definition_problem(
         if isinstance(definition, list):
             return f"definition must be a dictionary: {term(definition)}", ""
         shown = term(definition)
-        return f"parse error while reading policy definition: {shown}. Validator: policy_validator.", ""
+        text = f"parse error while reading policy definition: {shown}. Validator: policy_validator."
+        return text, " A definition must be an object."
     if not definition:
         return "no policy provided", ""
     known = personality.operator_policy_keys if operator else personality.policy_keys
