@@ -134,3 +134,23 @@ def test_a_broker_that_was_stopped_still_tells_what_happened(run_tests: RunTests
     )
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(["*AMQP timeline*", "*queue.declare*orders*"])
+
+
+def test_a_report_has_no_password(run_tests: RunTests) -> None:
+    result = run_tests(
+        """
+        import pika
+        import pytest
+
+        @pytest.mark.amqp(users={"app": "kanarienvogel"})
+        def test_it(amqp_broker):
+            parameters = pika.URLParameters(amqp_broker.url)
+            with pika.BlockingConnection(parameters) as connection:
+                connection.channel().queue_declare("orders", passive=True)
+        """,
+        "-l",
+    )
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["*AMQP timeline*", "*connection.start-ok*"])
+    timeline = result.stdout.str().split("AMQP timeline")[1]
+    assert "kanarienvogel" not in timeline

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from fakeamqp.adapters import default_protocol
@@ -68,6 +68,12 @@ class FrameEvent(Event):
     payload: bytes
     protocol: str = field(default_factory=lambda: default_protocol().name)
 
+    def __repr__(self) -> str:
+        """Without passwords: see `redacted`."""
+        shown = self.redacted
+        values = ", ".join(f"{each.name}={getattr(shown, each.name)!r}" for each in fields(self))
+        return f"{type(self).__name__}({values})"
+
     @property
     def size(self) -> int:
         """The size of the whole payload in bytes."""
@@ -110,9 +116,9 @@ class FrameEvent(Event):
 
     @property
     def redacted(self) -> FrameEvent:
-        """The event without passwords;
+        """The event without passwords.
 
-        `text` and exports use it. `method` and `payload` have the passwords.
+        `text`, `repr` and exports use it. `method` and `payload` have the passwords.
         """
         payload = self._reader.redacted(self.type, self.payload, self.channel)
         return self if payload is self.payload else replace(self, payload=payload)

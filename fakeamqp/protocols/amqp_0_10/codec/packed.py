@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 from fakeamqp.protocols.amqp_0_10.codec.errors import IllegalValue
 from fakeamqp.protocols.amqp_0_10.codec.fields import Domains, Kinds, field_types
 from fakeamqp.protocols.amqp_0_10.codec.types import NESTED, STRUCTS, UnknownStruct, read_struct32
+from fakeamqp.protocols.codec.hiding import shown_fields
 
 if TYPE_CHECKING:
     from typing_extensions import Self, dataclass_transform
@@ -124,8 +125,7 @@ class Packed(metaclass=_Declared):
         values = ((name, getattr(self, name)) for name, _ in self.FIELDS)
         # A number may be 0, which equals False and is there all the same.
         there = ((name, value) for name, value in values if value is not None and value is not False)
-        shown = ", ".join(f"{name}={value!r}" for name, value in there)
-        return f"{type(self).__name__}({shown})"
+        return f"{type(self).__name__}({shown_fields(there)})"
 
     @classmethod
     def _declare(cls, name: str, code: tuple[int, int]) -> None:

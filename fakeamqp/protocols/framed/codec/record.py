@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias, TypeVar, cast
 
+from fakeamqp.protocols.codec.hiding import shown_fields
 from fakeamqp.protocols.framed.codec.compiling import OnFirstUse, Variable, compile_init
 from fakeamqp.protocols.framed.codec.fields import WireType, wire_type
 
@@ -62,7 +63,7 @@ class Record:
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        values = ", ".join(f"{name}={getattr(self, name)!r}" for name, _ in self.LAYOUT)
+        values = shown_fields((name, getattr(self, name)) for name, _ in self.LAYOUT)
         return f"{type(self).__name__}({values})"
 
 
