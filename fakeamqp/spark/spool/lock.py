@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 from fakeamqp.spark.errors import SpoolError
+from fakeamqp.spark.spool.files import open_regular
 
 __all__ = ["FolderLock"]
 
@@ -31,7 +32,7 @@ class FolderLock:
     def __init__(self, folder: Path, patience: float = _PATIENCE) -> None:
         path = folder / "lock"
         try:
-            self._file = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+            self._file = open_regular(path, os.O_RDWR | os.O_CREAT)
         except OSError as error:
             raise SpoolError(f"cannot lock the spool: {path}: {error.strerror}") from error
         try:

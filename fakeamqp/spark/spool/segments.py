@@ -20,12 +20,14 @@ from typing import Any
 import pyarrow as pa
 
 from fakeamqp.spark.errors import SpoolError
+from fakeamqp.spark.spool.files import check_regular, open_regular
 
 __all__ = ["Segment", "SpoolFolder", "State", "read_segment"]
 
 _NAME = re.compile(r"([0-9]{20})-([0-9]+)\.arrow")
 _STATE = "state.json"
 _FORMAT = 1
+_WRITE = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
 
 
 @dataclass(frozen=True)
@@ -75,7 +77,8 @@ class SpoolFolder:
             SpoolError: if it cannot be read or written, or segments are there without it.
         """
         try:
-            said = json.loads((self.path / _STATE).read_text("utf-8"))
+            with open(open_regular(self.path / _STATE, os.O_RDONLY), encoding="utf-8") as file:
+                said = json.load(file)
             if said["format"] != _FORMAT:
                 raise SpoolError(
                     f"the spool in {self.path} has format {said['format']}, this version reads {_FORMAT}"
@@ -107,9 +110,10 @@ class SpoolFolder:
         """All segments in their order. Leftovers of a crash are removed."""
         found = []
         with _in_words(f"cannot read the spool in {self.path}"):
-            for entry in os.scandir(self.path):
+            for entry in sorted(os.scandir(self.path), key=lambda each: each.name):
                 match = _NAME.fullmatch(entry.name)
                 if match is not None:
+                    check_regular(Path(entry.path))
                     first, rows = map(int, match.groups())
                     size = entry.stat().st_size
                     found.append(
@@ -148,7 +152,7 @@ class SpoolFolder:
         unfinished = path.with_name(name + ".tmp")
         try:
             with _in_words(f"cannot write {path}"):
-                with open(unfinished, "wb") as file:
+                with open(open_regular(unfinished, _WRITE), "wb") as file:
                     content(file)
                     file.flush()
                     octets = os.fstat(file.fileno()).st_size

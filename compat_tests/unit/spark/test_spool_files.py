@@ -1,0 +1,65 @@
+"""The files of a spool are regular files: links are not followed, and pipes do not block."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from fakeamqp.spark.errors import SpoolError
+from fakeamqp.spark.spool.lock import FolderLock
+from fakeamqp.spark.spool.segments import SpoolFolder, State
+
+BATCH = pa.RecordBatch.from_pydict({"body": [b"1", b"2"]})
+SEGMENT = f"{0:020d}-2.arrow"
+pytestmark = pytest.mark.timeout(30)
+
+
+def use(path: Path) -> None:
+    """All that a query does with the folder."""
+    lock = FolderLock(path)
+    try:
+        folder = SpoolFolder(path, sync=False)
+        folder.state()
+        folder.segments()
+        folder.write(2, BATCH)
+        folder.save(State("id", 2))
+    finally:
+        lock.release()
+
+
+@pytest.fixture
+def used(tmp_path: Path) -> Path:
+    """A folder with a lock, a state and a segment."""
+    path = tmp_path / "spool"
+    path.mkdir()
+    use(path)
+    SpoolFolder(path, sync=False).write(0, BATCH)
+    return path
+
+
+@pytest.mark.parametrize("name", ["lock", "state.json", SEGMENT, "state.json.tmp", f"{2:020d}-2.arrow.tmp"])
+@pytest.mark.parametrize("kind", ["a symbolic link", "a FIFO"])
+def test_what_is_no_regular_file_is_refused(used: Path, tmp_path: Path, name: str, kind: str) -> None:
+    target = tmp_path / "precious"
+    target.write_bytes(b"mine")
+    (used / name).unlink(missing_ok=True)
+    if kind == "a FIFO":
+        os.mkfifo(used / name)
+    else:
+        (used / name).symlink_to(target)
+    if name.endswith(".tmp"):
+        folder = SpoolFolder(used, sync=False)
+        with pytest.raises(SpoolError, match=f"{name} is {kind}; a spool has regular files only"):
+            folder.write(2, BATCH) if name.startswith("0") else folder.save(State("id", 2))
+    else:
+        with pytest.raises(SpoolError, match=f"{name} is {kind}; a spool has regular files only"):
+            use(used)
+    assert target.read_bytes() == b"mine"
+
+
+def test_a_folder_behind_a_link_can_be_used(used: Path, tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(used)
+    use(tmp_path / "link")
