@@ -8,6 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import compat_tests.needs_pyspark  # noqa: F401
 from compat_tests.differential.comparison import SERIES
 from compat_tests.unit.spark.micro_batches import Limit, ReadAllAvailable, table
 from compat_tests.unit.spark.streams import batch_reader, publisher, rows, stream_reader

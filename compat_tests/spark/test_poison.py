@@ -7,11 +7,14 @@ import random
 from decimal import Decimal
 
 import pytest
+
+import compat_tests.needs_pyspark  # noqa: F401
+from fakeamqp.spark import ColumnError, OptionError, dead_letters, poison_split
+
+# isort: split
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 from pyspark.testing import assertDataFrameEqual
-
-from fakeamqp.spark import ColumnError, OptionError, dead_letters, poison_split
 
 # All kinds of fields, and none of them has to be there.
 LENIENT = (

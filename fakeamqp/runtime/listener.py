@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import logging
 import os
 import socket
 from collections.abc import Callable
@@ -23,7 +24,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Listener"]
 
+_log = logging.getLogger("fakeamqp.runtime")
 _BACKLOG = 512
+_EVERY_NETWORK = ("0.0.0.0", "::")
 # The pause, in real seconds, before accepting again after the process has run out of descriptors.
 _EXHAUSTED_SECONDS = 0.5
 _EXHAUSTED = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
@@ -56,6 +59,13 @@ class Listener:
         #: The port, also if 0 was asked for.
         self.port: int = self._socket.getsockname()[1]
         self._sockaddr = (self._sockaddr[0], self.port, *self._sockaddr[2:])
+        if self._sockaddr[0] in _EVERY_NETWORK:
+            _log.warning(
+                "listening on %s:%d, so every machine that reaches this one can connect; "
+                "host='127.0.0.1' listens for this machine only",
+                host,
+                self.port,
+            )
         #: Whether connections are refused at the moment.
         self.paused = True
         self._wanted = False

@@ -11,7 +11,7 @@ import pytest
 
 from compat_tests.loopback import needs_ipv6
 from compat_tests.unit.runtime.fakes import Echoes
-from fakeamqp import FakeAMQPError
+from fakeamqp import Broker, FakeAMQPError
 from fakeamqp.runtime import CannotListen, Engine, EngineError, PortInUse
 
 SECONDS = 20
@@ -198,3 +198,20 @@ def test_listening_from_many_threads(engine: Engine) -> None:
     for thread in threads:
         thread.join()
     assert answers == [b"x"] * 8
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::"])
+def test_listening_on_every_network_is_warned_of(host: str, caplog: pytest.LogCaptureFixture) -> None:
+    try:
+        socket.create_server((host, 0), family=socket.AF_INET6 if ":" in host else socket.AF_INET).close()
+    except OSError as error:
+        pytest.skip(f"this machine cannot listen on {host}: {error}")
+    with Broker(host=host) as broker:
+        [record] = [each for each in caplog.records if "every machine" in each.getMessage()]
+        assert record.levelname == "WARNING"
+        assert f"listening on {host}:{broker.port}" in record.getMessage()
+
+
+def test_listening_for_this_machine_only_is_not_warned_of(caplog: pytest.LogCaptureFixture) -> None:
+    with Broker(), Broker(host="localhost"):
+        assert not [each for each in caplog.records if "every machine" in each.getMessage()]

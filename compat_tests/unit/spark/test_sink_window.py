@@ -5,6 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as some
 
+import compat_tests.needs_pyspark  # noqa: F401
 from fakeamqp.spark.sink.window import Window
 
 ANSWERS = some.lists(

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import compat_tests.needs_pyspark  # noqa: F401
 from compat_tests.unit.spark.micro_batches import Limit, ReadAllAvailable
 from compat_tests.unit.spark.streams import publisher, rows, stream_reader
 from fakeamqp import Broker

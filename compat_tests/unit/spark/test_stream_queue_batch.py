@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import compat_tests.needs_pyspark  # noqa: F401
 from compat_tests.fuzz.profile import examples
 from compat_tests.unit.spark.micro_batches import table
 from compat_tests.unit.spark.streams import batch_reader, publisher, rows
