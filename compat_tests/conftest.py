@@ -43,6 +43,17 @@ def pytest_collection(session: pytest.Session) -> Generator[None, object, object
         gc.enable()
 
 
+def _import_what_loads_late() -> None:
+    """Import what the packages import on first use.
+
+    A run of pytest inside a test makes `sys.modules` as it was when it ends. A module whose first use was in
+    there would be imported again, and its classes would exist twice.
+    """
+    for package in (fakeamqp, fakeamqp.inspect, fakeamqp.trace):
+        for name in package.__all__:
+            getattr(package, name)
+
+
 @pytest.fixture
 def pytester(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
     """Inner runs keep their order, whatever shuffles this one: their tests are told apart by it."""

@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import base64
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from fakeamqp.adapters import default_protocol
+from fakeamqp.adapters import default_protocol, protocol_names
 from fakeamqp.trace.errors import RecordingError
 from fakeamqp.trace.events import ConnectionEvent, Event, FrameEvent, ModelEvent
 from fakeamqp.trace.json_form import event_to_json
@@ -75,7 +76,9 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], list[Event]]:
                 else:
                     events.append(_event(json.loads(line)))
         except (AttributeError, KeyError, TypeError, ValueError, RecursionError) as problem:
-            reason = f"{type(problem).__name__}: {problem}"
+            reason = (
+                str(problem) if isinstance(problem, _WrongField) else f"{type(problem).__name__}: {problem}"
+            )
             raise RecordingError(f"{path}: line {max(1, number)} is damaged ({reason:.200})") from problem
         except RecordingError as problem:
             raise RecordingError(f"{path}: {problem}") from None
@@ -95,15 +98,85 @@ def _header(line: str) -> dict[str, Any]:
         raise RecordingError("this is not a recording of fakeamqp: the first line is not its header")
     if said.get("version") != VERSION:
         raise RecordingError(f"the recording has version {said.get('version')!r}; only {VERSION} can be read")
-    return {name: said[name] for name in ("clock", "began", "dropped", "events", "redacted")}
+    _check(said, _HEADER)
+    return {name: said[name] for name in _HEADER}
 
 
-def _event(said: dict[str, Any]) -> Event:
+class _Kind(NamedTuple):
+    """What a value has to be: in words, and whether it is."""
+
+    expected: str
+    fits: Callable[[Any], bool]
+
+
+_TEXT = _Kind("a string", lambda value: isinstance(value, str))
+_TEXT_OR_NULL = _Kind("a string or null", lambda value: value is None or isinstance(value, str))
+_COUNT = _Kind("a whole number, not negative", lambda value: type(value) is int and value >= 0)
+_NUMBER = _Kind("a number", lambda value: type(value) in (int, float))
+_NUMBER_OR_NULL = _Kind("a number or null", lambda value: value is None or type(value) in (int, float))
+_FLAG = _Kind("true or false", lambda value: isinstance(value, bool))
+_OBJECT = _Kind("an object", lambda value: isinstance(value, dict))
+
+
+def _one_of(*values: str) -> _Kind:
+    return _Kind(f"one of {', '.join(values)}", lambda value: value in values)
+
+
+_HEADER = {
+    "clock": _one_of("real", "virtual", "wall"),
+    "began": _NUMBER_OR_NULL,
+    "dropped": _COUNT,
+    "events": _COUNT,
+    "redacted": _FLAG,
+}
+_EVENTS: dict[str, dict[str, _Kind]] = {
+    kind: {"time": _NUMBER, "connection": _TEXT_OR_NULL, "alias": _TEXT, **fields}
+    for kind, fields in {
+        "frame": {
+            "direction": _one_of("received", "sent"),
+            "type": _COUNT,
+            "channel": _COUNT,
+            "octets": _TEXT,
+            "cut": _FLAG,
+        },
+        "connection": {"event": _TEXT, "detail": _TEXT},
+        "model": {"event": _TEXT, "facts": _OBJECT},
+    }.items()
+}
+
+
+def _check(said: dict[str, Any], fields: dict[str, _Kind]) -> None:
+    """Check the fields of a line.
+
+    Raises:
+        _WrongField: one is missing or has a wrong type.
+    """
+    for name, kind in fields.items():
+        if name not in said:
+            raise _WrongField(f"{name!r} is missing; it must be {kind.expected}")
+        if not kind.fits(said[name]):
+            raise _WrongField(f"{name!r} must be {kind.expected}, got {said[name]!r:.200}")
+
+
+class _WrongField(ValueError):
+    """A field of a line has a wrong type; the text says which, what it must be and what it is."""
+
+
+def _event(said: Any) -> Event:
+    if not isinstance(said, dict):
+        raise _WrongField(f"a line must be an object, got {said!r:.200}")
+    fields = _EVENTS.get(said.get("kind", "")) if isinstance(said.get("kind", ""), str) else None
+    if fields is None:
+        raise _WrongField(
+            f"there is no event of kind {said.get('kind')!r:.200}; 'kind' must be one of {', '.join(_EVENTS)}"
+        )
+    _check(said, fields)
     where = (float(said["time"]), said["connection"], said["alias"])
     kind = said["kind"]
     if kind == "frame":
         payload = base64.b64decode(said["octets"])
         if said["cut"]:
+            _check(said, {"size": _COUNT})
             payload = Truncated.of(payload, said["size"])
         return FrameEvent(
             *where,
@@ -111,12 +184,28 @@ def _event(said: dict[str, Any]) -> Event:
             said["type"],
             said["channel"],
             payload,
-            said.get("protocol", default_protocol().name),
+            _protocol(said),
         )
     if kind == "connection":
         return ConnectionEvent(*where, said["event"], said["detail"])
-    if kind == "model":
-        return ModelEvent(
-            *where, said["event"], {name: value_from_json(each) for name, each in said["facts"].items()}
-        )
-    raise ValueError(f"there is no event of kind {kind!r}")
+    return ModelEvent(
+        *where, said["event"], {name: _fact(name, each) for name, each in said["facts"].items()}
+    )
+
+
+def _protocol(said: dict[str, Any]) -> str:
+    """The protocol of a frame; earlier recordings have none where it is 0-9-1."""
+    name = said.get("protocol", default_protocol().name)
+    if name not in protocol_names():
+        raise _WrongField(f"'protocol' must be one of {', '.join(protocol_names())}, got {name!r:.200}")
+    return str(name)
+
+
+def _fact(name: str, said: Any) -> Any:
+    try:
+        return value_from_json(said)
+    except (AttributeError, KeyError, TypeError, ValueError) as problem:
+        raise _WrongField(
+            f"'facts': {name!r} must be a value as `fakeamqp.trace.json_form` writes it, got {said!r:.200} "
+            f"({type(problem).__name__}: {problem})"
+        ) from problem

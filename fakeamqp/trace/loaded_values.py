@@ -120,7 +120,19 @@ def _table(said: Any) -> dict[str, Any]:
     return {name: value_from_json(item) for name, item in said.items()}
 
 
+def _check(said: Any, **kinds: type) -> None:
+    """Refuse values of other types than these.
+
+    Raises:
+        KeyError, TypeError: a value is missing, or of another type; the text says which.
+    """
+    for name, kind in kinds.items():
+        if type(said[name]) is not kind:
+            raise TypeError(f"{name!r} must be of type {kind.__name__}, got {said[name]!r:.100}")
+
+
 def _message(said: Any) -> LoadedMessage:
+    _check(said, size=int)
     body = _octets(said["body"])
     size = said["size"]
     publisher = said["publisher"]
@@ -135,6 +147,9 @@ def _message(said: Any) -> LoadedMessage:
 
 
 def _outcome(said: Any) -> LoadedOutcome:
+    _check(said, queues=list, refused=list, unconsumed=bool, delays=list)
+    if not isinstance(value_from_json(said["text"]), str):
+        raise TypeError(f"'text' must be a string, got {said['text']!r:.100}")
     return LoadedOutcome(
         text=value_from_json(said["text"]),
         queues=tuple(map(value_from_json, said["queues"])),
