@@ -42,6 +42,12 @@ class Limit:
         """Whether this message may be sent now."""
         return self.open
 
+    def _opened(self) -> None:
+        """Tell dependent subscriptions that a limit was opened or has changed."""
+        for subscription in self.subscriptions:
+            if subscription.resting is not None:
+                subscription.resting.wake(subscription)
+
     def resume(self) -> None:
         """Dispatch the queues of dependent subscriptions while the limit is open.
 
@@ -70,6 +76,7 @@ class Gate(Limit):
         """Resume deliveries, beginning with the waiting messages."""
         if not self.open:
             self.open = True
+            self._opened()
             self.resume()
 
 
@@ -117,11 +124,16 @@ class Credit(Limit):
         self.message_limit = message_limit
         self.byte_limit = byte_limit
         self._update()
+        self._opened()
 
     def _update(self) -> None:
         full_of_messages = self.message_limit and self.messages >= self.message_limit
         full_of_bytes = self.byte_limit and self.messages and self.octets >= self.byte_limit
-        self.open = not (full_of_messages or full_of_bytes)
+        if full_of_messages or full_of_bytes:
+            self.open = False
+        elif not self.open:
+            self.open = True
+            self._opened()
 
     def __repr__(self) -> str:
         return f"<Credit {self.messages} of {self.message_limit or 'unlimited'} messages outstanding>"
@@ -294,7 +306,10 @@ class Grant(Limit):
         self._update()
 
     def _update(self) -> None:
+        was_open = self.open
         self.open = self.messages != 0 and self.octets != 0 and not self._starving
+        if self.open and not was_open:
+            self._opened()
 
     def __repr__(self) -> str:
         left = " and ".join(

@@ -53,12 +53,17 @@ class Rate(Limit):
 
     def _go_on(self) -> None:
         self._timer = None
-        self.open = True
+        self._open()
         self.resume()
+
+    def _open(self) -> None:
+        if not self.open:
+            self.open = True
+            self._opened()
 
     def stop(self) -> None:
         """Cancel the current wait."""
-        self.open = True
+        self._open()
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from fakeamqp.model.message import Message
     from fakeamqp.model.queues import Queue
 
-__all__ = ["ConsumerTerms", "DeliveryLimits", "Subscriber", "Subscription"]
+__all__ = ["ConsumerTerms", "DeliveryLimits", "RestingPlace", "Subscriber", "Subscription"]
 
 
 class Subscriber(Protocol):
@@ -37,6 +37,13 @@ class Subscriber(Protocol):
 
     def cancelled(self, subscription: Subscription) -> None:
         """The queue has been deleted: the subscription has ended without the client asking."""
+
+
+class RestingPlace(Protocol):
+    """A place where a queue keeps subscriptions that take no turns."""
+
+    def wake(self, subscription: Subscription) -> None:
+        """One of its subscriptions may have credit again: a limit was opened or replaced, or has changed."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +106,8 @@ class Subscription:
 
     `owner` is the connection or session that exclusive queues belong to, `group` the channel: a rejected
     message must not return to it in personality `spec`. A queue may keep in `age` the subscription's number
-    in the order of arrival, and in `patience` for how many seconds it may hold a message.
+    in the order of arrival, and in `patience` for how many seconds it may hold a message. `resting` is the
+    place where the queue keeps it while it takes no turns.
     """
 
     __slots__ = (
@@ -120,6 +128,7 @@ class Subscription:
         "patience",
         "priority",
         "queue",
+        "resting",
         "shares_window",
         "subscriber",
         "tag",
@@ -152,6 +161,7 @@ class Subscription:
         self.content_class = terms.content_class
         self._choice: tuple[Limit, ...] = (_Choice(self),) if self.picks else ()
         self.limits: tuple[Limit, ...] = ()
+        self.resting: RestingPlace | None = None
         self.shares_window = limits.shared
         self.depend_on(limits.limits, limits.credits)
         self.active = True
@@ -188,10 +198,13 @@ class Subscription:
         self.credits = credits
         for limit in self.limits:
             limit.subscriptions[self] = None
+        if self.resting is not None:
+            self.resting.wake(self)
 
     def end(self) -> None:
         """Forget the limits; called by the queue when the subscription ends."""
         self.active = False
+        self.resting = None
         for limit in self.limits:
             limit.subscriptions.pop(self, None)
 

@@ -1,6 +1,9 @@
 from __future__ import annotations
 
 from collections import Counter
+from random import Random
+
+import pytest
 
 from compat_tests.unit.model.fakes import message, subscription
 from fakeamqp.model.credit import Credit, Gate
@@ -128,3 +131,79 @@ def test_who_is_full_can_leave() -> None:
     assert turns(rotation, 1) == "o"
     rotation.remove(other)
     assert not rotation
+
+
+class PlainRotation:
+    """The rule without indexes: everyone is looked at for each message."""
+
+    def __init__(self) -> None:
+        self.groups: dict[int, list[Subscription]] = {2: [], 1: [], 0: []}
+        self.resting: list[Subscription] = []
+
+    def rejoin(self) -> None:
+        for each in [each for each in self.resting if not each.paused]:
+            self.resting.remove(each)
+            self.groups[each.priority].append(each)
+
+    def next_able(self, size: int) -> Subscription | None:
+        self.rejoin()
+        for group in self.groups.values():
+            for _ in range(len(group)):
+                first = group.pop(0)
+                refusing = [limit for limit in first.limits if not limit.admits(message(size))]
+                (group if not refusing or refusing[0].open else self.resting).append(first)
+                if not refusing:
+                    return first
+        return None
+
+
+@pytest.mark.parametrize("seed", range(50))
+def test_order_is_that_of_the_plain_rule(seed: int) -> None:
+    random = Random(seed)
+    rotation, plain = Rotation(), PlainRotation()
+    shared = Credit(message_limit=5)
+    gates = [Gate() for _ in range(3)]
+    members: list[Subscription] = []
+    held: list[tuple[Subscription, int]] = []
+    for step in range(400):
+        action = random.choice(
+            ("add", "remove", "gate", "settle", "settle", "limits", "rejoin", *["take"] * 8)
+        )
+        if action == "add" and len(members) < 8:
+            own = Credit(random.choice((0, 1, 2)), random.choice((0, 0, 6)))
+            limits = (own, random.choice(gates), *random.choice(((), (shared,))))
+            new = subscription(str(step), priority=random.choice((0, 1, 2)), limits=limits)
+            members.append(new)
+            rotation.add(new)
+            plain.groups[new.priority].append(new)
+        elif action == "remove" and members:
+            old = members.pop(random.randrange(len(members)))
+            rotation.remove(old)
+            (plain.resting if old in plain.resting else plain.groups[old.priority]).remove(old)
+        elif action == "gate":
+            gate = random.choice(gates)
+            gate.reopen() if not gate.open else gate.shut()
+        elif action == "settle" and held:
+            holder, size = held.pop(random.randrange(len(held)))
+            for credit in holder.credits:
+                credit.refill(message(size))
+        elif action == "limits" and members:
+            changed = random.choice(members)
+            if random.random() < 0.5:
+                changed.credits[0].resize(random.choice((0, 1, 3)), 0)
+            else:
+                changed.depend_on((*changed.credits, random.choice(gates)), changed.credits)
+        elif action == "rejoin":
+            rotation.rejoin()
+            plain.rejoin()
+        elif action == "take":
+            size = random.choice((1, 4))
+            chosen = rotation.next_able(message(size))
+            assert chosen is plain.next_able(size)
+            if chosen is not None:
+                held.append((chosen, size))
+                for credit in chosen.credits:
+                    credit.take(message(size))
+        assert len(rotation) == len(members)
+        order = [each for group in plain.groups.values() for each in group]
+        assert [each for each in rotation if each not in plain.resting] == order

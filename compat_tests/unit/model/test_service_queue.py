@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from random import Random
+
 import pytest
 
 from compat_tests.unit.model.fakes import message, subscription
+from compat_tests.work import work
 from fakeamqp.model.credit import Credit, Gate
 from fakeamqp.model.queues.service_queue import ServiceQueue
 from fakeamqp.model.queues.single_active import SingleActive
@@ -196,3 +199,73 @@ def test_who_may_not_be_active_is_passed_over() -> None:
     office.single.stand_back()
     office.single.elect()
     assert office.serving is None
+
+
+def test_a_limit_that_opens_wakes_only_who_depends_on_it() -> None:
+    line = ServiceQueue()
+    consumers = [with_credit(str(number), 1) for number in range(100)]
+    for each in consumers:
+        line.add(each)
+    assert len(served(line, 200)) == 100
+    for number in (70, 30):
+        consumers[number].credits[0].refill(message())
+    few = work(line.rejoin)
+    assert [each.tag for each in line] == ["30", "70"]  # In the order in which they left.
+    assert few < 100
+
+
+def test_a_window_that_changes_while_its_consumer_waits_counts() -> None:
+    office = Office(by_priority=True)
+    first = office.add("first")
+    small, large = office.add("small", window=1), office.add("large", window=9)
+    small.credits[0].resize(20, 0)
+    large.credits[0].resize(1, 0)
+    office.single.remove(first)
+    office.single.elect()
+    assert office.serving == "small"
+
+
+@pytest.mark.parametrize("by_priority", [True, False])
+def test_who_may_be_active_again_takes_its_old_place(by_priority: bool) -> None:
+    office = Office(by_priority=by_priority)
+    first, second = office.add("first"), office.add("second")
+    office.add("third")
+    office.barred.add(second)
+    assert office.single.first_waiting() is not second
+    office.barred.clear()
+    office.single.permit(second)
+    office.single.remove(first)
+    office.single.elect()
+    assert office.serving == "second"
+
+
+@pytest.mark.parametrize("by_priority", [True, False])
+@pytest.mark.parametrize("seed", range(20))
+def test_the_next_one_is_that_of_the_plain_rule(by_priority: bool, seed: int) -> None:
+    random = Random(seed)
+    office = Office(by_priority=by_priority)
+    waiting: list[Subscription] = []
+    for step in range(300):
+        action = random.choice(("add", "add", "remove", "resize", "bar", "permit"))
+        if action == "add":
+            one = with_credit(str(step), random.randrange(1, 4), random.randrange(3))
+            one.age = step
+            office.single.add(one)
+            waiting.append(one)
+        elif waiting:
+            one = random.choice(waiting)
+            if action == "remove":
+                waiting.remove(one)
+                office.barred.discard(one)
+                office.single.remove(one)
+            elif action == "resize":
+                one.credits[0].resize(random.randrange(1, 4), 0)
+            elif action == "bar":
+                office.barred.add(one)
+            else:
+                office.barred.discard(one)
+                office.single.permit(one)
+        able = [each for each in waiting if each not in office.barred]
+        if by_priority:
+            able.sort(key=lambda each: (-each.priority, -each.credits[0].message_limit, each.age))
+        assert office.single.first_waiting() is (able[0] if able else None)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from fakeamqp.model.arguments import ExchangeOptions, exchange_options
 from fakeamqp.model.binding import Binding, BindingKey, Destination, binding_key, exact_fields
 from fakeamqp.model.equivalence import freeze
+from fakeamqp.model.exchanges.binding_index import BindingIndex
 
 if TYPE_CHECKING:
     from typing import TypeAlias
@@ -68,6 +69,8 @@ class Exchange:
         self.policy: Policy | None = None
         self.operator_policy: Policy | None = None
         self.bindings: dict[BindingKey, Binding] = {}
+        self._by_routing_key = BindingIndex(_place)
+        self._written = BindingIndex(_written_value)
         self.incoming: dict[Binding, None] = {}
 
     def __repr__(self) -> str:
@@ -111,6 +114,8 @@ class Exchange:
         self.validate(routing_key, arguments)
         self.check_destination(destination)
         self.bindings[binding.identity] = binding
+        self._by_routing_key.add(binding)
+        self._written.add(binding)
         destination.incoming[binding] = None
         self._added(binding)
 
@@ -123,19 +128,18 @@ class Exchange:
         if found is not None or not arguments:
             return found
         # One side was not written by a client, as a binding from definitions: the values decide.
-        wanted = freeze(arguments)
-        for each in self.bindings_between(destination, routing_key):
-            if (exact is None or each.exact is None) and freeze(each.arguments) == wanted:
-                return each
-        return None
+        wanted = destination, routing_key, freeze(arguments)
+        if exact is None:
+            return next(iter(self._written.find(wanted, self.bindings.values())), None)
+        found = self.bindings.get(wanted)
+        return found if found is not None and found.exact is None else None
 
     def bindings_between(self, destination: Destination, routing_key: str) -> list[Binding]:
         """All bindings of this destination by this key, whatever their arguments.
 
         Where the key alone identifies a binding (exchange.bind/binding-key-identity) there is one, or none.
         """
-        incoming = destination.incoming
-        return [each for each in incoming if each.source is self and each.routing_key == routing_key]
+        return [*self._by_routing_key.find((destination, routing_key), self.bindings.values())]
 
     def is_bound(
         self,
@@ -156,6 +160,8 @@ class Exchange:
     def drop(self, binding: Binding) -> None:
         """Remove this binding."""
         del self.bindings[binding.identity]
+        self._by_routing_key.remove(binding)
+        self._written.remove(binding)
         binding.destination.incoming.pop(binding, None)
         self._removed(binding)
 
@@ -192,3 +198,14 @@ class Exchange:
 
     def _removed(self, binding: Binding) -> None:
         """Update the type's index."""
+
+
+def _place(binding: Binding) -> tuple[Destination, str]:
+    return binding.destination, binding.routing_key
+
+
+def _written_value(binding: Binding) -> BindingKey | None:
+    """What finds a binding that a client wrote with arguments, if their fields are not known exactly."""
+    if not binding.exact:
+        return None
+    return binding.destination, binding.routing_key, freeze(binding.arguments)

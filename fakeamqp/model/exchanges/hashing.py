@@ -8,10 +8,8 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
-from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from fakeamqp.model.equivalence import type_name
@@ -19,6 +17,7 @@ from fakeamqp.model.erlang import term
 from fakeamqp.model.errors import InternalError, PreconditionFailed
 from fakeamqp.model.exchanges.erlang_hash import Atom, jump, phash2
 from fakeamqp.model.exchanges.exchange import Exchange
+from fakeamqp.model.exchanges.ring import Ring
 
 if TYPE_CHECKING:
     from fakeamqp.model.arguments import ExchangeOptions
@@ -51,9 +50,7 @@ class ConsistentHashExchange(Exchange):
         self._header = self.declared.hash_header
         self._property = self.declared.hash_property
         self.by_key_alone = self._header is None and self._property is None
-        self._weights: dict[Destination, int] = {}
-        self._ring: list[Destination] = []
-        self._ends: list[int] = []
+        self._ring: Ring[Destination] = Ring()
 
     @classmethod
     def check_declaration(
@@ -82,12 +79,12 @@ class ConsistentHashExchange(Exchange):
         """See the base class. A message is hashed once, by its own key, whatever further keys it has."""
         if not self._ring:
             return ()
-        return (self._ring[bisect_right(self._ends, self.bucket(keys, message))],)
+        return (self._ring.owner(self.bucket(keys, message)),)
 
     @property
     def buckets(self) -> int:
         """The number of buckets of the ring."""
-        return self._ends[-1] if self._ends else 0
+        return self._ring.buckets
 
     @property
     def hashed(self) -> str:
@@ -102,7 +99,7 @@ class ConsistentHashExchange(Exchange):
         Raises:
             InternalError: the hashed value has no hash.
         """
-        buckets = self._ends[-1]
+        buckets = self._ring.buckets
         return 0 if buckets == 1 else jump(self._key(keys[0], message), buckets)
 
     def _key(self, routing_key: str, message: Message) -> int:
@@ -122,23 +119,17 @@ class ConsistentHashExchange(Exchange):
     def restarted(self) -> None:
         """See the base class: bindings that did not count may count now."""
         if self.virtual_host.state.personality.bindings_sorted_by == "key":
-            self._weights.clear()
+            self._ring.clear()
         for binding in sorted(self.bindings.values(), key=_by_key):
-            self._weights.setdefault(binding.destination, _integer(binding.routing_key))
-        self._weighed()
+            self._added(binding)
 
     def _added(self, binding: Binding) -> None:
-        self._weights.setdefault(binding.destination, _integer(binding.routing_key))
-        self._weighed()
+        if binding.destination not in self._ring:
+            self._ring.add(binding.destination, _integer(binding.routing_key))
 
     def _removed(self, binding: Binding) -> None:
-        self._weights.pop(binding.destination, None)
-        self._weighed()
-
-    def _weighed(self) -> None:
-        """Rebuild the ring: its destinations, and the bucket behind the last of each."""
-        self._ring = list(self._weights)
-        self._ends = list(accumulate(self._weights.values()))
+        if binding.destination in self._ring:
+            self._ring.remove(binding.destination)
 
 
 class ModulusHashExchange(Exchange):

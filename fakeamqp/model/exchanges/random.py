@@ -27,25 +27,28 @@ class RandomExchange(Exchange):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self._destinations: list[Destination] = []
+        self._destinations: tuple[Destination, ...] | None = None
+        """The destinations in the order of their bindings; None if bindings have changed since."""
 
     @property
     def candidates(self) -> Sequence[Destination]:
         """The possible destinations, once for each binding."""
-        return tuple(self._destinations)
+        if self._destinations is None:
+            self._destinations = tuple(each.destination for each in self.bindings.values())
+        return self._destinations
 
     def route(self, keys: Sequence[str], message: Message) -> Iterable[Target]:
         """See the base class."""
-        among = self._destinations
+        among = self.candidates
         if len(among) < 2:
             return among
         return (self.virtual_host.state.random.choice(among),)
 
     def _added(self, binding: Binding) -> None:
-        self._destinations.append(binding.destination)
+        self._destinations = None
 
     def _removed(self, binding: Binding) -> None:
-        self._destinations = [each.destination for each in self.bindings.values()]
+        self._destinations = None
 
 
 class LocalRandomExchange(RandomExchange):

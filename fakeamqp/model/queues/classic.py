@@ -326,7 +326,8 @@ class ClassicQueue(Queue):
             return self._selection.next_taker(message) is not None
         if self.ready:
             return False
-        return any(True for _ in self.rotation.able(message))
+        self.rotation.rejoin()
+        return self.rotation.first_able(message) is not None
 
     def get(
         self, owner: object, *, no_ack: bool, group: object = None, content_class: str | None = None

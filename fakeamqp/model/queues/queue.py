@@ -123,6 +123,7 @@ class Queue:
         "priorities",
         "rotation",
         "subscriptions",
+        "successors",
         "unacked",
         "virtual_host",
     )
@@ -154,6 +155,8 @@ class Queue:
         self.unacked: dict[Delivery, None] = {}
         self.deleted = False
         self.rotation = Rotation()
+        self.successors: Rotation | None = None
+        """The subscriptions that wait to be the single active one, the next one first."""
         self._expiry_timer: Timer | None = None
         self._prepare()
         self.used()
@@ -476,6 +479,9 @@ class Queue:
         """Add a subscription to the rotation, or to those that wait to be active."""
         if not self.options.single_active_consumer or not self.rotation:
             self.rotation.add(subscription)
+        else:
+            self.successors = self.successors or Rotation()
+            self.successors.add(subscription)
 
     def unsubscribe(self, subscription: Subscription) -> None:
         """End a subscription; its channel settles its deliveries (basic.cancel/outstanding-remain)."""
@@ -492,6 +498,9 @@ class Queue:
             self.unused("the queue was auto-delete, and its last consumer has gone")
         elif self.subscriptions:
             self.dispatch()
+
+    def withdraw(self, subscription: Subscription) -> None:
+        """A subscription gets nothing any more; `unsubscribe` follows."""
 
     def unused(self, why: str) -> None:
         """Delete an auto-delete queue after its last consumer, or an exclusive one after its owner."""
@@ -511,12 +520,16 @@ class Queue:
         return len(ended)
 
     def _leave(self, subscription: Subscription) -> None:
-        """Remove a subscription from the rotation."""
-        if subscription in self.rotation:
-            self.rotation.remove(subscription)
-            waiting = [each for each in self.subscriptions if each.acquires]
-            if self.options.single_active_consumer and waiting:
-                self.rotation.add(max(waiting, key=lambda each: each.priority))
+        """Remove a subscription from the rotation, or from those that wait to be active."""
+        if subscription not in self.rotation:
+            if self.successors is not None:
+                self.successors.remove(subscription)
+            return
+        self.rotation.remove(subscription)
+        successor = self.successors.first() if self.successors is not None else None
+        if self.successors is not None and successor is not None:
+            self.successors.remove(successor)
+            self.rotation.add(successor)
 
     @property
     def consumer_count(self) -> int:
@@ -531,6 +544,7 @@ class Queue:
             subscription.end()
         self.subscriptions.clear()
         self.rotation = Rotation()
+        self.successors = None
         self.exclusive_subscription = None
         if self._expiry_timer is not None:
             self._expiry_timer.cancel()

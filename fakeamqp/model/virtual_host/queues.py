@@ -34,12 +34,14 @@ __all__ = ["QueueRegister", "check_owner"]
 class QueueRegister(dict[str, Queue]):
     """The queues of a virtual host by name. Declares, creates and deletes them."""
 
-    __slots__ = ("_bindings", "_virtual_host")
+    __slots__ = ("_bindings", "_owned", "_virtual_host")
 
     def __init__(self, virtual_host: VirtualHost, bindings: BindingRegister) -> None:
         super().__init__()
         self._virtual_host = virtual_host
         self._bindings = bindings
+        self._owned: dict[object, dict[Queue, None]] = {}
+        """By owner, the queues that are or were exclusive to it."""
 
     def require(self, name: str, owner: object = None) -> Queue:
         """The queue called `name`, for use by `owner`.
@@ -136,6 +138,8 @@ class QueueRegister(dict[str, Queue]):
         queue = kind(virtual_host, name, declaration, options)
         virtual_host.policies.adopt_queue(queue)
         self[name] = queue
+        if queue.exclusive_owner is not None:
+            self.claim(queue, queue.exclusive_owner)
         connection = getattr(declaration.owner, "name", None)
         virtual_host.report("queue declared", queue=name, type=type_name, connection=connection)
         virtual_host.routing.invalidate()
@@ -236,6 +240,7 @@ class QueueRegister(dict[str, Queue]):
         if self.get(queue.name) is not queue:
             return
         del self[queue.name]
+        self._owned.get(queue.exclusive_owner, {}).pop(queue, None)
         virtual_host.report("queue deleted", queue=queue.name, detail=why)
         keep = reason != "deleted" and virtual_host.state.personality.restart_keeps_unbound_exchanges
         self._bindings.unbind_all(queue, keep_sources=keep)
@@ -248,13 +253,20 @@ class QueueRegister(dict[str, Queue]):
                 virtual_host.dead_letters.passed_on(queue, message, "deleted")
         queue.drop_all(reason, why)
 
+    def claim(self, queue: Queue, owner: object) -> None:
+        """Make a queue exclusive to an owner; the caller has checked that it can be."""
+        queue.exclusive_owner = owner
+        self._owned.setdefault(owner, {})[queue] = None
+
     def release_owner(self, owner: object) -> None:
         """The owner has closed: delete its exclusive queues (queue.declare/exclusive-deleted-on-close).
 
         Queues that are freeable and not auto-delete stay, and are no longer exclusive. The owner must have
         ended its subscriptions and released its deliveries before.
         """
-        for queue in [queue for queue in self.values() if queue.exclusive_owner is owner]:
+        for queue in self._owned.pop(owner, ()):
+            if queue.exclusive_owner is not owner:
+                continue
             if queue.freeable and not queue.auto_delete:
                 queue.exclusive_owner = None
             else:

@@ -138,7 +138,7 @@ def _claim(session: ServerSession, queue: Queue) -> None:
     """
     if queue.replicated or any(each.owner is not session for each in queue.subscriptions):
         raise ResourceLocked(f"queue '{queue.name}' cannot be exclusive, since others use it")
-    queue.exclusive_owner = session
+    session.virtual_host.queues.claim(queue, session)
     queue.freeable = True
 
 

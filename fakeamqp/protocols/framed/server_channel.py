@@ -379,7 +379,8 @@ class FramedChannel:
         shut = Gate()
         shut.shut()
         for subscription in consumers:
-            subscription.depend_on((*subscription.limits, shut), subscription.credits)
+            subscription.depend_on((shut,), subscription.credits)
+            subscription.queue.withdraw(subscription)
         return consumers
 
     def end_consumer(self, subscription: Subscription) -> None:

@@ -117,5 +117,6 @@ class Consumers:
         if self.single is None:
             self.service_queue.add(holder)
         else:
+            self.single.permit(holder)
             self.elect()
         return True

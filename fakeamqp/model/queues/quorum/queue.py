@@ -411,6 +411,10 @@ class QuorumQueue(Queue):
     def _leave(self, subscription: Subscription) -> None:
         self.consumers.leave(subscription)
 
+    def withdraw(self, subscription: Subscription) -> None:
+        """See the base class: it need not be passed over until it leaves."""
+        self.consumers.service_queue.remove(subscription)
+
     def detach_all(self) -> list[Subscription]:
         """See the base class."""
         self._idle_expiry.stop()

@@ -1,0 +1,449 @@
+"""How the time of operations grows with the number of consumers, messages or bindings.
+
+    python -m compat_tests.benchmarks.growth [PATTERN...] [--number N]
+
+Each operation runs at N, 2 N and 4 N objects, without sockets. Linear growth makes the last column 4. The
+operations are those of `OPERATIONS`; `compat_tests/protocol/test_growth.py` runs them at small numbers and
+counts their work.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from fnmatch import fnmatch
+from functools import partial
+from typing import Any, TypeAlias
+
+from compat_tests.protocol.driver import Client, Server
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
+from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
+from fakeamqp.protocols.framed.codec.frames import content_frames, method_frame
+from fakeamqp.protocols.framed.codec.method import Method
+
+__all__ = ["OPERATIONS", "Operation", "main", "seconds"]
+
+Action: TypeAlias = Callable[[], object]
+QUEUE = "grows"
+TYPES = ("classic", "quorum")
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One operation whose growth is measured.
+
+    Args:
+        name: what is done to how many objects.
+        prepare: makes that many objects, and returns the function to measure.
+        linear: whether the time grows with the number, perhaps times its logarithm.
+    """
+
+    name: str
+    prepare: Callable[[int], Action]
+    linear: bool = True
+
+
+OPERATIONS: list[Operation] = []
+
+
+def operation(
+    name: str, *, linear: bool = True, **variants: tuple[Any, ...]
+) -> Callable[[Callable[..., Action]], Callable[..., Action]]:
+    """Enter an operation; one with a parameter is entered once for each of its values."""
+
+    def enter(prepare: Callable[..., Action]) -> Callable[..., Action]:
+        if not variants:
+            OPERATIONS.append(Operation(name, prepare, linear))
+        for parameter, values in variants.items():
+            OPERATIONS.extend(
+                Operation(f"{value}: {name}", partial(prepare, **{parameter: value}), linear)
+                for value in values
+            )
+        return prepare
+
+    return enter
+
+
+# --- the conversation -----------------------------------------------------------------------------------
+
+
+class Talker:
+    """A client that sends many methods at once and throws away what it gets."""
+
+    def __init__(self, server: Server) -> None:
+        self.client: Client = server.client()
+
+    def say(self, *methods: Method) -> None:
+        """Send methods on channel 1."""
+        self.client.send_bytes(b"".join(method_frame(1, method.encode()) for method in methods))
+        self.client.take_bytes()
+
+    def declare(self, queue: str = QUEUE, type_name: str = "classic", **arguments: Any) -> None:
+        """Declare a durable queue."""
+        arguments = {name.replace("_", "-"): value for name, value in arguments.items()}
+        self.say(
+            m.QueueDeclare(queue=queue, durable=True, arguments={"x-queue-type": type_name, **arguments})
+        )
+
+    def publish(self, number: int, queue: str = QUEUE, *, exchange: str = "", **properties: Any) -> None:
+        """Publish so many messages to a queue, or with this key to an exchange."""
+        one = method_frame(1, m.BasicPublish(exchange=exchange, routing_key=queue).encode()) + b"".join(
+            content_frames(1, 60, BasicProperties(**properties).encode(), b"body", 131_064)
+        )
+        for _ in range(number):
+            self.client.send_bytes(one)
+        self.client.take_bytes()
+
+    def consume(self, number: int, queue: str = QUEUE, *, prefetch: int = 0, **arguments: Any) -> None:
+        """Start so many consumers, called 0, 1, ..."""
+        self.say(m.BasicQos(prefetch_count=prefetch))
+        for tag in range(number):
+            self.say(m.BasicConsume(queue=queue, consumer_tag=str(tag), **arguments))
+
+
+def started(type_name: str = "classic", **arguments: Any) -> tuple[Server, Talker]:
+    """A broker with a client and a queue."""
+    server = Server()
+    talker = Talker(server)
+    talker.declare(QUEUE, type_name, **arguments)
+    return server, talker
+
+
+# --- consumers ------------------------------------------------------------------------------------------
+
+
+@operation("cancel n consumers", type_name=TYPES)
+def _(number: int, type_name: str) -> Action:
+    _, talker = started(type_name)
+    talker.consume(number)
+    return lambda: talker.say(*(m.BasicCancel(consumer_tag=str(tag)) for tag in range(number)))
+
+
+@operation("cancel n consumers without credit", type_name=TYPES)
+def _(number: int, type_name: str) -> Action:
+    _, talker = started(type_name)
+    talker.consume(number, prefetch=1)
+    talker.publish(2 * number)
+    return lambda: talker.say(*(m.BasicCancel(consumer_tag=str(tag)) for tag in reversed(range(number))))
+
+
+@operation("cancel n single active consumers", type_name=TYPES)
+def _(number: int, type_name: str) -> Action:
+    _, talker = started(type_name, x_single_active_consumer=True)
+    talker.consume(number)
+    return lambda: talker.say(*(m.BasicCancel(consumer_tag=str(tag)) for tag in range(number)))
+
+
+@operation("close a connection with n consumers", type_name=TYPES)
+def _(number: int, type_name: str) -> Action:
+    _, talker = started(type_name)
+    talker.consume(number)
+    return talker.client.drop
+
+
+@operation("close a connection with n single active consumers", type_name=TYPES)
+def _(number: int, type_name: str) -> Action:
+    _, talker = started(type_name, x_single_active_consumer=True)
+    talker.consume(number)
+    return talker.client.drop
+
+
+@operation("close a connection with n consumers that hold one message each", type_name=TYPES)
+def _(number: int, type_name: str) -> Action:
+    _, talker = started(type_name)
+    talker.consume(number, prefetch=1)
+    talker.publish(2 * number)
+    return talker.client.drop
+
+
+@operation("delete a queue with n consumers", type_name=TYPES)
+def _(number: int, type_name: str) -> Action:
+    _, talker = started(type_name)
+    talker.consume(number)
+    return lambda: talker.say(m.QueueDelete(queue=QUEUE))
+
+
+@operation("acknowledge and deliver with n consumers of prefetch 1", type_name=TYPES)
+def _(number: int, type_name: str) -> Action:
+    _, talker = started(type_name)
+    talker.consume(number, prefetch=1)
+    talker.publish(2 * number)
+    return lambda: [talker.say(m.BasicAck(delivery_tag=tag)) for tag in range(1, number + 1)]
+
+
+@operation("publish to n consumers of prefetch 1, and acknowledge", type_name=TYPES)
+def _(number: int, type_name: str) -> Action:
+    _, talker = started(type_name)
+    talker.consume(number, prefetch=1)
+    talker.publish(number - 1)
+
+    def exchange() -> None:
+        for tag in range(1, number + 1):
+            talker.publish(1)
+            talker.say(m.BasicAck(delivery_tag=tag))
+
+    return exchange
+
+
+@operation("publish n messages to n consumers without credit", type_name=TYPES)
+def _(number: int, type_name: str) -> Action:
+    _, talker = started(type_name)
+    talker.consume(number, prefetch=1)
+    talker.publish(number)
+    return lambda: talker.publish(number)
+
+
+# Each acknowledgement opens the window for all n consumers, which then wait again.
+@operation("acknowledge with n consumers under one shared window", linear=False)
+def _(number: int) -> Action:
+    _, talker = started()
+    talker.say(m.BasicQos(prefetch_count=10, global_=True))
+    talker.consume(number)
+    talker.publish(number)
+    return lambda: [talker.say(m.BasicAck(delivery_tag=tag)) for tag in range(1, number + 1)]
+
+
+# --- settling -------------------------------------------------------------------------------------------
+
+
+@operation("close a connection with n unacknowledged messages", type_name=TYPES)
+def _(number: int, type_name: str) -> Action:
+    _, talker = holding(number, type_name)
+    return talker.client.drop
+
+
+@operation("close a connection with n messages got", type_name=TYPES)
+def _(number: int, type_name: str) -> Action:
+    _, talker = started(type_name)
+    talker.publish(number)
+    for _ in range(number):
+        talker.say(m.BasicGet(queue=QUEUE))
+    return talker.client.drop
+
+
+def holding(number: int, type_name: str, prefetch: int = 0, **arguments: Any) -> tuple[Server, Talker]:
+    """A broker whose client holds so many messages of one queue, in one consumer."""
+    server, talker = started(type_name, **arguments)
+    talker.declare("dead")
+    talker.publish(number)
+    talker.consume(1, prefetch=prefetch)
+    return server, talker
+
+
+@operation("acknowledge n messages at once", type_name=TYPES)
+def _(number: int, type_name: str) -> Action:
+    _, talker = holding(number, type_name)
+    return lambda: talker.say(m.BasicAck(delivery_tag=0, multiple=True))
+
+
+@operation("acknowledge n messages, the latest first", type_name=TYPES)
+def _(number: int, type_name: str) -> Action:
+    _, talker = holding(number, type_name)
+    return lambda: talker.say(*(m.BasicAck(delivery_tag=tag) for tag in range(number, 0, -1)))
+
+
+@operation("requeue n messages at once", type_name=TYPES)
+def _(number: int, type_name: str) -> Action:
+    _, talker = holding(number, type_name)
+    talker.say(m.BasicCancel(consumer_tag="0"))
+    return lambda: talker.say(m.BasicNack(delivery_tag=0, multiple=True, requeue=True))
+
+
+@operation("requeue n messages, the latest first", type_name=TYPES)
+def _(number: int, type_name: str) -> Action:
+    _, talker = holding(number, type_name)
+    talker.say(m.BasicCancel(consumer_tag="0"))
+    return lambda: talker.say(*(m.BasicNack(delivery_tag=tag, requeue=True) for tag in range(number, 0, -1)))
+
+
+@operation("dead-letter n rejected messages", type_name=TYPES)
+def _(number: int, type_name: str) -> Action:
+    _, talker = holding(number, type_name, x_dead_letter_exchange="", x_dead_letter_routing_key="dead")
+    return lambda: talker.say(m.BasicNack(delivery_tag=0, multiple=True, requeue=False))
+
+
+# --- waiting messages -----------------------------------------------------------------------------------
+
+
+@operation("get n messages", type_name=TYPES)
+def _(number: int, type_name: str) -> Action:
+    _, talker = started(type_name)
+    talker.publish(number)
+    return lambda: [talker.say(m.BasicGet(queue=QUEUE, no_ack=True)) for _ in range(number)]
+
+
+@operation("purge n messages", type_name=TYPES)
+def _(number: int, type_name: str) -> Action:
+    _, talker = started(type_name)
+    talker.publish(number)
+    return lambda: talker.say(m.QueuePurge(queue=QUEUE))
+
+
+@operation("delete a queue with n messages", type_name=TYPES)
+def _(number: int, type_name: str) -> Action:
+    _, talker = started(type_name)
+    talker.publish(number)
+    return lambda: talker.say(m.QueueDelete(queue=QUEUE))
+
+
+@operation("drop n messages beyond the length", type_name=TYPES)
+def _(number: int, type_name: str) -> Action:
+    _, talker = started(type_name, x_max_length=number)
+    talker.publish(number)
+    return lambda: talker.publish(number)
+
+
+@operation("expire n messages", type_name=TYPES)
+def _(number: int, type_name: str) -> Action:
+    server, talker = started(type_name)
+    talker.publish(number, expiration="1000")
+    return lambda: server.advance(2)
+
+
+@operation("dead-letter n expired messages", type_name=TYPES)
+def _(number: int, type_name: str) -> Action:
+    server, talker = started(type_name, x_dead_letter_exchange="", x_dead_letter_routing_key="dead")
+    talker.declare("dead")
+    talker.publish(number, expiration="1000")
+    return lambda: server.advance(2)
+
+
+@operation("deliver n messages of ten priorities")
+def _(number: int) -> Action:
+    _, talker = started(x_max_priority=9)
+    for priority in range(10):
+        talker.publish(number // 10, priority=priority)
+    return lambda: talker.consume(1)
+
+
+# --- bindings -------------------------------------------------------------------------------------------
+
+
+def _many_queues(number: int, exchange_type: str) -> tuple[Server, Talker]:
+    server, talker = started()
+    talker.say(m.ExchangeDeclare(exchange="e", type=exchange_type))
+    for queue in range(number):
+        server.vhost.queues.declare(str(queue))
+    return server, talker
+
+
+EXCHANGES = ("direct", "fanout", "topic", "headers", "x-consistent-hash", "x-modulus-hash", "x-random")
+
+
+@operation("bind n queues", exchange_type=EXCHANGES)
+def _(number: int, exchange_type: str) -> Action:
+    _, talker = _many_queues(number, exchange_type)
+    return lambda: talker.say(
+        *(m.QueueBind(queue=str(queue), exchange="e", routing_key="1") for queue in range(number))
+    )
+
+
+@operation("unbind n queues", exchange_type=EXCHANGES)
+def _(number: int, exchange_type: str) -> Action:
+    _, talker = _many_queues(number, exchange_type)
+    keys = [str(queue) for queue in range(number)]
+    talker.say(*(m.QueueBind(queue=queue, exchange="e", routing_key="1") for queue in keys))
+    return lambda: talker.say(*(m.QueueUnbind(queue=queue, exchange="e", routing_key="1") for queue in keys))
+
+
+@operation("bind one queue by n keys", exchange_type=EXCHANGES[:4])
+def _(number: int, exchange_type: str) -> Action:
+    _, talker = _many_queues(1, exchange_type)
+    return lambda: talker.say(
+        *(
+            m.QueueBind(queue="0", exchange="e", routing_key=f"{key}.a", arguments={"key": key})
+            for key in range(number)
+        )
+    )
+
+
+@operation("unbind one queue by n keys", exchange_type=EXCHANGES[:4])
+def _(number: int, exchange_type: str) -> Action:
+    _, talker = _many_queues(1, exchange_type)
+    talker.say(
+        *(
+            m.QueueBind(queue="0", exchange="e", routing_key=f"{key}.a", arguments={"key": key})
+            for key in range(number)
+        )
+    )
+    return lambda: talker.say(
+        *(
+            m.QueueUnbind(queue="0", exchange="e", routing_key=f"{key}.a", arguments={"key": key})
+            for key in range(number)
+        )
+    )
+
+
+@operation("bind and publish n times", exchange_type=("direct", "topic", "x-consistent-hash"))
+def _(number: int, exchange_type: str) -> Action:
+    _, talker = _many_queues(number, exchange_type)
+
+    def exchange() -> None:
+        for queue in range(number):
+            talker.say(m.QueueBind(queue=str(queue), exchange="e", routing_key=str(queue + 1)))
+            talker.publish(1, str(queue + 1), exchange="e")
+
+    return exchange
+
+
+@operation("delete a queue with n bindings", exchange_type=EXCHANGES[:4])
+def _(number: int, exchange_type: str) -> Action:
+    server, talker = _many_queues(1, exchange_type)
+    queue = server.vhost.queues["0"]
+    for key in range(number):
+        server.vhost.bindings.bind("e", queue, str(key), {"key": key})
+    return lambda: talker.say(m.QueueDelete(queue="0"))
+
+
+@operation("delete n queues")
+def _(number: int) -> Action:
+    _, talker = _many_queues(number, "fanout")
+    return lambda: talker.say(*(m.QueueDelete(queue=str(queue)) for queue in range(number)))
+
+
+@operation("close n connections with an exclusive queue each")
+def _(number: int) -> Action:
+    server = Server()
+    talkers = [Talker(server) for _ in range(number)]
+    for each in talkers:
+        each.say(m.QueueDeclare(exclusive=True))
+    return lambda: [each.client.drop() for each in talkers]
+
+
+# --- the report -----------------------------------------------------------------------------------------
+
+
+def seconds(measured: Operation, number: int) -> float:
+    """How long the operation takes at this number."""
+    action = measured.prepare(number)
+    gc.collect()
+    gc.disable()
+    try:
+        start = time.perf_counter()
+        action()
+        return time.perf_counter() - start
+    finally:
+        gc.enable()
+
+
+def main() -> None:
+    """Measure operations and print their times."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("patterns", nargs="*", default=["*"], help="names of operations; * for any part")
+    parser.add_argument("--number", type=int, default=1000, help="N (default: %(default)s)")
+    options = parser.parse_args()
+    print(f"{'operation':72} {'N ms':>9} {'2 N ms':>9} {'4 N ms':>9} {'4 N / N':>8}")
+    for each in OPERATIONS:
+        if any(fnmatch(each.name, pattern) for pattern in options.patterns):
+            times = [
+                1000 * min(seconds(each, factor * options.number) for _ in range(2)) for factor in (1, 2, 4)
+            ]
+            columns = " ".join(f"{value:9.1f}" for value in times)
+            print(f"{each.name:72} {columns} {times[2] / times[0]:8.1f}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
