@@ -4,6 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compat_tests.fuzz.profile import examples
+from compat_tests.work import work
 from fakeamqp.model.exchanges import topic_matches
 from fakeamqp.model.exchanges.trie import TopicTrie
 
@@ -93,3 +94,23 @@ def test_many_hashes_do_not_take_for_ever() -> None:
     key = ".".join(["a"] * 60)
     assert not list(trie.match(key)), "trying every way to place the hashes would never end"
     assert list(trie.match(key + ".z")) == [1]
+
+
+def test_work_grows_with_the_places_of_hashes_and_not_with_their_square() -> None:
+    trie: TopicTrie[int] = TopicTrie()
+    trie.add("#.a.#.a.#.a.z", 1)
+    few, many = (work(lambda: list(trie.match(".".join("a" * words)))) for words in (30, 120))  # noqa: B023
+    assert many < 4.6 * few
+
+
+def test_consecutive_hashes_are_as_one() -> None:
+    trie: TopicTrie[int] = TopicTrie()
+    trie.add(".".join("#" * 127), 1)
+    trie.add("#", 2)
+    key = ".".join("a" * 127)
+    assert list(trie.match(key)) == [1, 2]
+    assert work(lambda: list(trie.match(key))) < 20 * 127
+    trie.remove(".".join("#" * 127), 1)
+    assert list(trie.match(key)) == [2]
+    trie.remove("#", 2)
+    assert not trie._root.children

@@ -2,7 +2,7 @@
 
 Keys are split at every dot, so consecutive dots delimit empty words (exchange-type.topic/empty-words),
 and the empty key is no word at all. Wildcards count only as whole words of a pattern, never in a message's
-key.
+key. Consecutive `#` are as one, and are stored as one.
 """
 
 from __future__ import annotations
@@ -16,11 +16,13 @@ T = TypeVar("T")
 
 
 class _Node(Generic[T]):
-    __slots__ = ("children", "items")
+    __slots__ = ("children", "items", "repeats")
 
-    def __init__(self) -> None:
+    def __init__(self, repeats: bool = False) -> None:
         self.children: dict[str, _Node[T]] = {}
         self.items: dict[T, None] = {}
+        self.repeats = repeats
+        """Whether the node is that of a `#`: it matches any number of words."""
 
 
 class TopicTrie(Generic[T]):
@@ -34,14 +36,17 @@ class TopicTrie(Generic[T]):
     def add(self, pattern: str, item: T) -> None:
         """Add `item` under `pattern`; adding it again has no effect."""
         node = self._root
-        for word in _words(pattern):
-            node = node.children.setdefault(word, _Node())
+        for word in _pattern_words(pattern):
+            child = node.children.get(word)
+            if child is None:
+                child = node.children[word] = _Node(word == "#")
+            node = child
         node.items[item] = None
 
     def remove(self, pattern: str, item: T) -> None:
         """Remove `item` from `pattern`, and remove empty branches."""
         path = [self._root]
-        words = _words(pattern)
+        words = _pattern_words(pattern)
         for word in words:
             child = path[-1].children.get(word)
             if child is None:
@@ -56,7 +61,7 @@ class TopicTrie(Generic[T]):
     def match(self, key: str) -> Iterator[T]:
         """Every item whose pattern matches `key`, once each, in the order of the walk.
 
-        Costs one visit per (node, position) pair, however many `#` a pattern has.
+        Costs one visit of constant time per (node, position) pair, however many `#` a pattern has.
         """
         words = _words(key)
         end = len(words)
@@ -70,12 +75,14 @@ class TopicTrie(Generic[T]):
             seen.add((id(node), position))
             if position == end:
                 found.update(node.items)
+            elif node.repeats:
+                pending.append((node, position + 1))
             children = node.children
             if not children:
                 continue
             hashed = children.get("#")
             if hashed is not None:
-                pending.extend((hashed, later) for later in range(end, position - 1, -1))
+                pending.append((hashed, position))
             if position < end:
                 starred = children.get("*")
                 if starred is not None:
@@ -89,3 +96,9 @@ class TopicTrie(Generic[T]):
 
 def _words(key: str) -> list[str]:
     return key.split(".") if key else []
+
+
+def _pattern_words(pattern: str) -> list[str]:
+    """The words of a pattern, with one `#` for consecutive ones."""
+    words = _words(pattern)
+    return [word for at, word in enumerate(words) if word != "#" or not at or words[at - 1] != "#"]
