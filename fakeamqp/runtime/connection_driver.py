@@ -37,9 +37,11 @@ __all__ = ["HANDSHAKE_SECONDS", "LINGER_SECONDS", "ConnectionDriver", "DriverSta
 HANDSHAKE_SECONDS = 10.0
 #: How long a peer may read none of its last bytes before the driver closes, in real seconds.
 LINGER_SECONDS = 5.0
-# The maximum number of bytes that are joined for one write. Larger output, which refers to the bodies of
-# messages that other connections send as well, is joined and written part by part.
-_LARGEST_WRITE = 1024 * 1024
+# Input is processed in slices: the first of a read is small, each next one twice as large, up to a maximum.
+# The connection's turn ends after the slice that uses it up, and the rest of the input waits for the next.
+# So expensive input, such as publishes to a thousand queues, does not stall the other connections.
+_FIRST_SLICE = 512
+_LARGEST_SLICE = 8192
 # The maximum number of reads from a peer that keeps sending while the engine stops.
 _LAST_READS = 64
 # The maximum number of writes to a connection with throttled output while the engine stops.
@@ -86,6 +88,7 @@ class ConnectionDriver:
         "_lost",
         "_moved",
         "_timer",
+        "_unread",
         "_watched",
         "connection",
         "dirty",
@@ -107,6 +110,8 @@ class ConnectionDriver:
         self._eof_told = False
         self._lost = False
         self._moved = False
+        # Input that waits for the next turn.
+        self._unread = b""
         self.transport = transport
         #: The protocol's connection, or its wrapper.
         self.connection: Connection | None = None
@@ -167,7 +172,8 @@ class ConnectionDriver:
             return
         if mask & EVENT_READ:
             if self.state is OPEN:
-                self._read()
+                if not self._unread:  # Otherwise `settle` goes on with it in this turn.
+                    self._read()
             elif self.state is OPENING:
                 self._open()
                 if (
@@ -217,20 +223,38 @@ class ConnectionDriver:
             self.notify()  # Its socket stays readable: without a new mask every turn would come here.
             return
         try:
-            data = self.transport.recv()
+            data = self._unread or self.transport.recv()
         except OSError:
             self._lost = True
             self.notify()
             return
         if data:
-            connection.receive(data)
+            self._process(connection, data)
         elif data is not None:
             # The peer ended its side, but may still read: the output of the connection is written first.
             self._input_ended = True
             self._finish()
             self.notify()
-        if self.transport.backlog or self.transport.input_left:
+        if self.transport.backlog or self.transport.input_left or self._unread:
             self.notify()
+
+    def _process(self, connection: Connection, data: bytes) -> None:
+        """Process input until a turn is used up; keep the rest."""
+        self._unread = b""
+        if len(data) <= _LARGEST_SLICE:
+            connection.receive(data)
+            return
+        loop = self._loop
+        end = loop.transport_clock.now() + loop.turn_seconds
+        start = 0
+        size = _FIRST_SLICE
+        while start < len(data):
+            connection.receive(data[start : start + size])
+            start += size
+            size = min(2 * size, _LARGEST_SLICE)
+            if loop.transport_clock.now() >= end or not connection.reading:
+                self._unread = data[start:]
+                return
 
     def _discard(self) -> None:
         try:
@@ -300,8 +324,8 @@ class ConnectionDriver:
             return
         if self.state is OPEN and connection is not None and connection.finished:
             self._finish()
-        if self.state is OPEN and transport.input_left and connection is not None and connection.reading:
-            self._read()
+        if self.state is OPEN and (transport.input_left or self._unread):
+            self._read()  # What one turn left for the next one, or what the transport has read ahead.
         if self.state is FINISHING and not self.dirty and connection is not None and connection.resets:
             self.close()  # Output that the peer has not read yet is lost.
             return
@@ -348,8 +372,7 @@ class ConnectionDriver:
             self._loop.watch(self, self.transport.fileno(), self._watched, 0)
             self._watched = 0
         self._loop.drivers.pop(self, None)
-        self.rest = b""
-        self._batches = iter(())
+        self.rest = self._unread = b""
         try:
             if self.connection is not None and self.connection.resets:
                 self.transport.reset()

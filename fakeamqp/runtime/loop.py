@@ -27,6 +27,7 @@ _LONGEST_SLEEP = 86_400.0
 _TOO_EARLY = 0.001
 # The maximum number of rounds of input and output before a test moves time.
 _MOST_ROUNDS = 64
+_TURN_SECONDS = 0.01
 
 
 class Source(Protocol):
@@ -136,6 +137,8 @@ class Loop:
         self.waiters: list[Waiter] = []
         self.turns = 0
         self.stopping = False
+        #: How long one connection may process input in a turn while others wait, in real seconds.
+        self.turn_seconds = _TURN_SECONDS
         self._thread_id: int | None = None
         self._unwatched_elsewhere = False
         self._due = (inf, inf)
@@ -219,6 +222,14 @@ class Loop:
         The selector may have reported the same input to the loop, which then finds none; that is harmless.
         """
         self._takes += 1
+        self.turn_seconds = inf
+        try:
+            self._take_input()
+        finally:
+            self.turn_seconds = _TURN_SECONDS
+
+    def _take_input(self) -> None:
+        self.flush()  # Processes input that was left for the next turn.
         for _ in range(_MOST_ROUNDS):
             events = [
                 (key.data, mask)

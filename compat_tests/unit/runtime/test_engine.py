@@ -11,7 +11,7 @@ import pytest
 
 from compat_tests.unit.runtime.fakes import EchoConnection, Echoes, real_engine
 from fakeamqp.model.timers import Timers
-from fakeamqp.runtime import Engine, EngineError, RealClock
+from fakeamqp.runtime import Engine, EngineError, RealClock, loop
 
 SECONDS = 20  # until a test that waits in vain gives up
 
@@ -100,6 +100,45 @@ def test_what_one_read_causes_leaves_in_one_write() -> None:
     engine.stop()
     assert [len(pieces) for pieces in accept.accepted[0].taken] == [3000]
     assert accept.accepted[0].sent_bytes == 15_000
+
+
+def test_a_connection_with_expensive_input_lets_the_others_have_their_turns(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(loop, "_TURN_SECONDS", 0.0)  # Each slice uses up a turn.
+    order: list[tuple[EchoConnection, int]] = []
+
+    class Records(EchoConnection):
+        def on_data(self, data: bytes) -> None:
+            if not order:
+                small.sendall(b"y")
+            order.append((self, len(data)))
+
+    accept = Echoes(Records)
+    engine = real_engine(accept)
+    engine.start()
+    with engine.connect_socketpair() as big, engine.connect_socketpair() as small:
+        big.sendall(bytes(100_000))
+        assert engine.wait_until(lambda: sum(size for _, size in order) == 100_001, SECONDS)
+    engine.stop()
+    senders = [connection for connection, _ in order]
+    assert senders[0] is senders[-1] is accept.accepted[0]
+    assert senders.index(accept.accepted[1]) < 10
+    assert bytes(accept.accepted[0].received) == bytes(100_000)
+
+
+def test_all_input_is_processed_before_time_moves(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loop, "_TURN_SECONDS", 0.0)
+    accept = Echoes(EchoConnection)
+    engine = real_engine(accept)
+    engine.start()
+    with engine.connect_socketpair() as client:
+        assert engine.wait_until(lambda: accept.accepted, SECONDS)
+        with engine:
+            client.sendall(bytes(100_000))
+            engine.take_input()
+            assert len(accept.accepted[0].received) == 100_000
+    engine.stop()
 
 
 def test_sent_reports_every_octet(engine: Engine, echoes: Echoes) -> None:
