@@ -268,6 +268,7 @@ def _serve(options: argparse.Namespace) -> int:
             if options.clock_rate is not None:
                 broker.clock.rate = options.clock_rate
             with broker:
+                _tune_garbage_collection()
                 print(f"listening on {broker.url}", flush=True)
                 if broker.url.startswith("amqps:"):
                     print(f"certificate authority in {broker.tls.ca_file}", flush=True)
@@ -278,6 +279,19 @@ def _serve(options: argparse.Namespace) -> int:
             # Standard error is a pipe that is not read. The interpreter would wait for it at its end.
             os._exit(code)
     return code
+
+
+def _tune_garbage_collection() -> None:
+    """Collect garbage less often, since the process holds messages and little garbage.
+
+    With Python's thresholds full collections take more than half of the time of a million publishes, in
+    pauses of up to 0.6 seconds (measured). The broker's cycles are few: those of connections that have ended.
+    """
+    import gc
+
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(100_000, 50, 1000)
 
 
 def _check_serve_options(options: argparse.Namespace) -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gc
 import os
 import re
 import signal
@@ -16,6 +17,8 @@ import pytest
 import trustme
 
 from compat_tests.loopback import LOOPBACK, needs_ipv6
+from fakeamqp import Broker
+from fakeamqp.cli import _tune_garbage_collection
 
 LISTENING = re.compile(r"listening on (amqps?://guest:guest@127\.0\.0\.1:(\d+)/)\n")
 TIMEOUT = 30
@@ -267,6 +270,23 @@ def test_what_does_not_exist_is_refused_with_code_2(arguments, words):
     assert done.returncode == 2
     assert words in done.stderr and "Traceback" not in done.stderr
     assert done.stdout == ""
+
+
+def test_serve_collects_garbage_less_often() -> None:
+    before = gc.get_threshold()
+    try:
+        _tune_garbage_collection()
+        assert gc.get_threshold() == (100_000, 50, 1000)
+        assert gc.get_freeze_count() > 0
+    finally:
+        gc.unfreeze()
+        gc.set_threshold(*before)
+
+
+def test_a_broker_in_a_test_leaves_the_collector_alone() -> None:
+    before = gc.get_threshold(), gc.get_freeze_count()
+    with Broker():
+        assert (gc.get_threshold(), gc.get_freeze_count()) == before
 
 
 @contextmanager

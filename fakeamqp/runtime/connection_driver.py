@@ -42,6 +42,9 @@ LINGER_SECONDS = 5.0
 # So expensive input, such as publishes to a thousand queues, does not stall the other connections.
 _FIRST_SLICE = 512
 _LARGEST_SLICE = 8192
+# The maximum number of bytes that are joined for one write. Larger output, which refers to the bodies of
+# messages that other connections send as well, is joined and written part by part.
+_LARGEST_WRITE = 1024 * 1024
 # The maximum number of reads from a peer that keeps sending while the engine stops.
 _LAST_READS = 64
 # The maximum number of writes to a connection with throttled output while the engine stops.
@@ -172,7 +175,9 @@ class ConnectionDriver:
             return
         if mask & EVENT_READ:
             if self.state is OPEN:
-                if not self._unread:  # Otherwise `settle` goes on with it in this turn.
+                if self._unread:
+                    self.notify()  # `settle` goes on with it in this turn.
+                else:
                     self._read()
             elif self.state is OPENING:
                 self._open()
@@ -324,7 +329,8 @@ class ConnectionDriver:
             return
         if self.state is OPEN and connection is not None and connection.finished:
             self._finish()
-        if self.state is OPEN and (transport.input_left or self._unread):
+        left = bool(self._unread) or transport.input_left
+        if self.state is OPEN and left and connection is not None and connection.reading:
             self._read()  # What one turn left for the next one, or what the transport has read ahead.
         if self.state is FINISHING and not self.dirty and connection is not None and connection.resets:
             self.close()  # Output that the peer has not read yet is lost.
@@ -373,6 +379,7 @@ class ConnectionDriver:
             self._watched = 0
         self._loop.drivers.pop(self, None)
         self.rest = self._unread = b""
+        self._batches = iter(())
         try:
             if self.connection is not None and self.connection.resets:
                 self.transport.reset()
