@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+import pika
 import pytest
 
 from compat_tests.docs.pages import ROOT, Page, pages
+from fakeamqp import Broker
 
 PAGES = pages()
 BLOCKS = [
@@ -20,9 +22,15 @@ TEXTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("example
 
 @pytest.fixture(scope="module", autouse=True)
 def forget_what_blocks_made() -> Iterator[None]:
-    """Other tests count what is alive."""
+    """Other tests count what is alive, and what is open."""
     yield
     for page in PAGES:
+        for value in page.namespace.values():
+            if isinstance(value, pika.BlockingConnection) and value.is_open:
+                value.close()
+        for value in page.namespace.values():
+            if isinstance(value, Broker):
+                value.stop()
         page.namespace.clear()
 
 

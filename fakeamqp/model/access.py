@@ -8,6 +8,7 @@ from typing import Literal
 
 from fakeamqp.model.errors import AccessRefused, AuthenticationFailed, NotAllowed
 from fakeamqp.model.limits import UserLimits
+from fakeamqp.model.patterns import compiled
 
 __all__ = ["AccessControl", "Action", "Permission", "TopicPermission", "User"]
 
@@ -17,24 +18,40 @@ _MOST_REMEMBERED = 10_000
 
 @dataclass(frozen=True)
 class Permission:
-    """Regular expressions (searched, as RabbitMQ does) over entity names; an empty one grants nothing."""
+    """Regular expressions (searched, as RabbitMQ does) over entity names; an empty one grants nothing.
+
+    Raises:
+        InvalidPattern: one is no regular expression, or could take for ever; see `model/patterns.py`.
+    """
 
     configure: str = ".*"
     write: str = ".*"
     read: str = ".*"
 
+    def __post_init__(self) -> None:
+        for pattern in (self.configure, self.write, self.read):
+            compiled(pattern)
+
     def grants(self, action: Action, name: str) -> bool:
         """Whether the pattern for `action` admits `name`."""
         pattern: str = getattr(self, action)
-        return re.search(pattern or "^$", name) is not None
+        return bool(compiled(pattern or "^$").search(name))
 
 
 @dataclass(frozen=True)
 class TopicPermission:
-    """Regular expressions over the routing keys of one topic exchange."""
+    """Regular expressions over the routing keys of one topic exchange.
+
+    Raises:
+        InvalidPattern: see `Permission`.
+    """
 
     write: str = ".*"
     read: str = ".*"
+
+    def __post_init__(self) -> None:
+        for pattern in (self.write, self.read):
+            compiled(pattern)
 
 
 @dataclass
@@ -173,7 +190,7 @@ class AccessControl:
         expanded = pattern.replace("{username}", re.escape(user.name)).replace(
             "{vhost}", re.escape(virtual_host)
         )
-        if re.search(expanded or "^$", routing_key) is None:
+        if not compiled(expanded or "^$").search(routing_key):
             raise AccessRefused(
                 f"{self._named(action)}access to topic '{routing_key}' in exchange '{exchange}' "
                 f"in vhost '{virtual_host}' refused for user '{user.name}'"

@@ -277,6 +277,17 @@ def parameter(component: str, value: Any = None, name: str = "x") -> dict[str, A
         ({"bindings": [{"source": "amq.topic", "destination": "q"}]}, "no queue 'q' in vhost '/'"),
         ({"bindings": [{"source": "", "destination": "q", "destination_type": "x"}]}, "not 'x'"),
         ({"permissions": [{"user": "x", "vhost": "/"}]}, "there is no user 'x'"),
+        (
+            {"users": [{"name": "u"}], "permissions": [{"user": "u", "vhost": "/", "read": "("}]},
+            "permissions: user 'u' in virtual host '/' has a pattern that cannot be used: missing ",
+        ),
+        (
+            {
+                "users": [{"name": "u"}],
+                "topic_permissions": [{"user": "u", "vhost": "/", "exchange": "x", "read": "a**"}],
+            },
+            "topic_permissions: user 'u' in virtual host '/' has a pattern that cannot be used: multiple",
+        ),
         ({"queues": {"name": "q"}}, "queues must be a list"),
         ({"queues": ["q"]}, "expected an object, got 'q'"),
     ],

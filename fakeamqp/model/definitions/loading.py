@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,7 @@ from fakeamqp.model.errors import ModelError
 from fakeamqp.model.limits import UserLimits, VirtualHostLimits
 from fakeamqp.model.metadata import VirtualHostMetadata
 from fakeamqp.model.parameters import ParameterError, hint, mapping
+from fakeamqp.model.patterns import InvalidPattern
 from fakeamqp.model.queues import QueueDeclaration
 
 if TYPE_CHECKING:
@@ -179,10 +181,13 @@ class _Loading:
 
     def _permission(self, entry: Mapping[str, Any]) -> None:
         patterns = (entry.get(action, "") for action in ("configure", "write", "read"))
-        self._known_user("permissions", entry).permissions[entry["vhost"]] = Permission(*patterns)
+        user = self._known_user("permissions", entry)
+        with _naming_pattern_errors("permissions", entry):
+            user.permissions[entry["vhost"]] = Permission(*patterns)
 
     def _topic_permission(self, entry: Mapping[str, Any]) -> None:
-        topic = TopicPermission(entry.get("write", ""), entry.get("read", ""))
+        with _naming_pattern_errors("topic_permissions", entry):
+            topic = TopicPermission(entry.get("write", ""), entry.get("read", ""))
         user = self._known_user("topic_permissions", entry)
         user.topic_permissions[entry["vhost"], entry["exchange"]] = topic
 
@@ -307,6 +312,17 @@ def _password_hash(entry: Mapping[str, Any]) -> tuple[str, str]:
             f"digest of {algorithm}), got {found}"
         )
     return _HASHES[algorithm], hashed
+
+
+@contextmanager
+def _naming_pattern_errors(section: str, entry: Mapping[str, Any]) -> Iterator[None]:
+    try:
+        yield
+    except InvalidPattern as error:
+        raise DefinitionsError(
+            f"{section}: user {entry['user']!r} in virtual host {entry['vhost']!r} has a pattern that cannot "
+            f"be used: {error}"
+        ) from error
 
 
 def _arguments(entry: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from fakeamqp.model.erlang import term
 from fakeamqp.model.parameters import Check, ParameterError, checked, failed, hint
+from fakeamqp.model.patterns import InvalidPattern, compiled
 from fakeamqp.model.policies.keys import definition_problem
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class Policy:
             meant = self.apply_to in ("all", "exchanges")
         else:
             meant = self.apply_to in ("all", "queues", _QUEUES.get(queue_type or "", ""))
-        return meant and re.search(self.pattern, name) is not None
+        return meant and bool(compiled(self.pattern).search(name))
 
     def value(self) -> dict[str, Any]:
         """The policy without its name, as RabbitMQ stores and exports it."""
@@ -127,7 +127,7 @@ def _pattern_problem(personality: Personality, pattern: Any) -> str | None:
     if longest and len(pattern.encode("utf-8", "surrogateescape")) > longest:
         return f"pattern must not exceed {longest} bytes"
     try:
-        re.compile(pattern)
-    except re.error as problem:
-        return f'pattern should be regular expression but is invalid: {{"{problem.msg}",{problem.pos or 0}}}'
+        compiled(pattern)
+    except InvalidPattern as error:
+        return f'pattern should be regular expression but is invalid: {{"{error.problem}",{error.place}}}'
     return None
