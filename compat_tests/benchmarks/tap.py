@@ -38,7 +38,7 @@ HOT: Mapping[str, Mapping[str, int]] = {
     "protocols/framed/server_channel.py": {"note_settled": 1},
     "protocols/framed/delivering.py": {"deliver": 1, "get_ok": 1},
     "protocols/framed/server_connection.py": {"_cut_frames": 1},
-    "protocols/common/server_connection.py": {"receive": 1},
+    "protocols/common/server_connection.py": {"_handle": 1},
     "protocols/framed/settling.py": {"settle": 1},
     "protocols/common/outbox.py": {"write": 1},
 }

@@ -100,7 +100,9 @@ def test_the_broker_breaks_no_rule(answers, kind):
     }
     assert of_kind["fifo_violations"] == []
     assert sum(row["exceedances"] for row in of_kind["unacked_high_water"]) == 0
-    assert {row["prefetch"] for row in of_kind["unacked_high_water"]} > {0, 1}
+    # Consumers of the programs may have no limit; those of the soak all have one.
+    limits = {row["prefetch"] for row in of_kind["unacked_high_water"]}
+    assert limits > ({0, 1} if kind == "programs" else {1, 20})
     # Programs settle a tag that there is not.
     broken = {(row["rule"], row["broken_by"]) for row in of_kind["conformance"]}
     assert broken == ({("settles-nothing", "client")} if kind == "programs" else set())
