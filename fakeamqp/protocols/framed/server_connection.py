@@ -558,8 +558,9 @@ class FramedConnection(ServerConnection, Generic[C]):
         self._answer(number, answer)
         if problem.loses_frames and self.answers.stops_after_lost_frames and not self._ignores_input():
             self._cancel_timeouts()
+            text = problem.text  # Not the error, whose traceback keeps the channels.
             self._end_transport_after(
-                _LOST_FRAMES_TIMEOUT, lambda: self._finish(problem.text), "closes its transport"
+                _LOST_FRAMES_TIMEOUT, lambda: self._finish(text), "closes its transport"
             )
 
     def _explain(self, event: str, text: str) -> None:

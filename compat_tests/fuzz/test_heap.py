@@ -1,0 +1,149 @@
+"""What has ended is not kept: the heap of this process is looked through in each of many conversations.
+
+Two hundred conversations of each protocol go over real sockets to a broker that records trace and history.
+Up to three clients talk at once. Each sends a recording, whole or mutated and cut, and goes with a FIN or a
+RST. While they talk, no closed channel and no cancelled consumer may be in memory; after them, nothing at all
+of their connections, and no message once the queues are gone.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Sequence
+from contextlib import ExitStack
+from random import Random
+from typing import Any
+
+import pytest
+
+from compat_tests.fuzz import mutations
+from compat_tests.fuzz.amqp_0_9 import recordings as amqp_0_9
+from compat_tests.fuzz.amqp_0_10 import mutations as mutations_0_10
+from compat_tests.fuzz.amqp_0_10.recordings import RECORDINGS as RECORDINGS_0_10
+from compat_tests.fuzz.checks import queues
+from compat_tests.fuzz.profile import scaled
+from compat_tests.fuzz.streams import Recording, recordings
+from compat_tests.fuzz.test_sockets import dial, say, vanish
+from compat_tests.heap import alive
+from fakeamqp import Broker
+from fakeamqp.model.delivery import Delivery
+from fakeamqp.model.message import Message
+from fakeamqp.model.state import BrokerState
+from fakeamqp.model.subscription import Subscription
+from fakeamqp.protocols.amqp_0_10.message.server_subscription import ServerSubscription
+from fakeamqp.protocols.amqp_0_10.server_connection import Amqp010Connection
+from fakeamqp.protocols.amqp_0_10.sessions.server_session import ServerSession
+from fakeamqp.protocols.framed.server_channel import FramedChannel
+from fakeamqp.protocols.framed.server_connection import FramedConnection
+from fakeamqp.protocols.negotiation import Negotiation
+from fakeamqp.runtime.connection_driver import ConnectionDriver
+from fakeamqp.runtime.transport import TcpTransport
+
+CONVERSATIONS = 200
+KINDS: tuple[type[Any], ...] = (
+    TcpTransport,
+    ConnectionDriver,
+    Negotiation,
+    FramedConnection,
+    FramedChannel,
+    Amqp010Connection,
+    ServerSession,
+    ServerSubscription,
+    Subscription,
+    Delivery,
+    Message,
+)
+SAID: dict[tuple[str, str], Sequence[Recording]] = {
+    ("0-9-1", "rabbitmq-4.3"): recordings("rabbitmq-4.3"),
+    ("0-9-1", "spec"): recordings("spec"),
+    ("0-9", "rabbitmq-4.3"): amqp_0_9.recordings(strict=False, rabbitmq=True),
+    ("0-9", "spec"): amqp_0_9.recordings(strict=True, rabbitmq=False),
+    ("0-10", "rabbitmq-4.3"): RECORDINGS_0_10,
+    ("0-10", "spec"): RECORDINGS_0_10,
+}
+
+
+def stream(protocol: str, said: Sequence[Recording], random: Random) -> bytes:
+    """A recording, every second time a mutated one, cut anywhere."""
+    recording = random.choice(said)
+    if random.random() < 0.5:
+        return b"".join(recording)
+    by_frame = mutations_0_10.ON_FRAMES if protocol == "0-10" else mutations.ON_FRAMES
+    what = random.choice(by_frame + mutations.ON_OCTETS)
+    where, how = random.randrange(1 << 16), random.randrange(1 << 16)
+    changes = [(what, where, how, random.randbytes(random.randint(1, 8)))]
+    if protocol == "0-10":
+        octets = mutations_0_10.mutated(recording, changes)
+    else:
+        octets = mutations.mutated(recording, changes, said)
+    return octets[: random.randint(1, len(octets))] if octets else octets
+
+
+class Heap:
+    """What of `KINDS` is in memory, but for what was there before."""
+
+    def __init__(self) -> None:
+        self._before = alive(*KINDS)
+        self.seen: set[type[Any]] = set()
+
+    def kept(self) -> list[Any]:
+        """What is left when all clients have gone and the broker is empty."""
+        return alive(*KINDS, but=self._before)
+
+    def ended(self, state: BrokerState) -> list[Any]:
+        """The channels and consumers in memory that no open connection has."""
+        channels: set[Any] = set()
+        for connection in state.connections:
+            channels.update(getattr(connection, "channels", {}).values())
+        consumers: set[Any] = set()
+        for queue in queues(state):
+            consumers.update(queue.subscriptions)
+            consumers.update(each.holder for each in queue.unacked)
+        found = self.kept()
+        self.seen.update(map(type, found))
+        return [each for each in found if isinstance(each, FramedChannel) and each not in channels] + [
+            each for each in found if isinstance(each, Subscription) and each not in consumers
+        ]
+
+
+def converse(
+    broker: Broker,
+    heap: Heap,
+    clients: ExitStack,
+    protocol: str,
+    said: Sequence[Recording],
+    random: Random,
+) -> None:
+    """One to three clients talk by turns, and go. The heap is looked through before the first goes."""
+    talking: list[tuple[socket.socket, list[bytes]]] = []
+    for _ in range(random.randint(1, 3)):
+        sizes = tuple(random.randint(20, 2_000) for _ in range(random.randint(1, 3)))
+        chunks = mutations.chunked(stream(protocol, said, random), sizes)
+        talking.append((clients.enter_context(dial(broker)), [*chunks][::-1]))
+    together = len(talking)
+    while talking:
+        client, unsent = turn = random.choice(talking)
+        if unsent:
+            say(client, unsent.pop())
+            continue
+        if len(talking) == together:
+            broker.wait_until_idle(timeout=30)
+            assert not (ended := broker._reader.read(heap.ended)), ended
+        vanish(client, reset=random.random() < 0.5)
+        talking.remove(turn)
+
+
+@pytest.mark.parametrize(("protocol", "personality"), SAID, ids=map("-".join, SAID))
+def test_nothing_that_has_ended_is_in_memory(protocol: str, personality: str) -> None:
+    said = SAID[protocol, personality]
+    heap = Heap()
+    with Broker(personality=personality) as broker:
+        for number in range(scaled(CONVERSATIONS / 2)):
+            with ExitStack() as clients:
+                converse(broker, heap, clients, protocol, said, Random(number))
+            broker.wait_until_idle(timeout=30)  # Some clients may not even have been accepted when they went.
+            assert broker._reader.wait_for(lambda state: not state.connections, timeout=30)
+            broker.reset()  # Sessions and prepared branches may be resumed. They go with the queues.
+            assert not (kept := heap.kept()), (number, kept)
+        assert broker.failures == ()
+    assert {Message, Delivery, ConnectionDriver} <= heap.seen, "the conversations have no messages"
