@@ -19,7 +19,7 @@ SPARK_CORE := compat_tests/unit/spark compat_tests/spark/test_session.py compat_
 PYSPARK ?= 4.0
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all test-long fuzz crashes spark spark-core conformance personalities faults bench lint format
+.PHONY: help demo test test-all test-long fuzz flake-hunt crashes spark spark-core conformance personalities faults bench lint format
 .PHONY: clean environment fidelity spark-environment
 .NOTPARALLEL:
 
@@ -53,6 +53,10 @@ test-long: $(VENV)/.test ## Run the long tests only, with new random examples
 
 fuzz: $(VENV)/.test ## Run the fuzz tests at twenty times their length, with new random examples
 	FAKEAMQP_FUZZ=$(or $(FAKEAMQP_FUZZ),20) $(TESTING) $(FUZZ) --timeout=0 --hypothesis-seed=$(SEED) $(PYTEST_ARGS)
+
+flake-hunt: $(VENV)/.test ## Run the quick tests 20 times in random orders on a busy machine
+	@$(PY) -m compileall -q -j 0 fakeamqp pytest_plugin
+	$(PY) -m compat_tests.reliability.flake_hunt --record
 
 crashes: $(VENV)/.test ## Kill streaming jobs of Spark at every point there is, with five seeds
 	FAKEAMQP_CRASHES=$${FAKEAMQP_CRASHES:-5} $(PY) -m pytest compat_tests/crashes --timeout=900 -rP $(PYTEST_ARGS)

@@ -1,7 +1,10 @@
 from __future__ import annotations
 
 import gc
+import importlib
+import pkgutil
 from collections.abc import Generator
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 import hypothesis  # noqa: F401
 import pytest
 
-import fakeamqp.inspect
-import fakeamqp.trace
+import fakeamqp
 
 if TYPE_CHECKING:
     from compat_tests.sharing import Scheduler
@@ -20,6 +22,7 @@ pytest_plugins = [
     "compat_tests.folding",  # all parameters of a function are one test; --each-case
     "compat_tests.conformance_plugin",  # --conformance and the marker `rule`
     "compat_tests.faults_plugin",  # --record-faults
+    "compat_tests.shuffle",  # --shuffle
     "compat_tests.fuzz_plugin",  # how many examples property tests draw
     "pytester",
 ]
@@ -33,7 +36,6 @@ def pytest_collection(session: pytest.Session) -> Generator[None, object, object
     otherwise.
     """
     gc.disable()
-    _import_what_loads_late()
     try:
         return (yield)
     finally:
@@ -43,22 +45,23 @@ def pytest_collection(session: pytest.Session) -> Generator[None, object, object
         gc.enable()
 
 
-def _import_what_loads_late() -> None:
-    """Import what the packages import on first use.
-
-    A run of pytest inside a test makes `sys.modules` as it was when it ends. A module whose first use was in
-    there would be imported again, and its classes would exist twice.
-    """
-    for package in (fakeamqp, fakeamqp.inspect, fakeamqp.trace):
-        for name in package.__all__:
-            getattr(package, name)
-
-
 @pytest.fixture
 def pytester(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
-    """Inner runs keep their order, whatever shuffles this one: their tests are told apart by it."""
+    """Inner runs keep their order, whatever shuffles this one: their tests are told apart by it.
+
+    An inner run makes `sys.modules` as it was when it ends. What it is the first to use would be imported
+    again after it, and its classes would exist twice: all of the package is imported before.
+    """
     monkeypatch.setenv("PYTEST_ADDOPTS", "-p no:randomly")
+    _import_all()
     return pytester
+
+
+@cache
+def _import_all() -> None:
+    for module in pkgutil.walk_packages(fakeamqp.__path__, "fakeamqp."):
+        if not module.name.startswith("fakeamqp.spark") and not module.name.endswith("__main__"):
+            importlib.import_module(module.name)
 
 
 @pytest.fixture(scope="session")

@@ -44,12 +44,15 @@ class Scheduler(LoadScopeScheduling):
         super().__init__(config, log)
         # Not by the number of tests, which does not say how long they take.
         config.option.loadscopereorder = False
+        # A random order mixes the tests of all files in every process.
+        self._shuffled = config.getoption("--shuffle") is not None
 
     def _split_scope(self, nodeid: str) -> str:
         for start, lot in _LOTS.items():
             if nodeid.startswith(start):
                 return lot
-        return nodeid if nodeid.startswith(_ONE_BY_ONE) else nodeid.partition("::")[0]
+        alone = self._shuffled or nodeid.startswith(_ONE_BY_ONE)
+        return nodeid if alone else nodeid.partition("::")[0]
 
     def _assign_work_unit(self, node: Any) -> None:
         for lot in reversed(_LOTS.values()):

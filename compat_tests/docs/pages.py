@@ -44,15 +44,21 @@ class Page:
 
     path: Path
     blocks: list[Block]
-    namespace: dict[str, object] = field(default_factory=lambda: {"__name__": "__docs__"})
+    namespace: dict[str, object] = field(default_factory=dict)
     _done: int = 0
 
     @property
     def name(self) -> str:
         return self.path.relative_to(ROOT).as_posix()
 
+    def forget(self) -> None:
+        """Begin anew: no block has run."""
+        self.namespace.clear()
+        self._done = 0
+
     def run_through(self, index: int) -> None:
         """Run the code blocks up to number `index` that have not run yet."""
+        self.namespace.setdefault("__name__", "__docs__")
         while self._done <= index:
             block = self.blocks[self._done]
             self._done += 1

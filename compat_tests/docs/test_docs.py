@@ -31,7 +31,7 @@ def forget_what_blocks_made() -> Iterator[None]:
         for value in page.namespace.values():
             if isinstance(value, Broker):
                 value.stop()
-        page.namespace.clear()
+        page.forget()
 
 
 @pytest.mark.parametrize(("page", "index"), BLOCKS)

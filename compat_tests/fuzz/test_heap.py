@@ -138,7 +138,7 @@ def test_nothing_that_has_ended_is_in_memory(protocol: str, personality: str) ->
     said = SAID[protocol, personality]
     heap = Heap()
     with Broker(personality=personality) as broker:
-        for number in range(scaled(CONVERSATIONS / 2)):
+        for number in range(max(25, scaled(CONVERSATIONS / 2))):
             with ExitStack() as clients:
                 converse(broker, heap, clients, protocol, said, Random(number))
             broker.wait_until_idle(timeout=30)  # Some clients may not even have been accepted when they went.

@@ -1,0 +1,47 @@
+"""What was measured about reliability: one JSON file for each kind of measurement, beside this module.
+
+Each has the command that made it, the commit, the version of Python, the number of processors and the day,
+and what its own command found. `docs/reliability.md` is made from them (`compat_tests/reliability/page.py`).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import subprocess
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+__all__ = ["load", "path", "write"]
+
+HERE = Path(__file__).parent
+
+
+def path(name: str) -> Path:
+    """Where the results of this name are."""
+    return HERE / f"{name}.json"
+
+
+def load(name: str) -> dict[str, Any] | None:
+    """The results of this name, or None if nothing was measured."""
+    if not path(name).exists():
+        return None
+    found: dict[str, Any] = json.loads(path(name).read_text(encoding="utf-8"))
+    return found
+
+
+def write(name: str, command: str, found: dict[str, Any]) -> None:
+    """Keep what a command found, with where and when it ran."""
+    commit = subprocess.run(
+        ["git", "rev-parse", "--short=8", "HEAD"], cwd=HERE, capture_output=True, text=True
+    )
+    head = {
+        "command": command,
+        "commit": commit.stdout.strip() or "unknown",
+        "python": platform.python_version(),
+        "processors": os.cpu_count(),
+        "day": datetime.now(timezone.utc).date().isoformat(),
+    }
+    path(name).write_text(json.dumps({**head, **found}, indent=1) + "\n", encoding="utf-8")

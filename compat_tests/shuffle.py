@@ -1,0 +1,69 @@
+"""Pytest plugin: all tests in a random order, and garbage looked for all the time.
+
+`--shuffle SEED` mixes the tests of all files, and the cases of a folded test; the same seed gives the same
+order. Tests that depend on what ran before them fail, as do tests that keep what others look for. The
+collector runs every few hundred allocations and after one test in four, so that finalizers run early, and in
+the midst of other things. `make flake-hunt` runs the suite like this, many times.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+from random import Random
+
+import pytest
+
+__all__ = ["THRESHOLDS"]
+
+#: Objects until the collector looks at the youngest generation, and how often at the two others.
+THRESHOLDS = (199, 5, 5)
+_FULL = 0.25
+"""After which part of the tests all garbage is looked for."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the option."""
+    parser.getgroup("fakeamqp").addoption(
+        "--shuffle", type=int, metavar="SEED", help="run the tests of all files in a random order"
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Shuffle if it is asked for."""
+    seed = config.getoption("--shuffle")
+    if seed is not None:
+        config.pluginmanager.register(_Shuffle(seed), "shuffle of tests")
+
+
+class _Shuffle:
+    def __init__(self, seed: int) -> None:
+        self._seed = seed
+        self._random = Random(seed)
+
+    def pytest_report_header(self) -> str:
+        return f"shuffle: seed {self._seed}"
+
+    # After pytest's own order, which puts tests with the same parameters of a fixture together.
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        # With a generator of its own: all processes that share the suite must find the same order.
+        Random(self._seed).shuffle(items)
+
+    @pytest.hookimpl(trylast=True, optionalhook=True)
+    def pytest_cases(self, items: list[pytest.Function]) -> None:
+        self._random.shuffle(items)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtestloop(self) -> Iterator[None]:
+        before = gc.get_threshold()
+        gc.set_threshold(*THRESHOLDS)
+        try:
+            return (yield)
+        finally:
+            gc.set_threshold(*before)
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_runtest_teardown(self) -> None:
+        if self._random.random() < _FULL:
+            gc.collect()
