@@ -1,0 +1,53 @@
+"""A hunt for tests that fail now and then finds one, and tells which."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from compat_tests.reliability import flake_hunt, results
+
+JUNIT = """<testsuites><testsuite>
+<testcase classname="a" name="good"/>
+<testcase classname="a" name="left"><skipped/></testcase>
+<testcase classname="a" name="bad"><failure/></testcase>
+<testcase classname="a" name="worse"><error/></testcase>
+</testsuite></testsuites>"""
+
+
+def test_reading_a_report(tmp_path: Path) -> None:
+    (tmp_path / "report.xml").write_text(JUNIT)
+    found = flake_hunt.read(tmp_path / "report.xml")
+    assert found == {"passed": 1, "skipped": 1, "failed": ["a.bad", "a.worse"]}
+
+
+@pytest.fixture
+def outcomes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The seeds whose runs fail, and no run of a real suite."""
+    bad: list[int] = []
+
+    def run(seed: int, processes: int, tests: object) -> dict[str, object]:
+        return {"seed": seed, "seconds": 1, "passed": 2, "skipped": 0, "failed": ["t"] if seed in bad else []}
+
+    monkeypatch.setattr(flake_hunt, "run", run)
+    return bad
+
+
+def test_half_of_the_seeds_are_fixed(
+    outcomes: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(results, "HERE", tmp_path)
+    assert flake_hunt.main(["--runs", "6", "--hogs", "0", "--record"]) == 0
+    kept = results.load(flake_hunt.NAME)
+    assert kept is not None
+    seeds = [each["seed"] for each in kept["runs"]]
+    assert seeds[:3] == [1, 2, 3] and len(set(seeds)) == 6
+    assert kept["command"] == "make flake-hunt"
+
+
+def test_a_failure_is_told_and_counted(outcomes: list[int], capsys: pytest.CaptureFixture[str]) -> None:
+    outcomes.append(2)
+    assert flake_hunt.main(["--seed", "1", "--seed", "2", "--hogs", "1"]) == 1
+    told = capsys.readouterr().out
+    assert "run 2 of 2: seed 2: 2 passed, 0 skipped, 1 failed, 1 s\n    t\n" in told
