@@ -21,7 +21,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 from xml.etree import ElementTree
 
-from compat_tests.reliability import results
+from compat_tests.reliability import page, results
 
 __all__ = ["NAME", "main"]
 
@@ -37,7 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--hogs", type=int, default=os.cpu_count() or 1, help="busy processes (%(default)s)")
     parser.add_argument("--processes", type=int, default=(os.cpu_count() or 1) + 1, help="(%(default)s)")
     parser.add_argument("--seed", type=int, action="append", help="this order, instead of all others")
-    parser.add_argument("--record", action="store_true", help=f"write {results.path(NAME).name}")
+    parser.add_argument("--record", action="store_true", help="keep the runs in the results and on the page")
     parser.add_argument("tests", nargs="*", default=["compat_tests", "examples"], help="(%(default)s)")
     given = parser.parse_args(arguments)
     seeds = given.seed or [*range(1, given.runs // 2 + 1)]
@@ -50,6 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(f"run {number} of {len(seeds)}: {summary(runs[-1])}", flush=True)
             if given.record:
                 results.write(NAME, "make flake-hunt", {"hogs": given.hogs, "runs": runs})
+                page.main()
     return sum(bool(each["failed"]) for each in runs)
 
 

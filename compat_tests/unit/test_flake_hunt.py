@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from compat_tests.reliability import flake_hunt, results
+from compat_tests.reliability import flake_hunt, page, results
 
 JUNIT = """<testsuites><testsuite>
 <testcase classname="a" name="good"/>
@@ -38,12 +38,15 @@ def test_half_of_the_seeds_are_fixed(
     outcomes: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(results, "HERE", tmp_path)
+    monkeypatch.setattr(page, "PAGE", tmp_path / "page.md")
+    page.PAGE.write_text("<!-- flakes -->\n<!-- end -->")
     assert flake_hunt.main(["--runs", "6", "--hogs", "0", "--record"]) == 0
     kept = results.load(flake_hunt.NAME)
     assert kept is not None
     seeds = [each["seed"] for each in kept["runs"]]
     assert seeds[:3] == [1, 2, 3] and len(set(seeds)) == 6
     assert kept["command"] == "make flake-hunt"
+    assert "| 2 | 2 | 0 | 0 | 1 |" in page.PAGE.read_text()
 
 
 def test_a_failure_is_told_and_counted(outcomes: list[int], capsys: pytest.CaptureFixture[str]) -> None:

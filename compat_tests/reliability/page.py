@@ -1,0 +1,60 @@
+"""Writes the tables of docs/reliability.md: `python -m compat_tests.reliability.page`.
+
+The figures come from the results beside this module. Each table names the command that makes them anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from compat_tests import tables
+from compat_tests.reliability import results
+
+__all__ = ["PAGE", "main", "with_tables"]
+
+PAGE = Path(__file__).parents[2] / "docs" / "reliability.md"
+
+
+def with_tables(page: str) -> str:
+    """The page with its tables as they should be."""
+    return tables.with_tables(page, _TABLES)
+
+
+def main() -> None:
+    """Write the page anew."""
+    PAGE.write_text(with_tables(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+
+
+def _measured(name: str, shown: Callable[[dict[str, Any]], str]) -> Callable[[], str]:
+    """The table of some results, below a line that says where they are from."""
+
+    def made() -> str:
+        found = results.load(name)
+        if found is None:
+            return "Not measured yet.\n"
+        where = f"Python {found['python']}, {found['processors']} processors, {found['day']}"
+        return f"`{found['command']}` on commit {found['commit']} ({where}):\n\n{shown(found)}"
+
+    return made
+
+
+def _flakes(found: dict[str, Any]) -> str:
+    rows = [
+        [
+            str(run["seed"]),
+            str(run["passed"]),
+            str(run["skipped"]),
+            "<br>".join(run["failed"]) or "0",
+            str(run["seconds"]),
+        ]
+        for run in found["runs"]
+    ]
+    return tables.table(["Seed", "Passed", "Skipped", "Failed", "Seconds"], rows)
+
+
+_TABLES: dict[str, Callable[[], str]] = {"flakes": _measured("flakes", _flakes)}
+
+if __name__ == "__main__":
+    main()
