@@ -38,20 +38,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--processes", type=int, default=(os.cpu_count() or 1) + 1, help="(%(default)s)")
     parser.add_argument("--seed", type=int, action="append", help="this order, instead of all others")
     parser.add_argument("--record", action="store_true", help="keep the runs in the results and on the page")
+    parser.add_argument("--add", action="store_true", help="keep the runs of before as well")
     parser.add_argument("tests", nargs="*", default=["compat_tests", "examples"], help="(%(default)s)")
     given = parser.parse_args(arguments)
     seeds = given.seed or [*range(1, given.runs // 2 + 1)]
     if not given.seed:
         seeds += [SystemRandom().randrange(1, 2**31) for _ in range(given.runs - len(seeds))]
-    runs = []
+    before = results.load(NAME) if given.add else None
+    runs = before["runs"] if before else []
+    done = len(runs)
     with hogs(given.hogs):
         for number, seed in enumerate(seeds, 1):
             runs.append(run(seed, given.processes, given.tests))
             print(f"run {number} of {len(seeds)}: {summary(runs[-1])}", flush=True)
-            if given.record:
+            if given.record or given.add:
                 results.write(NAME, "make flake-hunt", {"hogs": given.hogs, "runs": runs})
                 page.main()
-    return sum(bool(each["failed"]) for each in runs)
+    return sum(bool(each["failed"]) for each in runs[done:])
 
 
 @contextmanager
@@ -80,7 +83,7 @@ def run(seed: int, processes: int, tests: Sequence[str]) -> dict[str, Any]:
         seconds = time.monotonic() - started
         if not report.exists():
             sys.exit(f"pytest made no report:\n{done.stdout}\n{done.stderr}")
-        found = {"seed": seed, "seconds": round(seconds), **read(report)}
+        found = {"seed": seed, "commit": results.commit(), "seconds": round(seconds), **read(report)}
     if found["failed"] or done.returncode:
         print(done.stdout, file=sys.stderr)
         found["failed"] = found["failed"] or [f"pytest ended with {done.returncode}"]

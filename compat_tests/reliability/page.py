@@ -44,6 +44,7 @@ def _flakes(found: dict[str, Any]) -> str:
     rows = [
         [
             str(run["seed"]),
+            run["commit"],
             str(run["passed"]),
             str(run["skipped"]),
             "<br>".join(run["failed"]) or "0",
@@ -51,7 +52,7 @@ def _flakes(found: dict[str, Any]) -> str:
         ]
         for run in found["runs"]
     ]
-    return tables.table(["Seed", "Passed", "Skipped", "Failed", "Seconds"], rows)
+    return tables.table(["Seed", "Commit", "Passed", "Skipped", "Failed", "Seconds"], rows)
 
 
 _TABLES: dict[str, Callable[[], str]] = {"flakes": _measured("flakes", _flakes)}

@@ -28,7 +28,8 @@ def outcomes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     bad: list[int] = []
 
     def run(seed: int, processes: int, tests: object) -> dict[str, object]:
-        return {"seed": seed, "seconds": 1, "passed": 2, "skipped": 0, "failed": ["t"] if seed in bad else []}
+        failed = ["t"] if seed in bad else []
+        return {"seed": seed, "commit": "c", "seconds": 1, "passed": 2, "skipped": 0, "failed": failed}
 
     monkeypatch.setattr(flake_hunt, "run", run)
     return bad
@@ -41,12 +42,13 @@ def test_half_of_the_seeds_are_fixed(
     monkeypatch.setattr(page, "PAGE", tmp_path / "page.md")
     page.PAGE.write_text("<!-- flakes -->\n<!-- end -->")
     assert flake_hunt.main(["--runs", "6", "--hogs", "0", "--record"]) == 0
+    assert flake_hunt.main(["--seed", "8", "--hogs", "0", "--add"]) == 0
     kept = results.load(flake_hunt.NAME)
     assert kept is not None
     seeds = [each["seed"] for each in kept["runs"]]
-    assert seeds[:3] == [1, 2, 3] and len(set(seeds)) == 6
+    assert seeds[:3] == [1, 2, 3] and seeds[6:] == [8] and len(set(seeds)) == 7
     assert kept["command"] == "make flake-hunt"
-    assert "| 2 | 2 | 0 | 0 | 1 |" in page.PAGE.read_text()
+    assert "| 2 | c | 2 | 0 | 0 | 1 |" in page.PAGE.read_text()
 
 
 def test_a_failure_is_told_and_counted(outcomes: list[int], capsys: pytest.CaptureFixture[str]) -> None:
