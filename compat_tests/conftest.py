@@ -4,7 +4,6 @@ import gc
 import importlib
 import pkgutil
 from collections.abc import Generator
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -45,23 +44,25 @@ def pytest_collection(session: pytest.Session) -> Generator[None, object, object
         gc.enable()
 
 
-@pytest.fixture
-def pytester(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
-    """Inner runs keep their order, whatever shuffles this one: their tests are told apart by it.
-
-    An inner run makes `sys.modules` as it was when it ends. What it is the first to use would be imported
-    again after it, and its classes would exist twice: all of the package is imported before.
-    """
-    monkeypatch.setenv("PYTEST_ADDOPTS", "-p no:randomly")
-    _import_all()
-    return pytester
-
-
-@cache
-def _import_all() -> None:
+@pytest.fixture(scope="session")
+def whole_package() -> None:
+    """All modules of the package but those about Spark."""
     for module in pkgutil.walk_packages(fakeamqp.__path__, "fakeamqp."):
         if not module.name.startswith("fakeamqp.spark") and not module.name.endswith("__main__"):
             importlib.import_module(module.name)
+
+
+@pytest.fixture
+def pytester(
+    whole_package: None, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> pytest.Pytester:
+    """Inner runs keep their order, whatever shuffles this one: their tests are told apart by it.
+
+    The fixture makes `sys.modules` at its end as it was at its beginning. A module whose first use was
+    in between would be imported again later, and its classes would exist twice: all are imported before.
+    """
+    monkeypatch.setenv("PYTEST_ADDOPTS", "-p no:randomly")
+    return pytester
 
 
 @pytest.fixture(scope="session")
