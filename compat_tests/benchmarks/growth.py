@@ -404,6 +404,27 @@ def _(number: int) -> Action:
     return lambda: talker.say(*(m.QueueDelete(queue=str(queue)) for queue in range(number)))
 
 
+@operation("open n connections with a channel each")
+def _(number: int) -> Action:
+    server = Server()
+    return lambda: [server.client() for _ in range(number)]
+
+
+@operation("open and close n channels")
+def _(number: int) -> Action:
+    client = Server().client()
+    numbers = range(2, min(number, 2000) + 2)
+    frames = [method_frame(each, m.ChannelOpen().encode()) for each in numbers]
+    frames += [method_frame(each, m.ChannelClose(reply_code=200).encode()) for each in numbers]
+    return lambda: (client.send_bytes(b"".join(frames)), client.take_bytes())
+
+
+@operation("declare n queues")
+def _(number: int) -> Action:
+    _, talker = started()
+    return lambda: talker.say(*(m.QueueDeclare(queue=f"q{each}", durable=True) for each in range(number)))
+
+
 @operation("close n connections with an exclusive queue each")
 def _(number: int) -> Action:
     server = Server()

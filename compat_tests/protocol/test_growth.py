@@ -9,6 +9,7 @@ from __future__ import annotations
 import pytest
 
 from compat_tests.benchmarks.growth import OPERATIONS, Operation
+from compat_tests.protocol.driver import Server
 from compat_tests.work import work
 from fakeamqp.model.exchanges import hashing
 
@@ -34,3 +35,12 @@ def test_work_is_linear(operation: Operation, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(hashing, "_integer", lambda text: Weight(text))
     few, many = (work(operation.prepare(number)) for number in (FEW, 4 * FEW))
     assert many < 4.6 * few, f"{few} lines for {FEW} objects, {many} for {4 * FEW}"
+
+
+def test_a_login_does_not_look_at_every_other_connection() -> None:
+    """Where there is no limit, nothing has to be counted."""
+    server = Server()
+    server.client()
+    first = work(server.client)
+    others = [server.client() for _ in range(200)]
+    assert work(server.client) < first + len(others)

@@ -14,10 +14,12 @@ from fakeamqp.model.names import NODE
 from fakeamqp.model.parameters import Check, ParameterError, checked, failed, hint, mapping, whole_number
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from typing_extensions import Self
 
     from fakeamqp.model.access import User
-    from fakeamqp.model.state import BrokerState
+    from fakeamqp.model.state import BrokerState, ClientConnection
     from fakeamqp.model.virtual_host import VirtualHost
 
 __all__ = [
@@ -114,17 +116,18 @@ def check_connection_limits(state: BrokerState, virtual_host: VirtualHost, user:
         NotAllowed, ResourceError: a limit is reached; which error depends on the personality.
     """
     refusal = _REFUSALS[state.personality.connection_limit_condition]
-    present = (*state.connections, *state.leaving)
     limit = virtual_host.limits.max_connections
-    if _reached(limit, sum(each.virtual_host_name == virtual_host.name for each in present)):
+    if _is_set(limit) and _reached(
+        limit, sum(each.virtual_host_name == virtual_host.name for each in _present(state))
+    ):
         raise refusal(
             f"access to vhost '{virtual_host.name}' refused for user '{user.name}': "
             f"connection limit ({limit}) is reached",
             ends_connection=True,
         )
     limit = user.limits.max_connections
-    opened = (each for each in present if each.virtual_host_name is not None)
-    if _reached(limit, sum(each.user_name == user.name for each in opened)):
+    opened = (each for each in _present(state) if each.virtual_host_name is not None)
+    if _is_set(limit) and _reached(limit, sum(each.user_name == user.name for each in opened)):
         raise refusal(
             f"connection refused for user '{user.name}': user connection limit ({limit}) is reached",
             ends_connection=True,
@@ -138,7 +141,7 @@ def check_channel_limit(state: BrokerState, user: User) -> None:
         NotAllowed, ResourceError: the limit is reached; which error depends on the personality.
     """
     limit = user.limits.max_channels
-    if limit is None or limit < 0:
+    if not _is_set(limit):
         return
     count = sum(len(each.open_channels) for each in state.connections if each.user_name == user.name)
     if _reached(limit, count):
@@ -157,6 +160,16 @@ def check_queue_limit(virtual_host: VirtualHost, name: str) -> None:
         raise _REFUSALS[virtual_host.state.personality.queue_limit_condition](
             f"cannot declare queue '{name}': queue limit in vhost '{virtual_host.name}' ({limit}) is reached"
         )
+
+
+def _present(state: BrokerState) -> Iterator[ClientConnection]:
+    """The connections, which are counted only where there is a limit: n logins would cost n squared."""
+    yield from state.connections
+    yield from state.leaving
+
+
+def _is_set(limit: int | None) -> bool:
+    return limit is not None and limit >= 0
 
 
 def _reached(limit: int | None, count: int) -> bool:
