@@ -733,6 +733,8 @@ def _parsed(definitions: Definitions | None) -> Mapping[str, Any] | None:
         parsed = json.loads(path.read_text("utf-8"))
     except (OSError, ValueError) as problem:
         raise BrokerError(f"definitions: cannot read {str(path)!r}: {problem}") from problem
+    except RecursionError:
+        raise BrokerError(f"definitions: cannot read {str(path)!r}: its values are nested too deep") from None
     if not isinstance(parsed, Mapping):
         raise BrokerError(f"definitions: {str(path)!r} must hold one JSON object")
     return parsed

@@ -4,11 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-__all__ = ["FakeAMQPError", "near_match", "nearest"]
+__all__ = ["FakeAMQPError", "near_match", "nearest", "printable", "without_login"]
 
 
 class FakeAMQPError(Exception):
     """Base class of all errors that fakeamqp raises on purpose; the text says what to do."""
+
+
+def printable(text: str) -> str:
+    """The text for a log or a terminal: escape sequences that a peer has put into it do nothing."""
+    return text if text.isprintable() else repr(text)[1:-1]
+
+
+def without_login(url: str) -> str:
+    """A URL, or what was to be one, for a text that others read: `***` in the place of user and password."""
+    scheme, _, rest = url.rpartition("//")
+    _, at, address = rest.rpartition("@")
+    return f"{scheme}//***@{address}" if at and scheme else f"***@{address}" if at else url
 
 
 def nearest(name: object, known: Iterable[str]) -> list[str]:

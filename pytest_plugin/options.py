@@ -8,6 +8,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from fakeamqp.errors import without_login
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
@@ -108,7 +110,7 @@ def check(config: pytest.Config) -> None:
         parts = urlsplit(url)
         if parts.scheme not in ("amqp", "amqps") or not parts.hostname:
             raise pytest.UsageError(
-                f"--amqp-real-url: {url!r} is not of the form amqp://user:password@host:port/"
+                f"--amqp-real-url: {without_login(url)!r} is not of the form amqp://user:password@host:port/"
             )
     lines = config.getini(_TIMELINE_LINES)
     if not str(lines).isdecimal():

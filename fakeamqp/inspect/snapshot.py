@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from fakeamqp.errors import printable
 from fakeamqp.inspect.diagrams import graphviz, mermaid
 from fakeamqp.inspect.frozen import FrozenDict, frozen
 from fakeamqp.inspect.lookup import select_virtual_hosts
@@ -344,7 +345,7 @@ def _indented(lines: Iterable[str]) -> list[str]:
 
 
 def _table(table: Mapping[str, Any]) -> str:
-    return "{" + ", ".join(f"{name}: {plain(table[name])}" for name in sorted(table)) + "}"
+    return "{" + ", ".join(f"{printable(str(name))}: {plain(table[name])}" for name in sorted(table)) + "}"
 
 
 def plain(value: object) -> str:
@@ -362,4 +363,5 @@ def plain(value: object) -> str:
 
 def quoted(text: str) -> str:
     """A name in quotes, in one line, with invalid bytes escaped."""
-    return json.dumps(text, ensure_ascii=False).encode("utf-8", "backslashreplace").decode()
+    said = json.dumps(text, ensure_ascii=False).encode("utf-8", "backslashreplace").decode()
+    return said if said.isprintable() else json.dumps(text)

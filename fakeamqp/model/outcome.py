@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
+from fakeamqp.errors import printable
+
 if TYPE_CHECKING:
     from fakeamqp.model.queues import Queue
 
@@ -59,7 +61,7 @@ class Outcome:
             return "unroutable"
         if self.refused:
             return "refused by full " + ", ".join(f"queue {queue.name!r}" for queue in self.refused)
-        return "routed to " + ", ".join(queue.name for queue in self.queues)
+        return "routed to " + ", ".join(printable(queue.name) for queue in self.queues)
 
 
 UNROUTABLE = Outcome()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from fakeamqp.trace.rendering import one_line
+
 __all__ = ["Comparison", "Difference", "Replay"]
 
 
@@ -16,10 +18,10 @@ class Difference:
     note: str = ""
 
     def __str__(self) -> str:
-        lines = [f"- {self.recorded}" if self.recorded else "- (nothing)"]
-        lines.append(f"+ {self.replayed}" if self.replayed else "+ (nothing)")
+        lines = [f"- {one_line(self.recorded)}" if self.recorded else "- (nothing)"]
+        lines.append(f"+ {one_line(self.replayed)}" if self.replayed else "+ (nothing)")
         if self.note:
-            lines.append(f"  {self.note}")
+            lines.append(f"  {one_line(self.note)}")
         return "\n".join(lines)
 
 
@@ -37,7 +39,7 @@ class Comparison:
     skipped: str = ""
 
     def __str__(self) -> str:
-        head = f"{self.alias} {self.connection}"
+        head = one_line(f"{self.alias} {self.connection}")
         if self.skipped:
             return f"{head}: not replayed: {self.skipped}"
         if not self.differences:

@@ -10,6 +10,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from fakeamqp.broker import Broker, BrokerError
+from fakeamqp.errors import without_login
 from fakeamqp.replay.errors import NoBroker, ReplayError
 from fakeamqp.replay.logins import MECHANISMS
 from fakeamqp.replay.peer import Login
@@ -87,7 +88,7 @@ def remote_broker(url: str, timeout: float) -> Target:
         host = None
     if not host or parts.scheme not in ("amqp", "amqps"):
         raise ReplayError(
-            f"{url!r} is not a URL of a broker; an example is amqp://guest:guest@localhost:5672/"
+            f"{without_login(url)!r} is not a URL of a broker; an example is amqp://guest:guest@localhost:5672/"
         )
 
     def connect() -> socket.socket:

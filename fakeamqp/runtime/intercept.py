@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterable
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+from fakeamqp.errors import without_login
 from fakeamqp.runtime.errors import InterceptError
 
 if TYPE_CHECKING:
@@ -195,7 +196,9 @@ def _parse(text: str) -> tuple[str, int]:
     host, colon, port = text.rpartition(":")
     name = _normal(host)
     if not colon or not name or not port.isdecimal() or not 0 < int(port) < 65536 or "/" in host:
-        raise InterceptError(f"cannot intercept {text!r}: give 'host:port', such as 'rabbit.prod:5672'")
+        raise InterceptError(
+            f"cannot intercept {without_login(text)!r}: give 'host:port', such as 'rabbit.prod:5672'"
+        )
     return name, int(port)
 
 

@@ -102,6 +102,16 @@ def _header(line: str) -> dict[str, Any]:
     return {name: said[name] for name in _HEADER}
 
 
+_LATEST = 1e12
+"""The last instant, in seconds: later ones have no date that a format could hold."""
+_LARGEST_FRAME = 512 * 1024 * 1024
+"""In bytes. What is cut off a frame is made up where it is needed, so a larger one could take all memory."""
+
+
+def _is_instant(value: Any) -> bool:
+    return type(value) in (int, float) and -_LATEST <= value <= _LATEST  # NaN is not.
+
+
 class _Kind(NamedTuple):
     """What a value has to be: in words, and whether it is."""
 
@@ -112,8 +122,16 @@ class _Kind(NamedTuple):
 _TEXT = _Kind("a string", lambda value: isinstance(value, str))
 _TEXT_OR_NULL = _Kind("a string or null", lambda value: value is None or isinstance(value, str))
 _COUNT = _Kind("a whole number, not negative", lambda value: type(value) is int and value >= 0)
-_NUMBER = _Kind("a number", lambda value: type(value) in (int, float))
-_NUMBER_OR_NULL = _Kind("a number or null", lambda value: value is None or type(value) in (int, float))
+_INSTANT = _Kind("a number of seconds, at most 1e12", lambda value: _is_instant(value))
+_INSTANT_OR_NULL = _Kind(
+    "a number of seconds, at most 1e12, or null", lambda value: value is None or _is_instant(value)
+)
+_OCTET = _Kind("a whole number from 0 to 255", lambda value: type(value) is int and 0 <= value <= 0xFF)
+_SHORT = _Kind("a whole number from 0 to 65535", lambda value: type(value) is int and 0 <= value <= 0xFFFF)
+_SIZE = _Kind(
+    f"a whole number from 0 to {_LARGEST_FRAME}, RabbitMQ's largest message",
+    lambda value: type(value) is int and 0 <= value <= _LARGEST_FRAME,
+)
 _FLAG = _Kind("true or false", lambda value: isinstance(value, bool))
 _OBJECT = _Kind("an object", lambda value: isinstance(value, dict))
 
@@ -124,18 +142,18 @@ def _one_of(*values: str) -> _Kind:
 
 _HEADER = {
     "clock": _one_of("real", "virtual", "wall"),
-    "began": _NUMBER_OR_NULL,
+    "began": _INSTANT_OR_NULL,
     "dropped": _COUNT,
     "events": _COUNT,
     "redacted": _FLAG,
 }
 _EVENTS: dict[str, dict[str, _Kind]] = {
-    kind: {"time": _NUMBER, "connection": _TEXT_OR_NULL, "alias": _TEXT, **fields}
+    kind: {"time": _INSTANT, "connection": _TEXT_OR_NULL, "alias": _TEXT, **fields}
     for kind, fields in {
         "frame": {
             "direction": _one_of("received", "sent"),
-            "type": _COUNT,
-            "channel": _COUNT,
+            "type": _OCTET,
+            "channel": _SHORT,
             "octets": _TEXT,
             "cut": _FLAG,
         },
@@ -176,7 +194,7 @@ def _event(said: Any) -> Event:
     if kind == "frame":
         payload = base64.b64decode(said["octets"])
         if said["cut"]:
-            _check(said, {"size": _COUNT})
+            _check(said, {"size": _SIZE})
             payload = Truncated.of(payload, said["size"])
         return FrameEvent(
             *where,

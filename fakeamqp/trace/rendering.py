@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from itertools import islice
 
+from fakeamqp.errors import printable
 from fakeamqp.trace.truncation import full_size
 
 __all__ = ["one_line", "short"]
@@ -41,7 +42,7 @@ def one_line(text: str, longest: int = 0) -> str:
     """The text with unprintable characters escaped, cut to `longest` characters; 0 means any length."""
     if longest and len(text) > longest:
         text = text[: longest - 3] + "..."
-    return text if text.isprintable() else repr(text)[1:-1]
+    return printable(text)
 
 
 def _listed(shown: list[str], count: int) -> str:

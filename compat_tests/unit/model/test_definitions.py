@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from compat_tests.fuzz.profile import examples
 from compat_tests.protocol.driver import Server
+from fakeamqp import Broker
 from fakeamqp.errors import FakeAMQPError
 from fakeamqp.model.definitions import DefinitionsError, dump_definitions, load_definitions
 from fakeamqp.model.errors import AuthenticationFailed
@@ -173,6 +174,28 @@ def test_limits_that_hold_already_have_all_of_it_refused() -> None:
 
 
 # --- what is refused -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [{"name": "\ud800"}, {"name": "q", "arguments": {"x-dead-letter-exchange": ["a", {"\udfff": 1}]}}],
+)
+def test_what_has_no_bytes_is_refused(entry: dict[str, Any]) -> None:
+    """RabbitMQ 4.3 refuses them as well (measured)."""
+    with pytest.raises(DefinitionsError, match="unpaired surrogate"):
+        load_definitions(fresh().state, {"queues": [{"vhost": "/", **entry}]})
+
+
+def test_names_that_are_no_utf_8_come_back() -> None:
+    server = fresh()
+    server.vhost.queues.declare("\udcff", QueueDeclaration(durable=True))
+    assert list(loaded(dump_definitions(server.state)).vhost.queues) == ["\udcff"]
+
+
+def test_a_file_that_is_nested_too_deep_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "deep.json").write_text('{"queues": ' + "[" * 100_000 + "]" * 100_000 + "}")
+    with pytest.raises(FakeAMQPError, match="nested too deep"):
+        Broker(definitions=tmp_path / "deep.json")
 
 
 # --- passwords -------------------------------------------------------------------------------------

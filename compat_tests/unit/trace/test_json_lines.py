@@ -86,6 +86,12 @@ def test_passwords_are_left_out_unless_they_are_asked_for(busy: Trace, tmp_path:
     assert changed == [(b"\0guest\0*****", b"\0guest\0guest")]
 
 
+FRAME = {
+    "kind": "frame", "time": 0, "connection": "c", "alias": "c1", "direction": "received", "type": 3,
+    "channel": 1, "octets": "", "cut": True, "size": 1,
+}  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [
@@ -108,6 +114,17 @@ def test_passwords_are_left_out_unless_they_are_asked_for(busy: Trace, tmp_path:
             "line 2 is damaged",
         ),
         ("HEADER\n" + "[" * 100_000, "line 2 is damaged"),
+        *(
+            ("HEADER\n" + json.dumps({**FRAME, name: value}), f"{name!r} must be")
+            for name, value in [
+                ("time", float("nan")),
+                ("time", float("inf")),
+                ("time", -1e300),
+                ("channel", 65536),
+                ("type", 256),
+                ("size", 10**12),  # A replay would make up what is not there.
+            ]
+        ),
     ],
 )
 def test_what_cannot_be_read_is_refused(tmp_path, text, words):

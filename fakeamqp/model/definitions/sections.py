@@ -185,6 +185,27 @@ def _check_value(section: str, key: str, value: Any, kind: Kind, where: str = ""
     if not kind.fits(value):
         got = _HIDDEN if key in _SECRET else repr(value)
         raise DefinitionsError(f"{section}: {key!r} must be {kind.expected}, got {got}{where}")
+    if _has_unpaired_surrogate(value):
+        raise DefinitionsError(
+            f"{section}: {key!r} has an unpaired surrogate, which has no bytes in UTF-8; take it out{where}"
+        )
+
+
+def _has_unpaired_surrogate(value: Any) -> bool:
+    """Whether a text in the value has no bytes. Those that stand for bytes that are not UTF-8 have."""
+    rest = [value]
+    while rest:
+        each = rest.pop()
+        if isinstance(each, str):
+            try:
+                each.encode("utf-8", "surrogateescape")
+            except UnicodeEncodeError:
+                return True
+        elif isinstance(each, Mapping):
+            rest += [*each, *each.values()]
+        elif isinstance(each, (list, tuple)):
+            rest += each
+    return False
 
 
 def _is_list(value: Any) -> bool:

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from fakeamqp.errors import printable
 from fakeamqp.model.errors import ModelError
 from fakeamqp.protocols.amqp_0_10 import connection as connection_class
 from fakeamqp.protocols.amqp_0_10 import session as session_class
@@ -312,7 +313,7 @@ class Amqp010Connection(ServerConnection):
         self._enter("CLOSE")
         self._held_back = False
         self.send(channel, controls.ConnectionClose(reply_code=code, reply_text=short_text(text)))
-        _log.info("%s: closing with %d: %s", self.name, code, text)
+        _log.info("%s: closing with %d: %s", self.name, code, printable(text))
         self._release()
         self._cancel_timeouts()
         self._end_transport_after(

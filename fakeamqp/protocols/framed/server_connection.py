@@ -12,6 +12,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 
+from fakeamqp.errors import printable
 from fakeamqp.model.credit import Credit
 from fakeamqp.model.erlang import Atom
 from fakeamqp.model.errors import Crash, ModelError, NotFound
@@ -614,7 +615,8 @@ class FramedConnection(ServerConnection, Generic[C]):
             ),
         )
         failed = self.vocabulary.METHODS.get(index)
-        _log.info("%s: closing: %s%s", self.name, reply.text, f" ({failed.NAME})" if failed else "")
+        where = f" ({failed.NAME})" if failed else ""
+        _log.info("%s: closing: %s%s", self.name, printable(reply.text), where)
         self._release()
         self._cancel_timeouts()
         self._end_transport_after(

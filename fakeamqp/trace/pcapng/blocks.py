@@ -20,6 +20,8 @@ _ETHERNET = 1
 _NO_LIMIT = 0
 _NANOSECONDS = 9
 
+_LATEST = 2**64 - 1
+"""In nanoseconds since 1970: the year 2554. A virtual clock may be later."""
 _COMMENT = 1
 _USER_APPLICATION = 4
 _INTERFACE_NAME = 2
@@ -48,6 +50,7 @@ def interface(name: str, description: str) -> bytes:
 
 def packet(nanoseconds: int, octets: bytes, comments: Iterable[str] = ()) -> bytes:
     """The block of one packet. Its time is in nanoseconds since 1970."""
+    nanoseconds = min(nanoseconds, _LATEST)
     fields = struct.pack("<IIIII", 0, nanoseconds >> 32, nanoseconds & 0xFFFFFFFF, len(octets), len(octets))
     options = _options([(_COMMENT, _text(comment)) for comment in comments])
     return _block(_ENHANCED_PACKET, fields + _padded(octets) + options)

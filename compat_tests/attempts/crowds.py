@@ -1,0 +1,95 @@
+"""Peers that are many."""
+
+from __future__ import annotations
+
+import resource
+import socket
+import time
+from contextlib import ExitStack, suppress
+
+from compat_tests.attempts.attempt import Row, attempt
+from compat_tests.attempts.targets import Target
+from compat_tests.fuzz import streams
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
+
+_MANY = 5000
+_FEW_DESCRIPTORS = 128
+
+
+def _logged_in(sock: socket.socket) -> bool:
+    """Whether connection.open-ok comes."""
+    octets = b""
+    while m.ConnectionOpenOk.INDEX.to_bytes(4, "big") not in octets:
+        try:
+            came = sock.recv(65536)
+        except OSError:
+            return False
+        if not came:
+            return False
+        octets += came
+    return True
+
+
+@attempt("5 000 connections", long=True)
+def many_connections(target: Target) -> dict[str, Row]:
+    """5 000 connections that only connect, then 5 000 that log in and open a channel. Meanwhile and
+    afterwards another client is served."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    count = min(_MANY, hard - 200)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, max(soft, count + 200)), hard))
+    rows = {}
+    opened = b"".join([*streams.Client().handshake(), *streams.Client().open(1)])
+    for name, said in (("only connect", b""), ("log in and open a channel", opened)):
+        before = target.megabytes()
+        start = time.monotonic()
+        with ExitStack() as stack:
+            socks = []
+            for _ in range(count):  # Each at once: there are ten seconds for a handshake.
+                socks.append(stack.enter_context(target.dial()))
+                with suppress(OSError):
+                    socks[-1].sendall(said)
+            came = sum(map(_logged_in, socks)) if said else count
+            took = time.monotonic() - start
+            answered = target.serves()
+            more = target.megabytes() - before
+        happened = "all" if came == _MANY else f"{came}"
+        figures = f"{count} in {took:.1f} s, {max(0.0, more) * 1000 / count:.0f} KB each"
+        rows[name] = Row(f"{happened} taken; another client is served", f"{figures}, {answered:.2f} s")
+        target.serves()
+    return rows
+
+
+@attempt("File descriptors at their limit", descriptors=_FEW_DESCRIPTORS, rabbitmq="the Erlang VM needs more")
+def file_descriptors_at_their_limit(target: Target) -> dict[str, Row]:
+    """A broker that may have 128 descriptors, and 300 peers. Those who are connected are served, the
+    processor is not kept busy, and the next ones are taken when some have left."""
+    client = target.client()
+    opened = b"".join([*streams.Client().handshake(), *streams.Client().open(1)])
+    with ExitStack() as stack:
+        socks = [stack.enter_context(target.dial()) for _ in range(300)]
+        for sock in socks:
+            sock.sendall(opened)
+        assert _logged_in(socks[50])
+        socks[-1].settimeout(2)
+        waits = not _logged_in(socks[-1])
+        assert "declare-ok" in client.do(1, "queue.declare", queue="q")[0]
+        before = target.cpu_seconds()
+        start = time.monotonic()
+        socks[-1].settimeout(1)
+        waits = waits and not _logged_in(socks[-1])
+        busy = (target.cpu_seconds() - before) / (time.monotonic() - start)
+        for sock in socks[:250]:
+            sock.close()
+        socks[-1].settimeout(30)
+        came = _logged_in(socks[-1])
+        assert "delete-ok" in client.do(1, "queue.delete", queue="q")[0]
+        client.close()
+    target.serves()
+    idle = "idle" if busy < 0.2 else "busy"
+    return {
+        "300 peers": Row(
+            f"{'the rest waits' if waits else 'all taken'}, {idle}; "
+            f"{'taken when others leave' if came else 'never taken'}",
+            f"{busy:.0%} of a core",
+        )
+    }

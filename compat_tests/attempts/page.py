@@ -1,0 +1,79 @@
+"""Writes docs/attempts.md from what the attempts have measured."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from compat_tests.attempts.attempt import Attempt
+from compat_tests.attempts.every import ATTEMPTS
+from compat_tests.attempts.targets import NAMES
+
+__all__ = ["PAGE", "RESULTS", "recorded", "text"]
+
+_ROOT = Path(__file__).parents[2]
+PAGE = _ROOT / "docs" / "attempts.md"
+RESULTS = _ROOT / "compat_tests" / "reliability" / "attempts.json"
+
+_HEAD = """# Attempts
+
+What happens when a peer, or a file, means harm: each attempt is a test, and was made by the same client code
+on RabbitMQ 4.3. `python -m compat_tests.attempts` makes them all and writes this page;
+`python -m compat_tests.attempts tables --only fakeamqp` makes some. The figures are from one run of each.
+
+The broker runs as `fakeamqp serve` in a process of its own, with the personality rabbitmq-4.3. After each
+attempt another client declares a queue, publishes and gets: an attempt after which it cannot fails.
+
+| Elsewhere | Test |
+|---|---|
+| Which right each method of each protocol needs, and every way round | \
+`compat_tests/protocol/test_rights.py` |
+| Script in names and bodies of the page of a trace, in a browser | `compat_tests/pages/test_trace_page.py` |
+| Escape sequences in names: texts of views, errors, traces, logs and commands | \
+`compat_tests/attempts/test_outputs.py` |
+| A password in any output: reprs, logs, traces of every format, exports, texts of errors | \
+`compat_tests/broker/test_canary.py` |
+| A password in what commands print, in process titles and in chains of exceptions | \
+`compat_tests/attempts/test_outputs.py` |
+| Random and mutated bytes | `compat_tests/fuzz` |
+| Wrong types in recordings and definitions | `compat_tests/unit/trace/test_mutated_recordings.py`, \
+`compat_tests/unit/model/test_mutated_definitions.py` |
+
+`fakeamqp serve` and `Broker.url` print the password of the first user on purpose: it is the URL for clients.
+"""
+
+
+def recorded() -> dict[str, Any]:
+    """What was measured: `{attempt: {target: {row: [what happened, figures]}}}`, and how."""
+    found: dict[str, Any] = json.loads(RESULTS.read_text(encoding="utf-8"))
+    return found
+
+
+def text() -> str:
+    """The page."""
+    results = recorded()["attempts"]
+    parts = [_HEAD]
+    for attempt in ATTEMPTS.values():
+        parts.append(_section(attempt, results.get(attempt.name, {})))
+    return "\n".join(parts)
+
+
+def _section(attempt: Attempt, results: dict[str, dict[str, list[str]]]) -> str:
+    about = attempt.about
+    if attempt.rabbitmq:
+        about += f" Not made on RabbitMQ: {attempt.rabbitmq}."
+    names = [name for name in NAMES if name in results]
+    lines = [f"## {attempt.title}", "", about, "", "|  | " + " | ".join(names) + " |"]
+    lines.append("|---" * (len(names) + 1) + "|")
+    for row in dict.fromkeys(row for name in names for row in results[name]):
+        cells = [_cell(results[name].get(row)) for name in names]
+        lines.append(f"| {row} | " + " | ".join(cells) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def _cell(row: list[str] | None) -> str:
+    if row is None:
+        return "not made"
+    happened, figures = row
+    return f"{happened} ({figures})" if figures else happened
