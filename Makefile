@@ -20,7 +20,7 @@ PYSPARK ?= 4.0
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-all test-long fuzz flake-hunt crashes spark spark-core conformance personalities faults bench lint format
-.PHONY: clean environment fidelity spark-environment
+.PHONY: clean environment fidelity spark-environment attempts soak
 .NOTPARALLEL:
 
 help: ## Show what can be made
@@ -84,6 +84,13 @@ faults: $(VENV)/.test ## Record what clients do about faults and write docs/faul
 
 fidelity: $(VENV)/.test ## Compare with every RabbitMQ at hand and write docs/fidelity.md
 	$(PY) -m compat_tests.differential.fidelity
+
+attempts: $(VENV)/.test ## Attack the broker and RabbitMQ in every way there is and write docs/attempts.md
+	$(PY) -m compat_tests.attempts
+
+MINUTES ?= 2
+soak: $(VENV)/.test ## Let clients work for 30 days of the broker's time under chaos: make soak MINUTES=10
+	$(PY) -m compat_tests.reliability.soak --minutes $(MINUTES)
 
 bench: $(VENV)/.test ## Run the benchmarks and write docs/benchmarks.md
 	$(PY) -m pytest compat_tests/benchmarks -o python_files='bench_*.py' -o python_functions='bench_*' \
