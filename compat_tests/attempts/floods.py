@@ -24,6 +24,8 @@ from fakeamqp.protocols.amqp_0_10.codec.serial import SequenceSet
 from fakeamqp.protocols.framed.codec.frames import content_frames
 from fakeamqp.protocols.framed.codec.method import CLIENT, Method
 
+__all__ = ["NUMBER", "framed_errors", "packed_errors"]
+
 NUMBER = 1000
 _MEGABYTES = 64.0
 """By how much a broker may grow in one flood. RabbitMQ's memory goes up and down by more of itself."""
@@ -114,7 +116,7 @@ def _framed(make: Callable[[], streams.Client], every: Any) -> Iterator[tuple[st
     for kind in sorted(every.values(), key=lambda each: each.NAME):
         if kind.RECEIVED_BY == CLIENT:
             continue
-        yield kind.NAME, _Flood(begin, _framed_unit(make(), kind), end, ends, _framed_errors)
+        yield kind.NAME, _Flood(begin, _framed_unit(make(), kind), end, ends, framed_errors)
 
 
 def _framed_unit(writer: streams.Client, kind: type[Method]) -> Callable[[int], bytes]:
@@ -152,7 +154,7 @@ def _framed_unit(writer: streams.Client, kind: type[Method]) -> Callable[[int], 
     return unit
 
 
-def _framed_errors(octets: bytes) -> list[str]:
+def framed_errors(octets: bytes) -> list[str]:
     """Closes of the broker among its frames, with their reply codes."""
     found = []
     while len(octets) >= 8:
@@ -164,7 +166,7 @@ def _framed_errors(octets: bytes) -> list[str]:
     return found
 
 
-def _packed_errors(octets: bytes) -> list[str]:
+def packed_errors(octets: bytes) -> list[str]:
     """The same for 0-10: closes of the connection, exceptions and detached sessions, with their codes."""
     found = []
     octets = octets.removeprefix(streams_0_10.PROTOCOL_HEADER)
@@ -201,7 +203,7 @@ def _packed() -> Iterator[tuple[str, _Flood]]:
     for kind in sorted(kinds, key=lambda each: each.NAME):
         if kind.RECEIVED_BY == CLIENT:
             continue
-        yield kind.NAME, _Flood(begin, _packed_unit(kind), end, ends, _packed_errors)
+        yield kind.NAME, _Flood(begin, _packed_unit(kind), end, ends, packed_errors)
 
 
 def _packed_unit(kind: Any) -> Callable[[int], bytes]:

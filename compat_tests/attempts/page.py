@@ -40,8 +40,8 @@ attempt another client declares a queue, publishes and gets: an attempt after wh
 | Wrong types in recordings and definitions | `compat_tests/unit/trace/test_mutated_recordings.py`, \
 `compat_tests/unit/model/test_mutated_definitions.py` |
 
-Attempts to take all memory, by contents, messages, channels, consumers, heartbeats or detached sessions without
-end, are not among these: they belong to the limits.
+Attempts to take all memory, by contents, messages, channels, consumers, heartbeats or detached sessions
+without end, are not among these: they belong to the limits.
 
 `fakeamqp serve` and `Broker.url` print the password of the first user on purpose: it is the URL for clients.
 """
