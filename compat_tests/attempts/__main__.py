@@ -42,7 +42,7 @@ def main() -> None:
 
 def _made(attempt: Attempt, name: str) -> dict[str, list[str]]:
     serving = broker_process if name == NAMES[0] else rabbitmq
-    with serving(tls=attempt.tls, descriptors=attempt.descriptors) as target:
+    with serving(tls=attempt.tls, most=attempt.descriptors) as target:
         rows = attempt.make(target)
     for each, row in rows.items():
         print(f"{name}: {attempt.name}: {each}: {row.happened} ({row.figures})", flush=True)

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import resource
 import socket
 import time
 from contextlib import ExitStack, suppress
 
 from compat_tests.attempts.attempt import Row, attempt
-from compat_tests.attempts.targets import Target
+from compat_tests.attempts.targets import Target, descriptors
 from compat_tests.fuzz import streams
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 
 _MANY = 5000
+_OTHERS = 200
 _FEW_DESCRIPTORS = 128
 
 
@@ -30,36 +30,38 @@ def _logged_in(sock: socket.socket) -> bool:
     return True
 
 
-@attempt("5 000 connections", long=True)
+@attempt("5 000 connections", descriptors=_MANY + _OTHERS, long=True)
 def many_connections(target: Target) -> dict[str, Row]:
-    """5 000 connections that only connect, then 5 000 that log in and open a channel. Meanwhile and
-    afterwards another client is served."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    count = min(_MANY, hard - 200)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, max(soft, count + 200)), hard))
+    """5 000 connections that only connect, then 5 000 that log in and open a channel; fewer where the machine
+    permits fewer. Meanwhile and afterwards another client is served."""
     rows = {}
     opened = b"".join([*streams.Client().handshake(), *streams.Client().open(1)])
-    for name, said in (("only connect", b""), ("log in and open a channel", opened)):
-        before = target.megabytes()
-        start = time.monotonic()
-        with ExitStack() as stack:
-            socks = []
-            for _ in range(count):  # Each at once: there are ten seconds for a handshake.
-                socks.append(stack.enter_context(target.dial()))
-                with suppress(OSError):
-                    socks[-1].sendall(said)
-            came = sum(map(_logged_in, socks)) if said else count
-            took = time.monotonic() - start
-            answered = target.serves()
-            more = target.megabytes() - before
-        happened = "all" if came == _MANY else f"{came}"
-        figures = f"{count} in {took:.1f} s, {max(0.0, more) * 1000 / count:.0f} KB each"
-        rows[name] = Row(f"{happened} taken; another client is served", f"{figures}, {answered:.2f} s")
-        target.serves()
+    with descriptors(_MANY + _OTHERS) as permitted:
+        count = permitted - _OTHERS
+        for name, said in (("only connect", b""), ("log in and open a channel", opened)):
+            rows[name] = _crowd(target, count, said)
     return rows
 
 
-@attempt("File descriptors at their limit", descriptors=_FEW_DESCRIPTORS, rabbitmq="the Erlang VM needs more")
+def _crowd(target: Target, count: int, said: bytes) -> Row:
+    before = target.megabytes()
+    start = time.monotonic()
+    with ExitStack() as stack:
+        socks = []
+        for _ in range(count):  # Each at once: there are ten seconds for a handshake.
+            socks.append(stack.enter_context(target.dial()))
+            with suppress(OSError):
+                socks[-1].sendall(said)
+        came = sum(map(_logged_in, socks)) if said else count
+        took = time.monotonic() - start
+        answered = target.serves()
+        more = max(0.0, target.megabytes() - before)
+    target.serves()
+    figures = f"{count} in {took:.1f} s, {more * 1000 / count:.0f} KB each, {answered:.2f} s"
+    return Row(f"{'all' if came == count else came} taken; another client is served", figures)
+
+
+@attempt("File descriptors at their limit", descriptors=_FEW_DESCRIPTORS, long=True, rabbitmq="it needs more")
 def file_descriptors_at_their_limit(target: Target) -> dict[str, Row]:
     """A broker that may have 128 descriptors, and 300 peers. Those who are connected are served, the
     processor is not kept busy, and the next ones are taken when some have left."""

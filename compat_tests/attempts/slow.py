@@ -17,9 +17,10 @@ from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_10.codec import controls as c
 from fakeamqp.protocols.amqp_0_10.codec.frames import control_frame
 
-_ENOUGH = 16.0
+_ENOUGH = 30.0
 """Seconds that slow peers are watched for; a handshake may take ten."""
-_DRIP = 1.0
+_A_WHILE = 12.0
+"""Seconds in which a heartbeat of one second has closed what is silent."""
 TCP_REPAIR = 19
 HELLO = bytes.fromhex("16030100c8010000c40303") + bytes(range(32)) * 6
 """The beginning of a client's first message of TLS, of 205 bytes."""
@@ -33,7 +34,7 @@ class _Peer:
     ended: float | None = None
 
 
-def _watch(peers: list[_Peer], seconds: float) -> None:
+def _watch(peers: list[_Peer], seconds: float, drip: float) -> None:
     """Send a byte of each peer's drips from time to time, and note when its connection ends."""
     with selectors.DefaultSelector() as selector:
         for peer in peers:
@@ -51,7 +52,7 @@ def _watch(peers: list[_Peer], seconds: float) -> None:
                     key.data.ended = time.monotonic() - start
                     selector.unregister(key.data.socket)
             if time.monotonic() >= due:
-                due += _DRIP
+                due += drip
                 for peer in peers:
                     with suppress(OSError):
                         peer.socket.send(peer.drips[:1])
@@ -115,7 +116,7 @@ def slow_handshakes(target: Target) -> dict[str, Row]:
         peer("TLS port: nothing is sent", b"", tls=True)
         peer("TLS port: half of the client hello", HELLO[:100], tls=True)
         peer("TLS port: the client hello, byte by byte", b"", HELLO, tls=True)
-    _watch(peers, _ENOUGH)
+    _watch(peers, _ENOUGH, 1.0)
     target.serves()
     return _rows(peers, _ENOUGH, 4.5)
 
@@ -123,7 +124,7 @@ def slow_handshakes(target: Target) -> dict[str, Row]:
 @attempt("Slow frames", long=True)
 def slow_frames(target: Target) -> dict[str, Row]:
     """A client that has logged in with a heartbeat of one second and stops in the middle of something, or
-    sends the rest byte by byte, one a second. The heartbeat closes what is silent for two intervals. Bytes
+    sends the rest byte by byte, three a second. The heartbeat closes what is silent for two intervals. Bytes
     are a sign of life, so a slow client stays; it costs a socket and what it has sent."""
     peers = []
 
@@ -133,7 +134,7 @@ def slow_frames(target: Target) -> dict[str, Row]:
         peers[-1].socket.sendall(opened + sent)
 
     client = streams.Client()
-    parts = client.publish("", "nowhere", b"x" * 200, headers={"a": "b" * 200})
+    parts = client.publish("", "nowhere" * 30, b"x" * 200, headers={"a": "b" * 200})
     names = ("a method frame", "a content header", "a content body")
     for at, name in enumerate(names):
         before, part = b"".join(parts[:at]), parts[at]
@@ -141,9 +142,9 @@ def slow_frames(target: Target) -> dict[str, Row]:
         peer(f"{name}, byte by byte", before, part)
     peer("silent between the frames of a content", parts[0])
     peer("silent between two methods", b"")
-    _watch(peers, 8.0)
+    _watch(peers, _A_WHILE, 0.3)
     target.serves()
-    return _rows(peers, 8.0, 1.0)
+    return _rows(peers, _A_WHILE, 1.0)
 
 
 def _await_close(sock: socket.socket, seconds: float) -> str:

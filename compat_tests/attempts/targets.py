@@ -11,7 +11,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from typing import Any
 from compat_tests.differential.rabbitmq_node import RabbitMQError, RabbitMQNode
 from compat_tests.differential.raw_client import Address, RawClient
 
-__all__ = ["NAMES", "Target", "broker_process", "rabbitmq"]
+__all__ = ["NAMES", "Target", "broker_process", "descriptors", "rabbitmq"]
 
 NAMES = ("fakeamqp", "RabbitMQ 4.3")
 _LISTENING = re.compile(r"listening on amqps?://[^@]*@127\.0\.0\.1:(\d+)/\n")
@@ -102,23 +102,24 @@ class Target:
 
 
 @contextmanager
-def _descriptors(most: int | None) -> Iterator[None]:
-    """Processes started meanwhile may have so many descriptors."""
-    if most is None:
-        yield
-        return
+def descriptors(most: int) -> Iterator[int]:
+    """This process, and those started meanwhile, may have so many descriptors, if the system permits them.
+
+    Gives the number that they may have.
+    """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+    permitted = most if hard == resource.RLIM_INFINITY else min(most, hard)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (permitted, hard))
     try:
-        yield
+        yield permitted
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 @contextmanager
-def _serve(*arguments: str, descriptors: int | None = None) -> Iterator[tuple[subprocess.Popen[str], int]]:
+def _serve(*arguments: str, most: int | None = None) -> Iterator[tuple[subprocess.Popen[str], int]]:
     command = [sys.executable, "-m", "fakeamqp", "serve", "--port", "0", "--host", "127.0.0.1", *arguments]
-    with _descriptors(descriptors):
+    with nullcontext() if most is None else descriptors(most):
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     with process:
         try:
@@ -154,7 +155,7 @@ def _loaded_by_a_broker(path: str) -> str:
 
 
 @contextmanager
-def broker_process(*, tls: bool = False, descriptors: int | None = None) -> Iterator[Target]:
+def broker_process(*, tls: bool = False, most: int | None = None) -> Iterator[Target]:
     """`fakeamqp serve`; for TLS a second one, since it has one port only."""
 
     def import_definitions(text: str) -> str:
@@ -163,7 +164,7 @@ def broker_process(*, tls: bool = False, descriptors: int | None = None) -> Iter
             file.flush()
             return _loaded_by_a_broker(file.name)
 
-    with _serve(descriptors=descriptors) as (process, port):
+    with _serve(most=most) as (process, port):
         target = Target(NAMES[0], port, process.pid, import_definitions)
         if not tls:
             yield target
@@ -201,7 +202,7 @@ def _await_port(port: int) -> None:
 
 
 @contextmanager
-def rabbitmq(*, tls: bool = False, descriptors: int | None = None) -> Iterator[Target]:
+def rabbitmq(*, tls: bool = False, most: int | None = None) -> Iterator[Target]:
     """A node of RabbitMQ 4.3."""
     files: dict[str, bytes] = {}
     settings: dict[str, str] = {}
@@ -218,7 +219,7 @@ def rabbitmq(*, tls: bool = False, descriptors: int | None = None) -> Iterator[T
             free.bind(("127.0.0.1", 0))
             tls_port = free.getsockname()[1]
         settings["listeners.ssl.1"] = f"127.0.0.1:{tls_port}"
-    with _descriptors(descriptors):
+    with nullcontext() if most is None else descriptors(most):
         node = _NodeWithCertificate(files, settings=settings)
         node.start()
     try:

@@ -18,7 +18,7 @@ BAD = ("crashed", "no answer", "no end", "kept", "control characters", "never ta
 )
 def test_an_attempt_ends_as_the_page_says(name: str) -> None:
     attempt = ATTEMPTS[name]
-    with broker_process(tls=attempt.tls, descriptors=attempt.descriptors) as target:
+    with broker_process(tls=attempt.tls, most=attempt.descriptors) as target:
         rows = attempt.make(target)
     happened = {row: made.happened for row, made in rows.items()}
     expected = page.recorded()["attempts"][name][NAMES[0]]

@@ -203,6 +203,37 @@ def test_no_mistake_in_a_url_prints_its_password(text: str) -> None:
     assert PASSWORD not in str(caught.value)
 
 
+def test_no_report_of_a_failed_test_has_a_password(pytester: pytest.Pytester) -> None:
+    """With its timeline, the values of local variables, logs, and what --amqp-trace keeps."""
+    pytester.makepyfile(
+        """
+        import os, pika, pytest
+
+        @pytest.mark.amqp(users={"app": os.environ["SECRET"]})
+        def test_it(amqp_broker):
+            amqp_broker.add_user("other", os.environ["SECRET"])
+            connection = pika.BlockingConnection(pika.URLParameters(amqp_broker.url))
+            with pytest.raises(pika.exceptions.AMQPError):
+                pika.BlockingConnection(pika.ConnectionParameters(
+                    amqp_broker.host, amqp_broker.port, virtual_host="missing",
+                    credentials=pika.PlainCredentials("app", os.environ["SECRET"])))
+            broker, clock, faults, shown = amqp_broker, amqp_broker.clock, amqp_broker.faults, connection
+            definitions = amqp_broker.definitions()
+            amqp_broker.expect_published(routing_key="nothing", count=1)
+        """
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SECRET", PASSWORD)
+        done = pytester.runpytest_subprocess( "-l", "-vv", "--log-level=DEBUG", "--log-cli-level=DEBUG",
+            "--amqp-trace=traces", "-p", "no:randomly",
+        )  # fmt: skip
+    done.assert_outcomes(failed=1)
+    written = [path.read_bytes() for path in pytester.path.rglob("traces/**/*") if path.is_file()]
+    assert written
+    for text in (str(done.stdout), str(done.stderr), *(each.decode("latin-1") for each in written)):
+        assert PASSWORD not in text
+
+
 def test_the_process_does_not_show_a_password() -> None:
     """Its title and arguments are as they were; environment variables are not set."""
     before = Path("/proc/self/cmdline").read_bytes(), Path("/proc/self/comm").read_text()

@@ -28,6 +28,7 @@ from collections import Counter
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
@@ -542,7 +543,13 @@ def main(arguments: list[str] | None = None) -> int:
         f"python -m compat_tests.reliability.soak --minutes {options.minutes:g} --days {options.days} "
         f"--seed {options.seed}"
     )
-    result = {"command": command, "python": platform.python_version(), **vars(report)}
+    result = {
+        "command": command,
+        "python": platform.python_version(),
+        "processors": os.cpu_count(),
+        "day": datetime.now(timezone.utc).date().isoformat(),
+        **vars(report),
+    }
     RESULT.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
     print(json.dumps(result, indent=1))
     return 1 if report.problems else 0

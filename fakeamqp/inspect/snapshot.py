@@ -333,7 +333,7 @@ def _policy(word: str, policy: Policy) -> str:
 
 
 def _settings(arguments: Mapping[str, Any], policies: Iterable[str]) -> list[str]:
-    return [*(f"{name} = {plain(arguments[name])}" for name in sorted(arguments)), *policies]
+    return [*(f"{printable(name)} = {plain(arguments[name])}" for name in sorted(arguments)), *policies]
 
 
 def _exchange_words(name: str, exists: bool) -> str:
