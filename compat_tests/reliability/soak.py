@@ -445,6 +445,7 @@ def _live(report: Report, days: int, seconds: float) -> None:
     report.left_in_queues = sum(map(len, left.values()))
     for worker in workers:
         report.raised[worker.name] = {"rounds": worker.rounds, **worker.raised}
+        del worker.broker  # Logs may keep exceptions of clients, with the frames of their workers.
     for name, books in every.items():
         report.messages[name] = {"published": books.published, **books.counts}
         report.problems += books.wrong[:10]

@@ -126,7 +126,6 @@ _INSTANT = _Kind("a number of seconds, at most 1e12", lambda value: _is_instant(
 _INSTANT_OR_NULL = _Kind(
     "a number of seconds, at most 1e12, or null", lambda value: value is None or _is_instant(value)
 )
-_OCTET = _Kind("a whole number from 0 to 255", lambda value: type(value) is int and 0 <= value <= 0xFF)
 _SHORT = _Kind("a whole number from 0 to 65535", lambda value: type(value) is int and 0 <= value <= 0xFFFF)
 _SIZE = _Kind(
     f"a whole number from 0 to {_LARGEST_FRAME}, RabbitMQ's largest message",
@@ -152,7 +151,7 @@ _EVENTS: dict[str, dict[str, _Kind]] = {
     for kind, fields in {
         "frame": {
             "direction": _one_of("received", "sent"),
-            "type": _OCTET,
+            "type": _SHORT,
             "channel": _SHORT,
             "octets": _TEXT,
             "cut": _FLAG,

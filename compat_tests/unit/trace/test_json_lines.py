@@ -121,7 +121,7 @@ FRAME = {
                 ("time", float("inf")),
                 ("time", -1e300),
                 ("channel", 65536),
-                ("type", 256),
+                ("type", 65536),
                 ("size", 10**12),  # A replay would make up what is not there.
             ]
         ),
