@@ -11,9 +11,11 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import pika
 import pytest
 
 from compat_tests.unit.trace.pages import Elements, elements_of
+from fakeamqp import Broker
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
 from fakeamqp.protocols.framed.codec.frames import CONTENT_HEADER
@@ -306,6 +308,36 @@ def test_nothing_a_peer_sends_runs_even_without_the_policy(show: Show):
         """,
     )
     assert page.result == 5
+    assert "data-owned" not in page.body
+    assert not page.elements.all("img")
+
+
+def test_nothing_that_a_client_names_runs(show: Show):
+    """A real conversation, with hostile names wherever a client can give one."""
+    with Broker() as broker:
+        connection = pika.BlockingConnection(
+            pika.ConnectionParameters(
+                broker.host, broker.port, client_properties={"connection_name": EVIL, EVIL: [EVIL]}
+            )
+        )
+        channel = connection.channel()
+        channel.exchange_declare(EVIL, "topic")
+        channel.queue_declare(EVIL, arguments={EVIL: EVIL, "x-dead-letter-exchange": EVIL})
+        channel.queue_bind(EVIL, EVIL, EVIL)
+        properties = pika.BasicProperties(headers={EVIL: EVIL}, message_id=EVIL, content_type="text/html")
+        channel.basic_publish(EVIL, EVIL, EVIL.encode(), properties)
+        channel.basic_consume(EVIL, lambda *_: None, consumer_tag=EVIL, auto_ack=True)
+        connection.close()
+        trace = broker.trace
+        page = show(
+            trace,
+            act="""
+            const rows = [...document.querySelectorAll(".row")].map((row) => row.id);
+            for (const id of rows) document.getElementById(id).click();
+            return rows.length;
+            """,
+        )
+    assert page.result > 10
     assert "data-owned" not in page.body
     assert not page.elements.all("img")
 
