@@ -6,15 +6,13 @@ python -m compat_tests.attempts [NAME...] [--only fakeamqp|rabbitmq]
 from __future__ import annotations
 
 import argparse
-import json
-import platform
-from typing import Any
 
 from compat_tests.attempts import page
 from compat_tests.attempts.attempt import Attempt
 from compat_tests.attempts.every import ATTEMPTS
 from compat_tests.attempts.targets import NAMES, broker_process, rabbitmq
 from compat_tests.differential.rabbitmq_node import available
+from compat_tests.reliability import results
 
 
 def main() -> None:
@@ -23,21 +21,19 @@ def main() -> None:
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(ATTEMPTS)}; default: all")
     parser.add_argument("--only", choices=("fakeamqp", "rabbitmq"))
     options = parser.parse_args()
-    found: dict[str, Any] = page.recorded() if page.RESULTS.exists() else {"attempts": {}}
-    found["command"] = "python -m compat_tests.attempts"
-    found["python"] = platform.python_version()
+    found = page.recorded()
     for name in options.names or ATTEMPTS:
-        results = found["attempts"].setdefault(name, {})
+        made = found.setdefault(name, {})
         for target in NAMES:
             if options.only and (target == NAMES[0]) != (options.only == NAMES[0]):
                 continue
             if target != NAMES[0] and (ATTEMPTS[name].rabbitmq or available("4.3")):
                 continue
-            results[target] = _made(ATTEMPTS[name], target)
+            made[target] = _made(ATTEMPTS[name], target)
             # After each, since they take long.
-            page.RESULTS.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+            results.write(page.NAME, "make attempts", {"attempts": found})
             page.PAGE.write_text(page.text(), encoding="utf-8")
-    print(f"wrote {page.RESULTS} and {page.PAGE}")
+    print(f"wrote {results.path(page.NAME)} and {page.PAGE}")
 
 
 def _made(attempt: Attempt, name: str) -> dict[str, list[str]]:

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 from compat_tests.attempts.attempt import Attempt
 from compat_tests.attempts.every import ATTEMPTS
 from compat_tests.attempts.targets import NAMES
+from compat_tests.reliability import results
 
-__all__ = ["PAGE", "RESULTS", "recorded", "text"]
+__all__ = ["NAME", "PAGE", "recorded", "text"]
 
 _ROOT = Path(__file__).parents[2]
 PAGE = _ROOT / "docs" / "attempts.md"
-RESULTS = _ROOT / "compat_tests" / "reliability" / "attempts.json"
+NAME = "attempts"
 
 _HEAD = """# Attempts
 
@@ -48,29 +48,29 @@ without end, are not among these: they belong to the limits.
 
 
 def recorded() -> dict[str, Any]:
-    """What was measured: `{attempt: {target: {row: [what happened, figures]}}}`, and how."""
-    found: dict[str, Any] = json.loads(RESULTS.read_text(encoding="utf-8"))
+    """What was measured: `{attempt: {target: {row: [what happened, figures]}}}`."""
+    found: dict[str, Any] = (results.load(NAME) or {"attempts": {}})["attempts"]
     return found
 
 
 def text() -> str:
     """The page."""
-    results = recorded()["attempts"]
+    found = recorded()
     parts = [_HEAD]
     for attempt in ATTEMPTS.values():
-        parts.append(_section(attempt, results.get(attempt.name, {})))
+        parts.append(_section(attempt, found.get(attempt.name, {})))
     return "\n".join(parts)
 
 
-def _section(attempt: Attempt, results: dict[str, dict[str, list[str]]]) -> str:
+def _section(attempt: Attempt, found: dict[str, dict[str, list[str]]]) -> str:
     about = attempt.about
     if attempt.rabbitmq:
         about += f" Not made on RabbitMQ: {attempt.rabbitmq}."
-    names = [name for name in NAMES if name in results]
+    names = [name for name in NAMES if name in found]
     lines = [f"## {attempt.title}", "", about, "", "|  | " + " | ".join(names) + " |"]
     lines.append("|---" * (len(names) + 1) + "|")
-    for row in dict.fromkeys(row for name in names for row in results[name]):
-        cells = [_cell(results[name].get(row)) for name in names]
+    for row in dict.fromkeys(row for name in names for row in found[name]):
+        cells = [_cell(found[name].get(row)) for name in names]
         lines.append(f"| {row} | " + " | ".join(cells) + " |")
     return "\n".join(lines) + "\n"
 

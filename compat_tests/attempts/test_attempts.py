@@ -21,13 +21,13 @@ def test_an_attempt_ends_as_the_page_says(name: str) -> None:
     with broker_process(tls=attempt.tls, most=attempt.descriptors) as target:
         rows = attempt.make(target)
     happened = {row: made.happened for row, made in rows.items()}
-    expected = page.recorded()["attempts"][name][NAMES[0]]
+    expected = page.recorded()[name][NAMES[0]]
     assert happened == {row: each[0] for row, each in expected.items()}
 
 
 def test_the_page_is_that_of_the_results_and_nothing_on_it_is_bad() -> None:
     assert page.PAGE.read_text(encoding="utf-8") == page.text(), "run python -m compat_tests.attempts"
-    results = page.recorded()["attempts"]
+    results = page.recorded()
     assert set(results) == set(ATTEMPTS)
     bad = [
         (name, row, happened)

@@ -55,7 +55,33 @@ def _flakes(found: dict[str, Any]) -> str:
     return tables.table(["Seed", "Commit", "Passed", "Skipped", "Failed", "Seconds"], rows)
 
 
-_TABLES: dict[str, Callable[[], str]] = {"flakes": _measured("flakes", _flakes)}
+def _soak(found: dict[str, Any]) -> str:
+    counts = ("published", "confirmed", "deliveries", "accepted", "rejected")
+    rows = [
+        [client, *(str(numbers[each]) for each in counts)] for client, numbers in found["messages"].items()
+    ]
+    faults = sum(found["faults"].values())
+    problems = "<br>".join(found["problems"]) or "none"
+    memory = [
+        ["Days of the broker's time", str(found["days"])],
+        ["Seconds", str(found["seconds"])],
+        ["Faults", str(faults)],
+        ["Counted objects: first day, highest, last day", _course(found["objects"])],
+        ["MB of the process: first day, highest, last day", _course(found["megabytes"])],
+        ["Problems: lost or repeated messages, growth, threads, sockets, timers", problems],
+    ]
+    messages = tables.table(["Client", *(each.capitalize() for each in counts)], rows)
+    return f"{messages}\n{tables.table(['', ''], memory)}"
+
+
+def _course(values: list[float]) -> str:
+    return f"{values[0]}, {max(values)}, {values[-1]}"
+
+
+_TABLES: dict[str, Callable[[], str]] = {
+    "flakes": _measured("flakes", _flakes),
+    "soak": _measured("soak", _soak),
+}
 
 if __name__ == "__main__":
     main()

@@ -41,7 +41,8 @@ def write(name: str, command: str, found: dict[str, Any]) -> None:
         "processors": os.cpu_count(),
         "day": datetime.now(timezone.utc).date().isoformat(),
     }
-    path(name).write_text(json.dumps({**head, **found}, indent=1) + "\n", encoding="utf-8")
+    text = json.dumps({**head, **found}, indent=1, ensure_ascii=False)
+    path(name).write_text(f"{text}\n", encoding="utf-8")
 
 
 def commit() -> str:

@@ -19,7 +19,6 @@ import asyncio
 import gc
 import json
 import os
-import platform
 import random
 import re
 import threading
@@ -28,7 +27,6 @@ from collections import Counter
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
@@ -38,13 +36,14 @@ import pika
 from compat_tests.clients.amqp_0_10.client import connect as connect_0_10
 from compat_tests.clients.amqp_0_10.errors import ClientError
 from compat_tests.differential.raw_client import Address, RawClient
+from compat_tests.reliability import page, results
 from fakeamqp import Broker
 from fakeamqp.faults.chaos import PROFILES
 from fakeamqp.protocols.common.server_connection import ServerConnection
 
-__all__ = ["RESULT", "Report", "main", "soak"]
+__all__ = ["NAME", "Report", "main", "soak"]
 
-RESULT = Path(__file__).parent / "soak.json"
+NAME = "soak"
 DAY = 86_400.0
 DEAD = "dead"
 PATIENCE = 1.5
@@ -544,15 +543,9 @@ def main(arguments: list[str] | None = None) -> int:
         f"python -m compat_tests.reliability.soak --minutes {options.minutes:g} --days {options.days} "
         f"--seed {options.seed}"
     )
-    result = {
-        "command": command,
-        "python": platform.python_version(),
-        "processors": os.cpu_count(),
-        "day": datetime.now(timezone.utc).date().isoformat(),
-        **vars(report),
-    }
-    RESULT.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
-    print(json.dumps(result, indent=1))
+    results.write(NAME, command, vars(report))
+    page.main()
+    print(json.dumps(vars(report), indent=1))
     return 1 if report.problems else 0
 
 
