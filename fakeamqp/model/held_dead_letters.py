@@ -14,6 +14,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from fakeamqp.model.dead_letter_headers import dead_lettered, is_cycle
+from fakeamqp.model.identity import Identity
 from fakeamqp.model.outcome import Outcome
 
 if TYPE_CHECKING:
@@ -54,12 +55,13 @@ class HeldDeadLetters:
         fewer: called when their number has decreased.
     """
 
-    __slots__ = ("__weakref__", "_behind", "_fewer", "_pending", "_queue", "_timer", "octets")
+    __slots__ = ("_behind", "_fewer", "_identity", "_pending", "_queue", "_timer", "octets")
 
     def __init__(self, queue: Queue, fewer: Callable[[], None]) -> None:
         self.octets = 0
         self._queue = queue
         self._fewer = fewer
+        self._identity = Identity()
         self._pending: dict[_Held, None] = {}
         """Those in flight, oldest first."""
         self._behind: deque[_Held] = deque()
@@ -149,7 +151,7 @@ class HeldDeadLetters:
             now = queue.virtual_host.state.clock.time()
             message = dead_lettered(queue, held.message, held.reason, now, held.failures)
             # Full target queues treat it differently from other publishers.
-            message.publisher = self
+            message.publisher = self._identity
         else:
             key = queue.options.dead_letter_routing_key
             exchange = queue.options.dead_letter_exchange or ""

@@ -21,6 +21,7 @@ from fakeamqp.model.virtual_host import VirtualHost
 if TYPE_CHECKING:
     from fakeamqp.model.credit import Credit
     from fakeamqp.model.delivery import Ledger
+    from fakeamqp.model.identity import Identity
     from fakeamqp.model.subscription import Subscription
     from fakeamqp.model.tap import Tap
     from fakeamqp.model.timers import Clock
@@ -71,6 +72,7 @@ class ClientConnection(Protocol):
     """What the model and `inspect` read of a connected client."""
 
     name: str
+    identity: Identity
     protocol: str
     client_properties: Mapping[str, Any]
     heartbeat: int

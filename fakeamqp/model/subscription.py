@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from fakeamqp.model.arguments import ConsumerOptions
 from fakeamqp.model.credit import Gate, Limit
+from fakeamqp.model.identity import identity_of
 
 if TYPE_CHECKING:
     from fakeamqp.model.credit import Credit
@@ -180,7 +181,7 @@ class Subscription:
 
     def suits(self, message: Message) -> bool:
         """Whether the message may be delivered to it at all, now or later (domain.no-local)."""
-        if self.no_local and message.publisher is self.owner:
+        if self.no_local and message.publisher is identity_of(self.owner):
             return False
         return self.content_class is None or message.content_class == self.content_class
 

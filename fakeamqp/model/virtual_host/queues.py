@@ -252,6 +252,7 @@ class QueueRegister(dict[str, Queue]):
             for message in queue.abandon():
                 virtual_host.dead_letters.passed_on(queue, message, "deleted")
         queue.drop_all(reason, why)
+        queue.exclusive_owner = None  # Histories know the queue for longer than its owner is there.
 
     def claim(self, queue: Queue, owner: object) -> None:
         """Make a queue exclusive to an owner; the caller has checked that it can be."""

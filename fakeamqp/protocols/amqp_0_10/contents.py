@@ -10,6 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from fakeamqp.model.contents import publish_content
+from fakeamqp.model.identity import identity_of
 from fakeamqp.model.message import FileMessage, StreamMessage
 from fakeamqp.protocols.amqp_0_10.codec import commands
 from fakeamqp.protocols.amqp_0_10.codec.constants import ReturnCode, SegmentType
@@ -97,7 +98,7 @@ def message(
         body,
         kind.encoding,
         octets or b"",
-        session.connection,
+        identity_of(session.connection),
     )
     note_publish(session, made)
     return made

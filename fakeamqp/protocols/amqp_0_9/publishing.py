@@ -58,7 +58,7 @@ def publish(channel: Amqp09Channel, target: Target, content: Content[BasicProper
         content.body,
         ENCODING,
         content.octets,
-        channel.connection,
+        channel.connection.identity,
     )
     if isinstance(message, StructuredMessage):
         message.children = content.children

@@ -159,7 +159,7 @@ def _publish(
         content.body,
         STREAM.encoding,
         content.octets,
-        channel.connection,
+        channel.connection.identity,
     )
     message.children = content.children
     contents.publish(channel, STREAM, method, message, None)

@@ -58,7 +58,7 @@ def publish(
         target.authorise(channel, key=not meaningful)
     virtual_host = channel.virtual_host
     message = Message(
-        target.exchange, target.routing_key, properties, body, ENCODING, octets, channel.connection
+        target.exchange, target.routing_key, properties, body, ENCODING, octets, channel.connection.identity
     )
     if meaningful:
         examine(channel, message, properties, fresh)

@@ -11,6 +11,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from fakeamqp.model.identity import Identity
 from fakeamqp.protocols.common.connection_states import ConnectionState
 from fakeamqp.protocols.common.handshake_log import HandshakeLog
 from fakeamqp.protocols.common.handshake_timeout import HandshakeTimeout
@@ -67,6 +68,7 @@ class ServerConnection:
         self.personality = state.personality
         self.peer = peer
         self.name = peer.name
+        self.identity = Identity(peer.name)
         self.state = ConnectionState.STARTING
         self.login = Login(state, peer, mechanisms, self.MECHANISMS)
         self.client_properties: Mapping[str, Any] = {}

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from fakeamqp.model.delivery import accept_all, reject_all, release_all
 from fakeamqp.model.errors import IllegalArgument, ModelError, ResourceError
+from fakeamqp.model.identity import identity_of
 from fakeamqp.model.staging import Description
 from fakeamqp.protocols.amqp_0_10 import consuming, contents
 from fakeamqp.protocols.amqp_0_10.codec import commands
@@ -162,7 +163,7 @@ def publish(session: ServerSession, command: commands.FilePublish) -> None:
 
 
 def _publish(session: ServerSession, target: Target, transaction: Transaction | None, staged: Staged) -> None:
-    message = staged.message(target.exchange, target.routing_key, session.connection)
+    message = staged.message(target.exchange, target.routing_key, identity_of(session.connection))
     contents.note_publish(session, message)
     contents.publish(session, FILE, target, message, transaction)
 

@@ -110,7 +110,13 @@ class Publisher:
             heading, octets, ids = whole
         self._check(target, heading, octets)
         message = Message(
-            target.name, heading.key, heading.properties, octets, ENCODING, heading.octets, connection
+            target.name,
+            heading.key,
+            heading.properties,
+            octets,
+            ENCODING,
+            heading.octets,
+            connection.identity,
         )
         message.secured = True  # Completion tells the publisher that the broker has it.
         choices = session.choices

@@ -149,7 +149,7 @@ def publish(channel: Amqp09Channel, method: m.FilePublish) -> None:
 def _publish(
     channel: Amqp09Channel, method: m.FilePublish, transaction: Transaction | None, staged: Staged
 ) -> None:
-    message = staged.message(method.exchange, method.routing_key, channel.connection)
+    message = staged.message(method.exchange, method.routing_key, channel.connection.identity)
     message.secured = True  # The broker must make its best effort to keep files (file/01).
     contents.publish(channel, FILE, method, message, transaction)
 

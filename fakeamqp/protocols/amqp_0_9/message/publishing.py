@@ -100,7 +100,7 @@ def _publish(
         method.routing_key,
         properties.replace(timestamp=int(now)),  # message.transfer/timestamp
         body,
-        publisher=channel.connection,
+        publisher=channel.connection.identity,
         expiry=method.ttl / 1000 if method.ttl else None,
         published_at=now,
     )
