@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import hmac
+import logging
 from typing import Any
 
 import pytest
 
 from compat_tests.protocol.amqp_0_10.driver import Client, Server
 from fakeamqp.model.access import Permission, User
+from fakeamqp.model.limits import VirtualHostLimits
 from fakeamqp.model.state import Redirect
 from fakeamqp.protocols.amqp_0_10.choices import choices_for
 from fakeamqp.protocols.amqp_0_10.codec import commands as x
@@ -418,3 +420,59 @@ def test_controls_of_the_connection_may_come_on_any_channel(client: Client) -> N
     client.expect_nothing()
     client.send(c.ConnectionClose(reply_code=200), 7)
     assert isinstance(client.take().what, c.ConnectionCloseOk)
+
+
+# --- what the broker's log and limits say ---------------------------------------------------------------
+
+
+@pytest.mark.rule("0-10/connection.close-ok/reporting")
+@pytest.mark.parametrize("closing", [False, True])
+def test_a_socket_that_ends_without_close_ok_is_logged(
+    server: Server, client: Client, closing: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    (connection,) = server.state.connections
+    if closing:
+        connection.close_by_operator(320, "maintenance")
+    with caplog.at_level(logging.INFO, "fakeamqp"):
+        caplog.clear()
+        client.drop()
+    assert [record.getMessage() for record in caplog.records] == [
+        f"{connection.name}: the transport ended without connection.close-ok"
+    ]
+
+
+@pytest.mark.rule("0-10/connection.close-ok/reporting")
+def test_a_socket_that_ends_after_close_ok_is_not_logged(
+    client: Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.INFO, "fakeamqp"):
+        client.call(c.ConnectionClose(reply_code=200, reply_text="done"), c.ConnectionCloseOk)
+        client.drop()
+    assert not caplog.records
+
+
+@pytest.mark.rule("0-10/connection.open/limits")
+@pytest.mark.parametrize("limit", [0, 2])
+def test_a_virtual_host_has_no_more_connections_than_its_limit(server: Server, limit: int) -> None:
+    server.vhost.limits = VirtualHostLimits(max_connections=limit)
+    clients = [server.open() for _ in range(limit)]
+    refused = server.dial()
+    refused.begin()
+    refused.login()
+    refused.send(c.ConnectionTuneOk())
+    refused.send(c.ConnectionOpen(virtual_host="/"))
+    text = f"access to vhost '/' refused for user 'guest': connection limit ({limit}) is reached"
+    assert refused.expect_close(320).reply_text == text
+    for number, client in enumerate(clients):
+        client.session(b"stays %d" % number)
+    if clients:
+        clients[0].drop()
+        server.open()
+
+
+@pytest.mark.rule("0-10/connection.open/limits")
+def test_a_limit_holds_for_its_virtual_host_only(server: Server) -> None:
+    server.state.add_virtual_host("other")
+    server.state.access.users["guest"].permissions["other"] = Permission()
+    server.vhost.limits = VirtualHostLimits(max_connections=0)
+    server.open(virtual_host="other")

@@ -188,9 +188,12 @@ def test_codes(server: Server, code: int, prepare: Callable[[Server], tuple[Sess
     session.fails(command, code)
 
 
-def test_limits_are_told_by_code_506(spec: Server) -> None:
-    session, command = _full(spec)
+@pytest.mark.rule("0-10/execution/resource-limit-exceeded")
+def test_limits_are_told_by_code_506(server: Server) -> None:
+    session, command = _full(server)
     session.fails(command, 506)
+    assert list(server.vhost.queues) == ["one"]
+    server.session(b"other").call(x.QueueDeclare(queue="one"))  # One that is there counts once.
 
 
 @pytest.mark.rule("0-10/execution/resource-deleted")

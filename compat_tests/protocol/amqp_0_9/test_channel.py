@@ -108,6 +108,32 @@ def test_a_consumer_ends_with_its_channel(server: Server) -> None:
     assert client.declare("q", channel=2).consumer_count == 0
 
 
+@rule("0-9/server-model/wait-for-reply")
+def test_requests_that_wait_for_no_reply_are_answered_in_their_order(server: Server) -> None:
+    client = server.client(channels=2)
+    names = [f"q{number}" for number in range(20)]
+    octets = [
+        client.method_frame(m.QueueDeclare(queue=name), channel)
+        for channel in (1, 2)
+        for name in names[channel - 1 :: 2]
+    ]
+    client.send_bytes(b"".join(octets))
+    for channel in (1, 2):
+        answered = [client.expect(m.QueueDeclareOk, channel).queue for _ in names[::2]]
+        assert answered == names[channel - 1 :: 2]
+    client.expect_nothing()
+
+
+@rule("0-9/server-model/wait-for-reply")
+def test_what_follows_a_request_that_fails_is_not_carried_out(server: Server) -> None:
+    client = server.client()
+    requests = [m.QueueDeclare(queue="missing", passive=True), m.QueueDeclare(queue="after")]
+    client.send_bytes(b"".join(client.method_frame(each) for each in requests))
+    client.expect_channel_close(404)
+    client.expect_nothing()
+    assert "after" not in server.vhost.queues
+
+
 @rule("0-9/server-model/distinct-replies")
 def test_what_comes_meanwhile_is_told_from_the_reply(client: Client) -> None:
     client.declare("q")

@@ -56,6 +56,28 @@ def test_a_file_goes_from_one_client_to_another(client: Client, server: Server) 
     assert client.count("q") == 0
 
 
+@rule("0-9/file.open/identifier-unique")
+def test_an_identifier_belongs_to_one_message(server: Server) -> None:
+    client = server.client()
+    for queue in ("q", "other"):
+        client.declare(queue)
+    for queue in ("q", "q", "other"):
+        publish_file(client, b"the same body", queue)
+
+    def identifiers() -> list[str]:
+        consumer = server.client()
+        consume(consumer)
+        taken = [take(consumer).opened.identifier for _ in range(2)]
+        consume(consumer, "other", "o")
+        taken.append(take(consumer).opened.identifier)
+        consumer.drop()  # Its files return to their queues.
+        return taken
+
+    first = identifiers()
+    assert len(set(first)) == 3
+    assert identifiers() == first
+
+
 @rule("0-9/file/properties")
 def test_properties_go_out_in_the_octets_they_came_in(client: Client) -> None:
     octets = FileProperties(**PROPERTIES).encode()

@@ -96,6 +96,7 @@ def test_nobody_else_gets_a_request_for_an_unknown_proxy(server: Server) -> None
     assert requests == []
 
 
+@pytest.mark.rule("0-9/reply-code/internal-error")
 def test_a_handler_that_fails_is_an_internal_error(server: Server) -> None:
     def fail(_: TunnelRequest) -> None:
         raise InternalError("the handler has failed")

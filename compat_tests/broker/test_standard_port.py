@@ -1,0 +1,36 @@
+"""The port registered for AMQP, where `fakeamqp serve` listens unless it is told otherwise.
+
+A `Broker` in a test takes a free port, so that tests can run side by side.
+"""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+from contextlib import ExitStack, suppress
+
+import pytest
+
+from fakeamqp import Broker
+
+STANDARD_PORT = 5672
+
+
+@pytest.mark.rule("0-9/server-model/port")
+def test_serve_listens_on_the_standard_port() -> None:
+    with ExitStack() as sockets:
+        # The port is in use then, by this socket or by another program, and the error names it.
+        with suppress(OSError):
+            sockets.enter_context(socket.create_server(("127.0.0.1", STANDARD_PORT)))
+        done = subprocess.run(
+            [sys.executable, "-m", "fakeamqp", "serve"], capture_output=True, text=True, timeout=30
+        )
+    assert (done.returncode, done.stdout) == (1, "")
+    assert f"port {STANDARD_PORT} on 127.0.0.1 is in use" in done.stderr
+
+
+@pytest.mark.rule("0-9/server-model/port")
+def test_a_broker_in_a_test_leaves_the_standard_port_free() -> None:
+    with Broker() as one, Broker() as other:
+        assert len({one.port, other.port, STANDARD_PORT}) == 3
