@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from fakeamqp import Broker, ServerTLS
+    from fakeamqp.settings import PersonalityChoices
     from fakeamqp.trace import Trace
 
 __all__ = ["main"]
@@ -165,6 +166,19 @@ def _parser() -> argparse.ArgumentParser:
         help="size of the largest message accepted, RabbitMQ's max_message_size (default: %(default)s)",
     )
     serve.add_argument(
+        "--max-failed-logins",
+        type=_logins,
+        metavar="COUNT",
+        help="failed logins in a row with which an address is blocked; 0 blocks none (default: that of the "
+        "personality, which is 0 for RabbitMQ and 100 for spec)",
+    )
+    serve.add_argument(
+        "--login-block-time",
+        type=_rate,
+        metavar="SECONDS",
+        help="time for which such an address is blocked (default: 60)",
+    )
+    serve.add_argument(
         "--management-port", type=_port, metavar="PORT", help="port of the HTTP API (not implemented yet)"
     )
 
@@ -232,6 +246,12 @@ def _size(text: str) -> int:
 
 def _count(text: str) -> int:
     return _positive(text, "a number of events")
+
+
+def _logins(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of logins")
+    return int(text)
 
 
 def _positive(text: str, what: str) -> int:
@@ -323,10 +343,20 @@ def _configured_broker(options: argparse.Namespace) -> Broker:
             # No code in this process inspects the broker.
             history=0,
             trace=0,
-            largest_message=options.max_message_size,
+            **_choices(options),
         )
     except FakeAMQPError as error:  # The broker has not started yet, so an argument is wrong.
         raise _UsageError(str(error)) from error
+
+
+def _choices(options: argparse.Namespace) -> PersonalityChoices:
+    """The choices of the personality that the command line overrides."""
+    settings: PersonalityChoices = {"largest_message": options.max_message_size}
+    if options.max_failed_logins is not None:
+        settings["most_failed_logins"] = options.max_failed_logins
+    if options.login_block_time is not None:
+        settings["login_block_time"] = options.login_block_time
+    return settings
 
 
 def _tls(options: argparse.Namespace) -> bool | ServerTLS:

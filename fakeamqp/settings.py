@@ -159,6 +159,8 @@ class PersonalityChoices(TypedDict, total=False):
     channel_max: int
     frame_max: int
     heartbeat: int
+    most_failed_logins: int
+    login_block_time: float
     extensions: Mapping[type, object]
 
 

@@ -158,6 +158,18 @@ def test_the_largest_message_can_be_chosen():
             channel.basic_publish("", "nowhere", b"1234")
 
 
+def test_addresses_that_fail_to_log_in_can_be_blocked():
+    def log_in(port: int, password: str) -> None:
+        credentials = pika.PlainCredentials("guest", password)
+        pika.BlockingConnection(pika.ConnectionParameters("127.0.0.1", port, "/", credentials)).close()
+
+    with serving("--port", "0", "--max-failed-logins", "2", "--login-block-time", "3600") as (_, _, port):
+        log_in(port, "guest")
+        for password in ("wrong", "wrong", "guest"):
+            with pytest.raises(pika.exceptions.ProbableAuthenticationError):
+                log_in(port, password)
+
+
 def test_a_virtual_clock_runs_as_fast_as_asked():
     with (
         serving("--port", "0", "--clock", "virtual", "--clock-rate", "1e6") as (_, url, _),
@@ -261,6 +273,8 @@ def test_tls_with_a_certificate_of_ones_own(tmp_path):
         (["--port", "amqp"], "is not a port"),
         (["--max-message-size", "0"], "is not a number of bytes"),
         (["--max-message-size", "1MB"], "is not a number of bytes"),
+        (["--max-failed-logins", "many"], "is not a number of logins"),
+        (["--login-block-time", "0"], "is not a number above 0"),
         (["--definitions", "no-such-file.json"], "no-such-file.json"),
         (["--no-such-option"], "--no-such-option"),
     ],

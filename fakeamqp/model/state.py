@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 from fakeamqp.model.access import AccessControl, Permission, User
 from fakeamqp.model.errors import InvalidPath, NotAllowed
 from fakeamqp.model.extensions import Extensions
+from fakeamqp.model.failed_logins import FailedLogins
 from fakeamqp.model.history import History, Publication
 from fakeamqp.model.message_outcomes import OutcomeHistories
 from fakeamqp.model.names import NODE, NameGenerator
@@ -191,6 +192,7 @@ class BrokerState:
         """Where clients are redirected when they open a connection, in protocols that can express it."""
         self.extensions = Extensions(self)
         self.authentication_failure_delay = 0.0
+        self.failed_logins = FailedLogins(clock, personality)
         self.virtual_hosts: dict[str, VirtualHost] = {}
         self.global_parameters: dict[str, Any] = {}
         """RabbitMQ's global parameters by name, from definitions."""
@@ -257,6 +259,7 @@ class BrokerState:
         A crash also loses persistent messages that are neither confirmed nor part of a committed transaction.
         """
         self.blocked_reason = None
+        self.failed_logins.clear()
         self.leaving.clear()
         self._end_sessions()
         for virtual_host in self.virtual_hosts.values():
@@ -278,6 +281,7 @@ class BrokerState:
             virtual_host.discard(why)
         self.virtual_hosts.clear()
         self.global_parameters.clear()
+        self.failed_logins.clear()
         self.access.users.clear()
         self.access.changed()
         self.names = NameGenerator(self.seed)

@@ -351,6 +351,11 @@ class Personality:
     channel_max: int = 2047
     frame_max: int = 131072
     heartbeat: int = 60
+    most_failed_logins: int = 0
+    """security/log-and-block: the failed logins in a row with which an address is blocked; 0 = no limit
+    (RabbitMQ: it has none)."""
+    login_block_time: float = 60.0
+    """security/log-and-block: for how many seconds of the broker's clock an address is blocked."""
     extensions: Mapping[type, object] = field(default_factory=dict)
     """Choices that concern one protocol only, by the class of its record; empty for the usual ones of this
     personality. See `protocols.common.choices`."""

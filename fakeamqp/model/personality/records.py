@@ -476,6 +476,7 @@ SPEC = replace(
     names_default_queue_type=False,
     definitions_name_format=False,
     branches=BranchChoices(contradictory_flags="not-allowed", longest_timeout=None),
+    most_failed_logins=100,
 )
 
 PERSONALITIES = {

@@ -66,6 +66,7 @@ class Login:
             NotOffered: the broker did not offer it.
         """
         if mechanism not in self.offered:
+            self._state.failed_logins.failed(self._peer.host)
             raise NotOffered(f"the client chose mechanism {mechanism!r}, which was not offered")
         self.mechanism = mechanism
         self._attempt = self._classes[mechanism](self._state, self._peer)
@@ -75,12 +76,21 @@ class Login:
 
         Raises:
             sasl.MalformedResponse: the response does not have the mechanism's format.
-            AuthenticationFailed: it proves no identity, or one that may not log in from this address.
+            AuthenticationFailed: it proves no identity, or one that may not log in from this address; or the
+                address is blocked (security/log-and-block).
         """
         assert self._attempt is not None, "no mechanism was chosen"
-        answer = self._attempt.step(response)
+        failures, host = self._state.failed_logins, self._peer.host
+        failures.check(host)
+        try:
+            answer = self._attempt.step(response)
+            if isinstance(answer, User):
+                self._check_loopback(answer)
+        except AuthenticationFailed:
+            failures.failed(host)
+            raise
         if isinstance(answer, User):
-            self._check_loopback(answer)
+            failures.succeeded(host)
         return answer
 
     def _check_loopback(self, user: User) -> None:
