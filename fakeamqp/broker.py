@@ -704,7 +704,7 @@ def _adjusted(name: str | Personality, settings: Mapping[str, Any]) -> Personali
     """The personality with some choices overridden.
 
     Raises:
-        FakeAMQPError: the personality or a choice does not exist.
+        FakeAMQPError: the personality, a choice, or a class or method in not_implemented does not exist.
     """
     from dataclasses import fields, replace
 
@@ -716,6 +716,8 @@ def _adjusted(name: str | Personality, settings: Mapping[str, Any]) -> Personali
             raise BrokerError(
                 f"Broker has no argument {setting!r}" + (f"; did you mean {near[0]!r}?" if near else "")
             )
+    if "not_implemented" in settings:
+        registry.check_absent(settings["not_implemented"])
     return replace(chosen, **settings)
 
 

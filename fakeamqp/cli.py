@@ -179,6 +179,14 @@ def _parser() -> argparse.ArgumentParser:
         help="time for which such an address is blocked (default: 60)",
     )
     serve.add_argument(
+        "--not-implemented",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="refuse this class or method, such as tx or channel.resume, as not implemented (540); can be "
+        "repeated",
+    )
+    serve.add_argument(
         "--management-port", type=_port, metavar="PORT", help="port of the HTTP API (not implemented yet)"
     )
 
@@ -352,6 +360,8 @@ def _configured_broker(options: argparse.Namespace) -> Broker:
 def _choices(options: argparse.Namespace) -> PersonalityChoices:
     """The choices of the personality that the command line overrides."""
     settings: PersonalityChoices = {"largest_message": options.max_message_size}
+    if options.not_implemented:
+        settings["not_implemented"] = tuple(options.not_implemented)
     if options.max_failed_logins is not None:
         settings["most_failed_logins"] = options.max_failed_logins
     if options.login_block_time is not None:

@@ -161,6 +161,7 @@ class PersonalityChoices(TypedDict, total=False):
     heartbeat: int
     most_failed_logins: int
     login_block_time: float
+    not_implemented: tuple[str, ...]
     extensions: Mapping[type, object]
 
 

@@ -170,6 +170,16 @@ def test_addresses_that_fail_to_log_in_can_be_blocked():
                 log_in(port, password)
 
 
+def test_classes_can_be_left_out():
+    arguments = ("--port", "0", "--not-implemented", "tx", "--not-implemented", "confirm.select")
+    with serving(*arguments) as (_, url, _):
+        for select in ("tx_select", "confirm_delivery"):
+            with pika.BlockingConnection(pika.URLParameters(url)) as connection:
+                with pytest.raises(pika.exceptions.AMQPError) as error:
+                    getattr(connection.channel(), select)()
+                assert select == "confirm_delivery" or "540" in str(error.value)
+
+
 def test_a_virtual_clock_runs_as_fast_as_asked():
     with (
         serving("--port", "0", "--clock", "virtual", "--clock-rate", "1e6") as (_, url, _),
@@ -275,6 +285,8 @@ def test_tls_with_a_certificate_of_ones_own(tmp_path):
         (["--max-message-size", "1MB"], "is not a number of bytes"),
         (["--max-failed-logins", "many"], "is not a number of logins"),
         (["--login-block-time", "0"], "is not a number above 0"),
+        (["--not-implemented", "dtxx"], "did you mean 'dtx'?"),
+        (["--not-implemented", "queue.declare", "--not-implemented", "connection"], "can be without"),
         (["--definitions", "no-such-file.json"], "no-such-file.json"),
         (["--no-such-option"], "--no-such-option"),
     ],

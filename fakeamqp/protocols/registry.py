@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from fakeamqp.model.state import BrokerState
     from fakeamqp.trace.frame_readers import FrameReader
 
-__all__ = ["PROTOCOLS", "Row", "by_header", "named"]
+__all__ = ["PROTOCOLS", "Row", "by_header", "check_absent", "named"]
 
 
 class Row:
@@ -184,3 +184,14 @@ def named(name: str) -> Row:
 def by_header(header: bytes) -> Row | None:
     """The row that a protocol header selects; None if there is none."""
     return _by_header.get(header)
+
+
+def check_absent(names: object) -> None:
+    """Check the classes and methods that a broker is to be made without.
+
+    Raises:
+        FakeAMQPError: see `fakeamqp.protocols.common.absent.check_names`.
+    """
+    from fakeamqp.protocols.common.absent import check_names
+
+    check_names(names, (method for each in PROTOCOLS for method in each.method_names))

@@ -21,3 +21,6 @@ class BranchChoices:
     """dtx.get-timeout/value, dtx.set-timeout/reset."""
     longest_timeout: int | None = 3600
     """dtx.set-timeout/effective: invalid-argument is raised for more; None = any."""
+    joins: bool = True
+    """dtx.start/join-unsupported: a session can join a branch that another one has started; otherwise
+    not-implemented is raised."""

@@ -356,6 +356,9 @@ class Personality:
     (RabbitMQ: it has none)."""
     login_block_time: float = 60.0
     """security/log-and-block: for how many seconds of the broker's clock an address is blocked."""
+    not_implemented: tuple[str, ...] = ()
+    """tx/optional-class, dtx/optional and similar rules: the classes and methods, such as "dtx" or
+    "channel.resume", that the broker is made without: 540 in every protocol that has them."""
     extensions: Mapping[type, object] = field(default_factory=dict)
     """Choices that concern one protocol only, by the class of its record; empty for the usual ones of this
     personality. See `protocols.common.choices`."""

@@ -13,6 +13,7 @@ from fakeamqp.model.errors import (
     ModelError,
     NotAllowed,
     NotFound,
+    NotImplementedHere,
 )
 from fakeamqp.model.transactions.branch import Branch, BranchState, BranchView, XaOutcome
 
@@ -153,9 +154,12 @@ class Branches:
             NotAllowed: the branch is known, and no flag is set.
             NotFound: it is not known, and one is.
             AccessRefused: it is another user's, and one is.
+            NotImplementedHere: `join` is set, and the personality cannot join branches.
         """
         if join and resume:
             raise self._contradiction("join and resume")
+        if join and not self._choices.joins:
+            raise NotImplementedHere("this broker is made without joining branches")
         if session in self._working:
             raise IllegalState(f"the session works on branch {self._working[session].xid} already")
         if join or resume:

@@ -8,6 +8,7 @@ from fakeamqp.protocols.amqp_0_9 import out_of_band
 from fakeamqp.protocols.amqp_0_9.codec import methods as m
 from fakeamqp.protocols.amqp_0_9.requests import Requests
 from fakeamqp.protocols.amqp_0_9.resume import resume
+from fakeamqp.protocols.common.absent import refuse_if_absent
 
 if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_0_9.server_connection import Amqp09Connection
@@ -20,10 +21,12 @@ def begin(connection: Amqp09Connection, number: int, method: Method) -> None:
     """Open or resume a channel, and answer.
 
     Raises:
-        NotImplementedHere: the out-of-band transport does not exist.
+        NotImplementedHere: the out-of-band transport does not exist, or the broker is made without
+            channel.resume.
         NotFound, NotAllowed: see `resume`.
     """
     if isinstance(method, m.ChannelResume):
+        refuse_if_absent(method.NAME, connection.personality.not_implemented)
         channel = connection.channels[number] = connection.CHANNEL(connection, number)
         resume(channel, method.channel_id)
         return

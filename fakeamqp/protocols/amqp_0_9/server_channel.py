@@ -16,7 +16,7 @@ from fakeamqp.model.message import Child
 from fakeamqp.protocols.amqp_0_9 import access
 from fakeamqp.protocols.amqp_0_9.codec import contents
 from fakeamqp.protocols.amqp_0_9.codec import methods as m
-from fakeamqp.protocols.amqp_0_9.dispatch import HANDLERS
+from fakeamqp.protocols.amqp_0_9.dispatch import HANDLERS, handlers
 from fakeamqp.protocols.amqp_0_9.dtx import WORK
 from fakeamqp.protocols.amqp_0_9.frame_limit import fits
 from fakeamqp.protocols.amqp_0_9.requests import Requests
@@ -95,6 +95,7 @@ class Amqp09Channel(server_channel.FramedChannel):
         """The transport of out-of-band frames, if channel.open named one."""
         self.has_worked = False
         """True once the client has published or consumed on the channel."""
+        self._letter_handlers = handlers(self.personality.not_implemented)
         self._class_states: dict[type[Any], Any] = {}
         self._expected: _ExpectedContent | None = None
         self._assembler = contents.ContentAssembler()
@@ -157,8 +158,12 @@ class Amqp09Channel(server_channel.FramedChannel):
         self.carry_out(method)
 
     def carry_out(self, method: Method) -> None:
-        """Call the handler of a method."""
-        HANDLERS[method.INDEX](self, method)
+        """Call the handler of a method.
+
+        Raises:
+            NotImplementedHere: the broker is made without it.
+        """
+        self._letter_handlers[method.INDEX](self, method)
 
     # --- contents in ----------------------------------------------------------------------------------
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.codec.constants import VERSION_MAJOR, VERSION_MINOR
+from fakeamqp.protocols.common.absent import is_absent
 from fakeamqp.protocols.framed import connection as connection_class
 
 if TYPE_CHECKING:
@@ -15,9 +16,22 @@ if TYPE_CHECKING:
 __all__ = ["HANDLERS", "notify_blocked", "receive", "start"]
 
 
+_METHODS_OF_CAPABILITIES = {
+    "publisher_confirms": "confirm.select",
+    "exchange_exchange_bindings": "exchange.bind",
+    "basic.nack": "basic.nack",
+}
+"""Capability -> the method without which a broker does not announce it."""
+
+
 def start(connection: FramedConnection[Any]) -> None:
     """Send connection.start with the capabilities of the personality (RabbitMQ: documented)."""
-    capabilities = dict.fromkeys(connection.personality.capabilities, True)
+    personality = connection.personality
+    capabilities = {
+        name: True
+        for name in personality.capabilities
+        if not is_absent(_METHODS_OF_CAPABILITIES.get(name, ""), personality.not_implemented)
+    }
     properties = {"capabilities": capabilities, **connection_class.server_properties(connection)}
     connection_class.start(connection, properties, (VERSION_MAJOR, VERSION_MINOR))
 

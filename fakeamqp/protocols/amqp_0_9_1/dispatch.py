@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from fakeamqp.protocols.amqp_0_9_1 import access, basic, channel, confirm, exchange, queue, tx
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.codec.errors import FrameError
+from fakeamqp.protocols.common.absent import is_absent, refuse_if_absent
 
 if TYPE_CHECKING:
     from typing import TypeAlias
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
 
     Handler: TypeAlias = Callable[[Amqp091Channel, Any], None]
 
-__all__ = ["HANDLERS"]
+__all__ = ["HANDLERS", "handlers"]
 
 
 def _checking(method: type[Method], handler: Handler) -> Handler:
@@ -60,3 +62,16 @@ HANDLERS: dict[int, Handler] = {
     for method, handler in module.HANDLERS.items()
 }
 """Method index (class id << 16 | method id) -> handler. The handlers of channel 0 are in `connection`."""
+
+
+@cache
+def handlers(absent: tuple[str, ...]) -> Mapping[int, Handler]:
+    """The handlers of a broker that is made without some classes and methods, whose handlers refuse them."""
+    return {
+        index: partial(_refuse, absent) if is_absent(m.METHODS[index].NAME, absent) else handler
+        for index, handler in HANDLERS.items()
+    }
+
+
+def _refuse(absent: tuple[str, ...], channel: Amqp091Channel, method: Method) -> None:
+    refuse_if_absent(method.NAME, absent)

@@ -13,7 +13,7 @@ from fakeamqp.model.errors import AccessRefused
 from fakeamqp.protocols.amqp_0_9_1 import publishing
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
-from fakeamqp.protocols.amqp_0_9_1.dispatch import HANDLERS
+from fakeamqp.protocols.amqp_0_9_1.dispatch import handlers
 from fakeamqp.protocols.codec.errors import WireError
 from fakeamqp.protocols.codec.pieces import add_piece
 from fakeamqp.protocols.framed import server_channel
@@ -67,6 +67,7 @@ class Amqp091Channel(server_channel.FramedChannel):
         """True if a confirmed publish survives a crash; a fault that crashes the broker first clears it."""
         self.targets: dict[bytes, Target] = {}
 
+        self._handlers = handlers(self.personality.not_implemented)
         self._target: Target | None = None
         self._properties: BasicProperties | None = None
         self._properties_bytes = b""
@@ -93,7 +94,7 @@ class Amqp091Channel(server_channel.FramedChannel):
             raise not_a_header() if self._properties is None else not_a_body()
         index = int.from_bytes(payload[:4], "big")
         self.connection.note_method(index)
-        handler = HANDLERS.get(index)
+        handler = self._handlers.get(index)
         if handler is None or len(payload) < 4:
             self._refuse_method(payload)
             return

@@ -14,7 +14,7 @@ from fakeamqp.model.delivery import Ledger, release_all
 from fakeamqp.model.errors import ContentTooLarge, ModelError
 from fakeamqp.protocols.amqp_0_10.codec import commands, controls
 from fakeamqp.protocols.amqp_0_10.codec.constants import DetachCode, SegmentType
-from fakeamqp.protocols.amqp_0_10.dispatch import HANDLERS, TAKES_CONTENT
+from fakeamqp.protocols.amqp_0_10.dispatch import TAKES_CONTENT, handlers
 from fakeamqp.protocols.amqp_0_10.message.transfers import Publisher
 from fakeamqp.protocols.amqp_0_10.replies import SessionFault, error_code, short_text
 from fakeamqp.protocols.amqp_0_10.sessions.incoming import Incoming
@@ -62,6 +62,7 @@ class ServerSession:
         self.broker = connection.broker
         self.personality = connection.personality
         self.choices = connection.choices
+        self._handlers = handlers(self.personality.not_implemented)
         self.access = connection.broker.access
         self.virtual_host = connection.virtual_host
         self.user = connection.user
@@ -282,7 +283,7 @@ class ServerSession:
                 command, _ = commands.decode(assembly.first)
                 if type(command) is commands.MessageTransfer:
                     self.publisher.remember(assembly.first, command)
-            handler = HANDLERS.get(type(command))
+            handler = self._handlers.get(type(command))
             if handler is None:
                 raise SessionFault("not-implemented", f"a broker does not take {command.NAME}")
             if assembly.header is None and assembly.body is None:

@@ -1,0 +1,47 @@
+"""Brokers of 0-10 that are made without some classes and commands (`Personality.not_implemented`)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from compat_tests.protocol.amqp_0_10.driver import Server
+from fakeamqp.protocols.amqp_0_10.codec import commands as x
+from fakeamqp.protocols.amqp_0_10.codec import structs
+from fakeamqp.protocols.amqp_0_10.codec.packed import Command
+
+rule = pytest.mark.rule
+
+XID = structs.Xid(format=1, global_id=b"g", branch_id=b"b")
+
+
+@pytest.mark.parametrize(
+    ("absent", "command"),
+    [
+        pytest.param("tx", x.TxSelect(), marks=rule("0-10/tx/optional")),
+        pytest.param("dtx", x.DtxSelect(), marks=rule("0-10/dtx/optional")),
+        pytest.param("file", x.FileQos(), marks=rule("0-10/file/optional")),
+        pytest.param("stream", x.StreamQos(), marks=rule("0-10/stream/optional")),
+    ],
+)
+def test_a_broker_of_0_10_without_a_class(server: Server, absent: str, command: Command) -> None:
+    server = Server(replace(server.state.personality, not_implemented=(absent,)))
+    session = server.session()
+    session.declare("q")
+    exception = session.fails(command, 540)
+    assert exception.description is not None and command.NAME in exception.description
+    server.session(b"other").query("q")
+
+
+@rule("0-10/dtx.start/join-unsupported")
+def test_a_broker_that_joins_no_branches(server: Server) -> None:
+    known = server.state.personality
+    server = Server(replace(known, branches=replace(known.branches, joins=False)))
+    one, other = server.session(b"one"), server.session(b"other")
+    for session in (one, other):
+        session.call(x.DtxSelect())
+    one.call(x.DtxStart(xid=XID))
+    exception = other.fails(x.DtxStart(xid=XID, join=True), 540)
+    assert exception.description is not None and "without joining" in exception.description
+    one.call(x.DtxEnd(xid=XID))  # The branch goes on.

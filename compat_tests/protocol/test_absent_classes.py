@@ -1,0 +1,59 @@
+"""Brokers that are made without some classes and methods (`Personality.not_implemented`)."""
+
+from __future__ import annotations
+
+import pytest
+
+from compat_tests.protocol.driver import Server
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
+
+rule = pytest.mark.rule
+
+
+@rule("0-9-1/tx/optional-class")
+def test_a_broker_without_transactions_refuses_the_class(server: Server) -> None:
+    client = server.varied(not_implemented=("tx",)).client()
+    client.declare("q")
+    client.send(m.TxSelect())
+    close = client.expect_connection_close(540)
+    assert (close.class_id, close.method_id) == (90, 10)
+    assert close.reply_text.endswith("this broker is made without tx.select")
+
+
+def test_a_single_method_can_be_absent(server: Server) -> None:
+    without_rollback = server.varied(not_implemented=("tx.rollback",))
+    client = without_rollback.client()
+    client.call(m.TxSelect(), m.TxSelectOk)
+    client.call(m.TxCommit(), m.TxCommitOk)
+    client.send(m.TxRollback())
+    client.expect_connection_close(540)
+
+
+def test_the_names_of_methods_that_begin_alike_stay(server: Server) -> None:
+    client = server.varied(not_implemented=("basic.recover",)).client()
+    client.declare("q")
+    client.send(m.BasicRecoverAsync(requeue=True))
+    client.call(m.QueuePurge(queue="q"), m.QueuePurgeOk)
+    client.send(m.BasicRecover(requeue=True))
+    client.expect_connection_close(540)
+
+
+@pytest.mark.parametrize(
+    ("absent", "capability"),
+    [
+        ("confirm", "publisher_confirms"),
+        ("confirm.select", "publisher_confirms"),
+        ("exchange.bind", "exchange_exchange_bindings"),
+        ("basic.nack", "basic.nack"),
+    ],
+)
+def test_capabilities_that_need_an_absent_method_are_not_announced(
+    server: Server, absent: str, capability: str
+) -> None:
+    def announced(server: Server) -> set[str]:
+        client = server.connect()
+        client.send_bytes(client.protocol_header)
+        start = client.expect(m.ConnectionStart, 0)
+        return set(start.server_properties["capabilities"])
+
+    assert announced(server) - announced(server.varied(not_implemented=(absent,))) == {capability}
