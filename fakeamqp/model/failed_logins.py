@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -13,8 +12,6 @@ if TYPE_CHECKING:
     from fakeamqp.model.timers import Clock
 
 __all__ = ["FailedLogins"]
-
-_log = logging.getLogger("fakeamqp")
 
 _MOST_ADDRESSES = 10_000
 
@@ -71,7 +68,9 @@ class FailedLogins:
             del self._addresses[next(iter(self._addresses))]
         self._addresses[host] = _Address(count, self._clock.now() + self._seconds)
         if count == self._most:
-            _log.warning(
+            import logging  # On demand, since importing `Broker` must be fast.
+
+            logging.getLogger("fakeamqp").warning(
                 "%s is blocked for %g s after %d failed logins", host or "an address", self._seconds, count
             )
 
