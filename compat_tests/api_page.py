@@ -27,6 +27,7 @@ MODULES = (
     "fakeamqp.faults",
     "fakeamqp.trace",
     "fakeamqp.replay",
+    "fakeamqp.services",
     "fakeamqp.protocols.amqp_0_9.public",
     "fakeamqp.spark",
     "fakeamqp.spark.testing",
@@ -38,6 +39,7 @@ _INTERNAL = {
     "fakeamqp.inspect": {"Expectation", "Inspection"},
     "fakeamqp.inspect.snapshot": {"topology"},
     "fakeamqp.inspect.explanations": {"explain"},
+    "fakeamqp.services": {"Services"},
     "fakeamqp.trace": {"Recorder"},
     "pytest_fakeamqp": {"aio_pika_connection_on_anyio"},
 }

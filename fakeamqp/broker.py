@@ -34,12 +34,14 @@ if TYPE_CHECKING:
     from fakeamqp.model.properties import MessageProperties
     from fakeamqp.model.state import ClientConnection
     from fakeamqp.protocols.amqp_0_9.public import Amqp09
+    from fakeamqp.registration import Registration
     from fakeamqp.runtime.clock.handle import Clock
     from fakeamqp.runtime.clock.modes import Instant, Mode
     from fakeamqp.runtime.clock.stepped import SteppedClock
     from fakeamqp.runtime.intercept import Intercept
     from fakeamqp.runtime.listener import Listener
     from fakeamqp.runtime.tls import ServerTLS
+    from fakeamqp.services import ServiceMessage, Services
     from fakeamqp.settings import PersonalityChoices
     from fakeamqp.trace.timeline import Trace
 
@@ -123,6 +125,7 @@ class Broker(Inspection):
         self._clock: Clock | None = None
         self._faults: Faults | None = None
         self._amqp_0_9: Amqp09 | None = None
+        self._services: Services | None = None
         self._host = host
         self._asked_port = port
         self._users = None if users is None else accounts(users)
@@ -260,15 +263,17 @@ class Broker(Inspection):
     def reset(self) -> None:
         """Return to the initial state on the same port: no connections, queues, messages, history or faults.
 
-        Users, virtual hosts and definitions given to the constructor are restored; registrations made through
-        `amqp_0_9` are removed. A virtual clock stands still at `now` again, or at the present if `now` was
-        not given.
+        Users, virtual hosts and definitions given to the constructor are restored; services and registrations
+        made through `amqp_0_9` are removed. A virtual clock stands still at `now` again, or at the present if
+        `now` was not given.
         """
         with self._engine:
             if self._faults is not None:
                 self._faults.clear()
             if self._amqp_0_9 is not None:
                 self._amqp_0_9.clear()
+            if self._services is not None:
+                self._services.clear()
             if self._engine.running:
                 self._close_all()
                 self._engine.disconnect_all()
@@ -477,6 +482,49 @@ class Broker(Inspection):
             registry.PROTOCOLS[0].check_message(message)
             outcome = target.publish(message)
             return PublishedView.of(virtual_host, message, outcome)
+
+    def add_service(
+        self,
+        name: str,
+        handler: Callable[[ServiceMessage], bytes | str | None],
+        *,
+        exchange: str = "amq.system",
+        virtual_host: str = "/",
+        contents: Iterable[str] | None = None,
+    ) -> Registration:
+        """Call `handler` with every message that a system exchange gets with the routing key `name`.
+
+        The exchange hands a message over without a queue. The broker calls the handler inside the engine,
+        after the turn in which the message arrived and at the same instant of its clock. So the handler may
+        use the broker, but must not wait for it. A handler that returns bytes or str answers: the broker
+        publishes this to the queue or reply address in `reply_to`, with the same `correlation_id`. An
+        exception of the handler has no effect on the publisher; it is logged and kept for the test.
+
+        Args:
+            name: the routing key, which must not begin with "amq.".
+            handler: called with each message, such as the `append` of a list.
+            exchange: the system exchange, which is declared if it does not exist, in all personalities. Every
+                system exchange of the virtual host serves all services.
+            virtual_host: the virtual host of the exchange.
+            contents: the AMQP classes of the contents that the service takes: "basic", "file", "stream". A
+                publish with another class is refused with 540 on its channel. Default: all classes.
+
+        Returns:
+            The registration, with which the test waits for calls and removes the service.
+
+        Raises:
+            BadRegistration: the name is invalid or in use, a class of contents does not exist, or the handler
+                is not callable.
+            PreconditionFailed: the exchange exists and is of another type.
+            NotAllowed, InvalidPath: the virtual host does not exist.
+        """
+        if self._services is None:
+            from fakeamqp.services import Services
+
+            self._services = Services(self._engine, self._state, self.publish)
+        return self._services.add(
+            name, handler, exchange=exchange, virtual_host=virtual_host, contents=contents
+        )
 
     def load_definitions(self, definitions: Definitions) -> None:
         """Load RabbitMQ definitions, from a file or parsed.

@@ -38,9 +38,15 @@ def verify(item: pytest.Item) -> None:
 
     An exception that a callback of the test has raised in the broker is raised first.
     """
+    from fakeamqp import BrokerError
+
     for broker in brokers.of(item):
         if broker._amqp_0_9 is not None:
             broker._amqp_0_9.raise_errors()
+        if broker._services is not None:
+            with suppress(BrokerError):
+                broker.wait_until_idle(timeout=_GRACE)
+            broker._services.raise_errors()
     for _, faults in _faulty(item):
         faults.raise_errors()
     said = complaint(item)

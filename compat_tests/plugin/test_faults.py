@@ -426,6 +426,18 @@ def test_a_failed_test_says_the_plan_of_its_chaos(run_tests: RunTests) -> None:
     )
 
 
+def test_what_a_service_of_the_test_has_raised_fails_it(run_tests: RunTests) -> None:
+    result = run_tests(
+        """
+        def test_it(amqp_broker, pika_channel):
+            amqp_broker.add_service("s", lambda _: {}["nothing"])
+            pika_channel.basic_publish("amq.system", "s", b"")
+        """
+    )
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["*KeyError: 'nothing'*"])
+
+
 def test_what_a_handler_of_the_test_has_raised_fails_it(run_tests: RunTests) -> None:
     result = run_tests(
         """

@@ -206,6 +206,7 @@ def test_the_smallest_kind_of_number_does_not_delay(
     assert client.count("q") == 1
 
 
+@pytest.mark.rule("0-9-1/reply-code/internal-error")
 @pytest.mark.parametrize("value", ["soon", "", "1.5", " 1", "1 ", "0x10", b"\xff", None], ids=repr)
 def test_what_is_no_number_ends_the_connection(rabbitmq: Server, client: Client, value: Any) -> None:
     later(client, b"m", value)

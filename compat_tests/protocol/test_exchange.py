@@ -273,7 +273,7 @@ def test_another_type_on_redeclare_ends_the_channel_at_rabbitmq(rabbitmq: Server
 
 
 @pytest.mark.rule("0-9-1/exchange.declare/type-support")
-@pytest.mark.parametrize("kind", ["nosuch", "DIRECT", "system"])
+@pytest.mark.parametrize("kind", ["nosuch", "DIRECT", "System"])
 def test_an_unknown_type_ends_the_connection_by_the_letter(spec: Server, kind: str) -> None:
     client = spec.client()
     client.send(Declare(exchange="x", type=kind))

@@ -22,6 +22,7 @@ from fakeamqp.model.expiration import time_to_live
 from fakeamqp.model.message import Message
 from fakeamqp.model.properties import plain_properties
 from fakeamqp.model.reply_to import ReplyAddress
+from fakeamqp.model.services import Service
 
 if TYPE_CHECKING:
     from fakeamqp.model.binding import Binding
@@ -67,7 +68,7 @@ class Route:
         queue: the name of the queue.
         certain: False if an exchange chooses at random.
         does: "refuse" the message, "deliver" it immediately, let it "wait", "append" it to a stream, or
-            "answer" a client that waits for a reply.
+            "answer" a client that waits for a reply; also for a service of the test.
         says: the effect, as sentences.
         consumer: the tag of the consumer that would get it immediately, or None.
         after: the seconds for which an exchange delays the message.
@@ -383,6 +384,8 @@ def _route(host: VirtualHost, queue: Any, message: Message, certain: bool, after
     if isinstance(queue, ReplyAddress):
         says = ("goes directly to the client that waits for a reply",)
         return Route(queue.name, certain, "answer", says, queue.subscription.tag, after)
+    if isinstance(queue, Service):
+        return Route(queue.name, certain, "answer", ("handed to the service of the test",), None, after)
     if queue.keeps_delivered:
         readers = len(queue.subscriptions)
         return Route(

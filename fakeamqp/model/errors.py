@@ -14,6 +14,7 @@ __all__ = [
     "AccessRefused",
     "AuthenticationFailed",
     "CommandInvalid",
+    "ContentRefused",
     "ContentTooLarge",
     "Crash",
     "IllegalArgument",
@@ -139,6 +140,13 @@ class NotImplementedHere(ModelError):
     """The broker does not implement this; it refuses instead of pretending."""
 
     condition = "not-implemented"
+
+
+class ContentRefused(NotImplementedHere):
+    """An exchange does not take contents of this class; an error of the channel, unlike the base class."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text, ends_connection=False)
 
 
 class InternalError(ModelError):

@@ -60,6 +60,7 @@ class Router:
             AccessRefused: it is internal (basic.publish/exchange-02).
             PreconditionFailed: a header that names further routing keys is not an array.
             InternalError: an exchange cannot handle the value of a header.
+            ContentRefused: a system exchange takes no contents of the message's class.
         """
         headers = message.properties.headers
         if headers and ("CC" in headers or "BCC" in headers) and self._routes_by_cc_headers:
@@ -124,6 +125,7 @@ class Router:
 
         Raises:
             NotFound: there is no such exchange.
+            ContentRefused: see `plan`.
         """
         if first is None and message.copies is None and alternates:
             known = self._remembered.get((message.exchange, message.routing_key))

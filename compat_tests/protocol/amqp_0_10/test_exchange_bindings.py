@@ -171,6 +171,7 @@ def test_a_key_that_is_left_out_is_the_empty_one(session: Session, kind: str) ->
     assert not exists(session, "e")
 
 
+@pytest.mark.rule("0-10/execution/internal-error")
 def test_headers_bindings_need_a_match_for_qpid_but_not_by_the_text(lenient: Server, spec: Server) -> None:
     command = x.ExchangeBind(queue="q", exchange="amq.match", binding_key="", arguments={"a": 1})
     client = lenient.open()

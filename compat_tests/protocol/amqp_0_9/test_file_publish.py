@@ -102,7 +102,6 @@ def test_an_internal_exchange(lenient: Server) -> None:
     client.expect_channel_close(403)
 
 
-@rule("0-9/file.publish/exchange-03")
 @pytest.mark.parametrize("kind", ["direct", "fanout", "topic", "headers"])
 def test_every_exchange_takes_files(client: Client, kind: str) -> None:
     client.declare("q")

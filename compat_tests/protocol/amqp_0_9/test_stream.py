@@ -373,7 +373,6 @@ def test_a_rate_ends_with_its_channel(client: Client, server: Server) -> None:
 
 @rule("0-9/stream.publish/routes")
 @pytest.mark.parametrize("kind", ["direct", "fanout", "topic", "headers"])
-@rule("0-9/stream.publish/exchange-03")
 def test_every_exchange_routes_streams(client: Client, kind: str) -> None:
     client.declare("q")
     name = "amq.match" if kind == "headers" else f"amq.{kind}"

@@ -16,7 +16,8 @@ def dump_definitions(state: BrokerState) -> dict[str, Any]:
     """The broker's topology, accounts, policies and parameters, in the shape of the personality's version.
 
     As in RabbitMQ's, predeclared exchanges and exclusive queues are left out, and passwords are hashes.
-    Unlike in RabbitMQ's, internal exchanges are included, so that nothing is lost.
+    Unlike in RabbitMQ's, internal exchanges are included, so that nothing is lost. System exchanges are left
+    out where clients cannot declare them.
     """
     users = state.access.users.values()
     vhosts = state.virtual_hosts
@@ -139,6 +140,8 @@ def _queues(vhost: VirtualHost) -> list[dict[str, Any]]:
 def _exchanges(vhost: VirtualHost) -> list[dict[str, Any]]:
     dumped = []
     for exchange in vhost.exchanges.values():
+        if exchange.type_name not in vhost.state.personality.exchange_types:
+            continue  # A system exchange that only the test could declare.
         if exchange.name and not exchange.name.startswith("amq."):
             entry = {
                 "vhost": vhost.name,

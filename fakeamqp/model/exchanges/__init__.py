@@ -20,29 +20,30 @@ __all__ = [
 STANDARD_TYPES: dict[str, type[Exchange]] = {
     each.type_name: each for each in (DirectExchange, FanoutExchange, TopicExchange, HeadersExchange)
 }
-"""The exchange types of the AMQP specifications; every virtual host has one exchange of each."""
+"""The exchange types that every broker has; every virtual host has one exchange of each."""
 
-_OF_PLUGINS = {
+_ON_DEMAND = {
+    "system": ("system", "SystemExchange"),
     "x-consistent-hash": ("hashing", "ConsistentHashExchange"),
     "x-delayed-message": ("delayed", "DelayedMessageExchange"),
     "x-local-random": ("random", "LocalRandomExchange"),
     "x-modulus-hash": ("hashing", "ModulusHashExchange"),
     "x-random": ("random", "RandomExchange"),
 }
-"""The exchange types of RabbitMQ's plugins: module and class."""
+"""Type "system" of the specifications, and the types of RabbitMQ's plugins: module and class."""
 
-EXCHANGE_TYPES = frozenset((*STANDARD_TYPES, *_OF_PLUGINS))
+EXCHANGE_TYPES = frozenset((*STANDARD_TYPES, *_ON_DEMAND))
 """The exchange types by their name in exchange.declare; the personality selects the available ones."""
 
 
 def exchange_class(type_name: str) -> type[Exchange]:
-    """The class of an exchange type. The types of plugins are imported with the first exchange of them.
+    """The class of an exchange type. Types that few brokers have are imported with their first exchange.
 
     Raises:
         KeyError: there is no such type.
     """
     if type_name in STANDARD_TYPES:
         return STANDARD_TYPES[type_name]
-    module, name = _OF_PLUGINS[type_name]
+    module, name = _ON_DEMAND[type_name]
     found: type[Exchange] = getattr(import_module(f"{__name__}.{module}"), name)
     return found

@@ -21,9 +21,10 @@ if TYPE_CHECKING:
     from fakeamqp.model.message import Message
     from fakeamqp.model.policies import Policy
     from fakeamqp.model.reply_to import ReplyAddress
+    from fakeamqp.model.services import Service
     from fakeamqp.model.virtual_host import VirtualHost
 
-    Target: TypeAlias = Destination | ReplyAddress
+    Target: TypeAlias = Destination | ReplyAddress | Service
 
 __all__ = ["Exchange"]
 

@@ -19,7 +19,10 @@ if TYPE_CHECKING:
     from fakeamqp.model.virtual_host.bindings import BindingRegister
     from fakeamqp.model.virtual_host.virtual_host import VirtualHost
 
-__all__ = ["ExchangeRegister"]
+__all__ = ["SYSTEM_EXCHANGE", "ExchangeRegister"]
+
+SYSTEM_EXCHANGE = "amq.system"
+"""The predeclared exchange of type system, where there is one (exchange/required-instances)."""
 
 
 class ExchangeRegister(dict[str, Exchange]):
@@ -51,6 +54,8 @@ class ExchangeRegister(dict[str, Exchange]):
             self[f"amq.{type_name}"] = kind(virtual_host, f"amq.{type_name}", durable=True)
         self["amq.match"] = STANDARD_TYPES["headers"](virtual_host, "amq.match", durable=True)
         personality = virtual_host.state.personality
+        if "system" in personality.exchange_types:
+            self.add_system(SYSTEM_EXCHANGE)
         logs = personality.has_log_exchange and virtual_host.name == "/"
         for name, there in (
             ("amq.rabbitmq.trace", personality.has_trace_exchange),
@@ -58,6 +63,24 @@ class ExchangeRegister(dict[str, Exchange]):
         ):
             if there:
                 self[name] = STANDARD_TYPES["topic"](virtual_host, name, durable=True, internal=True)
+
+    def add_system(self, name: str) -> Exchange:
+        """The exchange `name`, of type system; it is created if it does not exist, on the operator's behalf.
+
+        Raises:
+            PreconditionFailed: it exists, and is of another type.
+        """
+        existing = self.get(name)
+        if existing is None:
+            virtual_host = self._virtual_host
+            self[name] = existing = exchange_class("system")(virtual_host, name, durable=True)
+            virtual_host.routing.invalidate()
+        elif existing.type_name != "system":
+            raise PreconditionFailed(
+                f"exchange '{name}' in vhost '{self._virtual_host.name}' is of type "
+                f"'{existing.type_name}', not 'system'"
+            )
+        return existing
 
     def type_called(self, name: str) -> type[Exchange]:
         """The exchange type called `name` (exchange.declare/type-support).

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from fakeamqp.model.delivery import Ledger
     from fakeamqp.model.interrupted import Interrupted
     from fakeamqp.model.queues import Queue
+    from fakeamqp.model.services import Service
     from fakeamqp.model.staging import Staged
     from fakeamqp.model.state import BrokerState
     from fakeamqp.model.subscription import Subscription
@@ -54,6 +55,8 @@ class VirtualHost:
         )
         self.policies = Policies(self)
         self.limits = VirtualHostLimits()
+        self.services: dict[str, Service] = {}
+        """What system exchanges hand messages to, by the routing key that names it."""
         self.reply_addresses: dict[str, ReplyAddress] = {}
         self.routing = Router(self)
         self.message_outcomes = MessageOutcomes(self)

@@ -1,0 +1,221 @@
+"""Services: functions of the test that system exchanges hand messages to."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+
+import pika
+import pytest
+from pika.adapters.blocking_connection import BlockingChannel
+
+from fakeamqp import Broker, FakeAMQPError, WaitTimeout
+from fakeamqp.services import BadRegistration, ServiceMessage
+
+
+@pytest.fixture
+def broker() -> Iterator[Broker]:
+    with Broker() as broker:
+        yield broker
+
+
+@pytest.fixture
+def channel(broker: Broker) -> Iterator[BlockingChannel]:
+    with pika.BlockingConnection(pika.URLParameters(broker.url)) as connection:
+        yield connection.channel()
+
+
+def test_a_service_gets_the_messages_of_an_app(broker: Broker, channel: BlockingChannel) -> None:
+    got: list[ServiceMessage] = []
+    mail = broker.add_service("mail", got.append)
+    channel.confirm_delivery()
+    properties = pika.BasicProperties(content_type="text/plain", headers={"n": 1})
+    channel.basic_publish("amq.system", "mail", b"dear Ann", properties, mandatory=True)
+    mail.wait()
+    [message] = got
+    assert (message.text, message.content_type, message.headers) == ("dear Ann", "text/plain", {"n": 1})
+    assert (message.exchange, message.routing_key) == ("amq.system", "mail")
+    assert message.connection == broker.connections[0].name
+    assert mail.calls == 1
+    assert "dear Ann" in repr(message) and "for a service" in repr(message)
+    assert broker.published[0].queues == ("service 'mail'",)
+    with pytest.raises(pika.exceptions.UnroutableError):
+        channel.basic_publish("amq.system", "male", b"lost", mandatory=True)
+
+
+def test_the_answer_of_a_service_goes_back_to_the_app(broker: Broker, channel: BlockingChannel) -> None:
+    broker.add_service("price", lambda message: f"{message.text} costs 5", exchange="rpc")
+    answers: list[Any] = []
+    channel.basic_consume(
+        "amq.rabbitmq.reply-to",
+        lambda _channel, _deliver, properties, body: answers.append((properties.correlation_id, body)),
+        auto_ack=True,
+    )
+    properties = pika.BasicProperties(reply_to="amq.rabbitmq.reply-to", correlation_id="c1")
+    channel.basic_publish("rpc", "price", b"tea", properties)
+    while not answers:
+        channel.connection.process_data_events(time_limit=None)
+    assert answers == [("c1", b"tea costs 5")]
+
+
+def test_an_answer_without_an_address_goes_nowhere(broker: Broker) -> None:
+    service = broker.add_service("price", lambda _: b"5")
+    broker.publish(b"tea", exchange="amq.system", routing_key="price")
+    service.wait()
+    assert len(broker.published) == 1
+
+
+def test_a_service_may_use_the_broker(broker: Broker, channel: BlockingChannel) -> None:
+    channel.queue_declare("log")
+
+    def copy(message: ServiceMessage) -> None:
+        broker.publish(message.body, routing_key="log")
+
+    broker.add_service("copy", copy)
+    broker.publish(b"note", exchange="amq.system", routing_key="copy")
+    broker.queue("log").wait_for(count=1)
+
+
+def test_a_service_is_called_at_the_instant_of_the_publish() -> None:
+    with Broker(clock="virtual") as broker:
+        times: list[Any] = []
+        service = broker.add_service("when", lambda _: times.append(broker.clock.now()))
+        begin = broker.clock.now()
+        with pika.BlockingConnection(pika.URLParameters(broker.url)) as connection:
+            channel = connection.channel()
+            arguments = {"x-dead-letter-exchange": "amq.system", "x-dead-letter-routing-key": "when"}
+            channel.queue_declare("q", arguments={**arguments, "x-message-ttl": 5000})
+            channel.basic_publish("", "q", b"late")
+            broker.queue("q").wait_for(count=1)
+        broker.clock.advance(60)
+        service.wait()
+        assert times == [begin + timedelta(seconds=5)]
+
+
+# --- exceptions ------------------------------------------------------------------------------------------
+
+
+def test_an_exception_of_a_service_is_the_tests_and_not_the_apps(
+    broker: Broker, channel: BlockingChannel, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(_: ServiceMessage) -> None:
+        raise LookupError("no such customer")
+
+    service = broker.add_service("fails", fail)
+    channel.confirm_delivery()
+    with caplog.at_level(logging.WARNING, "fakeamqp"):
+        channel.basic_publish("amq.system", "fails", b"1", mandatory=True)
+        with pytest.raises(LookupError, match="no such customer"):
+            service.wait()
+    assert "the handler of service 'fails' has failed: LookupError('no such customer')" in caplog.text
+    channel.queue_declare("goes-on")
+    service.wait()  # Raised once only.
+    assert isinstance(service.error, LookupError)
+    assert broker.failures == ()
+
+
+def test_an_answer_must_be_bytes_or_text(broker: Broker) -> None:
+    service = broker.add_service("price", lambda _: 5)  # type: ignore[arg-type, return-value]
+    broker.publish(b"tea", exchange="amq.system", routing_key="price", reply_to="q")
+    with pytest.raises(TypeError, match="returns bytes, str or None, not 5"):
+        service.wait()
+
+
+# --- life cycle --------------------------------------------------------------------------------------------
+
+
+def test_a_service_that_is_removed_gets_no_more(broker: Broker) -> None:
+    got: list[ServiceMessage] = []
+    with broker.add_service("s", got.append) as service:
+        broker.publish(b"1", exchange="amq.system", routing_key="s")
+        service.wait()
+    assert broker.publish(b"2", exchange="amq.system", routing_key="s").unroutable
+    broker.wait_until_idle()
+    assert [message.body for message in got] == [b"1"]
+    again = broker.add_service("s", got.append)
+    broker.publish(b"3", exchange="amq.system", routing_key="s")
+    again.wait()
+
+
+def test_services_outlive_a_restart_but_no_reset(broker: Broker) -> None:
+    service = broker.add_service("s", lambda _: None, exchange="services")
+    broker.restart()
+    broker.publish(b"1", exchange="services", routing_key="s")
+    service.wait()
+    broker.reset()
+    with pytest.raises(FakeAMQPError, match="no exchange 'services'"):
+        broker.publish(b"2", exchange="services", routing_key="s")
+    broker.add_service("s", lambda _: None)
+
+
+def test_waiting_in_vain_says_for_what(broker: Broker) -> None:
+    service = broker.add_service("s", lambda _: None)
+    with pytest.raises(WaitTimeout, match="the handler of service 's' was called 0 times in 0 s, and not 1"):
+        service.wait(timeout=0)
+
+
+def test_virtual_hosts_have_services_of_their_own(broker: Broker) -> None:
+    broker.add_virtual_host("other")
+    got: list[ServiceMessage] = []
+    service = broker.add_service("s", got.append, virtual_host="other")
+    broker.publish(b"1", exchange="amq.system", routing_key="s", virtual_host="other")
+    service.wait()
+    assert got[0].virtual_host == "other"
+    with pytest.raises(FakeAMQPError, match=r"no exchange 'amq\.system'"):
+        broker.publish(b"2", exchange="amq.system", routing_key="s")
+
+
+def test_definitions_leave_out_what_other_brokers_could_not_load(broker: Broker) -> None:
+    broker.add_service("s", lambda _: None, exchange="services")
+    assert broker.definitions()["exchanges"] == []
+    with Broker(personality="spec") as spec:
+        spec.add_service("s", lambda _: None, exchange="services")
+        [exported] = spec.definitions()["exchanges"]
+    assert (exported["name"], exported["type"]) == ("services", "system")
+
+
+def test_explain_knows_services(broker: Broker) -> None:
+    broker.add_service("s", lambda _: None)
+    explained = str(broker.explain(exchange="amq.system", routing_key="s"))
+    assert "handed to the service of the test" in explained
+
+
+# --- wrong registrations ------------------------------------------------------------------------------------
+
+
+@pytest.mark.rule("0-9-1/exchange-type.system/amq-services-reserved")
+def test_names_of_services_that_begin_with_amq_are_reserved(broker: Broker) -> None:
+    with pytest.raises(BadRegistration, match=r"must not begin with 'amq\.'"):
+        broker.add_service("amq.x", lambda _: None)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"name": ""}, "1 to 255 bytes"),
+        ({"name": 5}, "must be a str"),
+        ({"name": "s" * 256}, "1 to 255 bytes"),
+        ({"name": "taken"}, "registered already; remove it first"),
+        ({"handler": "print"}, "must be callable, not 'print'"),
+        ({"contents": ("bsic",)}, "did you mean 'basic'"),
+        ({"contents": "bsic"}, "did you mean 'basic'"),
+        ({"exchange": "amq.direct"}, "is of type 'direct', not 'system'"),
+        ({"virtual_host": "nowhere"}, "vhost nowhere not found"),
+    ],
+)
+def test_wrong_registrations_are_errors_that_help(
+    broker: Broker, arguments: dict[str, Any], words: str
+) -> None:
+    broker.add_service("taken", lambda _: None)
+    with pytest.raises(FakeAMQPError, match=words):
+        broker.add_service(**{"name": "s", "handler": print, **arguments})
+    assert broker.publish(b"", exchange="amq.system", routing_key="s").unroutable
+
+
+def test_one_class_of_contents_can_be_refused(broker: Broker, channel: BlockingChannel) -> None:
+    broker.add_service("files", lambda _: None, contents=["file"])
+    channel.confirm_delivery()
+    with pytest.raises(pika.exceptions.ChannelClosedByBroker, match="takes no contents of class basic"):
+        channel.basic_publish("amq.system", "files", b"")
