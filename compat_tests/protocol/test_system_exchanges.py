@@ -85,6 +85,15 @@ def test_a_service_is_called_after_all_that_the_client_has_sent_with_the_message
     assert seen == [["q"]]
 
 
+def test_a_service_that_is_removed_meanwhile_is_not_called(server: Server) -> None:
+    got = add_service(server, "billing")
+    client = server.client()
+    client.publish(exchange="amq.system", routing_key="billing")
+    server.vhost.services.pop("billing").deleted = True
+    server.advance(0)
+    assert got == []
+
+
 @rule(PASSES)
 def test_messages_of_a_transaction_arrive_with_its_commit(server: Server) -> None:
     got = add_service(server, "billing")

@@ -517,7 +517,7 @@ def announce(client: Client, size: int) -> None:
 
 
 @rule("0-9-1/types/max-content-size")
-@pytest.mark.parametrize("size", [2**40, 2**64 - 1])
+@pytest.mark.parametrize("size", [2**40, 2**63 - 1, 2**63, 2**64 - 1])
 def test_a_content_of_any_64_bit_size_may_begin_by_the_letter(spec: Server, size: int) -> None:
     client = spec.client(channels=2)
     announce(client, size)

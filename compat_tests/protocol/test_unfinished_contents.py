@@ -46,3 +46,30 @@ def test_tiny_body_frames_are_joined_as_they_come(protocol: str, size: int) -> N
     client.send_bytes(frame(3, 1, rest))
     message = client.get("q")
     assert message is not None and message.body == body
+
+
+@pytest.mark.rule("0-9-1/types/max-content-size")
+@pytest.mark.parametrize("size", [2**63, 2**64 - 1])
+def test_an_announced_size_costs_no_memory(spec: Server, size: int) -> None:
+    client, other = spec.client(), spec.client()
+    other.declare("q")
+    client.send(m.BasicPublish(routing_key="q"))
+    with little_memory():
+        client.send_frame(2, 1, b"\0\x3c\0\0" + size.to_bytes(8, "big") + b"\0\0")
+        client.send_bytes(frame(3, 1, bytes(20_000)))
+        other.publish(b"meanwhile", routing_key="q")
+        assert other.empty("q") == [b"meanwhile"]
+    client.drop()
+    assert other.count("q") == 0
+
+
+@pytest.mark.rule("0-9-1/types/max-content-size")
+def test_what_was_received_of_a_content_goes_with_its_connection(spec: Server) -> None:
+    with little_memory():
+        client = spec.client()
+        client.send(m.BasicPublish(routing_key="q"))
+        client.send_frame(2, 1, b"\0\x3c\0\0" + (2**63).to_bytes(8, "big") + b"\0\0")
+        for _ in range(20):
+            client.send_bytes(frame(3, 1, bytes(100_000)))
+        client.drop()
+        del client

@@ -250,6 +250,7 @@ class Amqp09Channel(server_channel.FramedChannel):
     def drop_content(self) -> None:
         """See the base class."""
         self._expected = None
+        self._assembler = contents.ContentAssembler()
 
     # --- methods out ----------------------------------------------------------------------------------
 
