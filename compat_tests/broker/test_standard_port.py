@@ -6,28 +6,26 @@ A `Broker` in a test takes a free port, so that tests can run side by side.
 from __future__ import annotations
 
 import socket
-import subprocess
-import sys
 from contextlib import ExitStack, suppress
 
 import pytest
 
 from fakeamqp import Broker
+from fakeamqp.cli import main
 
 STANDARD_PORT = 5672
 
 
 @pytest.mark.rule("0-9/server-model/port")
-def test_serve_listens_on_the_standard_port() -> None:
+def test_serve_listens_on_the_standard_port(capsys: pytest.CaptureFixture[str]) -> None:
     with ExitStack() as sockets:
         # The port is in use then, by this socket or by another program, and the error names it.
         with suppress(OSError):
             sockets.enter_context(socket.create_server(("127.0.0.1", STANDARD_PORT)))
-        done = subprocess.run(
-            [sys.executable, "-m", "fakeamqp", "serve"], capture_output=True, text=True, timeout=30
-        )
-    assert (done.returncode, done.stdout) == (1, "")
-    assert f"port {STANDARD_PORT} on 127.0.0.1 is in use" in done.stderr
+        code = main(["serve"])
+    output, errors = capsys.readouterr()
+    assert (code, output) == (1, "")
+    assert f"port {STANDARD_PORT} on 127.0.0.1 is in use" in errors
 
 
 @pytest.mark.rule("0-9/server-model/port")
