@@ -58,7 +58,11 @@ class TopicPermission:
 class User:
     """One account. Without a password and a hash, only EXTERNAL can authenticate it.
 
-    `password_hash` is (algorithm, base64 of four bytes of salt and the digest), as RabbitMQ exports it.
+    `password_hash` is (algorithm, base64 of four bytes of salt and the digest), as RabbitMQ exports it; the
+    algorithm is "sha256" or "sha512".
+
+    Raises:
+        BadPasswordHash: `password_hash` is something else; see `model/password_hashes.py`.
     """
 
     name: str
@@ -68,6 +72,15 @@ class User:
     topic_permissions: dict[tuple[str, str], TopicPermission] = field(default_factory=dict)
     password_hash: tuple[str, str] | None = field(default=None, repr=False)
     limits: UserLimits = field(default_factory=UserLimits)
+
+    def __post_init__(self) -> None:
+        if self.password_hash is not None:
+            from fakeamqp.model.password_hashes import BadPasswordHash, check_password_hash
+
+            try:
+                check_password_hash(self.password_hash)
+            except BadPasswordHash as problem:
+                raise BadPasswordHash(f"user {self.name!r}: password_hash {problem}") from None
 
     def has_password(self, password: str) -> bool:
         """Whether this is the account's password."""
