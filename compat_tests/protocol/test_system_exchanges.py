@@ -12,12 +12,8 @@ from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 
 rule = pytest.mark.rule
 
-PASSES = "0-9-1/exchange-type.system/passes-to-service"
-RESERVED = "0-9-1/exchange-type.system/amq-services-reserved"
-REFUSES = "0-9-1/basic.publish/exchange-03"
 
-
-@rule(PASSES)
+@rule("0-9-1/exchange-type.system/passes-to-service")
 def test_a_message_goes_to_the_service_that_its_routing_key_names(server: Server) -> None:
     billing, mail = add_service(server, "billing"), add_service(server, "mail")
     client = server.client()
@@ -30,7 +26,7 @@ def test_a_message_goes_to_the_service_that_its_routing_key_names(server: Server
     assert billing[0].headers == {"n": 1}
 
 
-@rule(PASSES)
+@rule("0-9-1/exchange-type.system/passes-to-service")
 def test_clients_declare_system_exchanges_of_their_own(spec: Server) -> None:
     got = add_service(spec, "billing")
     client = spec.client()
@@ -52,7 +48,7 @@ def test_a_system_exchange_is_predeclared_by_the_letter(spec: Server) -> None:
     client.expect_channel_close(403)
 
 
-@rule(PASSES)
+@rule("0-9-1/exchange-type.system/passes-to-service")
 def test_a_message_for_no_service_is_unroutable(server: Server) -> None:
     got = add_service(server, "billing")
     client = server.client()
@@ -64,7 +60,7 @@ def test_a_message_for_no_service_is_unroutable(server: Server) -> None:
     assert bodies(got) == [b"routed"]
 
 
-@rule(RESERVED)
+@rule("0-9-1/exchange-type.system/amq-services-reserved")
 def test_no_service_of_the_test_gets_a_message_for_one_of_amqp(server: Server) -> None:
     got = [add_service(server, key) for key in ("x", "amq", "", "*", "#")]
     client = server.client()
@@ -74,7 +70,7 @@ def test_no_service_of_the_test_gets_a_message_for_one_of_amqp(server: Server) -
     assert got == [[], [], [], [], []]
 
 
-@rule(PASSES)
+@rule("0-9-1/exchange-type.system/passes-to-service")
 def test_a_service_is_called_after_all_that_the_client_has_sent_with_the_message(server: Server) -> None:
     seen: list[Any] = []
     add_service(server, "billing", handle=lambda _: seen.append(list(server.vhost.queues)))
@@ -94,7 +90,7 @@ def test_a_service_that_is_removed_meanwhile_is_not_called(server: Server) -> No
     assert got == []
 
 
-@rule(PASSES)
+@rule("0-9-1/exchange-type.system/passes-to-service")
 def test_messages_of_a_transaction_arrive_with_its_commit(server: Server) -> None:
     got = add_service(server, "billing")
     client = server.client()
@@ -140,7 +136,7 @@ def test_other_exchanges_pass_messages_on_to_a_system_exchange(rabbitmq: Server)
 # --- contents that a service refuses --------------------------------------------------------------------
 
 
-@rule(REFUSES)
+@rule("0-9-1/basic.publish/exchange-03")
 def test_an_exchange_may_refuse_contents_of_class_basic(server: Server) -> None:
     got = add_service(server, "archive", "file")
     client = server.client(channels=2)
@@ -153,7 +149,7 @@ def test_an_exchange_may_refuse_contents_of_class_basic(server: Server) -> None:
     assert got == []
 
 
-@rule(REFUSES)
+@rule("0-9-1/basic.publish/exchange-03")
 def test_what_one_service_refuses_another_takes(server: Server) -> None:
     got = add_service(server, "mail", "basic")
     add_service(server, "archive", "file")
@@ -163,7 +159,7 @@ def test_what_one_service_refuses_another_takes(server: Server) -> None:
     assert bodies(got) == [b"taken"]
 
 
-@rule(REFUSES)
+@rule("0-9-1/basic.publish/exchange-03")
 def test_a_refused_content_is_no_part_of_a_transaction(server: Server) -> None:
     add_service(server, "archive", "file")
     client = server.client()
