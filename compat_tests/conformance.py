@@ -2,6 +2,9 @@
 
 The catalogue is spec/rules/amqp-<protocol>.toml, what cannot be tested spec/rules/exceptions-<protocol>.toml.
 Tests name the rules they hold with `@pytest.mark.rule("0-9-1/section/name")`; an id begins with its protocol.
+A rule that says several things has clauses in spec/rules/clauses.toml, and tests name the one that they hold:
+`"0-9-1/section/name#clause"`. `@pytest.mark.deviates(...)` takes the same ids: the test asserts that the
+broker does otherwise, by decision. On a test that also says `rule`, it counts for all but "spec".
 
 Half of the rules of 0-9 say the same as one of 0-9-1 (`same_as`). A test of such a rule runs over both
 protocols, and counts for the rule of the one it runs over, unless it says `@pytest.mark.protocols("0-9-1")`.
@@ -32,6 +35,10 @@ PROTOCOLS = (PROTOCOL_0_9_1, "0-9", "0-10")
 SHARING = (PROTOCOL_0_9_1, "0-9")
 #: Those whose every rule must have a test or an exception; the others are on their way.
 COMPLETE = frozenset(PROTOCOLS)
+#: The marks that name rules.
+MARKS = ("rule", "deviates")
+#: The personality that brokers have unless they are told otherwise, and the one that follows the documents.
+DEFAULT, TO_THE_LETTER = "rabbitmq-4.3", "spec"
 #: whose behaviour stands beside the documents
 _OTHER = {PROTOCOL_0_9_1: "RabbitMQ", "0-9": "clients in the field", "0-10": "real brokers"}
 #: how a rule can be shown, for those that every release must show
@@ -51,6 +58,8 @@ class Rule:
     """The document calls it work in progress."""
     refuses: bool = False
     """It says what becomes of who does wrong."""
+    rabbitmq: str = ""
+    """How RabbitMQ is known to do otherwise."""
 
     @property
     def section(self) -> str:
@@ -70,10 +79,17 @@ class Catalogue:
     protocol: str
     rules: Mapping[str, Rule]
     exceptions: Mapping[str, str]
+    clauses: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """Of rules that say several things: each by its name."""
 
     def same(self, id_: str) -> list[str]:
-        """The rules of this protocol that say what a rule of any protocol says: itself, or its like."""
-        return [id_] if id_ in self.rules else self._same.get(id_, [])
+        """The rules of this protocol that say what a rule of any protocol says: itself, or its like.
+
+        An id may have a clause behind it, which the results have, too.
+        """
+        rule, mark, clause = id_.partition("#")
+        same = [rule] if rule in self.rules else self._same.get(rule, [])
+        return [each + mark + clause for each in same]
 
     @cached_property
     def _same(self) -> dict[str, list[str]]:
@@ -84,13 +100,20 @@ class Catalogue:
         return same
 
     def unknown(self, ids: Iterable[str]) -> list[str]:
-        """A line for each id that no rule has, with the nearest one that there is."""
+        """A line for each id that no rule has, with the nearest one that there is; the same for clauses."""
         lines = []
         for id_ in dict.fromkeys(ids):
-            if id_ not in self.rules:
-                near = difflib.get_close_matches(id_, self.rules, n=1, cutoff=0.5)
+            rule, _, clause = id_.partition("#")
+            clauses = self.clauses.get(rule, {})
+            if rule not in self.rules:
+                near = difflib.get_close_matches(rule, self.rules, n=1, cutoff=0.5)
                 hint = f"; did you mean {near[0]!r}?" if near else ""
-                lines.append(f"no rule {id_!r}{hint}")
+                lines.append(f"no rule {rule!r}{hint}")
+            elif clause and clause not in clauses:
+                has = f"it has {', '.join(clauses)}" if clauses else "it has none in spec/rules/clauses.toml"
+                lines.append(f"rule {rule!r} has no clause {clause!r}: {has}")
+            elif clauses and not clause:
+                lines.append(f"rule {rule!r} says several things; name one: {rule}#{'|'.join(clauses)}")
         return lines
 
 
@@ -100,7 +123,7 @@ def read_catalogue(protocol: str = PROTOCOL_0_9_1, folder: Path = RULES) -> Cata
     for entry in _entries(folder / f"amqp-{protocol}.toml", "rule"):
         if entry["id"] in rules:
             raise ValueError(f"rule {entry['id']!r} is there twice")
-        names = ("id", "level", "testable", "summary", "same_as", "wip")
+        names = ("id", "level", "testable", "summary", "same_as", "wip", "rabbitmq")
         facts = {name: entry[name] for name in names if name in entry}
         rules[entry["id"]] = Rule(**facts, refuses="on_failure" in entry or "scope" in entry)
     exceptions: dict[str, str] = {}
@@ -115,7 +138,13 @@ def read_catalogue(protocol: str = PROTOCOL_0_9_1, folder: Path = RULES) -> Cata
         for rule in rules.values():
             if rule.same_as in reasons:
                 exceptions.setdefault(rule.id, reasons[rule.same_as])
-    return Catalogue(protocol, rules, exceptions)
+    clauses = _clauses(folder)
+    own = {
+        rule.id: dict(said)
+        for rule in rules.values()
+        if (said := clauses.get(rule.id) or clauses.get(rule.same_as or ""))
+    }
+    return Catalogue(protocol, rules, exceptions, own)
 
 
 #: The catalogue of a protocol, read once.
@@ -139,6 +168,13 @@ def unknown(catalogues: Mapping[str, Catalogue], ids: Iterable[str]) -> list[str
     return lines
 
 
+@cache
+def _clauses(folder: Path) -> dict[str, dict[str, str]]:
+    """The clauses of rules of any protocol."""
+    path = folder / "clauses.toml"
+    return tomllib.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+
+
 def _entries(path: Path, table: str) -> list[dict[str, Any]]:
     return tomllib.loads(path.read_text(encoding="utf-8")).get(table, []) if path.exists() else []
 
@@ -152,6 +188,7 @@ def marked_rules(folder: Path, catalogue: Catalogue) -> dict[str, set[str]]:
     known = {*catalogue.rules, *(rule.same_as for rule in catalogue.rules.values() if rule.same_as)}
     for path in sorted(folder.rglob("test_*.py")):
         for id_, said in marks_in(path.read_text(encoding="utf-8"), known):
+            id_ = id_.partition("#")[0]
             own = id_.split("/")[0]
             protocols = said or (SHARING if path.parent.name == "protocol" else (own,))
             if catalogue.protocol in protocols or catalogue.protocol == own:
@@ -161,7 +198,7 @@ def marked_rules(folder: Path, catalogue: Catalogue) -> dict[str, set[str]]:
 
 
 def marks_in(source: str, known: Container[str] = ()) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """The ids in all calls of `pytest.mark.rule(...)`, or of a name `rule` that stands for it.
+    """The ids in all calls of `pytest.mark.rule(...)` or `deviates`, or of such a name that stands for it.
 
     With each come the protocols that its test or the module names in a call of `pytest.mark.protocols(...)`.
     In place of an f-string such as `f"0-9-1/tx/{name}"` come those `known` ids that it can become with a
@@ -196,7 +233,7 @@ def _marks(source: str) -> list[tuple[str | tuple[str, str], tuple[str, ...], li
         said = module
         if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef):
             said = _protocols_in(statement.decorator_list) or module
-        for argument in _arguments("rule", statement):
+        for argument in _arguments(MARKS, statement):
             if isinstance(argument, ast.Constant) and isinstance(argument.value, str):
                 marks.append((argument.value, said, strings))
             elif isinstance(argument, ast.JoinedStr):
@@ -215,10 +252,10 @@ def _protocols_in(marks: list[ast.expr]) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _arguments(name: str, tree: ast.AST) -> Iterator[ast.expr]:
-    """The arguments of all calls of a mark."""
+def _arguments(names: Container[str | None], tree: ast.AST) -> Iterator[ast.expr]:
+    """The arguments of all calls of some marks."""
     for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and _called(node) == name:
+        if isinstance(node, ast.Call) and _called(node) in names:
             yield from node.args
 
 
@@ -238,25 +275,87 @@ def _around(text: ast.JoinedStr) -> tuple[str, str]:
 
 
 @dataclass
+class Shown:
+    """What the cases of one test show about a rule."""
+
+    outcome: str
+    """The worst: failed, empty (nothing was shown), passed, skipped."""
+    deviates: bool = False
+    """They assert that the broker does otherwise."""
+    clauses: set[str] = field(default_factory=set)
+    personalities: set[str] = field(default_factory=set)
+    kinds: set[str] = field(default_factory=set)
+
+
+#: From the one that says least to the worst.
+_RANKS = ("skipped", "passed", "empty", "failed")
+#: What is known about a rule that some test asserts something about.
+_COVERED = ("passing", "deviating", "spec only", "in part", "failing")
+
+
+@dataclass
 class Results:
-    """What a run showed: rule id -> test -> its outcome, the worst of its parameters."""
+    """What a run showed: rule id -> test -> what its cases show. Those that deviate stand apart."""
 
-    outcomes: dict[str, dict[str, str]] = field(default_factory=dict)
+    shown: dict[str, dict[tuple[str, bool], Shown]] = field(default_factory=dict)
 
-    def add(self, rule: str, test: str, outcome: str) -> None:
-        """Note that `test` (without its parameters) has `outcome`: passed, skipped or failed."""
-        tests = self.outcomes.setdefault(rule, {})
-        ranks = ("skipped", "passed", "failed")
-        tests[test] = max(tests.get(test, outcome), outcome, key=ranks.index)
+    def add(
+        self,
+        rule: str,
+        test: str,
+        outcome: str,
+        *,
+        deviates: bool = False,
+        personalities: Iterable[str] = (DEFAULT, TO_THE_LETTER),
+        kind: str = "wire",
+    ) -> None:
+        """Note what a case of `test` shows; `rule` may have a clause behind it.
+
+        Args:
+            rule: the id of the rule.
+            test: the id of the test, without its parameters.
+            outcome: passed, skipped, failed, or empty: it passed, and shows nothing.
+            deviates: it asserts that the broker does otherwise.
+            personalities: of the brokers that took part.
+            kind: of the evidence; see `Evidence.kind`.
+        """
+        id_, _, clause = rule.partition("#")
+        shown = self.shown.setdefault(id_, {}).setdefault((test, deviates), Shown(outcome, deviates))
+        shown.outcome = max(shown.outcome, outcome, key=_RANKS.index)
+        if outcome == "passed":
+            shown.clauses.add(clause)
+            shown.personalities.update(personalities)
+            shown.kinds.add(kind)
+
+    def tests(self, rule: str, *outcomes: str) -> list[tuple[str, Shown]]:
+        """The tests of a rule, by name, with these outcomes or with any."""
+        tests = sorted(self.shown.get(rule, {}).items())
+        return [(test, shown) for (test, _), shown in tests if not outcomes or shown.outcome in outcomes]
+
+    def holds_in(self, rule: str, *, deviates: bool = False) -> set[str]:
+        """The personalities in which tests show the rule, or that the broker does otherwise."""
+        shown = [each for _, each in self.tests(rule, "passed") if each.deviates == deviates]
+        return set().union(*(each.personalities for each in shown))
+
+    def missing_clauses(self, catalogue: Catalogue, rule: str) -> list[str]:
+        """The clauses that no test shows."""
+        shown = set().union(*(each.clauses for _, each in self.tests(rule, "passed")))
+        return [clause for clause in catalogue.clauses.get(rule, {}) if clause not in shown]
 
     def state(self, catalogue: Catalogue, rule: str) -> str:
-        """What is known about a rule: passing, failing, excepted, or not yet."""
-        outcomes = set(self.outcomes.get(rule, {}).values())
-        if "failed" in outcomes:
+        """What is known about a rule: see the head of the report."""
+        tests = self.tests(rule, "failed", "passed")
+        if any(shown.outcome == "failed" for _, shown in tests):
             return "failing"
-        if "passed" in outcomes:
-            return "passing"
-        return "excepted" if rule in catalogue.exceptions else "not yet"
+        if not tests:
+            return "excepted" if rule in catalogue.exceptions else "not yet"
+        if self.missing_clauses(catalogue, rule):
+            return "in part"
+        holds, deviates = self.holds_in(rule), self.holds_in(rule, deviates=True)
+        if DEFAULT in deviates or not any(not shown.deviates for _, shown in tests):
+            return "deviating"
+        by_the_letter = {TO_THE_LETTER} | {name for name in holds if name.endswith("*")}
+        return "spec only" if holds and holds <= by_the_letter else "passing"
 
 
 def page(catalogues: Iterable[Catalogue], results: Results) -> str:
@@ -273,10 +372,13 @@ def report(catalogue: Catalogue, results: Results) -> str:
         "This report is made by `make conformance`: every rule of the protocol's documents is an entry in "
         f"[the catalogue](../spec/rules/amqp-{catalogue.protocol}.toml), "
         "and tests say which rules they show. "
-        "A rule is *covered* when a test that is marked with it ran, *passing* when all of those passed, "
-        "*excepted* when there is nothing to test (the reasons are below), and otherwise *not yet* covered. "
-        f"Where the documents and {_OTHER[catalogue.protocol]} differ, both personalities, `spec` and "
-        "`rabbitmq-4.2`, are tested.",
+        "A test counts if it asserts something, and if its body exchanges octets with a broker or, where it "
+        "is about the codec alone, runs that.",
+        "\n".join(f"- *{state}*: {text}" for state, text in _STATES.items()),
+        f"Where the documents and {_OTHER[catalogue.protocol]} differ, the personality `spec` follows the "
+        f"documents, and the default, `{DEFAULT}`, does not. *Holds in* names the personalities of the "
+        "brokers in which tests show a rule: *both* stands for these two, and `*` for one that a test "
+        "changed.",
         *([_UNFINISHED] if unfinished else []),
         "## Summary",
         _table(
@@ -304,13 +406,33 @@ def report(catalogue: Catalogue, results: Results) -> str:
         parts += [f"### {group}", _table(("Section", *_COLUMNS), rows)]
     parts.append("## Not yet covered")
     parts.append(_rule_list(catalogue, [rule for rule, state in states.items() if state == "not yet"]))
+    parts.append("## Covered in part")
+    partly = []
+    for rule in (rule for rule, state in states.items() if state == "in part"):
+        partly.append(f"- `{rule}`: {catalogue.rules[rule].summary}")
+        clauses = catalogue.clauses[rule]
+        partly += [f"  - no test: {clauses[name]}" for name in results.missing_clauses(catalogue, rule)]
+    parts.append("\n".join(partly) or "None.")
     parts.append("## Failing")
     failing = []
     for rule in (rule for rule, state in states.items() if state == "failing"):
-        tests = [test for test, outcome in sorted(results.outcomes[rule].items()) if outcome == "failed"]
         failing.append(f"- `{rule}`: {catalogue.rules[rule].summary}")
-        failing += [f"  - {test}" for test in tests]
+        failing += [f"  - {test}" for test, _ in results.tests(rule, "failed")]
     parts.append("\n".join(failing) or "None.")
+    parts.append("## Deviating")
+    deviating = []
+    for rule in (rule for rule, state in states.items() if state == "deviating"):
+        said = catalogue.rules[rule].rabbitmq
+        deviating.append(
+            f"- `{rule}`: {catalogue.rules[rule].summary}" + (f" *RabbitMQ: {said}*" if said else "")
+        )
+        deviating += [f"  - {test}" for test, shown in results.tests(rule, "passed") if shown.deviates]
+    parts.append("\n".join(deviating) or "None.")
+    parts.append("## Shown in spec only")
+    parts.append(_rule_list(catalogue, [rule for rule, state in states.items() if state == "spec only"]))
+    parts.append("## Tests that show nothing")
+    empty = sorted({test for rule in catalogue.rules for test, _ in results.tests(rule, "empty")})
+    parts.append("\n".join(f"- {test}" for test in empty) or "None.")
     parts.append("## Exceptions")
     parts.append(
         "\n".join(
@@ -323,11 +445,17 @@ def report(catalogue: Catalogue, results: Results) -> str:
     parts.append("## Rules and their tests")
     for section in dict.fromkeys(rule.section for rule in catalogue.rules.values()):
         rows = [
-            (_name(rule), rule.level, _mark(states[rule.id]), _tests(results, rule.id))
+            (
+                _name(rule),
+                rule.level,
+                _mark(states[rule.id]),
+                _holds_in(results, rule.id),
+                _tests(catalogue, results, rule.id),
+            )
             for rule in catalogue.rules.values()
             if rule.section == section
         ]
-        parts += [f"### {section}: rules", _table(("Rule", "Level", "State", "Tests"), rows)]
+        parts += [f"### {section}: rules", _table(("Rule", "Level", "State", "Holds in", "Tests"), rows)]
     return "\n\n".join(parts) + "\n"
 
 
@@ -341,26 +469,48 @@ def _name(rule: Rule) -> str:
     return f"`{rule.id.split('/', 2)[2]}`" + (" *wip*" if rule.wip else "")
 
 
-_COLUMNS = ("Rules", "Covered", "Passing", "Excepted", "Not yet")
+_STATES = {
+    "passing": "tests that are marked with it show it, in the default personality; all its clauses, if any.",
+    "deviating": "the default does otherwise, by decision, and a test shows that.",
+    "spec only": "tests show it in the personality `spec`, and none shows what the default does.",
+    "in part": "no test shows some of its clauses.",
+    "excepted": "there is nothing to test; the reasons are below.",
+    "not yet": "no test shows it.",
+}
+
+_COLUMNS = ("Rules", "Covered", "Passing", "Deviating", "Spec only", "In part", "Excepted", "Not yet")
 
 
 def _counts(states: list[str]) -> tuple[int, ...]:
-    passing = states.count("passing")
-    return (
-        len(states),
-        passing + states.count("failing"),
-        passing,
-        states.count("excepted"),
-        states.count("not yet"),
-    )
+    covered = sum(states.count(state) for state in _COVERED)
+    return (len(states), covered, *(states.count(column.lower()) for column in _COLUMNS[2:]))
 
 
 def _mark(state: str) -> str:
     return state if state in ("passing", "excepted") else f"**{state}**"
 
 
-def _tests(results: Results, rule: str) -> str:
-    return "<br>".join(sorted(results.outcomes.get(rule, {})))
+def _holds_in(results: Results, rule: str) -> str:
+    holds = results.holds_in(rule)
+    if {DEFAULT, TO_THE_LETTER} <= holds:
+        return "both"
+    shown = {name for name in holds if name.removesuffix("*") == name or name.removesuffix("*") not in holds}
+    code = any("code" in each.kinds for _, each in results.tests(rule, "passed"))
+    return ", ".join(sorted(shown)) or ("codec" if code else "")
+
+
+def _tests(catalogue: Catalogue, results: Results, rule: str) -> str:
+    lines = []
+    tests = results.tests(rule)
+    deviating = {test for test, shown in tests if shown.deviates}
+    for test, shown in tests:
+        if test in deviating and not shown.deviates:
+            continue  # The other line about it says more.
+        clauses = ", ".join(name for name in catalogue.clauses.get(rule, {}) if name in shown.clauses)
+        notes = [*([clauses] if clauses else []), *(["deviates"] if shown.deviates else [])]
+        notes += ["shows nothing"] if shown.outcome == "empty" else []
+        lines.append(test + (f" ({'; '.join(notes)})" if notes else ""))
+    return "<br>".join(lines)
 
 
 def _rule_list(catalogue: Catalogue, rules: list[str]) -> str:

@@ -3,18 +3,30 @@
 A test with a parameter `protocol` shows the rules of that protocol that its marks name, or that are the same;
 so does one that names `protocols` in a mark, for all of them.
 
-`--conformance PATH` names the file. Ids travel in `user_properties`, so the report is the same under xdist.
+`--conformance PATH` names the file. What the bodies of tests show (see `evidence`) is gathered only then. Ids
+and evidence travel in `user_properties`, so the report is the same under xdist.
+
+With `--blank`, the bodies of tests do nothing: see `blanking`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
 
-from compat_tests.conformance import Catalogue, Results, page, read_catalogues, unknown
-from compat_tests.folding import CASE, RULE
+from compat_tests.conformance import (
+    MARKS,
+    TO_THE_LETTER,
+    Catalogue,
+    Results,
+    page,
+    read_catalogues,
+    unknown,
+)
+from compat_tests.evidence import asserts, gathering, watch_connections
+from compat_tests.folding import CASE, EVIDENCE, RULE
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -25,16 +37,25 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         type=Path,
         help="write the report of protocol rules and the tests that show them to this file",
     )
+    parser.getgroup("fakeamqp").addoption(
+        "--blank", action="store_true", help="with --conformance: run tests without their bodies"
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Collect outcomes where the report is written: not in the workers of xdist."""
     config.addinivalue_line("markers", "letter: the broker follows the letter of 0-9, whatever RabbitMQ does")
-    config.addinivalue_line("markers", "rule(id): the rule of the protocol catalogue that this test holds")
+    config.addinivalue_line("markers", "rule(*ids): the rules of the protocol catalogue that this test holds")
+    config.addinivalue_line(
+        "markers", "deviates(*ids): this test shows that the broker does otherwise; with rule: except in spec"
+    )
     config.addinivalue_line(
         "markers", "protocols(*names): the protocols that this test is about, and no other"
     )
     path = config.getoption("--conformance")
+    if path is not None:
+        watch_connections()
+        config.pluginmanager.register(_Gatherer(blank=config.getoption("--blank")), "conformance-gatherer")
     if path is not None and not hasattr(config, "workerinput"):
         config.pluginmanager.register(_Reporter(config.invocation_params.dir / path), "conformance-reporter")
 
@@ -45,9 +66,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     catalogues = read_catalogues()
     wrong = []
     for item in items:
-        ids = list(_ids(item))
-        wrong += [f"{item.nodeid}: {line}" for line in unknown(catalogues, ids)]
-        item.user_properties += [(RULE, id_) for id_ in dict.fromkeys(_shown(item, ids, catalogues))]
+        for mark in MARKS:
+            ids = [id_ for each in item.iter_markers(mark) for id_ in each.args]
+            wrong += [f"{item.nodeid}: {line}" for line in unknown(catalogues, ids)]
+            shown = dict.fromkeys(_shown(item, ids, catalogues))
+            item.user_properties += [(RULE, (id_, mark == "deviates")) for id_ in shown]
     if wrong:
         raise pytest.UsageError("\n".join(wrong))
 
@@ -58,9 +81,25 @@ def pytest_cases(items: list[pytest.Item]) -> None:
     pytest_collection_modifyitems(items)
 
 
-def _ids(item: pytest.Item) -> Iterable[str]:
-    for mark in item.iter_markers("rule"):
-        yield from mark.args
+class _Gatherer:
+    """Notes with each marked test what its body shows."""
+
+    def __init__(self, blank: bool) -> None:
+        self.blank = blank
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_pyfunc_call(self, pyfuncitem: pytest.Function) -> Generator[None, object, object]:
+        """Gather it while the body runs."""
+        if self.blank:
+            pyfuncitem.obj = lambda **_fixtures: None
+        if not any(name == RULE for name, _ in pyfuncitem.user_properties):
+            return (yield)
+        with gathering() as evidence:
+            result = yield
+        said = asserts(pyfuncitem.path, pyfuncitem.originalname)
+        kind = evidence.kind if said else ""
+        pyfuncitem.user_properties.append((EVIDENCE, (kind, sorted(evidence.personalities))))
+        return result
 
 
 def _shown(item: pytest.Item, ids: Iterable[str], catalogues: Mapping[str, Catalogue]) -> Iterable[str]:
@@ -81,14 +120,28 @@ def _shown(item: pytest.Item, ids: Iterable[str], catalogues: Mapping[str, Catal
     ]
 
 
-def _outcomes(report: pytest.TestReport, outcome: str) -> Iterator[tuple[str, str]]:
-    """Each rule that a test shows, with the outcome of the test, or of the case that shows the rule."""
+Properties = list[tuple[str, object]]
+
+
+def _cases(report: pytest.TestReport, outcome: str) -> Iterator[tuple[str, Properties]]:
+    """The outcome and the properties of each case of a test."""
+    yield outcome, report.user_properties
     for name, value in report.user_properties:
-        if name == RULE:
-            yield str(value), outcome
-        elif name == CASE:
-            own, rules = value  # type: ignore[misc]
-            yield from ((rule, own) for rule in rules)
+        if name == CASE:
+            yield value  # type: ignore[misc]
+
+
+def _add(results: Results, test: str, outcome: str, properties: Properties) -> None:
+    """Add what a case shows of each of its rules."""
+    kind, personalities = next((value for name, value in properties if name == EVIDENCE), ("", ()))  # type: ignore[misc]
+    if outcome == "passed" and not kind:
+        outcome = "empty"
+    rules = [value for name, value in properties if name == RULE]
+    for id_, deviates in rules:  # type: ignore[misc]
+        other = [id_, not deviates] in rules or (id_, not deviates) in rules
+        if other and deviates == (TO_THE_LETTER in personalities):
+            continue  # It has both marks, and this is the other personality.
+        results.add(id_, test, outcome, deviates=deviates, personalities=personalities, kind=kind)
 
 
 class _Reporter:
@@ -105,8 +158,8 @@ class _Reporter:
             return
         outcome = "skipped" if hasattr(report, "wasxfail") else report.outcome
         test = report.nodeid.split("[")[0]
-        for rule, shown in _outcomes(report, outcome):
-            self.results.add(rule, test, shown)
+        for own, properties in _cases(report, outcome):
+            _add(self.results, test, own, properties)
 
     def pytest_sessionfinish(self) -> None:
         """Write the file."""
@@ -119,6 +172,8 @@ class _Reporter:
             states = [self.results.state(catalogue, rule) for rule in catalogue.rules]
             terminalreporter.write_line(
                 f"conformance to {protocol}: {states.count('passing')} of {len(states)} rules pass, "
+                f"{states.count('deviating')} deviate, {states.count('spec only')} are shown in spec only, "
+                f"{states.count('in part')} in part, "
                 f"{states.count('failing')} fail, {states.count('excepted')} are excepted, "
                 f"{states.count('not yet')} are not covered yet: {self.path}"
             )

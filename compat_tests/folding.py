@@ -29,9 +29,11 @@ FOLDED = (_HERE / "protocol", _HERE / "unit")
 #: Tracebacks that a report shows; of further cases it shows the error only.
 SHOWN = 3
 RULE = "rule"
-"""The property with the id of a rule that a test shows."""
+"""The property with the id of a rule that a test shows, and whether it shows that the broker deviates."""
+EVIDENCE = "evidence"
+"""The property with the kind of what the body of a test shows, and the personalities of its brokers."""
 CASE = "case"
-"""The property with the outcome of one case, and the ids of the rules that it shows."""
+"""The property with the outcome of one case, and those of its properties that have one of these names."""
 
 _ACTED_ON = frozenset({"skip", "skipif", "xfail"})
 _EACH_CASE = pytest.StashKey[bool]()
@@ -124,9 +126,9 @@ class FoldedTest(pytest.Item):
             elif error is not None:
                 outcome = "failed"
                 self._failures.append((case, error))
-            rules = [value for name, value in case.user_properties if name == RULE]
-            if rules:
-                self.user_properties.append((CASE, (outcome, rules)))
+            properties = [each for each in case.user_properties if each[0] in (RULE, EVIDENCE)]
+            if properties:
+                self.user_properties.append((CASE, (outcome, properties)))
         if self._failures:
             failed = [Failed(_id(case), error.value) for case, error in self._failures]
             raise CasesFailed(listed(failed, len(cases)))

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from compat_tests.conformance import PROTOCOL_0_9_1, SHARING, catalogue_of
+from compat_tests.conformance import MARKS, PROTOCOL_0_9_1, SHARING, catalogue_of
 from compat_tests.protocol.driver import Client, Server
 from fakeamqp.adapters import protocol_names
 
@@ -24,7 +24,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Run a test over each protocol that has one of its rules."""
     if metafunc.definition.path.parent != Path(__file__).parent:
         return
-    ids = [id_ for mark in _marks(metafunc.definition, "rule") for id_ in mark.args]
+    ids = [id_ for name in MARKS for mark in _marks(metafunc.definition, name) for id_ in mark.args]
     protocols = [
         protocol
         for protocol in SHARING

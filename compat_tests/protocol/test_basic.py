@@ -49,7 +49,7 @@ def test_a_configured_limit_discards_the_least_urgent_messages_by_the_letter(spe
     assert client.empty("q") == [b"9", b"5"]
 
 
-@pytest.mark.rule("0-9-1/basic/05")
+@pytest.mark.deviates("0-9-1/basic/05")
 @pytest.mark.protocols("0-9-1")
 def test_a_configured_limit_discards_the_head_in_rabbitmq(rabbitmq: Server) -> None:
     client = rabbitmq.client()
@@ -71,7 +71,7 @@ def test_urgent_messages_overtake_others_by_the_letter(spec: Server) -> None:
     assert client.empty("q") == [b"urgent", b"1", b"2"]
 
 
-@pytest.mark.rule("0-9-1/basic/06")
+@pytest.mark.deviates("0-9-1/basic/06")
 @pytest.mark.protocols("0-9-1")
 def test_priorities_count_in_rabbitmq_where_the_queue_was_declared_with_them(rabbitmq: Server) -> None:
     client = rabbitmq.client()
@@ -228,7 +228,7 @@ def test_publishers_are_slowed_with_channel_flow_by_the_letter(spec: Server) -> 
     assert client.expect(m.ChannelFlow).active is True
 
 
-@pytest.mark.rule("0-9-1/basic/03")
+@pytest.mark.deviates("0-9-1/basic/03")
 def test_rabbitmq_never_uses_channel_flow(rabbitmq: Server) -> None:
     client = rabbitmq.client()
     rabbitmq.state.block("low on memory")

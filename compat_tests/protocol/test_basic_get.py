@@ -60,7 +60,7 @@ def test_an_exclusive_consumer_shuts_out_get_by_the_letter(spec: Server) -> None
     one.call(m.BasicGet(queue="q"), m.BasicGetEmpty)
 
 
-@pytest.mark.rule("0-9-1/basic.get/exclusive-consumer")
+@pytest.mark.deviates("0-9-1/basic.get/exclusive-consumer")
 def test_get_is_allowed_beside_an_exclusive_consumer_in_rabbitmq(rabbitmq: Server) -> None:
     one, other = rabbitmq.client(), rabbitmq.client()
     one.declare("q")

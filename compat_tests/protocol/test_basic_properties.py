@@ -101,7 +101,7 @@ def test_an_expiration_is_just_text_by_the_letter(spec: Server) -> None:
         assert got.properties.expiration == expiration
 
 
-@pytest.mark.rule("0-9-1/basic/property-expiration")
+@pytest.mark.deviates("0-9-1/basic/property-expiration")
 @pytest.mark.parametrize(
     ("expiration", "problem"),
     [
@@ -127,7 +127,7 @@ def test_an_expiration_must_be_milliseconds_in_rabbitmq(
     assert (close.class_id, close.method_id) == (60, 40)
 
 
-@pytest.mark.rule("0-9-1/basic/property-expiration")
+@pytest.mark.deviates("0-9-1/basic/property-expiration")
 @pytest.mark.parametrize("expiration", ["0", "+5", "4294967296", "315360000000"])
 def test_rabbitmq_takes_up_to_ten_years(rabbitmq: Server, expiration: str) -> None:
     client = rabbitmq.client()
@@ -149,7 +149,7 @@ def test_a_user_id_is_just_text_by_the_letter(spec: Server) -> None:
     assert got.properties.user_id == "somebody else"
 
 
-@pytest.mark.rule("0-9-1/basic/property-user-id")
+@pytest.mark.deviates("0-9-1/basic/property-user-id")
 @pytest.mark.parametrize("user_id", ["somebody", ""])
 def test_a_user_id_must_be_the_publishers_own_in_rabbitmq(rabbitmq: Server, user_id: str) -> None:
     client = rabbitmq.client()

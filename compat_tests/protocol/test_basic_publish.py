@@ -140,7 +140,7 @@ def test_an_immediate_message_without_a_consumer_is_returned(spec: Server) -> No
     assert client.count("q") == 0
 
 
-@pytest.mark.rule("0-9-1/basic.publish/immediate-01")
+@pytest.mark.deviates("0-9-1/basic.publish/immediate-01")
 @pytest.mark.parametrize("exchange", ["", "missing"])
 @pytest.mark.protocols("0-9-1")
 def test_rabbitmq_does_not_implement_immediate(rabbitmq: Server, exchange: str) -> None:

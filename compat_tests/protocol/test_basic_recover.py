@@ -81,7 +81,7 @@ def test_a_message_sent_back_to_its_recipient_takes_one_place_in_the_window(spec
     assert client.bodies() == [b"2"]
 
 
-@pytest.mark.rule("0-9-1/basic.recover/requeue-false")
+@pytest.mark.deviates("0-9-1/basic.recover/requeue-false")
 @pytest.mark.parametrize("method", [m.BasicRecover(), m.BasicRecoverAsync()], ids=lambda each: each.NAME)
 @pytest.mark.protocols("0-9-1")
 def test_rabbitmq_does_not_send_back_to_the_recipient(rabbitmq: Server, method: m.Method) -> None:

@@ -33,6 +33,7 @@ def test_a_channel_that_is_not_open_cannot_be_used(client: Client) -> None:
     assert (close.class_id, close.method_id) == (50, 10)
 
 
+@pytest.mark.deviates("0-9-1/channel/not-open")
 @pytest.mark.rule("0-9-1/channel/not-open")
 @pytest.mark.parametrize("frame_type", [2, 3])
 def test_a_content_on_a_channel_that_is_not_open_is_refused(server: Server, frame_type: int) -> None:
@@ -67,7 +68,7 @@ def test_numbers_above_channel_max_are_refused_by_the_letter(spec: Server) -> No
     client.expect_connection_close(504)
 
 
-@pytest.mark.rule("0-9-1/channel.open/above-channel-max")
+@pytest.mark.deviates("0-9-1/channel.open/above-channel-max")
 def test_rabbitmq_counts_channels_against_channel_max(rabbitmq: Server) -> None:
     client = rabbitmq.client(channels=0, channel_max=2)
     client.open_channel(900)
@@ -131,7 +132,7 @@ def test_a_client_may_open_a_channel_and_pause_it(spec: Server) -> None:
 @pytest.mark.parametrize(
     "about",
     [
-        pytest.param(rule, marks=pytest.mark.rule(f"0-9-1/{rule}"), id=rule)
+        pytest.param(rule, marks=pytest.mark.deviates(f"0-9-1/{rule}"), id=rule)
         for rule in (
             "channel.flow/initial-state",
             "channel.flow/bidirectional",
@@ -183,7 +184,7 @@ def test_a_broker_short_of_memory_tells_publishers_to_stop(spec: Server) -> None
     client.expect_nothing()
 
 
-@pytest.mark.rule("0-9-1/channel.flow/throttling")
+@pytest.mark.deviates("0-9-1/channel.flow/throttling")
 def test_rabbitmq_throttles_without_flow(rabbitmq: Server) -> None:
     client = rabbitmq.client(client_properties={"capabilities": {"connection.blocked": True}})
     rabbitmq.state.block("low on memory")
@@ -270,7 +271,7 @@ def test_paused_consumers_are_not_counted(spec: Server) -> None:
     assert client.declare("q", passive=True, channel=2).consumer_count == 1
 
 
-@pytest.mark.rule("0-9-1/channel.flow/paused-consumer-count")
+@pytest.mark.deviates("0-9-1/channel.flow/paused-consumer-count")
 def test_rabbitmq_counts_consumers_that_can_take_nothing(rabbitmq: Server) -> None:
     client = rabbitmq.client()
     client.declare("q")
@@ -389,7 +390,7 @@ def test_an_open_before_close_ok_is_discarded_by_the_letter(spec: Server) -> Non
     client.open_channel()
 
 
-@pytest.mark.rule("0-9-1/channel.close/stability")
+@pytest.mark.deviates("0-9-1/channel.close/stability")
 def test_an_open_before_close_ok_is_an_error_at_rabbitmq(rabbitmq: Server) -> None:
     client = rabbitmq.client()
     client.send(m.QueueDeclare(queue="missing", passive=True))

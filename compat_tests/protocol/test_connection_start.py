@@ -248,7 +248,7 @@ def test_wrong_credentials_end_the_socket(
     expect_refusal(client)
 
 
-@rule("0-9-1/connection.start-ok/authentication-failure")
+@pytest.mark.deviates("0-9-1/connection.start-ok/authentication-failure")
 @pytest.mark.parametrize("response", [b"\0guest\0wrong", b"\0nobody\0guest", b"\0guest\0"])
 @pytest.mark.protocols("0-9-1")
 def test_rabbitmq_says_so_to_a_client_that_understands(rabbitmq: Server, response: bytes) -> None:

@@ -241,8 +241,7 @@ def test_a_no_local_consumer_gets_nothing_from_its_own_connection(spec: Server) 
     client.expect_nothing()
 
 
-@pytest.mark.rule("0-9-1/domain.no-local/own-messages")
-@pytest.mark.rule("0-9-1/domain.no-local/other-consumers")
+@pytest.mark.deviates("0-9-1/domain.no-local/own-messages", "0-9-1/domain.no-local/other-consumers")
 @pytest.mark.protocols("0-9-1")
 def test_rabbitmq_takes_no_notice_of_no_local(rabbitmq: Server) -> None:
     client = rabbitmq.client()

@@ -99,7 +99,7 @@ def test_the_default_exchange_is_not_for_declare_and_delete(client: Client, meth
     assert client.count("q") == 1
 
 
-@pytest.mark.rule("0-9-1/exchange/default-access")
+@pytest.mark.deviates("0-9-1/exchange/default-access")
 @pytest.mark.parametrize(
     "method",
     [
@@ -226,7 +226,7 @@ def test_names_have_letters_digits_and_four_signs(spec: Server, name: str) -> No
     client.expect_channel_close(403)  # Also exchange/default-access.
 
 
-@pytest.mark.rule("0-9-1/exchange.declare/exchange-syntax")
+@pytest.mark.deviates("0-9-1/exchange.declare/exchange-syntax")
 @pytest.mark.parametrize("name", ["a b", "a/b", "é", "it's", "a\0b"])
 def test_rabbitmq_takes_any_name_but_the_empty_one(rabbitmq: Server, name: str) -> None:
     client = rabbitmq.client()
@@ -257,7 +257,7 @@ def test_another_type_on_redeclare_ends_the_connection_by_the_letter(spec: Serve
     assert (close.class_id, close.method_id) == (40, 10)
 
 
-@pytest.mark.rule("0-9-1/exchange.declare/type-typed")
+@pytest.mark.deviates("0-9-1/exchange.declare/type-typed")
 @pytest.mark.parametrize("kind", ["fanout", "topic", "headers"])
 @pytest.mark.protocols("0-9-1")
 def test_another_type_on_redeclare_ends_the_channel_at_rabbitmq(rabbitmq: Server, kind: str) -> None:
@@ -282,7 +282,7 @@ def test_an_unknown_type_ends_the_connection_by_the_letter(spec: Server, kind: s
     assert (close.class_id, close.method_id) == (40, 10)
 
 
-@pytest.mark.rule("0-9-1/exchange.declare/type-support")
+@pytest.mark.deviates("0-9-1/exchange.declare/type-support")
 @pytest.mark.parametrize(
     ("kind", "text"),
     [
@@ -323,7 +323,7 @@ def test_a_redeclare_must_repeat_the_declaration(client: Client, durable: bool) 
     )
 
 
-@pytest.mark.rule("0-9-1/exchange.declare/passive-equivalent")
+@pytest.mark.deviates("0-9-1/exchange.declare/passive-equivalent")
 @pytest.mark.parametrize("flag", ["auto_delete", "internal"])
 @pytest.mark.parametrize("value", [True, False])
 def test_rabbitmq_compares_its_own_flags_too(rabbitmq: Server, flag: str, value: bool) -> None:
@@ -377,7 +377,7 @@ def test_other_arguments_are_compared_by_the_letter(spec: Server) -> None:
     client.expect_channel_close(406)
 
 
-@pytest.mark.rule("0-9-1/exchange.declare/passive-equivalent")
+@pytest.mark.deviates("0-9-1/exchange.declare/passive-equivalent")
 def test_other_arguments_are_not_compared_by_rabbitmq(rabbitmq: Server) -> None:
     client = rabbitmq.client()
     client.call(Declare(exchange="x", type="direct", arguments={"colour": "red"}), DeclareOk)
@@ -487,7 +487,7 @@ def test_passive_and_no_wait_together_do_nothing(spec: Server) -> None:
     assert not exists(client, "missing")
 
 
-@pytest.mark.rule("0-9-1/exchange.declare/passive-no-wait")
+@pytest.mark.deviates("0-9-1/exchange.declare/passive-no-wait")
 def test_rabbitmq_refuses_what_is_missing_even_with_no_wait(rabbitmq: Server) -> None:
     client = rabbitmq.client()
     method = Declare(exchange="missing", passive=True, no_wait=True)
@@ -533,7 +533,7 @@ def test_the_reserved_bits_are_ignored_by_the_letter(spec: Server) -> None:
     client.call(Declare(exchange="x", type="fanout"), DeclareOk)
 
 
-@pytest.mark.rule("0-9-1/exchange.declare/reserved-flags")
+@pytest.mark.deviates("0-9-1/exchange.declare/reserved-flags")
 def test_the_reserved_bits_mean_auto_delete_and_internal_at_rabbitmq(rabbitmq: Server) -> None:
     client = rabbitmq.client()
     client.call(Declare(exchange="x", type="fanout", auto_delete=True, internal=True), DeclareOk)
@@ -562,7 +562,7 @@ def test_deleting_what_is_missing_is_refused_by_the_letter(spec: Server) -> None
     refused(client, Delete(exchange="missing"), 404, "NOT_FOUND - no exchange 'missing' in vhost '/'")
 
 
-@pytest.mark.rule("0-9-1/exchange.delete/exchange-exists")
+@pytest.mark.deviates("0-9-1/exchange.delete/exchange-exists")
 @pytest.mark.parametrize("if_unused", [False, True])
 @pytest.mark.protocols("0-9-1")
 def test_deleting_what_is_missing_is_fine_with_rabbitmq(rabbitmq: Server, if_unused: bool) -> None:

@@ -230,7 +230,7 @@ def test_the_width_of_whole_numbers_does_not_count(headers: Bench, octets: bytes
     assert client.count("q") == 1
 
 
-@pytest.mark.rule("0-9-1/exchange-type.headers/value-equality")
+@pytest.mark.deviates("0-9-1/exchange-type.headers/value-equality")
 @pytest.mark.parametrize(("wanted", "sent"), [("s", b"s"), (b"s", "s")])
 def test_rabbitmq_compares_the_octets_of_strings(rabbitmq: Server, wanted: Any, sent: Any) -> None:
     headers = Bench(rabbitmq.client(), "headers")
@@ -336,8 +336,13 @@ def test_a_message_without_headers_has_nothing_to_match(headers: Bench, match: s
 # --- further types ---------------------------------------------------------------------------------
 
 
-def test_rabbitmq_has_no_system_exchanges() -> None:
-    server = Server("rabbitmq-4.2")
+@pytest.mark.deviates("0-9-1/exchange-type.system/passes-to-service")
+@pytest.mark.parametrize(
+    ("personality", "code"),
+    [("spec", 503), pytest.param("rabbitmq-4.2", 406, marks=pytest.mark.protocols("0-9-1"))],
+)
+def test_there_are_no_system_exchanges(personality: str, protocol: str, code: int) -> None:
+    server = Server(personality, protocol=protocol)
     client = server.client()
     client.send(m.ExchangeDeclare(exchange="services", type="system"))
     client.expect_channel_close(406)

@@ -148,7 +148,7 @@ def test_a_frame_of_undefined_type_ends_the_socket_by_the_letter(
     client.expect_silent_end()
 
 
-@pytest.mark.rule("0-9-1/frame/unknown-type")
+@pytest.mark.deviates("0-9-1/frame/unknown-type")
 @pytest.mark.parametrize("frame_type", UNDEFINED_TYPES)
 @pytest.mark.parametrize("channel", [0, 1])
 def test_rabbitmq_says_frame_error_to_a_frame_of_undefined_type(
@@ -167,7 +167,7 @@ def test_a_wrong_frame_end_ends_the_socket_by_the_letter(spec: Server) -> None:
     client.expect_silent_end()
 
 
-@pytest.mark.rule("0-9-1/frame/bad-frame-end")
+@pytest.mark.deviates("0-9-1/frame/bad-frame-end")
 def test_rabbitmq_says_frame_error_to_a_wrong_frame_end(rabbitmq: Server) -> None:
     client = quiet_client(rabbitmq)
     client.send_bytes(CHANNEL_OPEN[:-1] + b"\xcd")
@@ -264,7 +264,7 @@ def test_a_frame_larger_than_agreed_is_a_frame_error(spec: Server) -> None:
     assert (close.class_id, close.method_id) == (0, 0)
 
 
-@pytest.mark.rule("0-9-1/frame/oversized-receive")
+@pytest.mark.deviates("0-9-1/frame/oversized-receive")
 def test_rabbitmq_tolerates_eight_octets_more_than_agreed(rabbitmq: Server) -> None:
     client = rabbitmq.client(frame_max=8192)
     client.declare("q")
@@ -355,6 +355,7 @@ OTHER_METHODS: list[m.Method] = [
 ]
 
 
+@pytest.mark.deviates("0-9-1/frame/channel-zero-connection")
 @pytest.mark.rule("0-9-1/frame/channel-zero-connection")
 @pytest.mark.parametrize("method", CONNECTION_METHODS, ids=lambda method: method.NAME)
 @pytest.mark.parametrize("channel", [1, 2])
@@ -419,6 +420,7 @@ def test_a_method_of_an_implementation_class_is_an_error(server: Server, class_i
     other.declare("still-served")
 
 
+@pytest.mark.deviates("0-9-1/frame/unknown-method")
 @pytest.mark.rule("0-9-1/frame/unknown-method")
 @pytest.mark.parametrize(
     "ids",
@@ -460,6 +462,7 @@ def test_octets_behind_the_arguments_are_a_frame_error(client: Client) -> None:
     client.expect_connection_close(501)
 
 
+@pytest.mark.deviates("0-9-1/frame/truncated-arguments")
 @pytest.mark.rule("0-9-1/frame/truncated-arguments")
 def test_arguments_that_end_too_early_are_a_frame_error_on_channel_0_as_well(client: Client) -> None:
     client.send_frame(1, 0, arguments(10, 50, b"\0"))
@@ -470,6 +473,7 @@ def test_arguments_that_end_too_early_are_a_frame_error_on_channel_0_as_well(cli
     assert (close.class_id, close.method_id) == (10, 50)
 
 
+@pytest.mark.deviates("0-9-1/frame/illegal-field-value")
 @pytest.mark.rule("0-9-1/frame/illegal-field-value")
 def test_a_field_of_unknown_type_is_a_syntax_error(server: Server) -> None:
     client, other = server.client(), server.client()

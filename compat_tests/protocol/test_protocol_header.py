@@ -51,6 +51,7 @@ def test_the_header_is_answered_with_one_start_on_channel_0(server: Server) -> N
     assert not client.closed
 
 
+@pytest.mark.deviates("0-9-1/protocol-header/version-mismatch")
 @pytest.mark.rule("0-9-1/protocol-header/version-mismatch")
 @pytest.mark.parametrize(
     "version", ["00010000", "03010000", "00000902", "00000a00", "02000000", "ffffffff", "00000000"]

@@ -124,7 +124,7 @@ def test_reserved_names_that_exist_may_be_declared_again_by_the_letter(spec: Ser
     assert client.declare(name, exclusive=True).queue == name
 
 
-@pytest.mark.rule("0-9-1/queue.declare/queue-reserved")
+@pytest.mark.deviates("0-9-1/queue.declare/queue-reserved")
 def test_reserved_names_that_exist_may_be_declared_passively_with_rabbitmq(rabbitmq: Server) -> None:
     client = rabbitmq.client()
     name = client.declare("", exclusive=True).queue
@@ -143,7 +143,7 @@ def test_names_have_letters_digits_and_four_signs(spec: Server, name: str) -> No
     assert client.declare("aZ09-_.:").queue == "aZ09-_.:"
 
 
-@pytest.mark.rule("0-9-1/queue.declare/queue-syntax")
+@pytest.mark.deviates("0-9-1/queue.declare/queue-syntax")
 @pytest.mark.parametrize("name", ["a/b", "a b", "é", "it's", "a\0b"])
 def test_rabbitmq_takes_any_name(rabbitmq: Server, name: str) -> None:
     client = rabbitmq.client()
@@ -207,7 +207,7 @@ def test_passive_and_no_wait_together_do_nothing(spec: Server) -> None:
     assert not exists(client, "missing")
 
 
-@pytest.mark.rule("0-9-1/queue.declare/passive-no-wait")
+@pytest.mark.deviates("0-9-1/queue.declare/passive-no-wait")
 def test_rabbitmq_refuses_what_is_missing_even_with_no_wait(rabbitmq: Server) -> None:
     method = Declare(queue="missing", passive=True, no_wait=True)
     refused(rabbitmq.client(), method, 404, NO_QUEUE.format("missing"))
@@ -254,7 +254,7 @@ def test_a_redeclare_must_repeat_exclusivity(client: Client, exclusive: bool) ->
     refused(client, Declare(queue="q", exclusive=not exclusive), 405, LOCKED.format("q"))
 
 
-@pytest.mark.rule("0-9-1/queue.declare/passive-equivalent")
+@pytest.mark.deviates("0-9-1/queue.declare/passive-equivalent")
 @pytest.mark.parametrize("auto_delete", [True, False])
 def test_a_redeclare_must_repeat_auto_delete_with_rabbitmq(rabbitmq: Server, auto_delete: bool) -> None:
     client = rabbitmq.client()
@@ -286,7 +286,7 @@ def test_auto_delete_is_ignored_for_a_queue_that_exists(spec: Server) -> None:
     assert not exists(client, "goes")
 
 
-@pytest.mark.rule("0-9-1/queue.declare/auto-delete-pre-existence")
+@pytest.mark.deviates("0-9-1/queue.declare/auto-delete-pre-existence")
 @pytest.mark.protocols("0-9-1")
 def test_auto_delete_is_compared_by_rabbitmq_and_the_setting_stays(rabbitmq: Server) -> None:
     client = rabbitmq.client()
@@ -489,7 +489,7 @@ def test_declare_ok_counts_active_consumers(spec: Server) -> None:
     assert client.declare("q").consumer_count == 1
 
 
-@pytest.mark.rule("0-9-1/queue.declare-ok/consumer-count")
+@pytest.mark.deviates("0-9-1/queue.declare-ok/consumer-count")
 def test_declare_ok_counts_all_consumers_with_rabbitmq(rabbitmq: Server) -> None:
     client = rabbitmq.client(channels=2)
     client.declare("q")
@@ -606,7 +606,7 @@ def test_what_a_deleted_queue_held_is_dead_lettered(spec: Server) -> None:
     assert [first.body, second.body] == [b"1", b"2"]
 
 
-@pytest.mark.rule("0-9-1/queue.delete/01")
+@pytest.mark.deviates("0-9-1/queue.delete/01")
 def test_what_a_deleted_queue_held_is_discarded_by_rabbitmq(rabbitmq: Server) -> None:
     client = rabbitmq.client()
     _queue_with_dead_letters(client)
@@ -627,7 +627,7 @@ def test_deleting_a_missing_queue_is_refused_by_the_letter(spec: Server, flags: 
     refused(spec.client(), Delete(queue="missing", **flags), 404, NO_QUEUE.format("missing"))
 
 
-@pytest.mark.rule("0-9-1/queue.delete/queue-must-exist")
+@pytest.mark.deviates("0-9-1/queue.delete/queue-must-exist")
 @pytest.mark.parametrize("name", ["missing", "amq.missing"])
 @pytest.mark.parametrize("flags", [{}, {"if_unused": True, "if_empty": True}], ids=["plain", "if"])
 def test_deleting_a_missing_queue_is_confirmed_by_rabbitmq(

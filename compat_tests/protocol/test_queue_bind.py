@@ -138,7 +138,7 @@ def test_a_blank_exchange_in_bind_is_the_default_exchange(spec: Server) -> None:
     assert arrives(client, "", "q") == 1
 
 
-@pytest.mark.rule("0-9-1/queue.bind/exchange-default-exchange")
+@pytest.mark.deviates("0-9-1/queue.bind/exchange-default-exchange")
 def test_nothing_can_be_bound_to_the_default_exchange_of_rabbitmq(rabbitmq: Server) -> None:
     client = rabbitmq.client()
     client.declare("q")
@@ -239,7 +239,7 @@ def test_unbinding_what_is_not_bound_is_an_exception_by_the_letter(spec: Server,
     assert arrives(client, "amq.direct", "another") == 1
 
 
-@pytest.mark.rule("0-9-1/queue.unbind/01")
+@pytest.mark.deviates("0-9-1/queue.unbind/01")
 def test_unbinding_what_is_not_bound_is_fine_with_rabbitmq(rabbitmq: Server) -> None:
     client = rabbitmq.client()
     client.declare("q")
@@ -260,7 +260,7 @@ def test_unbinding_a_missing_queue_is_refused_by_the_letter(spec: Server) -> Non
     refused(spec.client(), Unbind(queue="missing", exchange="amq.direct"), 404, NO_QUEUE)
 
 
-@pytest.mark.rule("0-9-1/queue.unbind/queue-must-exist")
+@pytest.mark.deviates("0-9-1/queue.unbind/queue-must-exist")
 def test_unbinding_a_missing_queue_is_fine_with_rabbitmq(rabbitmq: Server) -> None:
     rabbitmq.client().call(Unbind(queue="missing", exchange="amq.direct"), UnbindOk)
 
@@ -272,7 +272,7 @@ def test_unbinding_from_a_missing_exchange_is_refused_by_the_letter(spec: Server
     refused(client, Unbind(queue="q", exchange="missing"), 404, NO_EXCHANGE)
 
 
-@pytest.mark.rule("0-9-1/queue.unbind/exchange-must-exist")
+@pytest.mark.deviates("0-9-1/queue.unbind/exchange-must-exist")
 def test_unbinding_from_a_missing_exchange_is_fine_with_rabbitmq(rabbitmq: Server) -> None:
     client = rabbitmq.client()
     client.declare("q")
@@ -292,7 +292,7 @@ def test_a_blank_exchange_in_unbind_is_the_default_exchange(spec: Server) -> Non
     assert arrives(client, "", "q") == 1
 
 
-@pytest.mark.rule("0-9-1/queue.unbind/exchange-default-exchange")
+@pytest.mark.deviates("0-9-1/queue.unbind/exchange-default-exchange")
 def test_nothing_can_be_unbound_from_the_default_exchange_of_rabbitmq(rabbitmq: Server) -> None:
     client = rabbitmq.client()
     client.declare("q")

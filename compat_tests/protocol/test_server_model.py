@@ -262,7 +262,7 @@ def test_a_full_queue_drops_its_least_urgent_message(spec: Server) -> None:
     assert [each and each.body[0] for each in got] == [9, 9, 7]
 
 
-@pytest.mark.rule("0-9-1/server-model/discard-low-priority-first")
+@pytest.mark.deviates("0-9-1/server-model/discard-low-priority-first")
 @pytest.mark.protocols("0-9-1")
 def test_a_full_queue_of_rabbitmq_drops_its_head(rabbitmq: Server) -> None:
     client = rabbitmq.client()

@@ -137,7 +137,7 @@ def test_a_zero_octet_in_a_short_string_is_a_syntax_error_by_the_letter(spec: Se
     assert (close.class_id, close.method_id) == (50, 10)
 
 
-@rule("0-9-1/types/shortstr-no-nul")
+@pytest.mark.deviates("0-9-1/types/shortstr-no-nul")
 def test_rabbitmq_takes_a_zero_octet_in_a_short_string(rabbitmq: Server) -> None:
     client = rabbitmq.client()
     client.send_frame(1, 1, queue_declare(b"a\0b"))
@@ -263,7 +263,7 @@ def test_field_names_as_they_should_not_be_are_refused_by_the_letter(spec: Serve
     client.expect_connection_close(503)
 
 
-@rule("0-9-1/types/table-name-syntax")
+@pytest.mark.deviates("0-9-1/types/table-name-syntax")
 @pytest.mark.parametrize("name", BAD_NAMES)
 def test_rabbitmq_takes_any_field_name(rabbitmq: Server, name: str) -> None:
     headers = table(field(name, b"V"))
@@ -281,7 +281,7 @@ def test_an_argument_with_an_illegal_name_is_a_command_invalid_by_the_letter(spe
     assert (close.class_id, close.method_id) == (50, 10)
 
 
-@rule("0-9-1/types/table-name-validation")
+@pytest.mark.deviates("0-9-1/types/table-name-validation")
 def test_rabbitmq_does_not_look_at_the_names_of_arguments(rabbitmq: Server) -> None:
     client = rabbitmq.client()
     client.send_frame(1, 1, NINE_X)
@@ -425,7 +425,7 @@ def test_u_upper_is_an_int16_by_the_letter(spec: Server) -> None:
     assert not routed(client, b"U\x00\xfe", MINUS_TWO)
 
 
-@rule("0-9-1/types/value-int16")
+@pytest.mark.deviates("0-9-1/types/value-int16")
 def test_rabbitmq_has_s_for_an_int16(rabbitmq: Server) -> None:
     client = rabbitmq.client()
     headers = table(field("h", b"s\xff\xfe"))
@@ -444,7 +444,7 @@ def test_s_is_a_short_string_by_the_letter(spec: Server) -> None:
     assert not routed(client, b"s\x03abc", text(b"abd"))
 
 
-@rule("0-9-1/types/value-shortstr")
+@pytest.mark.deviates("0-9-1/types/value-shortstr")
 def test_rabbitmq_reads_no_short_strings_in_tables(rabbitmq: Server) -> None:
     client = rabbitmq.client()
     client.publish_bytes(HEADERS_ONLY + table(field("h", b"s\x03abc")), routing_key="q")
@@ -464,7 +464,7 @@ def test_l_is_unsigned_by_the_letter(spec: Server) -> None:
     assert routed(client, b"l\0\0\0\0\xff\xff\xff\xff", b"i\xff\xff\xff\xff")
 
 
-@rule("0-9-1/types/value-uint64")
+@pytest.mark.deviates("0-9-1/types/value-uint64")
 def test_rabbitmq_reads_l_as_signed(rabbitmq: Server) -> None:
     client = rabbitmq.client()
     headers = table(field("h", MANY_ONES))
@@ -472,6 +472,7 @@ def test_rabbitmq_reads_l_as_signed(rabbitmq: Server) -> None:
     assert routed(client, MANY_ONES, b"b\xff")
 
 
+@pytest.mark.deviates("0-9-1/types/value-decimal")
 @rule("0-9-1/types/value-decimal")
 def test_a_decimal_below_zero_passes(server: Server) -> None:
     headers = table(field("h", b"D\x02\xff\xff\xcf\xc7"))
@@ -488,6 +489,7 @@ def test_a_void_stays_present_and_empty(client: Client) -> None:
     assert routed(client, b"V", b"V")
 
 
+@pytest.mark.deviates("0-9-1/types/value-unknown")
 @rule("0-9-1/types/value-unknown")
 @pytest.mark.parametrize("tag", [b"z", b"\0", b"\xff"])
 def test_an_undefined_type_cannot_be_read(server: Server, tag: bytes) -> None:
@@ -526,7 +528,7 @@ def test_a_content_of_any_64_bit_size_may_begin_by_the_letter(spec: Server, size
     client.declare("another-channel", channel=2)
 
 
-@rule("0-9-1/types/max-content-size")
+@pytest.mark.deviates("0-9-1/types/max-content-size")
 def test_rabbitmq_refuses_a_content_of_more_than_512_mib_when_it_is_announced(rabbitmq: Server) -> None:
     client = rabbitmq.client()
     announce(client, 512 * 1024 * 1024)

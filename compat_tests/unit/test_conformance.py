@@ -226,9 +226,9 @@ def test_work_in_progress_is_marked_and_counted_once_more(shared: Catalogue) -> 
     results = Results()
     results.add("0-9/queue/own", "test_a.py::test", "passed")
     text = report(shared, results)
-    assert "| `own` *wip* | MAY | passing | test_a.py::test |" in text
-    assert "| *work in progress* | 1 | 1 | 1 | 0 | 0 |" in text
-    assert "| **all** | 3 | 1 | 1 | 1 | 1 |" in text
+    assert "| `own` *wip* | MAY | passing | both | test_a.py::test |" in text
+    assert "| *work in progress* | 1 | 1 | 1 | 0 | 0 | 0 | 0 | 0 |" in text
+    assert "| **all** | 3 | 1 | 1 | 0 | 0 | 0 | 1 | 1 |" in text
 
 
 def test_other_documents_have_no_work_in_progress(folder: Path) -> None:
@@ -242,13 +242,13 @@ def test_the_report_counts_rules_by_section_and_lists_what_is_missing(folder: Pa
     results = Results()
     results.add("0-9-1/queue.declare/first", "test_a.py::test", "passed")
     text = report(read_catalogue(folder=folder), results)
-    assert "| MUST | 2 | 1 | 1 | 1 | 0 |" in text
-    assert "| **all** | 3 | 1 | 1 | 1 | 1 |" in text
-    assert "| queue.declare | 2 | 1 | 1 | 0 | 1 |" in text
+    assert "| MUST | 2 | 1 | 1 | 0 | 0 | 0 | 1 | 0 |" in text
+    assert "| **all** | 3 | 1 | 1 | 0 | 0 | 0 | 1 | 1 |" in text
+    assert "| queue.declare | 2 | 1 | 1 | 0 | 0 | 0 | 0 | 1 |" in text
     assert "## Not yet covered\n\n- `0-9-1/queue.declare/second`: Two.\n" in text
     assert "## Failing\n\nNone.\n" in text
     assert "- `0-9-1/queue/third`: Three. *Nobody sees it.*" in text
-    assert "| `first` | MUST | passing | test_a.py::test |" in text
+    assert "| `first` | MUST | passing | both | test_a.py::test |" in text
 
 
 def test_the_page_has_a_report_for_each_protocol() -> None:
@@ -281,11 +281,12 @@ def test_a_rule_whose_tests_are_all_skipped_is_not_covered(folder: Path) -> None
 
 INNER = """
 import pytest
+from compat_tests.protocol.driver import Server
 rule = pytest.mark.rule
 
 @rule("0-9-1/frame/layout")
 @pytest.mark.parametrize("number", [1, pytest.param(2, marks=rule("0-9-1/frame/type-body"))])
-def test_passes(number): pass
+def test_passes(number): assert Server("rabbitmq-4.3").client().closed is False
 
 @rule("0-9-1/frame/type-header")
 def test_fails(): assert 0
@@ -321,14 +322,14 @@ def test_a_run_writes_the_report(pytester: pytest.Pytester, spread: tuple[str, .
     result = run(pytester, INNER, "--conformance", "docs/report.md", *spread)
     result.assert_outcomes(passed=2, failed=1, errors=1, skipped=1)
     text = (pytester.path / "docs/report.md").read_text()
-    assert "| `layout` | SEMANTIC | passing | test_inner.py::test_passes |" in text
-    assert "| `type-body` | SEMANTIC | passing | test_inner.py::test_passes |" in text
-    assert "| `type-header` | SEMANTIC | **failing** | test_inner.py::test_fails |" in text
-    assert "| `type-method` | SEMANTIC | **failing** | test_inner.py::test_errors |" in text
-    assert "| `type-heartbeat` | SEMANTIC | **not yet** | test_inner.py::test_is_skipped |" in text
+    assert "| `layout` | SEMANTIC | passing | rabbitmq-4.3 | test_inner.py::test_passes |" in text
+    assert "| `type-body` | SEMANTIC | passing | rabbitmq-4.3 | test_inner.py::test_passes |" in text
+    assert "| `type-header` | SEMANTIC | **failing** |  | test_inner.py::test_fails |" in text
+    assert "| `type-method` | SEMANTIC | **failing** |  | test_inner.py::test_errors |" in text
+    assert "| `type-heartbeat` | SEMANTIC | **not yet** |  | test_inner.py::test_is_skipped |" in text
     result.stdout.fnmatch_lines(
         [
-            "conformance to 0-9-1: 2 of * rules pass, 2 fail, *",
+            "conformance to 0-9-1: 2 of * rules pass, * 2 fail, *",
             "conformance to 0-9: 0 of * rules pass, *",
             "conformance to 0-10: 0 of * rules pass, *",
         ]
@@ -337,21 +338,23 @@ def test_a_run_writes_the_report(pytester: pytest.Pytester, spread: tuple[str, .
 
 TWICE = """
 import pytest
+from compat_tests.protocol.driver import Server
+client = Server("rabbitmq-4.3").client
 rule = pytest.mark.rule
 
 @pytest.mark.parametrize("protocol", ["0-9-1", "0-9"])
 @rule("0-9-1/frame/layout", "0-9-1/frame/type-body", "0-9/frame/type-trace")
-def test_over_each(protocol): assert protocol == "0-9-1"
+def test_over_each(protocol): assert client() and protocol == "0-9-1"
 
 @pytest.mark.protocols("0-9-1", "0-9")
 @rule("0-9-1/frame/type-header")
-def test_for_both(): pass
+def test_for_both(): assert client()
 
 @rule("0-9-1/frame/type-method")
-def test_for_one(): pass
+def test_for_one(): assert client()
 
 @rule("0-9/frame/type-oob-body")
-def test_for_the_other(): pass
+def test_for_the_other(): assert client()
 """
 
 
@@ -362,7 +365,7 @@ def test_a_test_shows_the_rules_of_the_protocol_that_it_runs_over(pytester: pyte
         if line.startswith("# "):
             protocol = line.removeprefix("# Conformance to AMQP ")
         elif line.endswith(" |") and "test_inner" in line:
-            name, _, state, _ = line.strip("| ").split(" | ")
+            name, _, state, *_ = line.strip("| ").split(" | ")
             states.setdefault(protocol, {})[name] = state
     assert states == {
         "0-9-1": {
@@ -379,6 +382,150 @@ def test_a_test_shows_the_rules_of_the_protocol_that_it_runs_over(pytester: pyte
             "`type-oob-body`": "passing",
         },
     }
+
+
+SHOWING = """
+import pytest
+from compat_tests.protocol.driver import Server
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
+rule, deviates = pytest.mark.rule, pytest.mark.deviates
+
+@pytest.fixture
+def client(): return Server("spec").client()
+
+@rule("0-9-1/frame/layout")
+def test_fixtures_alone(client): assert client
+
+@rule("0-9-1/frame/type-body")
+def test_no_assertion(client): client.send(m.QueueDeclare(queue="q"))
+
+def declared(client): assert client.declare("q").queue == "q"
+
+@rule("0-9-1/frame/type-header")
+def test_a_helper_that_asserts(client): declared(client)
+
+@rule("0-9-1/frame/type-method")
+def test_a_driver_that_asserts(client): client.call(m.ChannelFlow(active=True), m.ChannelFlowOk)
+
+@rule("0-9-1/frame/type-heartbeat")
+def test_the_codec_alone(): assert m.QueueDeclareOk("q", 1, 2).encode()[4:6] == b"\\x01q"
+
+@rule("0-9-1/frame/unknown-type")
+@pytest.mark.parametrize("name", ["spec", "rabbitmq-4.3"])
+def test_both(name): assert Server(name).client()
+
+@rule("0-9-1/frame/bad-frame-end")
+@deviates("0-9-1/frame/bad-frame-end")
+@pytest.mark.parametrize("name", ["spec", "rabbitmq-4.3"])
+def test_spec_does_and_the_default_does_not(name): assert Server(name).client()
+
+@deviates("0-9-1/content/sender-abort")
+def test_nobody_does(client): declared(client)
+
+@rule("0-9-1/channel/not-open")
+def test_older_ones_do(): assert Server("rabbitmq-4.0").client()
+
+@rule("0-9-1/channel.open/state")
+def test_with_another_choice(): assert Server("rabbitmq-4.3").varied(largest_message=5).client()
+"""
+
+
+def rows_of(pytester: pytest.Pytester) -> dict[str, tuple[str, str, str]]:
+    """By test: state, personalities and note."""
+    text = (pytester.path / "report.md").read_text()
+    rows = [line.strip("| ").split(" | ") for line in text.splitlines() if "| test_inner.py::" in line]
+    tests = [(row[2:4], row[4].removeprefix("test_inner.py::").partition(" (")) for row in rows]
+    return {name: (state, holds, note.rstrip(")")) for (state, holds), (name, _, note) in tests}
+
+
+def test_the_report_tells_what_tests_show_and_where(pytester: pytest.Pytester) -> None:
+    run(pytester, SHOWING, "--conformance", "report.md")
+    assert rows_of(pytester) == {
+        "test_fixtures_alone": ("**not yet**", "", "shows nothing"),
+        "test_no_assertion": ("**not yet**", "", "shows nothing"),
+        "test_a_helper_that_asserts": ("**spec only**", "spec", ""),
+        "test_a_driver_that_asserts": ("**spec only**", "spec", ""),
+        "test_the_codec_alone": ("passing", "codec", ""),
+        "test_both": ("passing", "both", ""),
+        "test_spec_does_and_the_default_does_not": ("**deviating**", "spec", "deviates"),
+        "test_nobody_does": ("**deviating**", "", "deviates"),
+        "test_older_ones_do": ("passing", "rabbitmq-4.0", ""),
+        "test_with_another_choice": ("**spec only**", "rabbitmq-4.3*", ""),
+    }
+    text = (pytester.path / "report.md").read_text()
+    assert (
+        "## Tests that show nothing\n\n- test_inner.py::test_fixtures_alone\n- test_inner.py::test_no_a"
+        in text
+    )
+
+
+def test_without_its_body_no_test_shows_anything(pytester: pytest.Pytester) -> None:
+    result = run(pytester, SHOWING, "--conformance", "report.md", "--blank")
+    result.assert_outcomes(passed=12)
+    assert {(state, note) for state, _, note in rows_of(pytester).values()} == {
+        ("**not yet**", "shows nothing"),
+        ("**not yet**", "deviates; shows nothing"),
+    }
+
+
+# --- clauses -------------------------------------------------------------------------------------------
+
+CLAUSES = """
+["0-9-1/queue.declare/first"]
+one = "One thing."
+other = "Another."
+"""
+
+
+@pytest.fixture
+def divided(folder: Path) -> Catalogue:
+    (folder / "clauses.toml").write_text(CLAUSES)
+    return read_catalogue(folder=folder)
+
+
+def test_a_rule_with_clauses_is_covered_in_part_until_each_has_a_test(divided: Catalogue) -> None:
+    results = Results()
+    rule = "0-9-1/queue.declare/first"
+    results.add(f"{rule}#one", "a", "passed")
+    assert results.state(divided, rule) == "in part"
+    text = report(divided, results)
+    assert f"## Covered in part\n\n- `{rule}`: One.\n  - no test: Another.\n" in text
+    results.add(f"{rule}#other", "b", "empty")
+    assert results.state(divided, rule) == "in part"
+    results.add(f"{rule}#other", "b", "passed")
+    assert results.state(divided, rule) == "in part", "one case of this test showed nothing"
+    results.add(f"{rule}#other", "c", "passed")
+    assert results.state(divided, rule) == "passing"
+    assert "| both | a (one)<br>b (other; shows nothing)<br>c (other) |" in report(divided, results)
+
+
+def test_a_mark_names_the_clause(divided: Catalogue) -> None:
+    rule = "0-9-1/queue.declare/first"
+    assert divided.unknown([rule, f"{rule}#one", f"{rule}#two", "0-9-1/queue.declare/second#x"]) == [
+        f"rule '{rule}' says several things; name one: {rule}#one|other",
+        f"rule '{rule}' has no clause 'two': it has one, other",
+        "rule '0-9-1/queue.declare/second' has no clause 'x': it has none in spec/rules/clauses.toml",
+    ]
+
+
+def test_a_rule_that_is_the_same_has_the_same_clauses(divided: Catalogue, folder: Path) -> None:
+    (folder / "amqp-0-9.toml").write_text(SHARED)
+    other = read_catalogue("0-9", folder)
+    assert other.clauses == {"0-9/queue.declare/first": {"one": "One thing.", "other": "Another."}}
+    assert other.same("0-9-1/queue.declare/first#one") == ["0-9/queue.declare/first#one"]
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_every_clause_has_a_test(protocol: str) -> None:
+    catalogue = read_catalogue(protocol)
+    named = {
+        same
+        for path in TESTS.rglob("test_*.py")
+        for id_, _ in marks_in(path.read_text(encoding="utf-8"))
+        for same in catalogue.same(id_)
+    }
+    clauses = [f"{rule}#{clause}" for rule, names in catalogue.clauses.items() for clause in names]
+    assert not [clause for clause in clauses if clause not in named]
 
 
 def test_the_same_run_writes_the_same_report(pytester: pytest.Pytester) -> None:

@@ -72,7 +72,7 @@ def test_a_session_is_selected_once(spec: Server) -> None:
     assert exception.description == "the session is selected for tx already"
 
 
-@pytest.mark.rule("0-10/tx.select/exactly-once")
+@pytest.mark.deviates("0-10/tx.select/exactly-once")
 def test_brokers_in_the_field_let_it_be_selected_again_and_keep_the_work(lenient: Server) -> None:
     session = lenient.session()
     session.declare()
@@ -107,7 +107,7 @@ def test_transactional_subscriptions_expect_accepts(spec: Server) -> None:
     three.call(x.MessageSubscribe(queue="q", destination="e", accept_mode=0, acquire_mode=0))
 
 
-@pytest.mark.rule("0-10/tx.select/explicit-accepts")
+@pytest.mark.deviates("0-10/tx.select/explicit-accepts")
 def test_brokers_in_the_field_do_not_mind_what_a_subscription_expects(lenient: Server) -> None:
     session = lenient.session()
     session.declare()

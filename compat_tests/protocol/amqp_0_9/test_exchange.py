@@ -52,7 +52,7 @@ def test_reserved_names_are_refused_to_the_letter(spec: Server) -> None:
     client.expect_channel_close(403)
 
 
-@rule("0-9/exchange.declare/exchange-reserved")
+@pytest.mark.deviates("0-9/exchange.declare/exchange-reserved")
 @pytest.mark.letter
 def test_reserved_names_are_refused_as_clients_expect_it(lenient: Server) -> None:
     client = lenient.client()

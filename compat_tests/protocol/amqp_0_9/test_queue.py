@@ -54,7 +54,7 @@ def test_an_exclusive_queue_of_others_is_refused_to_the_letter(spec: Server, met
     other.expect_connection_close(504)
 
 
-@rule("0-9/queue.declare/exclusive-02")
+@pytest.mark.deviates("0-9/queue.declare/exclusive-02")
 def test_an_exclusive_queue_of_others_is_refused_as_clients_expect_it(lenient: Server) -> None:
     owner, other = lenient.client(), lenient.client()
     owner.declare("q", exclusive=True)
@@ -81,7 +81,7 @@ def test_an_exclusive_queue_goes_with_its_last_consumer_to_the_letter(spec: Serv
     client.expect_channel_close(404)
 
 
-@rule("0-9/queue.declare/exclusive-implies-auto-delete")
+@pytest.mark.deviates("0-9/queue.declare/exclusive-implies-auto-delete")
 def test_an_exclusive_queue_goes_with_its_connection(lenient: Server) -> None:
     """Clients in the field consume from one again and again."""
     client, other = lenient.client(), lenient.client()
@@ -136,7 +136,7 @@ def test_a_bind_that_fails_ends_the_connection_to_the_letter(spec: Server, metho
     client.expect_connection_close(404)
 
 
-@rule("0-9/queue.bind/failure")
+@pytest.mark.deviates("0-9/queue.bind/failure")
 @rule("0-9/queue.bind/queue-queue-existence")
 @pytest.mark.parametrize("method", FAILING, ids=["exchange", "queue"])
 def test_a_bind_that_fails_ends_the_channel_as_clients_expect_it(

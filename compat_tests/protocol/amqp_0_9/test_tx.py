@@ -23,7 +23,7 @@ def test_there_is_no_end_without_a_beginning(client: Client, method: m.TxCommit)
     client.expect_channel_close(406)
 
 
-@rule("0-9/tx.rollback/undoes-acks")
+@pytest.mark.deviates("0-9/tx.rollback/undoes-acks")
 @pytest.mark.letter
 def test_what_a_rollback_gives_back_is_delivered_again_at_once(lenient: Server) -> None:
     """Clients in the field wait for it, without basic.recover, which the text forbids there."""
@@ -65,7 +65,7 @@ def test_what_was_settled_is_outstanding_again_under_its_old_tag(
     assert client.empty("q") == [b"3"]
 
 
-@rule("0-9/tx.rollback/undoes-acks")
+@pytest.mark.deviates("0-9/tx.rollback/undoes-acks")
 @pytest.mark.letter
 def test_what_was_got_and_settled_goes_back_to_its_queue(lenient: Server) -> None:
     client = lenient.client()

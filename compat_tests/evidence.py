@@ -1,0 +1,146 @@
+"""What the body of a marked test shows: the brokers that it talked to, and whether it asserts anything.
+
+A test of a rule counts in the report if its body exchanges octets with a broker and asserts something. Tests
+of a codec have no broker: there the body has to run the codec. What fixtures do does not count, so that a
+body that was emptied shows nothing.
+
+Octets are seen at `Negotiation`, through which every connection goes, with and without sockets. Assertions
+are found in the source: `assert`, `pytest.raises` and `pytest.fail`, steps of the drivers that assert, and
+functions and methods of the same module that have one of these.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import fakeamqp
+from fakeamqp.model.personality import PERSONALITIES, Personality
+from fakeamqp.protocols.negotiation import Negotiation
+
+__all__ = ["Evidence", "asserts", "gathering", "watch_connections"]
+
+_PACKAGE = str(Path(fakeamqp.__file__).parent)
+#: Methods of the drivers that fail where the broker does not answer as it should, besides `expect...`.
+_CHECKS = frozenset(
+    {"call", "fails", "raises", "fail", "delivery", "transfer", "response", "refused_connection", "crashed"}
+)
+
+
+@dataclass
+class Evidence:
+    """What the body of one case did. Octets are those of all connections to brokers of this process."""
+
+    received: int = 0
+    """Octets that a broker received."""
+    sent: int = 0
+    """Octets that a broker gave to its transports."""
+    personalities: set[str] = field(default_factory=set)
+    """Of the brokers that received any: a name, with `*` behind it if the test changed choices."""
+    ran_package: bool = False
+    """Some function of the package ran."""
+
+    @property
+    def kind(self) -> str:
+        """`wire`, `code` (no octets were exchanged), or nothing."""
+        return "wire" if self.received or self.sent else "code" if self.ran_package else ""
+
+
+_gathered: Evidence | None = None
+
+
+def watch_connections() -> None:
+    """Have all connections of this process noted, for the rest of its life."""
+    receive, pending = Negotiation.receive, Negotiation.pending
+
+    def received(self: Negotiation, data: bytes) -> None:
+        if _gathered is not None and data:
+            _gathered.received += len(data)
+            _gathered.personalities.add(_name(self._state.personality))
+        receive(self, data)
+
+    def sending(self: Negotiation) -> list[bytes | memoryview]:
+        octets = pending(self)
+        if _gathered is not None and octets:
+            _gathered.sent += sum(map(len, octets))
+            _gathered.personalities.add(_name(self._state.personality))
+        return octets
+
+    Negotiation.receive = received  # type: ignore[method-assign]
+    Negotiation.pending = sending  # type: ignore[method-assign]
+
+
+@contextmanager
+def gathering() -> Iterator[Evidence]:
+    """Gather evidence while this is entered. An inner one takes what it encloses for itself."""
+    global _gathered
+    before, _gathered = _gathered, Evidence()
+    evidence = _gathered
+    profile = sys.getprofile()
+
+    def called(frame: FrameType, event: str, _argument: Any) -> None:
+        if event == "call" and frame.f_code.co_filename.startswith(_PACKAGE):
+            evidence.ran_package = True
+            sys.setprofile(profile)
+
+    if profile is None:
+        sys.setprofile(called)
+    try:
+        yield evidence
+    finally:
+        if profile is None:
+            sys.setprofile(None)
+        _gathered = before
+
+
+def _name(personality: Personality) -> str:
+    name = personality.name
+    known = PERSONALITIES.get(name)
+    return name if known is personality or known == personality else f"{name}*"
+
+
+# --- assertions ----------------------------------------------------------------------------------------
+
+
+def asserts(file: Path, name: str) -> bool:
+    """Whether a function of this file asserts anything: see the top of this module."""
+    return name in _asserting(file)
+
+
+@cache
+def _asserting(file: Path) -> frozenset[str]:
+    """The functions and methods of a file that assert, by themselves or through others of the file."""
+    functions = [
+        node
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    ]
+    found = {function.name for function in functions if _has_assertion(function)}
+    calls = {function.name: _used(function) for function in functions if function.name not in found}
+    while more := {name for name, used in calls.items() if used & found} - found:
+        found |= more
+    return frozenset(found)
+
+
+def _has_assertion(function: ast.AST) -> bool:
+    return any(isinstance(node, ast.Assert) for node in ast.walk(function)) or any(
+        name.startswith("expect") or name in _CHECKS for name in _used(function)
+    )
+
+
+def _used(function: ast.AST) -> set[str]:
+    """The names that a function calls, or uses as an attribute."""
+    used = set()
+    for node in ast.walk(function):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            used.add(node.func.id)
+        elif isinstance(node, ast.Attribute):
+            used.add(node.attr)
+    return used
