@@ -32,6 +32,7 @@ class PersonalityChoices(TypedDict, total=False):
     closes_silently_on_bad_frames: bool
     reports_errors_from: Literal["tuned", "open"]
     frame_size_tolerance: int
+    sends_oversized_headers: bool
     smallest_frame_max: int
     published_field_grammar: bool
     heartbeat_off_channel_zero: str

@@ -8,6 +8,7 @@ import pytest
 from compat_tests.protocol.driver import Client, Server
 from compat_tests.protocol.octets import arguments, cut, field, long_string, queue_declare, table
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
+from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
 from fakeamqp.protocols.framed.codec.frames import FRAME_HEADER, frame
 
 CHANNEL_OPEN = bytes.fromhex("01 0001 00000005 0014000a 00 ce")
@@ -242,7 +243,7 @@ def publish_in_one_frame(client: Client, octets: int) -> None:
     client.publish(bytes(octets - 8), routing_key="q", frame_size=octets)
 
 
-@pytest.mark.rule("0-9-1/frame/oversized-send")
+@pytest.mark.rule("0-9-1/frame/oversized-send#body")
 def test_no_frame_is_larger_than_agreed(server: Server) -> None:
     frame_max = smallest_frame_max(server)
     publisher = server.client()
@@ -253,6 +254,41 @@ def test_no_frame_is_larger_than_agreed(server: Server) -> None:
     frames = cut(client.take_bytes())
     assert sum(len(each.payload) for each in frames if each.type == 3) == 100_000
     assert max(each.size for each in frames) == frame_max
+
+
+@pytest.mark.rule("0-9-1/frame/oversized-send#header")
+@pytest.mark.deviates("0-9-1/frame/oversized-send#header")
+@pytest.mark.protocols("0-9-1")
+@pytest.mark.parametrize("how", ["got", "consumed"])
+def test_a_header_that_is_larger_than_agreed(server: Server, how: str) -> None:
+    """RabbitMQ sends it (measured on 3.10.8 and 4.3.6); by the letter the connection ends."""
+    frame_max = smallest_frame_max(server)
+    publisher = server.client()
+    publisher.declare("q")
+    client = server.client(frame_max=frame_max)
+    fits = BasicProperties(headers={"h": "x" * (frame_max - 8 - 14 - 4 - 2 - 5)})
+    for properties in (fits, BasicProperties(headers={"h": "x" * 20_000})):
+        publisher.publish(b"body", routing_key="q", headers=properties.headers)
+    ask = m.BasicGet(queue="q") if how == "got" else m.BasicConsume(queue="q", no_wait=True)
+    client.send(ask)
+    if how == "got":
+        client.send(ask)
+    server.advance(0)
+    frames = cut(client.take_bytes())
+    assert [each.type for each in frames[:3]] == [1, 2, 3]
+    assert frames[1].size == frame_max
+    if server.state.personality.name == "spec":
+        [close] = frames[3:]
+        assert close.size <= frame_max
+        method = client.read(close.payload)
+        assert isinstance(method, m.ConnectionClose)
+        assert method.reply_code == 501
+        assert "20025" in method.reply_text and str(frame_max) in method.reply_text
+        client.send(m.ConnectionCloseOk(), 0)
+        assert publisher.count("q") == 2, "it is still there for others"
+    else:
+        assert [each.type for each in frames[3:]] == [1, 2, 3]
+        assert frames[4].size == 20_033
 
 
 @pytest.mark.rule("0-9-1/frame/oversized-receive")

@@ -62,6 +62,23 @@ def _(scene: Scene) -> list[str]:
     return client.drain()
 
 
+@case("frame/header-over-negotiated-8192")
+def _(scene: Scene) -> list[str]:
+    """A content header that the publisher could send, and the receiver did not agree to."""
+    client = scene.client(tune=TUNE)
+    queue()(scene)
+    publish(headers={"h": "x" * 20_000})(scene)
+    scene.a.barrier(1)
+    client.send(1, "basic.get", queue=scene.named("@q"), no_ack=1)
+    octets = client.octets()
+    sizes = []
+    while octets:
+        kind, _, length = struct.unpack_from(">BHI", octets)
+        sizes.append("1:~" if kind == 1 else f"{kind}:{length}")
+        octets = octets[8 + length :]
+    return [" ".join(sizes)]
+
+
 def _delivered_in(name: str, frame_max: int, size: int) -> None:
     """The frames in which a message comes, as type:size."""
 

@@ -49,7 +49,7 @@ def test_a_method_is_unpacked_before_it_is_carried_out(client: Client) -> None:
     client.expect_connection_close(501)
 
 
-@rule("0-9/frame/undeliverable-size")
+@rule("0-9/frame/undeliverable-size", "0-9/frame/oversized-send#header")
 @pytest.mark.letter
 def test_who_cannot_be_sent_a_header_loses_the_connection_and_is_told_why(server: Server) -> None:
     publisher, reader = server.client(), server.client(frame_max=4096)
@@ -63,7 +63,7 @@ def test_who_cannot_be_sent_a_header_loses_the_connection_and_is_told_why(server
     assert publisher.count("q") == 1, "it is still there for others"
 
 
-@rule("0-9/frame/undeliverable-size")
+@rule("0-9/frame/undeliverable-size", "0-9/frame/oversized-send#header")
 @pytest.mark.parametrize("how", ["got", "returned"])
 @pytest.mark.letter
 def test_what_is_asked_for_or_returned_has_to_fit_too(server: Server, how: str) -> None:

@@ -44,6 +44,9 @@ class Personality:
     """errors/pre-open-error: before this state the socket is closed without connection.close."""
     frame_size_tolerance: int
     """frame/oversized-receive: bytes by which a frame may exceed frame-max."""
+    sends_oversized_headers: bool
+    """frame/oversized-send: a content header that exceeds the client's frame-max is sent (RabbitMQ: measured
+    on 3.10.8 and 4.3.6); otherwise the connection is closed with 501."""
     smallest_frame_max: int
     """connection.tune-ok/frame-max-minimum."""
     published_field_grammar: bool

@@ -18,11 +18,11 @@ from fakeamqp.protocols.amqp_0_9.codec import contents
 from fakeamqp.protocols.amqp_0_9.codec import methods as m
 from fakeamqp.protocols.amqp_0_9.dispatch import HANDLERS, handlers
 from fakeamqp.protocols.amqp_0_9.dtx import WORK
-from fakeamqp.protocols.amqp_0_9.frame_limit import fits
 from fakeamqp.protocols.amqp_0_9.requests import Requests
 from fakeamqp.protocols.framed import delivering, server_channel
 from fakeamqp.protocols.framed.codec.basic import BasicProperties
 from fakeamqp.protocols.framed.codec.frames import CONTENT_HEADER, FRAME_METHOD, method_frame
+from fakeamqp.protocols.framed.frame_limit import fits
 from fakeamqp.protocols.framed.replies import ProtocolError
 from fakeamqp.protocols.framed.states import ChannelState
 
@@ -282,7 +282,7 @@ class Amqp09Channel(server_channel.FramedChannel):
     def send_message(self, method: Method, message: Message) -> None:
         """See the base class."""
         requests = self._class_states.get(Requests)
-        octets = _octets(message)
+        octets = delivering.encoded_properties(message)
         if message.children or (requests is not None and requests.current is not None):
             self.send_content(method, method.CLASS_ID, octets, message.body, message.children)
         elif self._can_be_sent(octets):
@@ -296,7 +296,7 @@ class Amqp09Channel(server_channel.FramedChannel):
     ) -> None:
         """See `model.subscription.Subscriber`."""
         if not message.children:
-            if self._can_be_sent(_octets(message)):
+            if self._can_be_sent(delivering.encoded_properties(message)):
                 super().deliver(subscription, message, redelivered, delivery)
             elif delivery is not None:
                 self.ledger.add(delivery)
@@ -382,10 +382,3 @@ def _child(content: contents.Content) -> Child:
 def _content(child: Child) -> contents.Content:
     inner = tuple(_content(each) for each in child.children)
     return contents.Content(child.class_id, child.properties_bytes, child.body, inner)
-
-
-def _octets(message: Message) -> bytes:
-    """Return the encoded properties of a message of class basic."""
-    if message.encoding is delivering.ENCODING:
-        return message.properties_bytes
-    return delivering.properties_bytes(message)

@@ -30,6 +30,8 @@ from fakeamqp.protocols.framed.codec.frames import (
     FRAME_CONTENT_HEADER,
     FRAME_METHOD,
 )
+from fakeamqp.protocols.framed.delivering import encoded_properties
+from fakeamqp.protocols.framed.frame_limit import fits
 from fakeamqp.protocols.framed.malformed import MalformedContent, MalformedMethod
 from fakeamqp.protocols.framed.publishing import UnknownContent, UnreadableContent
 from fakeamqp.protocols.framed.replies import ProtocolError, Reply
@@ -37,12 +39,15 @@ from fakeamqp.protocols.framed.states import ChannelState
 
 if TYPE_CHECKING:
     from fakeamqp.model.access import User
+    from fakeamqp.model.delivery import Delivery
+    from fakeamqp.model.message import Message
     from fakeamqp.model.outcome import Outcome
     from fakeamqp.model.subscription import Subscription
     from fakeamqp.protocols.amqp_0_9_1.publishing import Target
+    from fakeamqp.protocols.framed.codec.method import Method
     from fakeamqp.protocols.framed.server_connection import FramedConnection
 
-__all__ = ["Amqp091Channel"]
+__all__ = ["Amqp091Channel", "BoundedChannel"]
 
 _PUBLISH = m.BasicPublish.INDEX
 _MAX_REMEMBERED = 1000
@@ -347,3 +352,24 @@ class Amqp091Channel(server_channel.FramedChannel):
         """See the base class; sends the queued confirms first."""
         self.confirm_now()
         super().closed_by_client()
+
+
+class BoundedChannel(Amqp091Channel):
+    """A channel that sends no content header larger than frame-max (frame/oversized-send)."""
+
+    def deliver(
+        self, subscription: Subscription, message: Message, redelivered: bool, delivery: Delivery | None
+    ) -> None:
+        """See `model.subscription.Subscriber`."""
+        if self._can_be_sent(message):
+            super().deliver(subscription, message, redelivered, delivery)
+        elif delivery is not None:
+            self.ledger.add(delivery)  # It returns to its queue when the connection closes.
+
+    def send_message(self, method: Method, message: Message) -> None:
+        """See the base class."""
+        if self._can_be_sent(message):
+            super().send_message(method, message)
+
+    def _can_be_sent(self, message: Message) -> bool:
+        return fits(self, CONTENT_HEADER.size + len(encoded_properties(message)), "a content header")

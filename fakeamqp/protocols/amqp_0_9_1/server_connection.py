@@ -11,7 +11,7 @@ from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.codec.constants import PROTOCOL_HEADER
 from fakeamqp.protocols.amqp_0_9_1.fault_port import Amqp091FaultPort
 from fakeamqp.protocols.amqp_0_9_1.replies import REPLIES
-from fakeamqp.protocols.amqp_0_9_1.server_channel import Amqp091Channel
+from fakeamqp.protocols.amqp_0_9_1.server_channel import Amqp091Channel, BoundedChannel
 from fakeamqp.protocols.amqp_0_9_1.states import CONNECTION_TRANSITIONS
 from fakeamqp.protocols.framed.codec.frames import (
     FRAME_BODY,
@@ -71,7 +71,9 @@ class Amqp091Connection(FramedConnection[Amqp091Channel]):
 
     def make_channel(self, number: int) -> Amqp091Channel:
         """See the base class."""
-        return Amqp091Channel(self, number)
+        if self.personality.sends_oversized_headers:
+            return Amqp091Channel(self, number)
+        return BoundedChannel(self, number)
 
     def notify_blocked(self, reason: str | None) -> None:
         """See the base class (RabbitMQ: documented extension)."""

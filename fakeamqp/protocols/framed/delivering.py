@@ -32,6 +32,7 @@ __all__ = [
     "ENCODING",
     "check_message",
     "deliver",
+    "encoded_properties",
     "get_ok",
     "properties_bytes",
     "return_message",
@@ -165,6 +166,11 @@ def check_message(message: Message) -> None:
     for name in (message.exchange, message.routing_key):
         encode_short_string(name)
     properties_bytes(message)
+
+
+def encoded_properties(message: Message) -> bytes:
+    """Return the properties as they are sent: as they were received, or encoded once."""
+    return message.properties_bytes if message.encoding is ENCODING else properties_bytes(message)
 
 
 def properties_bytes(message: Message) -> bytes:

@@ -1,27 +1,28 @@
 """The check of methods and content headers against frame_max.
 
 A method or a content header cannot be split. If the publisher's frame_max is larger than the receiver's, it
-can be too large for the receiver (frame/undeliverable-size).
+can be too large for the receiver (frame/oversized-send; 0-9: frame/undeliverable-size).
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fakeamqp.protocols.framed.replies import ProtocolError
 
 if TYPE_CHECKING:
-    from fakeamqp.protocols.amqp_0_9.server_channel import Amqp09Channel
+    from fakeamqp.protocols.framed.server_channel import FramedChannel
+    from fakeamqp.protocols.framed.server_connection import FramedConnection
 
 __all__ = ["fits"]
 
 
-def fits(channel: Amqp09Channel, size: int, what: str) -> bool:
+def fits(channel: FramedChannel, size: int, what: str) -> bool:
     """Return True if a payload of `size` bytes fits into a frame to the client; else close its connection.
 
     The close is deferred, since the caller may be delivering to other connections as well.
     """
-    connection = channel.connection
+    connection: FramedConnection[Any] = channel.connection
     if size <= connection.body_limit:
         return True
     number = channel.number
