@@ -51,8 +51,17 @@ def test_a_consumer_is_known_on_its_own_channel_only(client: Client) -> None:
     client.declare("q")
     client.consume("q", "t", channel=1)
     client.call(m.BasicCancel(consumer_tag="t"), m.BasicCancelOk, channel=2)
+    assert client.declare("q", passive=True).consumer_count == 1
     client.fill("q", b"still here")
-    assert client.delivery(channel=1).method.consumer_tag == "t"
+    delivery = client.delivery(channel=1)
+    assert delivery.method.consumer_tag == "t"
+    client.ack(delivery.method.delivery_tag, channel=2)
+    client.expect_channel_close(406, channel=2)
+    client.close_channel(1)
+    client.open_channel(1)
+    assert client.empty("q") == [b"still here"], "what it holds is not for the other channel to settle"
+    client.consume("q", "t", channel=1)
+    client.open_channel(2)
     assert client.consume("q", "t", channel=2) == "t"
 
 

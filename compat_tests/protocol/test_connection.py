@@ -59,7 +59,7 @@ def test_a_connection_that_is_closing_does_not_wait_when_it_is_closed_again(rabb
 # --- the class ---------------------------------------------------------------------------------------------
 
 
-@rule("0-9-1/connection/grammar")
+@rule("0-9-1/connection/grammar#opening")
 def test_a_connection_opens_and_closes_in_one_order(server: Server) -> None:
     client = server.connect()
     client.send_bytes(client.protocol_header)
@@ -136,7 +136,7 @@ def test_a_channel_cannot_be_opened_before_the_connection(
         client.expect_silent_end()
 
 
-@rule("0-9-1/connection/mandatory")
+@rule("0-9-1/connection/mandatory", "0-9-1/connection/grammar#secure", "0-9-1/connection/grammar#closing")
 def test_all_ten_methods_of_the_class_are_there(server: Server) -> None:
     asking = server.varied(mechanisms=("CRAM-MD5",))
     client = begin(asking)

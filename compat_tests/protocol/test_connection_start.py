@@ -196,6 +196,21 @@ def test_anonymous_clients_are_refused_once_guest_has_another_password(server: S
 
 
 @rule("0-9-1/connection.start-ok/response-opaque")
+@pytest.mark.parametrize("password", [" ", "'\"\\%s:@/?", "\x01\x7f\t\n", "x" * 2000, "ÿ\N{SNOWMAN}"])
+def test_a_response_is_taken_as_it_is(server: Server, password: str) -> None:
+    server.state.access.add(User("name with: signs", password))
+    response = b"\0name with: signs\0" + password.encode()
+    client, _ = begin(server)
+    client.send(start_ok("PLAIN", response), 0)
+    client.expect(m.ConnectionTune, 0)
+    for other in (response[:-1], response + b" ", response[1:], response.upper(), b"\0" + response):
+        if other != response:
+            client, _ = begin(server)
+            client.send(start_ok("PLAIN", other), 0)
+            expect_refusal(client)
+
+
+@rule("0-9-1/connection.start-ok/response-opaque")
 def test_the_response_belongs_to_the_mechanism(server: Server) -> None:
     server.state.access.add(User("ü\N{SNOWMAN}", "pass word"))
     client, _ = begin(server)

@@ -48,13 +48,31 @@ def test_limits_are_proposed_after_login(server: Server) -> None:
     assert (tune.channel_max, tune.frame_max, tune.heartbeat) == (2047, 131072, 60)
 
 
-@rule("0-9-1/connection.tune/frame-max-minimum")
+@rule("0-9-1/connection.tune/frame-max-minimum#before")
+@rule("0-9-1/connection.tune/frame-max-minimum#agreed")
+def test_4096_octets_are_always_taken(server: Server) -> None:
+    client = server.connect()
+    client.send_bytes(client.protocol_header)
+    client.expect(m.ConnectionStart, 0)
+    start_ok = m.ConnectionStartOk(mechanism="PLAIN", response=b"\0guest\0guest", locale="en_US")
+    start_ok.client_properties = {"x": ""}
+    start_ok.client_properties = {"x": "x" * (4096 - 8 - len(start_ok.encode()))}
+    assert len(client.method_frame(start_ok, 0)) == 4096
+    client.send(start_ok, 0)
+    client.expect(m.ConnectionTune, 0)
+    for frame_max in (1, 8, 4095):
+        client, _ = begin(server)
+        answer(client, 1, frame_max)
+        expect_refusal(client)
+
+
+@rule("0-9-1/connection.tune/frame-max-minimum#proposed")
 def test_the_frame_max_proposed_is_zero_or_at_least_4096(server: Server) -> None:
     assert begin(server)[1].frame_max >= 4096
     assert begin(offering(server, frame_max=0))[1].frame_max == 0
 
 
-@rule("0-9-1/connection.tune/frame-max-minimum")
+@rule("0-9-1/connection.tune/frame-max-minimum#before")
 def test_before_tune_frames_may_be_as_large_as_the_smallest_limit_and_no_larger(server: Server) -> None:
     tolerance = server.state.personality.frame_size_tolerance
     for excess, taken in ((0, True), (tolerance, True), (tolerance + 1, False)):

@@ -67,7 +67,7 @@ def _(scene: Scene) -> list[str]:
     """A content header that the publisher could send, and the receiver did not agree to."""
     client = scene.client(tune=TUNE)
     queue()(scene)
-    publish(headers={"h": "x" * 20_000})(scene)
+    publish(props={"headers": {"h": "x" * 20_000}})(scene)
     scene.a.barrier(1)
     client.send(1, "basic.get", queue=scene.named("@q"), no_ack=1)
     octets = client.octets()

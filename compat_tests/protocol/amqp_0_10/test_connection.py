@@ -48,7 +48,7 @@ def test_mechanisms_and_locales_are_arrays_of_strings(server: Server) -> None:
 
 @pytest.mark.rule("0-10/connection.start-ok/response")
 @pytest.mark.rule("0-10/connection.start-ok/locale")
-@pytest.mark.rule("0-10/connection/grammar")
+@pytest.mark.rule("0-10/connection/grammar#opening")
 def test_a_whole_handshake(server: Server) -> None:
     client = server.dial()
     client.begin()
@@ -124,6 +124,7 @@ def test_external_is_the_name_in_a_verified_certificate(server: Server) -> None:
 
 @pytest.mark.rule("0-10/connection.secure/challenge")
 @pytest.mark.rule("0-10/connection.secure-ok/response")
+@pytest.mark.rule("0-10/connection/grammar#secure")
 def test_cram_md5_asks_back(server: Server) -> None:
     client = server.dial()
     client.begin()
@@ -371,6 +372,7 @@ def test_a_client_that_is_silent_for_more_than_two_intervals_has_gone(server: Se
 
 
 @pytest.mark.rule("0-10/connection.close/answered")
+@pytest.mark.rule("0-10/connection/grammar#closing")
 @pytest.mark.rule("0-10/connection.close-ok/release")
 @pytest.mark.rule("0-10/connection/close-code-normal")
 def test_close_is_answered_and_the_transport_ends(client: Client) -> None:
@@ -379,6 +381,7 @@ def test_close_is_answered_and_the_transport_ends(client: Client) -> None:
 
 
 @pytest.mark.rule("0-10/connection.close/reason")
+@pytest.mark.rule("0-10/connection/grammar#closing")
 @pytest.mark.rule("0-10/connection/close-code-forced")
 def test_an_operator_closes_with_a_reason(server: Server, client: Client) -> None:
     (connection,) = server.state.connections

@@ -82,11 +82,31 @@ def test_flow_modes_are_0_and_1(session: Session) -> None:
     illegal(session, x.MessageSetFlowMode(destination="d", flow_mode=1))
 
 
-@pytest.mark.rule("0-10/message/credit-unit-values")
-def test_units_are_0_and_1(session: Session) -> None:
+@pytest.mark.rule("0-10/message/credit-unit-values#message")
+def test_unit_0_counts_messages(session: Session) -> None:
+    fill(session)
     subscribe(session)
-    for unit in (MESSAGE, BYTE):
-        session.call(x.MessageFlow(destination="d", unit=unit, value=1))
+    session.call(x.MessageFlow(destination="d", unit=1, value=100_000))
+    session.expect_nothing()
+    session.call(x.MessageFlow(destination="d", unit=0, value=2))
+    assert len(session.transfers()) == 2
+
+
+@pytest.mark.rule("0-10/message/credit-unit-values#byte")
+def test_unit_1_counts_bytes(session: Session) -> None:
+    fill(session)
+    subscribe(session)
+    session.call(x.MessageFlow(destination="d", unit=0, value=100_000))
+    session.expect_nothing()
+    session.call(x.MessageFlow(destination="d", unit=1, value=cost(session) - 1))
+    session.expect_nothing()
+    session.call(x.MessageFlow(destination="d", unit=1, value=1))
+    assert len(session.transfers()) == 1
+
+
+@pytest.mark.rule("0-10/message/credit-unit-values#others")
+def test_there_is_no_unit_2(session: Session) -> None:
+    subscribe(session)
     illegal(session, x.MessageFlow(destination="d", unit=1))
 
 

@@ -8,6 +8,7 @@ from compat_tests.protocol.amqp_0_10.driver import Client, Server, Session
 from fakeamqp.model.access import Permission, User
 from fakeamqp.protocols.amqp_0_10.codec import commands as x
 from fakeamqp.protocols.amqp_0_10.codec import controls as c
+from fakeamqp.protocols.amqp_0_10.codec import structs
 from fakeamqp.protocols.amqp_0_10.codec.constants import DetachCode
 from fakeamqp.protocols.amqp_0_10.codec.frames import control_frame
 from fakeamqp.protocols.amqp_0_10.codec.packed import Control
@@ -148,17 +149,43 @@ def test_what_was_done_is_completed_before_the_end(client: Client) -> None:
 
 
 @pytest.mark.rule("0-10/session.request-timeout/maximum-granted-timeout")
-@pytest.mark.rule("0-10/session.timeout/granted")
+@pytest.mark.rule("0-10/session.timeout/granted#one-reply")
 @pytest.mark.rule("0-10/session.request-timeout/either-side")
 def test_each_request_is_granted(client: Client) -> None:
     session = client.session()
     for seconds in (30, 10, 0):
         client.send(c.SessionRequestTimeout(timeout=seconds))
         assert session.expect(c.SessionTimeout).timeout == seconds
+        session.expect_nothing()
+
+
+@pytest.mark.rule("0-10/session.timeout/granted#value")
+@pytest.mark.parametrize("seconds", [30, 10])
+def test_what_was_granted_is_how_long_the_session_is_kept(
+    server: Server, client: Client, seconds: int
+) -> None:
+    session = client.session(b"s", timeout=60)
+    session.declare("q", exclusive=True, auto_delete=True)
+    client.send(c.SessionRequestTimeout(timeout=seconds))
+    granted = session.expect(c.SessionTimeout).timeout
+    assert granted is not None and granted <= seconds
+    client.drop()
+    server.advance(granted - 0.5)
+    assert "q" in server.vhost.queues
+    server.advance(1)
+    assert "q" not in server.vhost.queues
+
+
+@pytest.mark.rule("0-10/session.timeout/granted#absent")
+def test_a_session_that_is_kept_for_ever_is_told_so(client: Client) -> None:
+    session = client.session(timeout=60)
+    client.send(c.SessionRequestTimeout())
+    assert session.expect(c.SessionTimeout).timeout is None
+    session.expect_nothing()
 
 
 @pytest.mark.rule("0-10/session.request-timeout/unset")
-@pytest.mark.rule("0-10/session.timeout/granted")
+@pytest.mark.rule("0-10/session.timeout/granted#absent")
 def test_without_a_value_the_session_is_kept_for_ever(server: Server, client: Client) -> None:
     session = client.session(b"s", timeout=None)
     session.declare("q", exclusive=True, auto_delete=True)
@@ -450,8 +477,20 @@ def test_what_is_confirmed_survives_a_crash(server: Server, client: Client) -> N
     session = client.session()
     session.declare("q", durable=True)
     session.publish(b"kept", delivery_mode=2)
+    octets = client.command_bytes(
+        x.MessageTransfer(destination=""),
+        header=[structs.DeliveryProperties(routing_key="q", delivery_mode=2)],
+        body=b"cut off" * 20_000,
+    )
+    end = 0
+    for _ in range(3):  # The command, its header, and the first part of its body.
+        end += int.from_bytes(octets[end + 2 : end + 4], "big")
+    assert 60_000 < end < len(octets)
+    client.send_bytes(octets[:end])
     client.inbox.clear()
     confirmed = client.call(c.SessionFlush(confirmed=True), c.SessionConfirmed)
-    assert 1 in (confirmed.commands or ())
+    assert {0, 1, 2} & set(confirmed.commands or ()) == {0, 1}, "the last one has not come to its end"
     server.restart(crash=True)
-    assert [each.message.body for each in server.vhost.queues["q"].ready] == [b"kept"]
+    session = server.session(b"other")
+    session.subscribe("q")
+    assert session.bodies() == [b"kept"]

@@ -129,14 +129,19 @@ def test_an_immediate_message_that_nobody_waits_for_comes_back(client: Client) -
 
 
 @rule("0-9/server-model/auto-transactions")
-def test_every_publish_counts_at_once_and_so_does_every_acknowledgement(client: Client) -> None:
+def test_every_publish_counts_at_once_and_so_does_every_acknowledgement(
+    server: Server, client: Client
+) -> None:
     client.open_channel(2)
     client.declare("q")
     client.publish(routing_key="q")
     assert client.count("q", 2) == 1
+    client.publish(b"kept", routing_key="q")
+    assert client.get("q") is not None
     assert client.get("q") is not None
     client.ack(1)
     client.drop()
+    assert server.client().empty("q") == [b"kept"], "the acknowledgement stands although its channel is gone"
 
 
 @pytest.mark.parametrize("name", ["amq.rabbitmq.reply-to", "anything"])

@@ -30,8 +30,12 @@ def test_a_consumer_is_cancelled_on_its_own_channel_only(server: Server) -> None
     client.declare("q")
     client.consume("q", "t")
     client.call(m.BasicCancel(consumer_tag="t"), m.BasicCancelOk, 2)
+    assert client.declare("q", passive=True).consumer_count == 1
     client.fill("q", b"1")
-    assert client.delivery().body == b"1"
+    delivery = client.delivery()
+    assert delivery.body == b"1"
+    client.ack(delivery.method.delivery_tag, channel=2)
+    client.expect_channel_close(406, channel=2)
 
 
 @rule("0-9/domain.consumer-tag/scope")

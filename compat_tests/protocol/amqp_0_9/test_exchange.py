@@ -91,6 +91,40 @@ def test_a_flag_of_an_exchange_that_there_is_does_not_count(
     assert not exchange.durable and not exchange.auto_delete
 
 
+@rule("0-9/exchange.declare/auto-delete-sticky")
+@pytest.mark.parametrize("auto_delete", [False, True])
+@pytest.mark.letter
+def test_whether_an_exchange_deletes_itself_is_settled_once(client: Client, auto_delete: bool) -> None:
+    declare(client, auto_delete=auto_delete)
+    declare(client, auto_delete=not auto_delete)
+    client.declare("q")
+    client.bind("q", "x", "k")
+    client.call(m.QueueDelete(queue="q"), m.QueueDeleteOk)
+    client.send(m.ExchangeDeclare(exchange="x", type="direct", passive=True))
+    if auto_delete:
+        client.expect_channel_close(404)
+    else:
+        client.expect(m.ExchangeDeclareOk)
+
+
+@rule("0-9/exchange.declare/durable-sticky", "0-9/exchange.declare/durable-survives#transient")
+@pytest.mark.deviates("0-9/exchange.declare/durable-survives#transient")
+@pytest.mark.parametrize("durable", [False, True])
+@pytest.mark.letter
+def test_whether_an_exchange_is_durable_is_settled_once(
+    server: Server, client: Client, durable: bool
+) -> None:
+    declare(client, durable=durable)
+    declare(client, durable=not durable)
+    server.restart()
+    client = server.client()
+    client.send(m.ExchangeDeclare(exchange="x", type="direct", passive=True))
+    if durable or server.state.personality.transient_exchanges_survive:
+        client.expect(m.ExchangeDeclareOk)
+    else:
+        client.expect_channel_close(404)
+
+
 @rule("0-9/exchange.declare/auto-delete")
 def test_an_exchange_that_no_queue_uses_any_more_is_deleted(client: Client) -> None:
     declare(client, auto_delete=True)
