@@ -28,6 +28,7 @@ from fakeamqp.protocols.negotiation import Negotiation
 __all__ = ["Evidence", "asserts", "gathering", "watch_connections"]
 
 _PACKAGE = str(Path(fakeamqp.__file__).parent)
+_CATALOGUE = str(Path(__file__).with_name("conformance.py"))
 #: Methods of the drivers that fail where the broker does not answer as it should, besides `expect...`.
 _CHECKS = frozenset(
     {"call", "fails", "raises", "fail", "delivery", "transfer", "response", "refused_connection", "crashed"}
@@ -45,7 +46,7 @@ class Evidence:
     personalities: set[str] = field(default_factory=set)
     """Of the brokers that received any: a name, with `*` behind it if the test changed choices."""
     ran_package: bool = False
-    """Some function of the package ran."""
+    """Some function of the package ran, or of the catalogue: some rules are about the tests themselves."""
 
     @property
     def kind(self) -> str:
@@ -88,7 +89,8 @@ def gathering() -> Iterator[Evidence]:
     def called(frame: FrameType, event: str, _argument: Any) -> None:
         file = frame.f_code.co_filename
         # What the codecs compile is in files called "<encode of QueueDeclare>".
-        if event == "call" and (file.startswith(_PACKAGE) or (file[:1] == "<" and " of " in file)):
+        compiled = file[:1] == "<" and " of " in file
+        if event == "call" and (compiled or file.startswith((_PACKAGE, _CATALOGUE))):
             evidence.ran_package = True
             sys.setprofile(profile)
 

@@ -63,11 +63,12 @@ def test_a_configured_limit_discards_the_head_in_rabbitmq(rabbitmq: Server) -> N
 
 
 @pytest.mark.rule("0-9-1/basic/06")
-def test_urgent_messages_overtake_others_by_the_letter(spec: Server) -> None:
+@pytest.mark.parametrize(("low", "high"), [(0, 9), (4, 5), (0, 5), (4, 9)])
+def test_urgent_messages_overtake_others_by_the_letter(spec: Server, low: int, high: int) -> None:
     client = spec.client()
     client.declare("q")
-    client.fill("q", b"1", b"2", priority=0)
-    client.fill("q", b"urgent", priority=9)
+    client.fill("q", b"1", b"2", priority=low)
+    client.fill("q", b"urgent", priority=high)
     assert client.empty("q") == [b"urgent", b"1", b"2"]
 
 

@@ -127,6 +127,8 @@ def test_tag_zero_alone_is_no_message(client: Client) -> None:
     take(filled(client, b"1"), "q", 1)
     client.ack(0)
     assert client.expect_channel_close(406).reply_text == "PRECONDITION_FAILED - unknown delivery tag 0"
+    client.open_channel()
+    assert client.empty("q") == [b"1"], "the message was not settled"
 
 
 @pytest.mark.rule("0-9-1/basic.ack/removes-message")

@@ -214,6 +214,31 @@ def test_the_hard_errors_that_only_the_documents_have(
 
 
 @rule("0-9-1/errors/rfc-severity")
+@pytest.mark.parametrize(
+    ("method", "digit", "others_go_on"),
+    [
+        (MISSING, 4, True),
+        (m.BasicAck(delivery_tag=9), 4, True),
+        (m.BasicConsume(queue="missing"), 4, True),
+        (m.ChannelOpen(), 5, False),
+        (m.ConnectionTuneOk(), 5, False),
+    ],
+    ids=lambda value: getattr(value, "NAME", None),
+)
+def test_the_first_of_three_digits_tells_what_goes_on(
+    server: Server, method: m.Method, digit: int, others_go_on: bool
+) -> None:
+    client = server.client(channels=2)
+    client.send(method)
+    close = client.expect(m.ChannelClose) if others_go_on else client.expect(m.ConnectionClose, 0)
+    assert close.reply_code // 100 == digit
+    if others_go_on:
+        client.declare("q", channel=2)
+    else:
+        client.send(m.ConnectionCloseOk(), 0)
+        assert client.closed
+
+
 def test_the_first_of_three_digits_tells_how_bad_it_is() -> None:
     codes = set(constants.REPLY_NAMES)
     assert {code // 100 for code in codes} == {2, 3, 4, 5}

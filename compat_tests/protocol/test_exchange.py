@@ -61,6 +61,9 @@ def test_every_virtual_host_has_an_instance_of_every_type(server: Server, kind: 
         client = server.client(virtual_host=virtual_host)
         client.call(Declare(exchange=f"amq.{kind}", passive=True), DeclareOk)
         client.call(Declare(exchange=f"amq.{kind}", type=kind, durable=True), DeclareOk)
+        client.declare("by-name")
+        client.publish(routing_key="by-name")
+        assert client.empty("by-name") == [b"body"], "the nameless one"
 
 
 @pytest.mark.rule("0-9-1/exchange/required-match")

@@ -402,7 +402,6 @@ def test_rabbitmq_has_further_types(personality: str, kind: str) -> None:
     assert close.reply_text.endswith(f"received 'direct' but current is '{kind}'")
 
 
-@pytest.mark.rule("0-9-1/exchange/required-instances")
 def test_there_is_no_predeclared_exchange_of_a_further_type(rabbitmq: Server) -> None:
     kinds = {exchange.type_name for exchange in rabbitmq.vhost.exchanges.values()}
     assert kinds == {"direct", "fanout", "topic", "headers"}

@@ -226,6 +226,8 @@ def test_write_is_for_publishing_and_read_for_consuming(strict: Client) -> None:
     number = ticket(strict, "read")
     strict.call(m.BasicConsume(ticket=number, queue="q"), shared.BasicConsumeOk)
     assert strict.delivery().body == b"m"
+    strict.send_content(m.BasicPublish(ticket=number, routing_key="q"), body=b"refused")
+    strict.expect_channel_close(403)
 
 
 @pytest.mark.rule("0-9/exchange.declare/ticket-realm")

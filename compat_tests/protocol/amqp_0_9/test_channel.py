@@ -144,7 +144,7 @@ def test_what_comes_meanwhile_is_told_from_the_reply(client: Client) -> None:
     assert client.expect(m.QueueDeclareOk).queue == "other"
 
 
-@rule("0-9/server-model/optional-classes")
+@rule("0-9/server-model/optional-classes", "0-9/errors/code-second-digit")
 @pytest.mark.parametrize("class_id", [85, 130, 9999])
 @pytest.mark.letter
 def test_a_class_that_is_not_there_is_refused(client: Client, class_id: int) -> None:

@@ -102,13 +102,37 @@ def test_a_mandatory_message_without_a_route_comes_back_with_312(client: Client)
     assert (returned.method.reply_code, returned.body) == (constants.NO_ROUTE, b"wanted") == (312, b"wanted")
 
 
-@rule("0-9/reply-code/no-unexpected-frame")
 def test_there_is_no_code_for_unexpected_frames() -> None:
     assert 505 not in constants.SOFT_ERRORS | constants.HARD_ERRORS
 
 
 @rule("0-9/errors/code-first-digit")
-@rule("0-9/errors/code-second-digit")
+@pytest.mark.parametrize(
+    ("method", "code", "channel"),
+    [
+        (CHANNEL_ERROR, 404, 1),
+        (m.BasicConsume(queue="missing"), 404, 1),
+        (m.ChannelOpen(), 504, 0),
+        (CONNECTION_ERROR, 503, 0),
+    ],
+    ids=["declare", "consume", "open", "type"],
+)
+def test_the_first_digit_tells_what_may_succeed_later(
+    spec: Server, method: m.Method, code: int, channel: int
+) -> None:
+    """4 ends a channel, and the same may succeed when somebody else has done something; 5 needs a person."""
+    client = spec.client(channels=2)
+    client.send(method)
+    close = client.expect(m.ChannelClose if channel else m.ConnectionClose, channel)
+    assert close.reply_code == code
+    if channel:
+        client.send(m.ChannelCloseOk())
+        client.open_channel()
+        client.declare("missing")
+        client.send(method)
+        assert not isinstance(client.take_frame().method, m.ChannelClose)
+
+
 def test_every_code_is_soft_or_hard(server: Server) -> None:
     assert {311, 312, 313, 403, 404, 405, 406} <= constants.SOFT_ERRORS
     assert {320, 402, 501, 502, 503, 504, 506, 530, 540, 541} == constants.HARD_ERRORS

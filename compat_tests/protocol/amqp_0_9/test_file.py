@@ -467,10 +467,18 @@ def test_a_window_of_another_class_is_none_for_files(client: Client) -> None:
 def test_what_deliver_says(client: Client) -> None:
     client.declare("q")
     client.bind("q", "amq.direct", "k")
-    publish_file(client, b"body", "k", exchange="amq.direct")
+    for body in (b"1", b"2"):
+        publish_file(client, body, "k", exchange="amq.direct")
     consume(client)
+    files = [take(client), take(client)]
+    for number, file in enumerate(files, start=1):
+        deliver = file.deliver
+        assert (deliver.consumer_tag, deliver.delivery_tag, deliver.redelivered) == ("t", number, False)
+        assert (deliver.exchange, deliver.routing_key) == ("amq.direct", "k")
+        assert deliver.identifier == file.opened.identifier
+    assert files[0].deliver.identifier != files[1].deliver.identifier
+    client.close_channel()
+    client.open_channel()
+    consume(client, tag="again")
     deliver = take(client).deliver
-    assert (deliver.consumer_tag, deliver.redelivered) == ("t", False)
-    assert (deliver.exchange, deliver.routing_key) == ("amq.direct", "k")
-    assert deliver.delivery_tag > 0
-    assert deliver.identifier
+    assert (deliver.consumer_tag, deliver.redelivered) == ("again", True)

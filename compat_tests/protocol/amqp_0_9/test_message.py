@@ -120,6 +120,18 @@ def test_the_class_is_there(requester: Requester) -> None:
 
 
 @rule("0-9/message/no-nowait")
+def test_each_method_of_the_class_is_answered(requester: Requester) -> None:
+    requester.client.declare("q")
+    for method in (
+        m.MessageQos(prefetch_count=1),
+        m.MessageConsume(queue="q", destination="d"),
+        m.MessageCancel(destination="d"),
+        m.MessageCancel(destination="d"),
+    ):
+        requester.call(method, m.MessageOk)
+        requester.client.expect_nothing()
+
+
 def test_no_method_of_the_class_can_do_without_its_answer() -> None:
     fields = {name for each in METHODS.values() if each.CLASS_ID == 120 for name, _ in each.LAYOUT}
     assert "no_wait" not in fields and "destination" in fields

@@ -52,7 +52,7 @@ def test_the_number_of_a_decimal_has_a_sign() -> None:
     assert read(raw_table((b"k", b"D\2\xff\xff\xcf\xc7"))) == {"k": Decimal("-123.45")}
 
 
-@rule("0-9/types/table-types")
+@pytest.mark.deviates("0-9/types/table-types")
 @both
 def test_tags_that_clients_in_the_field_send_are_read_as_well(grammar: Grammar) -> None:
     in_use = {b"k%d" % n: bytes((tag,)) + bytes(8)[:size] for n, (tag, size) in enumerate(SIZES.items())}
