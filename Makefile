@@ -19,8 +19,8 @@ SPARK_CORE := compat_tests/unit/spark compat_tests/spark/test_session.py compat_
 PYSPARK ?= 4.0
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all test-long fuzz flake-hunt crashes spark spark-core conformance personalities faults bench lint format
-.PHONY: clean environment fidelity spark-environment attempts soak
+.PHONY: help demo test test-all test-long fuzz crashes spark spark-core conformance blanking personalities faults bench lint format
+.PHONY: clean environment fidelity spark-environment
 .NOTPARALLEL:
 
 help: ## Show what can be made
@@ -75,6 +75,9 @@ spark-core: $(VENV)-pyspark-$(PYSPARK)/.test ## Run the core of the tests about 
 conformance: $(VENV)/.test ## Run the protocol tests and write docs/conformance.md
 	$(TESTING) compat_tests/protocol compat_tests/unit compat_tests/broker $(SHARED) \
 		--conformance docs/conformance.md $(PYTEST_ARGS)
+
+blanking: $(VENV)/.test ## Check that no test of a rule counts in docs/conformance.md without its body
+	$(PY) -m compat_tests.blanking
 
 personalities: $(VENV)/.test ## Write the tables of docs/personalities.md
 	$(PY) -m compat_tests.personalities
