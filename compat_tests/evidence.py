@@ -6,7 +6,7 @@ body that was emptied shows nothing.
 
 Octets are seen at `Negotiation`, through which every connection goes, with and without sockets. Assertions
 are found in the source: `assert`, `pytest.raises` and `pytest.fail`, steps of the drivers that assert, and
-functions and methods of the same module that have one of these.
+functions and methods of the same module, and helpers from others, that have one of these.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ from fakeamqp.protocols.negotiation import Negotiation
 __all__ = ["Evidence", "asserts", "gathering", "watch_connections"]
 
 _PACKAGE = str(Path(fakeamqp.__file__).parent)
-_CATALOGUE = str(Path(__file__).with_name("conformance.py"))
+_TESTS = Path(__file__).parent
+_CATALOGUE = str(_TESTS / "conformance.py")
 #: Methods of the drivers that fail where the broker does not answer as it should, besides `expect...`.
 _CHECKS = frozenset(
     {"call", "fails", "raises", "fail", "delivery", "transfer", "response", "refused_connection", "crashed"}
@@ -121,16 +122,25 @@ def asserts(file: Path, name: str) -> bool:
 @cache
 def _asserting(file: Path) -> frozenset[str]:
     """The functions and methods of a file that assert, by themselves or through others of the file."""
-    functions = [
-        node
-        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-    ]
-    found = {function.name for function in functions if _has_assertion(function)}
+    nodes = list(ast.walk(ast.parse(file.read_text(encoding="utf-8"))))
+    functions = [node for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+    found = _imported(nodes)
+    found |= {function.name for function in functions if _has_assertion(function)}
     calls = {function.name: _used(function) for function in functions if function.name not in found}
     while more := {name for name, used in calls.items() if used & found} - found:
         found |= more
     return frozenset(found)
+
+
+def _imported(nodes: list[ast.AST]) -> set[str]:
+    """The functions that a file has from other modules of the tests, and that assert."""
+    found: set[str] = set()
+    for node in nodes:
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("compat_tests."):
+            file = _TESTS.joinpath(*str(node.module).split(".")[1:]).with_suffix(".py")
+            if file.exists() and "driver" not in file.stem:
+                found |= {name.name for name in node.names} & _asserting(file)
+    return found
 
 
 def _has_assertion(function: ast.AST) -> bool:

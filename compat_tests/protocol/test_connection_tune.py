@@ -118,6 +118,8 @@ def test_a_channel_max_of_zero_is_no_limit(server: Server) -> None:
     client = offering(server, channel_max=0).client(channels=0, channel_max=0)
     client.open_channel(65535)
     client.open_channel(3000)
+    for channel in (3000, 65535):
+        assert client.declare("q", channel=channel).queue == "q"
 
 
 @rule("0-9-1/connection.tune/frame-max-meaning")

@@ -47,8 +47,11 @@ def test_every_channel_has_an_id_of_its_own(server: Server) -> None:
 def test_a_connection_has_many_channels_or_as_few_as_one(server: Server) -> None:
     many = server.client(channels=100)
     for number in range(1, 101):
-        many.declare(f"q{number}", channel=number)
-    server.client(channel_max=1).declare("q")
+        assert many.declare(f"q{number}", channel=number).queue == f"q{number}"
+    few = server.client(channel_max=1)
+    assert few.declare("q").queue == "q"
+    few.send(m.ChannelOpen(), 2)
+    few.expect_connection_close(504 if server.state.personality.name == "spec" else 530)
 
 
 @rule("0-9/channel.flow/finish-frame")

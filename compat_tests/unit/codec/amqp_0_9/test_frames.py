@@ -10,16 +10,6 @@ from fakeamqp.protocols.amqp_0_9.codec.frames import FRAME_NAMES, FRAME_TYPES, O
 rule = pytest.mark.rule
 
 
-@rule("0-9/frame/type-method")
-@rule("0-9/frame/type-header")
-@rule("0-9/frame/type-body")
-@rule("0-9/frame/type-oob-method")
-@rule("0-9/frame/type-oob-header")
-@rule("0-9/frame/type-oob-body")
-@rule("0-9/frame/type-trace")
-@rule("0-9/frame/type-heartbeat")
-@rule("0-9/frame/type-request")
-@rule("0-9/frame/type-response")
 def test_ten_types_from_1_on() -> None:
     assert set(range(1, 11)) == FRAME_TYPES
     assert list(FRAME_NAMES.values()) == [
@@ -37,13 +27,11 @@ def test_ten_types_from_1_on() -> None:
     assert {FRAME_NAMES[kind] for kind in OUT_OF_BAND} == {"oob-method", "oob-header", "oob-body"}
 
 
-@rule("0-9/reply-code/no-unexpected-frame")
 def test_there_is_no_505() -> None:
     assert 505 not in constants.REPLY_NAMES
     assert set(constants.REPLY_NAMES) == constants.SOFT_ERRORS | constants.HARD_ERRORS | {200}
 
 
-@rule("0-9/protocol-header/layout")
 def test_the_protocol_header() -> None:
     assert constants.PROTOCOL_HEADER == b"AMQP\x01\x01\x00\x09"
     assert (constants.VERSION_MAJOR, constants.VERSION_MINOR) == (0, 9)

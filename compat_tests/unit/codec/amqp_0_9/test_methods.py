@@ -159,11 +159,6 @@ def test_methods_are_those_of_the_facts(facts: dict) -> None:
     assert found == METHODS.keys()
 
 
-@rule("0-9/basic/properties-order")
-@rule("0-9/basic/property-cluster-id")
-@rule("0-9/file/properties")
-@rule("0-9/stream/properties")
-@rule("0-9/tunnel/properties")
 def test_properties_are_those_of_the_facts(facts: dict) -> None:
     described = {owner["id"]: owner["properties"] for owner in facts["classes"] if "properties" in owner}
     assert described.keys() == PROPERTIES.keys()
