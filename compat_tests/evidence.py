@@ -15,7 +15,7 @@ import ast
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from types import FrameType
@@ -28,6 +28,8 @@ from fakeamqp.protocols.negotiation import Negotiation
 __all__ = ["Evidence", "asserts", "gathering", "watch_connections"]
 
 _PACKAGE = str(Path(fakeamqp.__file__).parent)
+#: Choices that operators of any broker make: a broker with others is still one of its personality.
+_LIMITS = ("channel_max", "frame_max", "heartbeat", "mechanisms", "largest_message")
 _TESTS = Path(__file__).parent
 _CATALOGUE = str(_TESTS / "conformance.py")
 #: Methods of the drivers that fail where the broker does not answer as it should, besides `expect...`.
@@ -108,7 +110,10 @@ def gathering() -> Iterator[Evidence]:
 def _name(personality: Personality) -> str:
     name = personality.name
     known = PERSONALITIES.get(name)
-    return name if known is personality or known == personality else f"{name}*"
+    if known is None or known is personality:
+        return name if known else f"{name}*"
+    limits = {each: getattr(known, each) for each in _LIMITS}
+    return name if replace(personality, **limits) == known else f"{name}*"
 
 
 # --- assertions ----------------------------------------------------------------------------------------

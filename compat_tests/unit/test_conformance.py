@@ -426,7 +426,10 @@ def test_nobody_does(client): declared(client)
 def test_older_ones_do(): assert Server("rabbitmq-4.0").client()
 
 @rule("0-9-1/channel.open/state")
-def test_with_another_choice(): assert Server("rabbitmq-4.3").varied(largest_message=5).client()
+def test_with_another_choice(): assert Server("rabbitmq-4.3").varied(smallest_frame_max=4096).client()
+
+@rule("0-9-1/channel.open/above-channel-max")
+def test_with_another_limit(): assert Server("rabbitmq-4.3").varied(largest_message=5).client()
 """
 
 
@@ -451,6 +454,7 @@ def test_the_report_tells_what_tests_show_and_where(pytester: pytest.Pytester) -
         "test_nobody_does": ("**deviating**", "", "deviates"),
         "test_older_ones_do": ("passing", "rabbitmq-4.0", ""),
         "test_with_another_choice": ("**spec only**", "rabbitmq-4.3*", ""),
+        "test_with_another_limit": ("passing", "rabbitmq-4.3", ""),
     }
     text = (pytester.path / "report.md").read_text()
     assert (
@@ -461,7 +465,7 @@ def test_the_report_tells_what_tests_show_and_where(pytester: pytest.Pytester) -
 
 def test_without_its_body_no_test_shows_anything(pytester: pytest.Pytester) -> None:
     result = run(pytester, SHOWING, "--conformance", "report.md", "--blank")
-    result.assert_outcomes(passed=12)
+    result.assert_outcomes(passed=13)
     assert {(state, note) for state, _, note in rows_of(pytester).values()} == {
         ("**not yet**", "shows nothing"),
         ("**not yet**", "deviates; shows nothing"),
