@@ -372,7 +372,7 @@ def report(catalogue: Catalogue, results: Results) -> str:
         "This report is made by `make conformance`: every rule of the protocol's documents is an entry in "
         f"[the catalogue](../spec/rules/amqp-{catalogue.protocol}.toml), "
         "and tests say which rules they show. "
-        "A test counts if it asserts something, and if its body exchanges octets with a broker or, where it "
+        "A test counts if it asserts something, and if its body exchanges bytes with a broker or, where it "
         "is about the codec alone, runs that.",
         "\n".join(f"- *{state}*: {text}" for state, text in _STATES.items()),
         f"Where the documents and {_OTHER[catalogue.protocol]} differ, the personality `spec` follows the "
