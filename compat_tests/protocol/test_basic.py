@@ -50,7 +50,6 @@ def test_a_configured_limit_discards_the_least_urgent_messages_by_the_letter(spe
 
 
 @pytest.mark.deviates("0-9-1/basic/05")
-@pytest.mark.protocols("0-9-1")
 def test_a_configured_limit_discards_the_head_in_rabbitmq(rabbitmq: Server) -> None:
     client = rabbitmq.client()
     client.declare("q", arguments={"x-max-length": 2, "x-max-priority": 9})
@@ -73,7 +72,6 @@ def test_urgent_messages_overtake_others_by_the_letter(spec: Server, low: int, h
 
 
 @pytest.mark.deviates("0-9-1/basic/06")
-@pytest.mark.protocols("0-9-1")
 def test_priorities_count_in_rabbitmq_where_the_queue_was_declared_with_them(rabbitmq: Server) -> None:
     client = rabbitmq.client()
     client.declare("plain")
@@ -229,7 +227,7 @@ def test_publishers_are_slowed_with_channel_flow_by_the_letter(spec: Server) -> 
     assert client.expect(m.ChannelFlow).active is True
 
 
-@pytest.mark.deviates("0-9-1/basic/03")
+@pytest.mark.deviates("0-9-1/basic/03", "0-9-1/channel.flow/expected-behaviour")
 def test_rabbitmq_never_uses_channel_flow(rabbitmq: Server) -> None:
     client = rabbitmq.client()
     rabbitmq.state.block("low on memory")

@@ -49,7 +49,6 @@ def test_a_message_may_come_back_to_its_consumer_so_often_only_by_the_letter(spe
 
 
 @pytest.mark.deviates("0-9-1/basic.deliver/01")
-@pytest.mark.protocols("0-9-1")
 def test_a_classic_queue_of_rabbitmq_delivers_without_end(rabbitmq: Server) -> None:
     client = rabbitmq.client()
     client.declare("q")

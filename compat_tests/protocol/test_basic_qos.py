@@ -45,7 +45,6 @@ def test_a_size_of_zero_is_no_limit(spec: Server) -> None:
 
 
 @pytest.mark.deviates("0-9-1/basic.qos/prefetch-size-01", "0-9-1/basic.qos/prefetch-size-window")
-@pytest.mark.protocols("0-9-1")
 def test_rabbitmq_has_no_octet_window(rabbitmq: Server) -> None:
     client = rabbitmq.client()
     client.send(m.BasicQos(prefetch_size=10))
@@ -240,7 +239,6 @@ def test_a_global_window_is_shared_by_the_channel_in_rabbitmq(rabbitmq_4_2: Serv
 
 
 @pytest.mark.deviates("0-9-1/basic.qos/global-connection")
-@pytest.mark.protocols("0-9-1")
 def test_a_window_that_is_not_global_is_each_new_consumers_in_rabbitmq(rabbitmq: Server) -> None:
     client = rabbitmq.client()
     client.declare("q")
@@ -290,7 +288,6 @@ def test_a_window_set_while_messages_are_out_counts_them_by_the_letter(spec: Ser
 
 
 @pytest.mark.deviates("0-9-1/basic.qos/applies-until-changed")
-@pytest.mark.protocols("0-9-1")
 def test_a_new_window_holds_for_new_consumers_only_in_rabbitmq(rabbitmq: Server) -> None:
     client = rabbitmq.client()
     client.declare("q")

@@ -83,7 +83,6 @@ def test_a_message_sent_back_to_its_recipient_takes_one_place_in_the_window(spec
 
 @pytest.mark.deviates("0-9-1/basic.recover/requeue-false")
 @pytest.mark.parametrize("method", [m.BasicRecover(), m.BasicRecoverAsync()], ids=lambda each: each.NAME)
-@pytest.mark.protocols("0-9-1")
 def test_rabbitmq_does_not_send_back_to_the_recipient(rabbitmq: Server, method: m.Method) -> None:
     client = rabbitmq.client()
     client.send(method)

@@ -235,7 +235,6 @@ def test_a_transacted_reject_goes_to_somebody_else_as_well(spec: Server) -> None
 
 
 @pytest.mark.deviates("0-9-1/basic.reject/requeue-01")
-@pytest.mark.protocols("0-9-1")
 def test_a_rejected_message_may_come_back_at_once_in_rabbitmq(rabbitmq: Server) -> None:
     one, other = rabbitmq.client(), rabbitmq.client()
     one.declare("q")

@@ -141,7 +141,6 @@ def test_a_client_may_open_a_channel_and_pause_it(spec: Server) -> None:
         )
     ],
 )
-@pytest.mark.protocols("0-9-1")
 def test_rabbitmq_does_not_let_the_client_pause_a_channel(rabbitmq: Server, about: str) -> None:
     client = rabbitmq.client()
     assert client.call(m.ChannelFlow(active=True), m.ChannelFlowOk).active

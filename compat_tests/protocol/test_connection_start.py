@@ -265,7 +265,6 @@ def test_wrong_credentials_end_the_socket(
 
 @pytest.mark.deviates("0-9-1/connection.start-ok/authentication-failure")
 @pytest.mark.parametrize("response", [b"\0guest\0wrong", b"\0nobody\0guest", b"\0guest\0"])
-@pytest.mark.protocols("0-9-1")
 def test_rabbitmq_says_so_to_a_client_that_understands(rabbitmq: Server, response: bytes) -> None:
     rabbitmq.state.authentication_failure_delay = 3
     client, _ = begin(rabbitmq)

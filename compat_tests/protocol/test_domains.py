@@ -242,7 +242,6 @@ def test_a_no_local_consumer_gets_nothing_from_its_own_connection(spec: Server) 
 
 
 @pytest.mark.deviates("0-9-1/domain.no-local/own-messages", "0-9-1/domain.no-local/other-consumers")
-@pytest.mark.protocols("0-9-1")
 def test_rabbitmq_takes_no_notice_of_no_local(rabbitmq: Server) -> None:
     client = rabbitmq.client()
     client.declare("q")

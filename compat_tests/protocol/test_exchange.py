@@ -114,7 +114,6 @@ def test_the_default_exchange_is_not_for_declare_and_delete(client: Client, meth
     ],
     ids=["queue.bind", "queue.unbind", "bind-source", "bind-destination", "unbind"],
 )
-@pytest.mark.protocols("0-9-1")
 def test_rabbitmq_keeps_bindings_away_from_the_default_exchange(rabbitmq: Server, method: m.Method) -> None:
     client = rabbitmq.client()
     client.declare("q")
@@ -262,7 +261,6 @@ def test_another_type_on_redeclare_ends_the_connection_by_the_letter(spec: Serve
 
 @pytest.mark.deviates("0-9-1/exchange.declare/type-typed")
 @pytest.mark.parametrize("kind", ["fanout", "topic", "headers"])
-@pytest.mark.protocols("0-9-1")
 def test_another_type_on_redeclare_ends_the_channel_at_rabbitmq(rabbitmq: Server, kind: str) -> None:
     client = rabbitmq.client()
     client.call(Declare(exchange="x", type="direct"), DeclareOk)
@@ -294,7 +292,6 @@ def test_an_unknown_type_ends_the_connection_by_the_letter(spec: Server, kind: s
         ("", "invalid exchange type ''"),
     ],
 )
-@pytest.mark.protocols("0-9-1")
 def test_an_unknown_type_ends_the_channel_at_rabbitmq(rabbitmq: Server, kind: str, text: str) -> None:
     client = rabbitmq.client()
     refused(client, Declare(exchange="x", type=kind), 406, f"PRECONDITION_FAILED - {text}")
@@ -569,7 +566,6 @@ def test_deleting_what_is_missing_is_refused_by_the_letter(spec: Server) -> None
 
 @pytest.mark.deviates("0-9-1/exchange.delete/exchange-exists")
 @pytest.mark.parametrize("if_unused", [False, True])
-@pytest.mark.protocols("0-9-1")
 def test_deleting_what_is_missing_is_fine_with_rabbitmq(rabbitmq: Server, if_unused: bool) -> None:
     rabbitmq.client().call(Delete(exchange="missing", if_unused=if_unused), DeleteOk)
 

@@ -287,7 +287,6 @@ def test_auto_delete_is_ignored_for_a_queue_that_exists(spec: Server) -> None:
 
 
 @pytest.mark.deviates("0-9-1/queue.declare/auto-delete-pre-existence")
-@pytest.mark.protocols("0-9-1")
 def test_auto_delete_is_compared_by_rabbitmq_and_the_setting_stays(rabbitmq: Server) -> None:
     client = rabbitmq.client()
     client.declare("q", auto_delete=True)

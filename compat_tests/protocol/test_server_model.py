@@ -263,7 +263,6 @@ def test_a_full_queue_drops_its_least_urgent_message(spec: Server) -> None:
 
 
 @pytest.mark.deviates("0-9-1/server-model/discard-low-priority-first")
-@pytest.mark.protocols("0-9-1")
 def test_a_full_queue_of_rabbitmq_drops_its_head(rabbitmq: Server) -> None:
     client = rabbitmq.client()
     client.declare("q", arguments={"x-max-length": 3, "x-max-priority": 9})
