@@ -19,8 +19,8 @@ SPARK_CORE := compat_tests/unit/spark compat_tests/spark/test_session.py compat_
 PYSPARK ?= 4.0
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all test-long fuzz crashes spark spark-core conformance blanking personalities faults bench lint format
-.PHONY: clean environment fidelity spark-environment
+.PHONY: help demo test test-all test-long fuzz flake-hunt crashes spark spark-core conformance blanking personalities
+.PHONY: faults bench lint format clean environment fidelity spark-environment attempts soak
 .NOTPARALLEL:
 
 help: ## Show what can be made

@@ -128,7 +128,6 @@ def other(filled: Server) -> Branches:
 # --- the class ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.rule("0-10/dtx/optional")
 @pytest.mark.rule("0-10/dtx.select/repeatable")
 def test_a_session_may_be_selected_any_number_of_times(session: Session) -> None:
     assert session.call(x.DtxSelect()) is None

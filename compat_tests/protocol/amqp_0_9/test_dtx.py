@@ -36,7 +36,7 @@ def begin(client: Client, name: str = "branch", channel: int = 1) -> None:
     client.call(m.DtxStart(dtx_identifier=name), m.DtxStartOk, channel)
 
 
-@rule("0-9/dtx/grammar", "0-9/dtx/optional", "0-9/dtx.select-ok/confirm", "0-9/dtx.start/starts")
+@rule("0-9/dtx/grammar", "0-9/dtx.select-ok/confirm", "0-9/dtx.start/starts")
 def test_publishes_wait_for_the_branch_to_be_committed(server: Server) -> None:
     client = started(server)
     client.publish(b"1", routing_key="q")

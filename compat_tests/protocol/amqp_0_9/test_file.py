@@ -36,7 +36,7 @@ PROPERTIES: dict[str, Any] = {
 }
 
 
-@rule("0-9/file/grammar", "0-9/file/properties", "0-9/file/optional")
+@rule("0-9/file/grammar", "0-9/file/properties")
 def test_a_file_goes_from_one_client_to_another(client: Client, server: Server) -> None:
     client.declare("q")
     client.call(m.FileQos(prefetch_count=10), m.FileQosOk)
