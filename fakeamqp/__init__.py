@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         WaitTimeout,
     )
     from fakeamqp.model.access import Permission, TopicPermission, User
+    from fakeamqp.model.bounds import Bounds
     from fakeamqp.model.definitions import DefinitionsError
     from fakeamqp.model.limits import LimitsError
     from fakeamqp.model.personality import PERSONALITIES, FeatureError, Personality
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "PERSONALITIES",
+    "Bounds",
     "Broker",
     "BrokerError",
     "CannotListen",
@@ -88,6 +90,7 @@ if not TYPE_CHECKING:
                 "WaitTimeout",
             ),
             "fakeamqp.model.access": ("Permission", "TopicPermission", "User"),
+            "fakeamqp.model.bounds": ("Bounds",),
             "fakeamqp.model.definitions": ("DefinitionsError",),
             "fakeamqp.model.limits": ("LimitsError",),
             "fakeamqp.model.personality": ("PERSONALITIES", "FeatureError", "Personality"),

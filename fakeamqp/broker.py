@@ -10,12 +10,14 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 from fakeamqp.errors import FakeAMQPError, nearest
 from fakeamqp.inspect.inspection import Inspection
 from fakeamqp.model.access import Permission
 from fakeamqp.model.accounts import Accounts, account, accounts, own_copy
+from fakeamqp.model.bounds import Bounds
+from fakeamqp.model.memory import default_limit
 from fakeamqp.model.parameters import hint
 from fakeamqp.model.personality import Personality, personality
 from fakeamqp.model.state import BrokerState
@@ -88,6 +90,10 @@ class Broker(Inspection):
         history: how many of the latest messages `published`, `returned`, `dead_lettered` and `dropped` each
             keep; 0 keeps none.
         trace: how many of the latest events the trace keeps; 0 switches it off.
+        memory_limit: bytes of messages, histories and trace above which publishers are blocked, as by
+            RabbitMQ's memory alarm; None for no limit. "auto" is the smaller of 1 GiB and 40 % of the
+            machine's memory. See `memory`.
+        bounds: of what clients can make the broker keep, such as `Bounds(consumers_per_channel=100)`.
         settings: choices of the personality to override by name, such as `heartbeat=0`.
 
     Raises:
@@ -111,6 +117,8 @@ class Broker(Inspection):
         deny: Iterable[str] = (),
         history: int = 100_000,
         trace: int = 10_000,
+        memory_limit: int | Literal["auto"] | None = "auto",
+        bounds: Bounds | None = None,
         **settings: Unpack[PersonalityChoices],
     ) -> None:
         broker_clock: RealClock | SteppedClock = RealClock()
@@ -139,13 +147,28 @@ class Broker(Inspection):
             permit=permit,
             deny=deny,
             peer_clock=None if clock == "real" else RealClock(),
+            memory_limit=_memory_limit(memory_limit),
+            bounds=Bounds() if bounds is None else bounds,
         )
         self._recorder = (
-            Recorder(broker_clock.now, trace, time=broker_clock.time, clock=clock) if trace else None
+            Recorder(
+                broker_clock.now,
+                trace,
+                time=broker_clock.time,
+                clock=clock,
+                most_octets=self._state.bounds.trace_octets,
+            )
+            if trace
+            else None
         )
         self._state.tap = self._recorder
+        self._state.memory.trace = self._recorder
         self._engine = Engine(
-            broker_clock, self._state.timers, self._accept, transport_timers=self._state.peer_timers
+            broker_clock,
+            self._state.timers,
+            self._accept,
+            transport_timers=self._state.peer_timers,
+            before_flush=self._state.memory.settle,
         )
         self._reader = _EngineReader(self._engine, self._state)
         self._listeners: tuple[Listener, ...] = ()
@@ -770,6 +793,17 @@ def _adjusted(name: str | Personality, settings: Mapping[str, Any]) -> Personali
 
 
 _ARGUMENTS = tuple(name for name in Broker.__init__.__annotations__ if name not in ("settings", "return"))
+
+
+def _memory_limit(asked: object) -> int | None:
+    """The limit that an argument of `Broker` asks for."""
+    if asked == "auto":
+        return default_limit()
+    if asked is None or (isinstance(asked, int) and not isinstance(asked, bool) and asked > 0):
+        return asked
+    raise BrokerError(
+        f'memory_limit must be a number of bytes above 0, "auto", or None for no limit, not {asked!r}'
+    )
 
 
 def _parsed(definitions: Definitions | None) -> Mapping[str, Any] | None:

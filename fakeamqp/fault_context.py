@@ -111,12 +111,12 @@ class FaultContext:
         """Restart the broker on the same port."""
         self._owner.restart(crash=crash, durable=durable)
 
-    def block(self, reason: str | None) -> None:
-        """Block all publishers; None unblocks them."""
+    def block(self, source: str, reason: str | None) -> None:
+        """Block all publishers; with None, end this source's alarm."""
         if reason is None:
-            self._state.unblock()
+            self._state.unblock(source)
         else:
-            self._state.block(reason)
+            self._state.block(reason, source)
 
     def redirect(
         self,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal, TypedDict
 if TYPE_CHECKING:
     from fakeamqp.broker import Definitions
     from fakeamqp.model.accounts import Accounts
+    from fakeamqp.model.bounds import Bounds
     from fakeamqp.model.personality import (
         BranchChoices,
         Personality,
@@ -183,3 +184,5 @@ class BrokerArguments(PersonalityChoices, total=False):
     deny: Iterable[str]
     history: int
     trace: int
+    memory_limit: int | Literal["auto"] | None
+    bounds: Bounds | None

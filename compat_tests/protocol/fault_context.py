@@ -72,11 +72,11 @@ class FaultContext:
     def restart(self, *, crash: bool, durable: bool) -> None:
         self._server.restart(crash=crash, durable=durable)
 
-    def block(self, reason: str | None) -> None:
+    def block(self, source: str, reason: str | None) -> None:
         if reason is None:
-            self._server.state.unblock()
+            self._server.state.unblock(source)
         else:
-            self._server.state.block(reason)
+            self._server.state.block(reason, source)
 
     def redirect(
         self, host: str | None, known_hosts: tuple[str, ...] = (), note: Callable[[], object] = lambda: None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fakeamqp.faults.errors import FaultError
-from fakeamqp.faults.handle import Handle, Handles
+from fakeamqp.faults.handle import Handle
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -15,18 +15,18 @@ if TYPE_CHECKING:
     from fakeamqp.faults.fault_port import FaultPort
     from fakeamqp.faults.tap import FaultTap
 
-__all__ = ["Alarm", "Flow", "Starvation", "joint_reason"]
+__all__ = ["Alarm", "Flow", "Starvation"]
 
 _LONGEST = 255
-_LOW = "low on "
 
 
 class Alarm(Handle):
     """A resource alarm: publishers get connection.blocked, and the broker stops reading from them.
 
-    While several alarms last, the reason names the resources of all, "low on disk & memory", as RabbitMQ does
-    (measured), or is that of the latest where a test gave a reason of another form. A publisher that is
-    blocked already is not told again. Publishers continue when the last alarm ends.
+    While several alarms last, that of the broker's memory limit included, the reason names the resources of
+    all, "low on disk & memory", as RabbitMQ does (measured), or is that of the latest where a test gave a
+    reason of another form. A publisher that is blocked already is not told again. Publishers continue when
+    the last alarm ends.
 
     Raises:
         FaultError: the reason does not fit a short string.
@@ -34,40 +34,29 @@ class Alarm(Handle):
 
     _context: BrokerContext
 
-    def __init__(self, context: BrokerContext, reason: str, others: Handles) -> None:
+    def __init__(self, context: BrokerContext, reason: str, number: int) -> None:
         super().__init__(context)
         if not isinstance(reason, str) or not 0 < len(reason.encode("utf-8", "replace")) <= _LONGEST:
             raise FaultError(f"the reason of an alarm is a str of 1 to {_LONGEST} bytes, not {reason!r}")
-        self._others = others
+        self._source = f"fault {number}"
         self.reason = reason
 
     def begin(self) -> None:
         """Block publishers."""
         self._count_hit()
-        self._context.block(joint_reason([*self._lasting(), self]))
+        self.resume()
+
+    def resume(self) -> None:
+        """Block publishers again: the broker has restarted."""
+        self._context.block(self._source, self.reason)
 
     @property
     def sentence(self) -> str:
         """See `Handle`."""
         return f"publishers are blocked, because the broker is {self.reason}"
 
-    def _lasting(self) -> list[Alarm]:
-        """The other alarms in force."""
-        return [each for each in self._others.in_force if isinstance(each, Alarm) and each is not self]
-
     def _withdraw(self) -> None:
-        lasting = self._lasting()
-        self._context.block(joint_reason(lasting) if lasting else None)
-
-
-def joint_reason(alarms: Sequence[Alarm]) -> str:
-    """The reason for which publishers are blocked while these alarms last, the latest at the end."""
-    reasons = {each.reason for each in alarms}
-    if all(reason.startswith(_LOW) for reason in reasons):
-        joint = _LOW + " & ".join(sorted(reason[len(_LOW) :] for reason in reasons))
-        if len(joint.encode()) <= _LONGEST:
-            return joint
-    return alarms[-1].reason
+        self._context.block(self._source, None)
 
 
 class Flow(Handle):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from fakeamqp.adapters import default_protocol
 from fakeamqp.errors import near_match
 from fakeamqp.faults.adapter import adapter_named
-from fakeamqp.faults.alarms import Alarm, Flow, Starvation, joint_reason
+from fakeamqp.faults.alarms import Alarm, Flow, Starvation
 from fakeamqp.faults.connection_selector import ConnectionSelector
 from fakeamqp.faults.errors import FaultError, check_channel
 from fakeamqp.faults.handle import Handle, Handles
@@ -42,6 +42,7 @@ class Faults:
         self._context = context
         self._handles = Handles()
         self._rules_made = 0
+        self._alarms_made = 0
         self.network = Network(context, self._handles)
         self._tap = FaultTap(context, self.network.silence_port)
 
@@ -119,9 +120,9 @@ class Faults:
 
     def after_restart(self) -> None:
         """Put alarms in force again: they outlast a restart. Called inside the engine."""
-        alarms = [handle for handle in self._handles.in_force if isinstance(handle, Alarm)]
-        if alarms:
-            self._context.block(joint_reason(alarms))
+        for handle in self._handles.in_force:
+            if isinstance(handle, Alarm):
+                handle.resume()
 
     def raise_errors(self) -> None:
         """Raise the first error of a function of the test that no call has raised yet."""
@@ -151,7 +152,8 @@ class Faults:
 
     def _alarm(self, reason: str) -> Alarm:
         with self._context:
-            alarm = Alarm(self._context, reason, self._handles)
+            self._alarms_made += 1
+            alarm = Alarm(self._context, reason, self._alarms_made)
             self._handles.add(alarm)
             alarm.begin()
         return alarm

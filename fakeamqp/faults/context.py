@@ -82,8 +82,8 @@ class BrokerContext(NetworkContext, Protocol):
     def restart(self, *, crash: bool, durable: bool) -> None:
         """Restart the broker on the same port."""
 
-    def block(self, reason: str | None) -> None:
-        """Block all publishers; None unblocks them."""
+    def block(self, source: str, reason: str | None) -> None:
+        """Block all publishers; with None, end this source's alarm."""
 
     def redirect(
         self, host: str | None, known_hosts: tuple[str, ...] = (), note: Callable[[], object] = ...

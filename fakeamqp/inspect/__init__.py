@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     )
     from fakeamqp.inspect.handles import ConnectionHandle, QueueInspector
     from fakeamqp.inspect.inspection import Inspection
+    from fakeamqp.inspect.memory import ConnectionMemory, MemoryView, QueueMemory
     from fakeamqp.inspect.messages import ContentView, MessageView, Published, PublishedView
     from fakeamqp.inspect.outcomes import (
         DeadLettered,
@@ -59,6 +60,7 @@ __all__ = [
     "BindingView",
     "ChannelView",
     "ConnectionHandle",
+    "ConnectionMemory",
     "ConnectionView",
     "ConsumerView",
     "ContentView",
@@ -71,6 +73,7 @@ __all__ = [
     "ExchangeView",
     "Expectation",
     "Inspection",
+    "MemoryView",
     "MessageView",
     "NoHistory",
     "NoSuchExchange",
@@ -85,6 +88,7 @@ __all__ = [
     "Published",
     "PublishedView",
     "QueueInspector",
+    "QueueMemory",
     "QueueView",
     "Returned",
     "ReturnedView",
@@ -124,6 +128,7 @@ if not TYPE_CHECKING:
             ),
             "fakeamqp.inspect.handles": ("ConnectionHandle", "QueueInspector"),
             "fakeamqp.inspect.inspection": ("Inspection",),
+            "fakeamqp.inspect.memory": ("ConnectionMemory", "MemoryView", "QueueMemory"),
             "fakeamqp.inspect.messages": ("ContentView", "MessageView", "Published", "PublishedView"),
             "fakeamqp.inspect.outcomes": (
                 "DeadLettered",

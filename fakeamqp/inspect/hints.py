@@ -1,4 +1,4 @@
-"""A hint for waits that time out because the broker's clock stands still."""
+"""Hints for waits that time out: the broker's clock stands still, or the memory alarm blocks publishers."""
 
 from __future__ import annotations
 
@@ -11,6 +11,11 @@ __all__ = ["time_hint"]
 
 
 def time_hint(state: BrokerState) -> str:
-    """A line to add to the error of a wait that timed out: says if time stands still; otherwise ""."""
+    """Lines to add to the error of a wait that timed out: what holds the broker or its clients up; or ""."""
     text = state.clock.hint(state.timers)
-    return f"\n{text}" if text else ""
+    lines = f"\n{text}" if text else ""
+    if not state.memory.alarm:
+        return lines
+    from fakeamqp.inspect.memory import memory_hint  # Imported only for alarms.
+
+    return lines + memory_hint(state)

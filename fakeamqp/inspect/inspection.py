@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     )
     from fakeamqp.inspect.explanations import Explanation
     from fakeamqp.inspect.handles import ConnectionHandle, QueueInspector
+    from fakeamqp.inspect.memory import MemoryView
     from fakeamqp.inspect.messages import Published, PublishedView
     from fakeamqp.inspect.outcomes import (
         DeadLettered,
@@ -72,6 +73,16 @@ class Inspection:
     async def wait_until_idle_async(self, timeout: float = 5.0) -> None:
         """`wait_until_idle` for coroutines: it does not block the event loop."""
         await _in_thread(self.wait_until_idle, timeout=timeout)
+
+    @property
+    def memory(self) -> MemoryView:
+        """What messages, connections and the trace take of the broker's memory, and what holds it.
+
+        The queues are looked at message by message.
+        """
+        from fakeamqp.inspect.memory import memory_view
+
+        return self._reader.read(memory_view)
 
     # --- topology -------------------------------------------------------------------------------------
 

@@ -112,6 +112,7 @@ class DeadLetter(Message):
         self._personality = personality
         self.secured = message.secured
         self.number = message.number
+        self.charge = message.charge
         self.history: Deaths = history
 
     @property

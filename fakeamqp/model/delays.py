@@ -76,6 +76,7 @@ class DelayedMessages:
             batch.timer = self._virtual_host.call_at(
                 now + delay / 1000, partial(self._publish, due), batch.words
             )
+        self._virtual_host.state.memory.hold(message)
         batch.messages.append((exchange, message, delay))
         self._counts[exchange.name] = self.count(exchange.name) + 1
 

@@ -6,14 +6,14 @@ from collections import deque
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar
 
+from fakeamqp.model.bounds import Bounds
+
 if TYPE_CHECKING:
+    from fakeamqp.model.memory import Memory
     from fakeamqp.model.message import Message
     from fakeamqp.model.outcome import Outcome
 
 __all__ = ["History", "Publication", "Record"]
-
-_MOST_OCTETS = 64 * 1024 * 1024
-"""The most bytes of message bodies that one history keeps, so that it cannot exhaust the memory."""
 
 
 class Publication(NamedTuple):
@@ -36,16 +36,25 @@ R = TypeVar("R", bound=Record)
 
 
 class History(Generic[R]):
-    """Keeps the latest records; the oldest are removed when there are too many or their bodies too large.
+    """Keeps the latest records; the oldest are removed when there are too many or their messages too large.
 
     `count` is the number of all records so far, including removed ones.
+
+    Args:
+        capacity: the most records that are kept.
+        memory: is charged with the messages.
+        most_octets: the most bytes of messages, headers included, that are kept beside the latest record.
     """
 
-    __slots__ = ("_kept", "_octets", "capacity", "count")
+    __slots__ = ("_kept", "_memory", "_most_octets", "_octets", "capacity", "count")
 
-    def __init__(self, capacity: int) -> None:
+    def __init__(
+        self, capacity: int, memory: Memory | None = None, most_octets: int = Bounds.history_octets
+    ) -> None:
         self.capacity = capacity
         self.count = 0
+        self._memory = memory
+        self._most_octets = most_octets
         self._kept: deque[R] = deque()
         self._octets = 0
 
@@ -62,9 +71,24 @@ class History(Generic[R]):
         """Add a record, and remove old ones beyond the bounds."""
         self.count += 1
         self._kept.append(record)
-        self._octets += len(record.message.body)
-        while len(self._kept) > self.capacity or (self._octets > _MOST_OCTETS and len(self._kept) > 1):
-            self._octets -= len(self._kept.popleft().message.body)
+        message = record.message
+        if message.charge is None and self._memory is not None:
+            self._memory.hold(message)
+        self._octets += len(message.body) + len(message.properties_bytes)
+        if len(self._kept) > self.capacity or self._octets > self._most_octets:
+            self._remove_old(self._most_octets)
+
+    def _remove_old(self, most_octets: int) -> None:
+        """Remove the oldest records, down to the capacity and this many bytes, but not the latest."""
+        kept = self._kept
+        while len(kept) > self.capacity or (self._octets > most_octets and len(kept) > 1):
+            message = kept.popleft().message
+            self._octets -= len(message.body) + len(message.properties_bytes)
+
+    def shrink(self, octets: int) -> None:
+        """Remove the oldest records, until the messages of the rest have at most this many bytes."""
+        if self._octets > octets:
+            self._remove_old(octets)
 
     def clear(self) -> None:
         """Remove all records and reset the count."""

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Generic, TypeVar
 
+from fakeamqp.model.memory import Charge
+
 if TYPE_CHECKING:
+    from fakeamqp.model.memory import Memory
     from fakeamqp.model.timers import Timer
     from fakeamqp.model.virtual_host import VirtualHost
 
@@ -21,12 +24,20 @@ _MOST_OCTETS = 256 * 1024 * 1024
 class Interrupted:
     """A message as far as it has come: `header` is its header segment, `octets` its body's beginning."""
 
-    __slots__ = ("header", "octets", "timer")
+    __slots__ = ("charge", "header", "octets", "timer")
 
     def __init__(self, header: bytes | None, octets: bytes | bytearray) -> None:
         self.header = header
         self.octets = octets
         self.timer: Timer | None = None
+        self.charge: Charge | None = None
+
+    def weigh(self, memory: Memory) -> None:
+        """Charge the memory with what has come, for as long as this is kept."""
+        if self.charge is None:
+            self.charge = Charge(memory.unfinished, len(self.octets))
+        else:
+            self.charge.change(len(self.octets))
 
 
 M = TypeVar("M", bound=Interrupted)
@@ -56,6 +67,7 @@ class InterruptedMessages(Generic[M]):
         self.take(user, resume_id)
         if not message.octets:
             return
+        message.weigh(self._virtual_host.state.memory)
         self._kept[user, resume_id] = message
         self._octets += len(message.octets)
         if ttl is not None:

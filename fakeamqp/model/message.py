@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
     from fakeamqp.model.carbon_copies import Copies
     from fakeamqp.model.dead_letter_headers import Deaths
+    from fakeamqp.model.memory import Charge
 
 __all__ = [
     "Child",
@@ -123,6 +124,7 @@ class Message:
             forwards them.
         encoding: the name of that protocol family.
         expiry: the time to live from the message's own expiration, in seconds, if it has one.
+        charge: what the message counts of the broker's memory, None until it is stored. Copies share it.
         secured: the publish was confirmed or committed, so that a crash may not lose the message.
         copies: further routing keys from the headers CC and BCC.
         history: its deaths, if it was dead-lettered.
@@ -139,6 +141,7 @@ class Message:
 
     __slots__ = (
         "body",
+        "charge",
         "copies",
         "encoding",
         "exchange",
@@ -180,6 +183,7 @@ class Message:
         self.history: Deaths | None = None
         self.failures = 0
         self.number = 0
+        self.charge: Charge | None = None
 
     @property
     def headers(self) -> Headers:
@@ -215,6 +219,7 @@ class Message:
         copy.history = self.history
         copy.failures = self.failures
         copy.number = self.number
+        copy.charge = self.charge
         if isinstance(copy, StructuredMessage):
             copy.children = self.children
         return copy

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 from fakeamqp.model.history import History
 
 if TYPE_CHECKING:
+    from fakeamqp.model.memory import Memory
     from fakeamqp.model.message import Message
     from fakeamqp.model.outcome import Outcome
     from fakeamqp.model.queues.queue import DeathReason
@@ -86,10 +87,10 @@ class OutcomeHistories:
 
     __slots__ = ("dead_lettered", "dropped", "returned")
 
-    def __init__(self, capacity: int) -> None:
-        self.returned: History[Returned] = History(capacity)
-        self.dead_lettered: History[DeadLettered] = History(capacity)
-        self.dropped: History[Dropped] = History(capacity)
+    def __init__(self, capacity: int, memory: Memory, most_octets: int) -> None:
+        self.returned: History[Returned] = History(capacity, memory, most_octets)
+        self.dead_lettered: History[DeadLettered] = History(capacity, memory, most_octets)
+        self.dropped: History[Dropped] = History(capacity, memory, most_octets)
 
     def clear(self) -> None:
         """Forget everything."""

@@ -9,10 +9,13 @@ from random import Random
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 from fakeamqp.model.access import AccessControl, Permission, User
+from fakeamqp.model.alarms import joint_reason
+from fakeamqp.model.bounds import Bounds
 from fakeamqp.model.errors import InvalidPath, NotAllowed
 from fakeamqp.model.extensions import Extensions
 from fakeamqp.model.failed_logins import FailedLogins
 from fakeamqp.model.history import History, Publication
+from fakeamqp.model.memory import Memory
 from fakeamqp.model.message_outcomes import OutcomeHistories
 from fakeamqp.model.names import NODE, NameGenerator
 from fakeamqp.model.personality import RABBITMQ_4_3, DeprecatedFeatures, Personality
@@ -28,6 +31,8 @@ if TYPE_CHECKING:
     from fakeamqp.model.timers import Clock
 
 __all__ = ["BrokerState", "ClientChannel", "ClientConnection", "ClientSession", "Redirect"]
+
+_DEFAULT_BOUNDS = Bounds()
 
 
 class Redirect(NamedTuple):
@@ -65,6 +70,10 @@ class ClientChannel(Protocol):
         """The consumers by tag, in order of subscription."""
 
     @property
+    def unfinished(self) -> int:
+        """Bytes of a content of which a part has come."""
+
+    @property
     def ledgers(self) -> tuple[Ledger, ...]:
         """The unsettled deliveries by tag; classes with delivery tags of their own have one each (0-9)."""
 
@@ -89,6 +98,10 @@ class ClientConnection(Protocol):
     @property
     def unsent(self) -> int:
         """Bytes queued for the client that its transport has not taken yet."""
+
+    @property
+    def waiting(self) -> int:
+        """Bytes that wait in either direction, without large bodies."""
 
     @property
     def blocked_reason(self) -> str | None:
@@ -155,6 +168,8 @@ class BrokerState:
         permit: deprecated features that are permitted, whatever the personality says.
         deny: deprecated features that are denied, whatever the personality says.
         peer_clock: the time that clients' own timers follow, used for `peer_timers`; by default `clock`.
+        memory_limit: bytes of messages above which publishers are blocked; None for no limit.
+        bounds: of what peers can make the broker keep.
     """
 
     def __init__(
@@ -167,7 +182,11 @@ class BrokerState:
         permit: Iterable[str] = (),
         deny: Iterable[str] = (),
         peer_clock: Clock | None = None,
+        memory_limit: int | None = None,
+        bounds: Bounds = _DEFAULT_BOUNDS,
     ) -> None:
+        self.bounds = bounds
+        self.memory = Memory(self, memory_limit)
         self.clock = clock
         self.timers = Timers(clock)
         self.peer_timers = self.timers if peer_clock is None else Timers(peer_clock)
@@ -185,9 +204,16 @@ class BrokerState:
         for limits (RabbitMQ: measured)."""
         self.sessions: dict[tuple[str, str, bytes], ClientSession] = {}
         """All sessions, attached or not, by virtual host, user and session name."""
-        self.published: History[Publication] | None = History(history) if history else None
-        self.outcome_histories = OutcomeHistories(history) if history else None
+        self.published: History[Publication] | None = (
+            History(history, self.memory, bounds.history_octets) if history else None
+        )
+        self.outcome_histories = (
+            OutcomeHistories(history, self.memory, bounds.history_octets) if history else None
+        )
         self.blocked_reason: str | None = None
+        """Why publishers are blocked, as clients are told."""
+        self._alarms: dict[str, str] = {}
+        """The reason of each alarm by its source, the latest at the end."""
         self.redirect: Redirect | None = None
         """Where clients are redirected when they open a connection, in protocols that can express it."""
         self.extensions = Extensions(self)
@@ -241,25 +267,37 @@ class BrokerState:
         del self.virtual_hosts[name]
         self.access.forget_virtual_host(name)
 
-    def block(self, reason: str) -> None:
-        """Block all publishing connections, as RabbitMQ does during a resource alarm."""
-        self.blocked_reason = reason
-        for connection in list(self.connections):
-            connection.set_blocked(reason)
+    def block(self, reason: str, source: str = "operator") -> None:
+        """Raise an alarm: block all publishing connections, as RabbitMQ does during a resource alarm.
 
-    def unblock(self) -> None:
-        """Undo `block`."""
-        self.blocked_reason = None
+        Alarms of several sources stand together. A second one of the same source replaces the first.
+        """
+        self._alarms.pop(source, None)
+        self._alarms[source] = reason
+        self._apply_alarms()
+
+    def unblock(self, source: str = "operator") -> None:
+        """End the alarm of this source; publishers continue when there is no other."""
+        if self._alarms.pop(source, None) is not None:
+            self._apply_alarms()
+
+    def _apply_alarms(self) -> None:
+        self.blocked_reason = joint_reason(self._alarms.values())
         for connection in list(self.connections):
-            connection.set_blocked(None)
+            # Not a local variable: input that had waited may raise or end an alarm meanwhile.
+            connection.set_blocked(self.blocked_reason)
+
+    def _forget_alarms(self) -> None:
+        self._alarms.clear()
+        self.blocked_reason = None
+        self.memory.alarm = False
 
     def restart(self, *, crash: bool = False) -> None:
         """Discard what a restart loses, or what a crash loses. All connections must be closed before.
 
         A crash also loses persistent messages that are neither confirmed nor part of a committed transaction.
         """
-        self.blocked_reason = None
-        self.failed_logins.clear()
+        self._forget_alarms()
         self.leaving.clear()
         self._end_sessions()
         for virtual_host in self.virtual_hosts.values():
@@ -286,7 +324,7 @@ class BrokerState:
         self.access.changed()
         self.names = NameGenerator(self.seed)
         self.random = Random(self.seed)
-        self.blocked_reason = None
+        self._forget_alarms()
 
     def _end_sessions(self, ends: Callable[[ClientSession], bool] = lambda _: True) -> None:
         """Sessions are kept in memory only: none outlives the broker, whatever timeout was agreed."""

@@ -51,6 +51,7 @@ class Engine:
         accept: creates the sans-I/O connection for a new peer.
         transport_timers: timers on a `RealClock` for handshakes and lingering sockets. Needed if `clock` is
             not a real one, so that moving the clock does not disconnect peers; default: `timers`.
+        before_flush: called inside the engine before the output of a turn is written.
         name: of the loop thread.
     """
 
@@ -61,6 +62,7 @@ class Engine:
         accept: Accept,
         *,
         transport_timers: TimerQueue | None = None,
+        before_flush: Callable[[], object] | None = None,
         name: str = "fakeamqp",
     ) -> None:
         self.clock = clock
@@ -71,6 +73,7 @@ class Engine:
         self.failures = Failures()
         self.name = name
         self._accept = accept
+        self._before_flush = before_flush
         self._transport_timers = timers if transport_timers is None else transport_timers
         self._transport_clock: EngineClock = clock if transport_timers is None else RealClock()
         self._lock = EngineLock()
@@ -112,6 +115,7 @@ class Engine:
                 self._transport_timers,
                 self.failures,
                 self.stepped,
+                self._before_flush,
             )
             loop.wrap = self._wrap
             thread = threading.Thread(target=self._run, args=(loop,), name=self.name, daemon=True)

@@ -122,8 +122,11 @@ class Loop:
         transport_timers: TimerQueue,
         failures: Failures,
         stepped: SteppedClock | None = None,
+        before_flush: Callable[[], object] | None = None,
     ) -> None:
         self.clock = clock
+        #: Called before the output of a turn is written.
+        self.before_flush = before_flush
         #: The same clock if it is a stepped one, which the loop and the engine move.
         self.stepped = stepped
         self.timers = timers
@@ -303,6 +306,8 @@ class Loop:
         """Write the output of every dirty driver once. Drivers that become dirty meanwhile wait for the next
         round.
         """
+        if self.before_flush is not None:
+            self.before_flush()
         dirty = self.dirty
         if not dirty:
             return

@@ -35,6 +35,13 @@ _TYPE = 0xFF
 """The bits of a frame's kind that are its type; in 0-10 the higher bits are flags."""
 _LONG_BODY = 4096
 _LONG_PAYLOAD = 65_536
+_ENTRY = 160
+"""Bytes of an entry beside payloads and messages."""
+_DECODED = 3
+"""Properties are kept as received, and decoded."""
+_LARGEST_ENTRY = 5 * _LONG_BODY + _ENTRY
+"""Bytes of an entry without a long payload: a body, and properties."""
+_FEW = 100
 _CLOSING_EVENTS = frozenset(("closed", "aborted", "lost", "refused"))
 
 
@@ -49,7 +56,8 @@ class Recorder:
     """Keeps the latest events of one broker. The broker calls it as its tap; see `fakeamqp.model.tap.Tap`.
 
     Memory is bounded: the recorder keeps at most `capacity` entries, the first 4 KiB of each body, and the
-    first 4 KiB of any other payload beyond 64 KiB.
+    first 4 KiB of any other payload beyond 64 KiB. Where headers or arguments beyond 4 KiB have more than
+    `most_octets` together, the oldest entries are dropped.
 
     A message passes the tap six times or more, so each method of the tap only stores a plain tuple; see
     `fakeamqp.trace.entries`. Those that every message passes have the test of its size in line.
@@ -59,6 +67,7 @@ class Recorder:
         capacity: the number of events to keep.
         time: the wall time of the same clock, in seconds since 1970. Without it a trace has no wall time.
         clock: the name of the clock's mode.
+        most_octets: bytes of entries and messages above which the oldest entries are dropped.
     """
 
     confirms_singly = False
@@ -69,8 +78,12 @@ class Recorder:
         "_count",
         "_entries",
         "_keep",
+        "_long",
+        "_most_octets",
         "_now",
         "_peers",
+        "_size",
+        "_sized_at",
         "_time",
         "_wall_time",
         "capacity",
@@ -83,8 +96,10 @@ class Recorder:
         *,
         time: Callable[[], float] | None = None,
         clock: str = "real",
+        most_octets: int = 32 * 1024 * 1024,
     ) -> None:
         self._now = now
+        self._most_octets = most_octets
         self._time = time
         self._clock = clock
         self.capacity = max(1, capacity)
@@ -99,6 +114,10 @@ class Recorder:
         self._wall_time = None if self._time is None else self._time()
         self._entries.clear()
         self._count = 0
+        self._long = 0
+        """Bytes of long payloads since the entries were looked at."""
+        self._size = 0
+        self._sized_at = 0
         self._peers.clear()
 
     def alias(self, connection: str) -> str | None:
@@ -120,12 +139,51 @@ class Recorder:
             clock=self._clock,
         )
 
+    # --- memory ---------------------------------------------------------------------------------------
+
+    @property
+    def most(self) -> int:
+        """More than `size` can be."""
+        return self.capacity * _LARGEST_ENTRY + 2 * self._most_octets
+
+    def size(self) -> int:
+        """How many bytes the entries take, without messages that are charged to the broker's memory.
+
+        All entries are looked at again once there are half as many new ones.
+        """
+        if self._count - self._sized_at > max(_FEW, len(self._entries) // 2):
+            seen: set[int] = set()
+            self._size = sum(_size(entry, seen, charged=False) for entry in self._entries)
+            self._sized_at = self._count
+        return self._size
+
+    def shrink(self, octets: int) -> None:
+        """Drop the oldest entries, until the rest takes at most this many bytes with all of its messages."""
+        seen: set[int] = set()
+        entries = self._entries
+        kept = room = 0
+        for entry in reversed(entries):
+            room += _size(entry, seen, charged=True)
+            if room > octets:
+                break
+            kept += 1
+        while len(entries) > kept:
+            entries.popleft()
+        self._long = 0
+        self._sized_at = -len(entries)  # Have `size` look at them.
+
+    def _note_long(self, octets: int) -> None:
+        """A payload is long. At times, see whether the entries take too much."""
+        self._long += octets
+        if self._long > self._most_octets:
+            self.shrink(self._most_octets // 2)
+
     # --- frames and connections -----------------------------------------------------------------------
 
     def received(self, connection: Named, frame_type: int, channel: int, payload: bytes) -> None:
         """See `Tap`, here and below."""
         if len(payload) > _LONG_BODY:
-            payload = _truncated(frame_type, payload)
+            payload = self._truncated(frame_type, payload)
         self._count += 1
         peer = self._peers[connection.name]
         self._keep((_FRAME, connection.heard_at, peer, "received", frame_type, channel, payload))
@@ -146,7 +204,7 @@ class Recorder:
     ) -> None:
         """Record one frame of the connection of that name."""
         if len(payload) > _LONG_BODY:
-            payload = _truncated(frame_type, payload)
+            payload = self._truncated(frame_type, payload)
         self._count += 1
         peer = self._peers[connection]
         self._keep((_FRAME, self._now(), peer, direction, frame_type, channel, payload))
@@ -160,6 +218,14 @@ class Recorder:
         self._keep((_CONNECTION_CHANGE, self._now(), peer, event, detail))
         if event in _CLOSING_EVENTS:
             self._peers.close(peer)
+
+    def _truncated(self, frame_type: int, payload: bytes) -> bytes:
+        """The part of a long payload that is kept."""
+        if frame_type & _TYPE == _FRAME_BODY:
+            return Truncated(payload, _LONG_BODY)
+        # Its message keeps the properties, too.
+        self._note_long(len(payload))
+        return Truncated(payload, _LONG_BODY) if len(payload) > _LONG_PAYLOAD else payload
 
     # --- messages -------------------------------------------------------------------------------------
 
@@ -241,11 +307,21 @@ class Recorder:
         self._keep((_MODEL_CHANGE, self._now(), event, facts))
 
 
-def _truncated(frame_type: int, payload: bytes) -> bytes:
-    """The part of a long payload that is kept."""
-    if frame_type & _TYPE == _FRAME_BODY or len(payload) > _LONG_PAYLOAD:
-        return Truncated(payload, _LONG_BODY)
-    return payload
+def _size(entry: Packed, seen: set[int], *, charged: bool) -> int:
+    """About how many bytes an entry takes; messages count once, those that are charged only if asked for."""
+    octets = _ENTRY
+    for item in entry:
+        if isinstance(item, bytes):
+            octets += len(item)
+            continue
+        if isinstance(item, dict):
+            item = item.get("message")
+        if (body := getattr(item, "body", None)) is None or id(item) in seen:
+            continue
+        seen.add(id(item))
+        if charged or getattr(item, "charge", None) is None:
+            octets += len(body) + _DECODED * len(getattr(item, "properties_bytes", b""))
+    return octets
 
 
 def _kept(message: Any) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from compat_tests.protocol.amqp_0_10.driver import UNLIMITED, Server, Session
+from fakeamqp.model.bounds import Bounds
 from fakeamqp.protocols.amqp_0_10.codec import commands as x
 from fakeamqp.protocols.amqp_0_10.codec import controls as c
 from fakeamqp.protocols.amqp_0_10.codec import structs
@@ -494,12 +495,10 @@ def test_a_full_transport_gets_no_more_until_it_has_taken_some(session: Session)
     assert (other.query().message_count or 0) < ready
 
 
-def test_commands_wait_while_the_client_takes_no_answers(
-    session: Session, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_commands_wait_while_the_client_takes_no_answers(server: Server) -> None:
+    server.state.bounds = Bounds(outbox_deliveries=500, outbox_input=1000)
+    session = server.session()
     client, connection = session.client, session.client.connection
-    monkeypatch.setattr("fakeamqp.protocols.common.outbox._DELIVERY_LIMIT", 500)
-    monkeypatch.setattr("fakeamqp.protocols.common.outbox._READ_LIMIT", 1000)
     client.send_bytes(client.command_bytes(x.QueueQuery(queue="q"), session.channel) * 100)
     assert 1000 <= connection.chosen.unsent < 1100
     assert not connection.reading

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from fakeamqp.model import history
+from fakeamqp.model.bounds import Bounds
 from fakeamqp.model.history import History, Publication
 from fakeamqp.model.message import Message
 from fakeamqp.model.outcome import UNROUTABLE
@@ -26,7 +26,7 @@ def test_the_oldest_go_when_there_are_too_many() -> None:
 
 def test_the_oldest_go_when_their_bodies_are_too_large() -> None:
     kept: History[Publication] = History(1000)
-    large = bytes(history._MOST_OCTETS // 2)
+    large = bytes(Bounds.history_octets // 2)
     for body in (large, large, b"small"):
         kept.append(publication(body))
     assert bodies(kept) == [large, b"small"]
@@ -34,7 +34,7 @@ def test_the_oldest_go_when_their_bodies_are_too_large() -> None:
 
 def test_a_single_body_beyond_the_bound_is_kept() -> None:
     kept: History[Publication] = History(1000)
-    kept.append(publication(bytes(history._MOST_OCTETS + 1)))
+    kept.append(publication(bytes(Bounds.history_octets + 1)))
     assert len(kept) == 1
 
 

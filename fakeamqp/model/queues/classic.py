@@ -208,7 +208,9 @@ class ClassicQueue(Queue):
         ttl = self._ttl
         if ttl is not None and (expiry is None or ttl < expiry):
             expiry = ttl
-        return QueuedMessage(message, position, None if expiry is None else now + expiry, now)
+        queued = QueuedMessage(message, position, None if expiry is None else now + expiry, now)
+        self.virtual_host.state.memory.hold_queued(queued)
+        return queued
 
     def _carry_failures(self, queued: QueuedMessage) -> None:
         """Keep the failures that a dead letter brings along; one that is handed over at once loses them."""

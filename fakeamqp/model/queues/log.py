@@ -164,6 +164,13 @@ class Log(Generic[T]):
             self._segments.pop()
             self._segments[-1].following = None
 
+    def discard(self) -> None:
+        """Let go of all items, for good."""
+        for segment in self._segments:
+            segment.items = []
+        self._count = 0
+        self.lost = lambda items: None
+
     # --- retention ----------------------------------------------------------------------------------
 
     @property

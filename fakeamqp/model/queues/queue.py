@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from weakref import ref
 
     from fakeamqp.model.binding import Binding
+    from fakeamqp.model.memory import Charge
     from fakeamqp.model.message import Message
     from fakeamqp.model.message_outcomes import DropReason
     from fakeamqp.model.personality import Personality
@@ -44,11 +45,12 @@ class QueuedMessage:
 
     `returns` counts how often it was delivered and came back unsettled. `avoid` is a weak reference to the
     group that must not get it again. `failures` counts its failed deliveries; a classic queue sets it with
-    the first one only.
+    the first one only. `charge` is set where the message has other places (`Memory.hold_queued`).
     """
 
     __slots__ = (
         "avoid",
+        "charge",
         "enqueued_at",
         "expires_at",
         "failures",
@@ -58,6 +60,7 @@ class QueuedMessage:
         "returns",
     )
     failures: int
+    charge: Charge
 
     def __init__(self, message: Message, position: int, expires_at: float | None, enqueued_at: float) -> None:
         self.message = message

@@ -129,6 +129,7 @@ class StreamQueue(Queue):
                 raise
             self.virtual_host.message_outcomes.dropped(message, self.name, "unstorable", str(crash))
             return True
+        self.virtual_host.state.memory.hold(message)  # The copy in the log shares the charge.
         log = self.log
         begun = log.begun
         log.append(
@@ -238,6 +239,7 @@ class StreamQueue(Queue):
         self.virtual_host.message_outcomes.dropped_all(
             (each.item for each in self.log), self.name, reason, detail
         )
+        self.log.discard()
 
     @property
     def _place(self) -> str:

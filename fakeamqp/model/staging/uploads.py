@@ -90,6 +90,7 @@ class Uploads:
         else:
             staged.description = description
             staged.octets += body
+            staged.weigh(self._virtual_host.state.memory)
         if size != staged.size:
             what = f"content '{staged.identifier}'"
             raise IllegalArgument(f"{what} has {size} bytes, and {staged.size} were announced")
@@ -129,6 +130,7 @@ class Uploads:
             staged = self._due.popleft().staged
             if len(staged.octets) + len(octets) <= staged.size:
                 staged.octets += octets
+                staged.weigh(self._virtual_host.state.memory)
 
     def end(self) -> None:
         """The session or channel has ended: another one of the same user can continue its contents."""

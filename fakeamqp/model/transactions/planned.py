@@ -41,6 +41,7 @@ class PlannedPublish:
         mandatory: bool = False,
         on_outcome: Callable[[Outcome], None] | None = None,
     ) -> None:
+        virtual_host.state.memory.hold(message)
         self.message = message
         self._virtual_host = virtual_host
         self._plan = plan

@@ -24,6 +24,7 @@ from fakeamqp.protocols.framed.codec.frames import FRAME_OVERHEAD, frame
 from fakeamqp.protocols.framed.replies import ProtocolError
 
 if TYPE_CHECKING:
+    from fakeamqp.model.message import Message
     from fakeamqp.protocols.amqp_0_9.registrations import OutOfBandTransport
     from fakeamqp.protocols.amqp_0_9.server_channel import Amqp09Channel
     from fakeamqp.protocols.amqp_0_9.server_connection import Amqp09Connection
@@ -94,7 +95,7 @@ class _Outbox:
         self._transport = transport
         self._broken = False
 
-    def write_pieces(self, pieces: list[bytes | memoryview]) -> None:
+    def write_pieces(self, pieces: list[bytes | memoryview], message: Message | None = None) -> None:
         """As `write`."""
         self.write(b"".join(pieces))
 

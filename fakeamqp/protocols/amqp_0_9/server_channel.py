@@ -207,6 +207,8 @@ class Amqp09Channel(server_channel.FramedChannel):
             content = self._assembler.add_body(payload)
             if content is not None:
                 self._complete(expected, content)
+            else:
+                self.grow(len(payload))
 
     def _content_for(self, what: str) -> _ExpectedContent | None:
         """Return the content that a frame is part of; None on a closing channel."""
@@ -219,7 +221,7 @@ class Amqp09Channel(server_channel.FramedChannel):
         return expected
 
     def _complete(self, expected: _ExpectedContent, content: contents.Content) -> None:
-        self._expected = None
+        self._expected = self._charge = None
         properties = self._decode(expected.properties, content.properties)
         children = tuple(_child(each) for each in content.children)
         expected.complete(Content(properties, content.properties, content.body, children))
@@ -249,8 +251,7 @@ class Amqp09Channel(server_channel.FramedChannel):
 
     def drop_content(self) -> None:
         """See the base class."""
-        self._expected = None
-        self._assembler = contents.ContentAssembler()
+        self._expected = self._charge = None
 
     # --- methods out ----------------------------------------------------------------------------------
 

@@ -67,6 +67,7 @@ def publish(
         if target.mandatory or outcome.unconsumed:
             return_if_needed(channel, target, message, outcome, unconsumed=outcome.unconsumed)
     elif channel.transaction is not None:
+        channel.connection.broker.memory.hold(message)
         channel.transaction.publish(
             partial(_publish_at_commit, channel, target, *virtual_host.routing.plan(message))
         )

@@ -224,6 +224,7 @@ class Amqp091Channel(server_channel.FramedChannel):
         missing = self._missing = self._missing - len(payload)
         if missing > 0:
             add_piece(self._body, payload)
+            self.grow(len(payload))
             return
         if missing < 0:
             if self.personality.body_overrun:
@@ -231,11 +232,13 @@ class Amqp091Channel(server_channel.FramedChannel):
                     self.personality.body_overrun, "content body frame exceeds remaining content size"
                 )
             self._body.clear()  # The content never completes.
+            self._charge = None
             return
         if self._body:
             self._body.append(payload)
             payload = b"".join(self._body)
             self._body.clear()
+            self._charge = None
         self._target = self._properties = None
         publishing.publish(self, target, properties, self._properties_bytes, payload)
 
@@ -248,7 +251,7 @@ class Amqp091Channel(server_channel.FramedChannel):
 
     def drop_content(self) -> None:
         """See the base class."""
-        self._target = self._properties = None
+        self._target = self._properties = self._charge = None
         self._body.clear()
 
     # --- confirms -------------------------------------------------------------------------------------

@@ -18,14 +18,11 @@ from fakeamqp.model.tap import Tapped
 from fakeamqp.protocols.common.send_timeout import SendTimeout, TimedConnection
 
 if TYPE_CHECKING:
+    from fakeamqp.model.memory import Charge
+    from fakeamqp.model.message import Message
     from fakeamqp.model.state import BrokerState
 
 __all__ = ["Outbox", "OutboxConnection"]
-
-_DELIVERY_LIMIT = 1024 * 1024
-"""Unsent bytes above which a connection gets no further deliveries."""
-_READ_LIMIT = 8 * _DELIVERY_LIMIT
-"""Unsent bytes from which on the broker neither handles nor reads the input of a connection."""
 
 
 class OutboxConnection(Tapped, TimedConnection, Protocol):
@@ -45,13 +42,17 @@ class Outbox:
     __slots__ = (
         "_callbacks",
         "_connection",
+        "_delivery_limit",
         "_large",
         "_notified",
         "_notify",
         "_octets",
+        "_read_limit",
+        "_shared_bodies",
         "backlogged",
         "gate",
         "sent_bytes",
+        "shared",
         "timeout",
         "unsent",
         "used",
@@ -75,7 +76,16 @@ class Outbox:
         """Bytes that the transport has accepted."""
         self._callbacks: deque[tuple[int, Callable[[], None]]] = deque()
         """Count of sent bytes -> callback, in ascending order."""
+        self.shared = 0
+        """Bytes of `unsent` that are charged with their messages."""
+        self._shared_bodies: deque[tuple[int, Charge, int]] = deque()
+        """For each message: count of sent bytes at its end, charge, and bytes of its body."""
         self._notified = False
+        bounds = connection.broker.bounds
+        self._delivery_limit = bounds.outbox_deliveries
+        """Unsent bytes above which the connection gets no further deliveries."""
+        self._read_limit = bounds.outbox_input
+        """Unsent bytes from which on the broker neither handles nor reads the connection's input."""
         self.timeout = SendTimeout(connection)
 
     def write(self, octets: bytes, *, past_tap: bool = False) -> None:
@@ -88,13 +98,13 @@ class Outbox:
         self._octets.append(octets)
         self.used = True
         self.unsent += len(octets)
-        if self.unsent > _DELIVERY_LIMIT:
+        if self.unsent > self._delivery_limit:
             self._stop()
         if not self._notified:
             self.notify()
 
-    def write_pieces(self, pieces: list[bytes | memoryview]) -> None:
-        """Add whole frames in pieces, of which those that are views share the body of a message."""
+    def write_pieces(self, pieces: list[bytes | memoryview], message: Message | None = None) -> None:
+        """Add whole frames in pieces, of which those that are views share the body of the message."""
         tap = self._connection.broker.tap
         if tap is not None:
             whole = b"".join(pieces)
@@ -107,14 +117,23 @@ class Outbox:
         self._large = True
         self.used = True
         self.unsent += sum(map(len, pieces))
-        if self.unsent > _DELIVERY_LIMIT:
+        if message is not None:
+            self._share(sum(len(each) for each in pieces if isinstance(each, memoryview)), message)
+        if self.unsent > self._delivery_limit:
             self._stop()
         if not self._notified:
             self.notify()
 
+    def _share(self, octets: int, message: Message) -> None:
+        """Keep the charge of a message until its body is sent."""
+        if octets:
+            charge = self._connection.broker.memory.hold(message)
+            self.shared += octets
+            self._shared_bodies.append((self.sent_bytes + self.unsent, charge, octets))
+
     def _stop(self) -> None:
         """Stop what the limits that are exceeded stop."""
-        self.backlogged = self.unsent >= _READ_LIMIT
+        self.backlogged = self.unsent >= self._read_limit
         if self.gate.open:
             self.gate.shut()
             self.timeout.start()
@@ -140,10 +159,12 @@ class Outbox:
         self.sent_bytes += count
         while self._callbacks and self._callbacks[0][0] <= self.sent_bytes:
             self._callbacks.popleft()[1]()
-        if self.backlogged and self.unsent < _READ_LIMIT:
+        while self._shared_bodies and self._shared_bodies[0][0] <= self.sent_bytes:
+            self.shared -= self._shared_bodies.popleft()[2]
+        if self.backlogged and self.unsent < self._read_limit:
             self.backlogged = False
             self.notify()
-        if not self.gate.open and self.unsent < _DELIVERY_LIMIT // 2:
+        if not self.gate.open and self.unsent < self._delivery_limit // 2:
             self.gate.reopen()
 
     def when_sent(self, act: Callable[[], None]) -> None:

@@ -11,7 +11,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from fakeamqp.model.identity import Identity
+from fakeamqp.model.memory import Charge
 from fakeamqp.protocols.common.connection_states import ConnectionState
 from fakeamqp.protocols.common.handshake_log import HandshakeLog
 from fakeamqp.protocols.common.handshake_timeout import HandshakeTimeout
@@ -84,6 +84,7 @@ class ServerConnection:
         self.aborted = False
         self.resets = False
 
+        self._charge = Charge(state.memory.connections, 0)
         self._partial: list[bytes] = []
         self._partial_size = 0
         self._needed = 0
@@ -115,6 +116,11 @@ class ServerConnection:
     def unsent(self) -> int:
         """Bytes that the transport has not accepted yet."""
         return self.outbox.unsent
+
+    @property
+    def waiting(self) -> int:
+        """Bytes that wait in either direction, without large bodies, which are charged with messages."""
+        return self._charge.octets
 
     @property
     def virtual_host_name(self) -> str | None:
@@ -158,6 +164,7 @@ class ServerConnection:
             self._partial.append(data)
             self._partial_size += len(data)
             self._needed = 0
+            self._weigh()
             return
         self._handle(data)
 
@@ -177,6 +184,16 @@ class ServerConnection:
             return
         self._cut_frames(data, self.broker.tap)
         self.end_turn()
+        self._weigh()
+        self.broker.memory.settle()
+
+    def _weigh(self) -> None:
+        """Charge the broker's memory with the bytes that wait in either direction."""
+        octets = self.outbox.unsent - self.outbox.shared
+        if not self._held_back:  # The input of blocked publishers must not keep them blocked.
+            octets += self._partial_size
+        if octets != self._charge.octets:
+            self._charge.change(octets)
 
     def take(self, frames: bytes) -> None:
         """Process whole frames that the tap had kept."""
@@ -216,6 +233,7 @@ class ServerConnection:
 
     def pending(self) -> list[bytes | memoryview]:
         """See `Connection`."""
+        self._weigh()
         return self.outbox.take()
 
     def sent(self, count: int) -> None:
@@ -223,6 +241,7 @@ class ServerConnection:
         outbox = self.outbox
         was_backlogged = outbox.backlogged
         outbox.sent(count)
+        self._weigh()
         if (
             was_backlogged
             and not (outbox.backlogged or self._held_back or self._ignores_input())
@@ -326,6 +345,7 @@ class ServerConnection:
                 self.broker.tap.connection(self.name, "lost", "the transport ended without a close")
             self.aborted = True
         self.broker.leaving.pop(self, None)
+        self._charge.change(0)
 
     def _report_channels(self) -> None:
         """Log the channels whose close handshake is incomplete, where the protocol asks for it."""

@@ -92,7 +92,7 @@ def deliver(
         )
     else:
         method = b"".join((parts[0], _pack_tag(tag, redelivered), parts[1], _END))
-        _write(channel, method, content_pieces(number, _BASIC, octets, body, connection.body_limit))
+        _write(channel, method, content_pieces(number, _BASIC, octets, body, connection.body_limit), message)
 
 
 def _deliver_parts(
@@ -146,15 +146,17 @@ def send_message(channel: FramedChannel, method: Method, message: Message) -> No
     """Send a method that carries a message."""
     octets = message.properties_bytes if message.encoding is ENCODING else properties_bytes(message)
     pieces = content_pieces(channel.number, _BASIC, octets, message.body, channel.connection.body_limit)
-    _write(channel, method_frame(channel.number, method.encode()), pieces)
+    _write(channel, method_frame(channel.number, method.encode()), pieces, message)
 
 
-def _write(channel: FramedChannel, method: bytes, content: list[bytes | memoryview]) -> None:
+def _write(
+    channel: FramedChannel, method: bytes, content: list[bytes | memoryview], message: Message
+) -> None:
     """Write a method frame and its content: in one piece, unless it refers to a large body."""
     if len(content) <= 2:
         channel.outbox.write(b"".join((method, *content)))
     else:
-        channel.outbox.write_pieces([method, *content])
+        channel.outbox.write_pieces([method, *content], message)
 
 
 def check_message(message: Message) -> None:

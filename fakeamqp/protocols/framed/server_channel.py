@@ -13,6 +13,7 @@ from fakeamqp.model.acknowledgement_timeout import AcknowledgementTimeouts
 from fakeamqp.model.credit import Credit, Gate
 from fakeamqp.model.delivery import Delivery, Ledger, release_all
 from fakeamqp.model.errors import AccessRefused, NotFound, PreconditionFailed
+from fakeamqp.model.memory import Charge
 from fakeamqp.protocols.framed import delivering
 from fakeamqp.protocols.framed.assembly import Assembly
 from fakeamqp.protocols.framed.codec.frames import FRAME_METHOD
@@ -58,8 +59,8 @@ class FrameWriter(Protocol):
     def write(self, octets: bytes) -> None:
         """Add whole frames."""
 
-    def write_pieces(self, pieces: list[bytes | memoryview]) -> None:
-        """Add whole frames in pieces."""
+    def write_pieces(self, pieces: list[bytes | memoryview], message: Message | None = None) -> None:
+        """Add whole frames in pieces, of which views share the body of the message."""
 
 
 class FramedChannel:
@@ -103,6 +104,8 @@ class FramedChannel:
         self.reply_address: ReplyAddress | None = None
         """The address of replies to the channel's requests (RabbitMQ: documented direct reply-to)."""
         self.deliver_prefixes: dict[tuple[str, str, str], tuple[bytes, bytes]] = {}
+        self._charge: Charge | None = None
+        """What the incomplete content counts of the broker's memory."""
         self._discarded: Assembly | None = None
         """Checks what arrives while the channel is closing, where the personality does."""
 
@@ -172,6 +175,21 @@ class FramedChannel:
         """See `model.subscription.Subscriber`: the queue was deleted."""
         if self.consumers.pop(subscription.tag, None) is not None:
             self.note_consumer("consumer ended", subscription)
+
+    @property
+    def unfinished(self) -> int:
+        """Bytes of the body of the incomplete content."""
+        return 0 if self._charge is None else self._charge.octets
+
+    def grow(self, octets: int) -> None:
+        """Charge the memory with a part of a body; hold its sender back if publishers are blocked."""
+        connection = self.connection
+        if self._charge is None:
+            self._charge = Charge(connection.broker.memory.unfinished, octets)
+        else:
+            self._charge.change(self._charge.octets + octets)
+        if connection.blocked_reason is not None:
+            connection.publish_received()
 
     @property
     def ledgers(self) -> tuple[Ledger, ...]:

@@ -9,12 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
+from fakeamqp.model.memory import MESSAGE, Charge
 from fakeamqp.protocols.amqp_0_10.codec import controls
 from fakeamqp.protocols.amqp_0_10.codec.frames import encode_pieces
 from fakeamqp.protocols.amqp_0_10.codec.serial import SequenceSet, precedes, successor
 
 if TYPE_CHECKING:
     from fakeamqp.model.credit import Limit
+    from fakeamqp.model.message import Message
     from fakeamqp.model.timers import Timer
     from fakeamqp.protocols.amqp_0_10.codec import structs
     from fakeamqp.protocols.amqp_0_10.sessions.server_session import ServerSession
@@ -31,11 +33,18 @@ Segments: TypeAlias = Sequence[tuple[int, bytes]]
 class _Sent:
     """A command that is not known to be completed. `segments` is None where it cannot be replayed."""
 
-    __slots__ = ("done", "segments")
+    __slots__ = ("charge", "done", "segments")
 
-    def __init__(self, segments: Segments | None, done: Callable[[], Limit | None] | None) -> None:
+    def __init__(
+        self,
+        segments: Segments | None,
+        done: Callable[[], Limit | None] | None,
+        charge: tuple[Charge, ...] = (),
+    ) -> None:
         self.segments = segments
         self.done = done
+        self.charge = charge
+        """What the segments count of the broker's memory."""
 
 
 class Outgoing:
@@ -60,9 +69,14 @@ class Outgoing:
         return len(self._sent)
 
     def send(
-        self, segments: Segments, done: Callable[[], Limit | None] | None = None, *, last: bool = False
+        self,
+        segments: Segments,
+        done: Callable[[], Limit | None] | None = None,
+        message: Message | None = None,
+        *,
+        last: bool = False,
     ) -> int:
-        """Send a command; `done` is called when the client has completed it.
+        """Send a command, with a message if it has one; `done` is called when the client has completed it.
 
         `done` returns a limit that it has widened, if any. The `last` command of a session does not wait for
         a replay.
@@ -74,12 +88,23 @@ class Outgoing:
         self.next_id = successor(command_id)
         lasting = self._session.timeout != 0
         if lasting or done is not None:
-            self._sent[command_id] = _Sent(segments if lasting else None, done)
+            self._sent[command_id] = (
+                _Sent(segments, done, self._charges(segments, message)) if lasting else _Sent(None, done)
+            )
         if last or not self._waiting:
-            self._write(command_id, segments)
+            self._write(command_id, segments, message=message)
         return command_id
 
-    def _write(self, command_id: int, segments: Segments, offset: int = 0) -> None:
+    def _charges(self, segments: Segments, message: Message | None) -> tuple[Charge, ...]:
+        """Charge the broker's memory with the segments of a command that is kept."""
+        memory = self._session.broker.memory
+        if message is not None:
+            return (Charge(memory.connections, MESSAGE), memory.hold(message))
+        return (Charge(memory.connections, MESSAGE + sum(len(octets) for _, octets in segments)),)
+
+    def _write(
+        self, command_id: int, segments: Segments, offset: int = 0, message: Message | None = None
+    ) -> None:
         session = self._session
         connection = session.connection
         if connection is None:
@@ -90,7 +115,7 @@ class Outgoing:
             session.send_control(point)
         self._place = successor(command_id)
         connection.outbox.write_pieces(
-            encode_pieces(session.channel, segments, connection.max_frame_size, offset)
+            encode_pieces(session.channel, segments, connection.max_frame_size, offset), message
         )
 
     @property
@@ -202,6 +227,7 @@ class Outgoing:
         for command_id in commands.select(self._sent):
             sent = self._sent[command_id]
             sent.segments = None
+            sent.charge = ()
             if sent.done is None:
                 del self._sent[command_id]
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Literal
 from fakeamqp.model.credit import Gate
 from fakeamqp.model.delivery import Ledger, release_all
 from fakeamqp.model.errors import ContentTooLarge, ModelError
+from fakeamqp.model.memory import Charge
 from fakeamqp.protocols.amqp_0_10.codec import commands, controls
 from fakeamqp.protocols.amqp_0_10.codec.constants import DetachCode, SegmentType
 from fakeamqp.protocols.amqp_0_10.dispatch import TAKES_CONTENT, handlers
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 
 __all__ = ["LARGEST_HEAD", "ServerSession"]
 
+_LARGE = 65_536
 #: The bytes that a command may have beside the body of a message of the largest size.
 LARGEST_HEAD = 1024 * 1024
 
@@ -68,6 +70,8 @@ class ServerSession:
         self.user = connection.user
         self.timeout: int | None = 0
         """For how many seconds it is kept without a transport; None is for ever."""
+        self._unfinished = Charge(self.broker.memory.unfinished, 0)
+        """What the command that is not complete counts of the broker's memory."""
         self.incoming = Incoming(self)
         self.outgoing = Outgoing(self)
         self.publisher = Publisher(self)
@@ -117,6 +121,11 @@ class ServerSession:
     def alive(self) -> bool:
         """True while commands are carried out: it is attached, and no exception has ended it."""
         return self.state is SessionState.ATTACHED
+
+    @property
+    def unfinished(self) -> int:
+        """Bytes of the command of which a part has come."""
+        return self._unfinished.octets
 
     @property
     def ledgers(self) -> tuple[Ledger, ...]:
@@ -248,6 +257,7 @@ class ServerSession:
             return
         assembly = self.incoming.receive_frame(flags, kind, payload)
         if assembly is not None:
+            self._unfinished.change(0)
             self.execute(self.incoming.current, assembly)
         else:
             self._check_unfinished()
@@ -256,8 +266,13 @@ class ServerSession:
         """Refuse a command before its last frame, once its message is too large whatever follows."""
         largest = self.personality.largest_message
         size = self.incoming.unfinished
+        self._unfinished.change(size)
+        connection = self.connection
+        if size > _LARGE and connection is not None and connection.blocked_reason is not None:
+            connection.publish_received()  # Only a transfer is that large.
         if largest and size > largest + LARGEST_HEAD:
             text = f"message size {size} is larger than configured max size {largest}"
+            self._unfinished.change(0)
             self.fail(ContentTooLarge(text), self.incoming.give_up())
 
     def receive_whole(self, assembly: Assembly) -> bool:
