@@ -16,7 +16,7 @@ from fakeamqp.errors import FakeAMQPError, nearest
 from fakeamqp.inspect.inspection import Inspection
 from fakeamqp.model.access import Permission
 from fakeamqp.model.accounts import Accounts, account, accounts, own_copy
-from fakeamqp.model.bounds import Bounds
+from fakeamqp.model.bounds import DEFAULT_BOUNDS
 from fakeamqp.model.memory import default_limit
 from fakeamqp.model.parameters import hint
 from fakeamqp.model.personality import Personality, personality
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from fakeamqp.faults import Faults
     from fakeamqp.inspect.messages import PublishedView
     from fakeamqp.model.access import User
+    from fakeamqp.model.bounds import Bounds
     from fakeamqp.model.properties import MessageProperties
     from fakeamqp.model.state import ClientConnection
     from fakeamqp.protocols.amqp_0_9.public import Amqp09
@@ -148,7 +149,7 @@ class Broker(Inspection):
             deny=deny,
             peer_clock=None if clock == "real" else RealClock(),
             memory_limit=_memory_limit(memory_limit),
-            bounds=Bounds() if bounds is None else bounds,
+            bounds=DEFAULT_BOUNDS if bounds is None else bounds,
         )
         self._recorder = (
             Recorder(

@@ -9,15 +9,14 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from fakeamqp.errors import FakeAMQPError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from fakeamqp import Broker, ServerTLS
-    from fakeamqp.settings import PersonalityChoices
+    from fakeamqp import Bounds, Broker, ServerTLS
     from fakeamqp.trace import Trace
 
 __all__ = ["main"]
@@ -166,25 +165,21 @@ def _parser() -> argparse.ArgumentParser:
         help="size of the largest message accepted, RabbitMQ's max_message_size (default: %(default)s)",
     )
     serve.add_argument(
-        "--max-failed-logins",
-        type=_logins,
-        metavar="COUNT",
-        help="failed logins in a row with which an address is blocked; 0 blocks none (default: that of the "
-        "personality, which is 0 for RabbitMQ and 100 for spec)",
+        "--memory-limit",
+        type=_memory_limit,
+        metavar="OCTETS",
+        default="auto",
+        help="bytes of messages above which publishers are blocked, or none for no limit (default: auto, the "
+        "smaller of 1 GiB and 40 %% of the machine's memory)",
     )
     serve.add_argument(
-        "--login-block-time",
-        type=_rate,
-        metavar="SECONDS",
-        help="time for which such an address is blocked (default: 60)",
-    )
-    serve.add_argument(
-        "--not-implemented",
+        "--bound",
         action="append",
+        type=_bound,
         default=[],
-        metavar="NAME",
-        help="refuse this class or method, such as tx or channel.resume, as not implemented (540); can be "
-        "repeated",
+        metavar="NAME=NUMBER",
+        help="another value for one of the bounds on docs/limits.md, such as consumers_per_channel=100; can "
+        "be repeated",
     )
     serve.add_argument(
         "--management-port", type=_port, metavar="PORT", help="port of the HTTP API (not implemented yet)"
@@ -250,6 +245,19 @@ def _port(text: str) -> int:
 
 def _size(text: str) -> int:
     return _positive(text, "a number of bytes")
+
+
+def _memory_limit(text: str) -> int | Literal["auto"] | None:
+    if text == "auto":
+        return "auto"
+    return None if text == "none" else _positive(text, "a number of bytes, nor none")
+
+
+def _bound(text: str) -> tuple[str, int]:
+    name, separator, number = text.partition("=")
+    if not separator:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a bound, such as consumers_per_channel=100")
+    return name, _positive(number, "a number above 0")
 
 
 def _count(text: str) -> int:
@@ -351,22 +359,25 @@ def _configured_broker(options: argparse.Namespace) -> Broker:
             # No code in this process inspects the broker.
             history=0,
             trace=0,
-            **_choices(options),
+            largest_message=options.max_message_size,
+            memory_limit=options.memory_limit,
+            bounds=_bounds(options.bound),
         )
     except FakeAMQPError as error:  # The broker has not started yet, so an argument is wrong.
         raise _UsageError(str(error)) from error
 
 
-def _choices(options: argparse.Namespace) -> PersonalityChoices:
-    """The choices of the personality that the command line overrides."""
-    settings: PersonalityChoices = {"largest_message": options.max_message_size}
-    if options.not_implemented:
-        settings["not_implemented"] = tuple(options.not_implemented)
-    if options.max_failed_logins is not None:
-        settings["most_failed_logins"] = options.max_failed_logins
-    if options.login_block_time is not None:
-        settings["login_block_time"] = options.login_block_time
-    return settings
+def _bounds(asked: Sequence[tuple[str, int]]) -> Bounds:
+    """The bounds with those that the command line names."""
+    from dataclasses import fields
+
+    from fakeamqp import Bounds
+
+    known = tuple(each.name for each in fields(Bounds))
+    for name, _ in asked:
+        if name not in known:
+            raise _UsageError(f"--bound: there is no bound {name!r}{_did_you_mean(name, known)}")
+    return Bounds(**dict(asked))
 
 
 def _tls(options: argparse.Namespace) -> bool | ServerTLS:

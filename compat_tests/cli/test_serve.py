@@ -158,26 +158,26 @@ def test_the_largest_message_can_be_chosen():
             channel.basic_publish("", "nowhere", b"1234")
 
 
-def test_addresses_that_fail_to_log_in_can_be_blocked():
-    def log_in(port: int, password: str) -> None:
-        credentials = pika.PlainCredentials("guest", password)
-        pika.BlockingConnection(pika.ConnectionParameters("127.0.0.1", port, "/", credentials)).close()
-
-    with serving("--port", "0", "--max-failed-logins", "2", "--login-block-time", "3600") as (_, _, port):
-        log_in(port, "guest")
-        for password in ("wrong", "wrong", "guest"):
-            with pytest.raises(pika.exceptions.ProbableAuthenticationError):
-                log_in(port, password)
-
-
-def test_classes_can_be_left_out():
-    arguments = ("--port", "0", "--not-implemented", "tx", "--not-implemented", "confirm.select")
-    with serving(*arguments) as (_, url, _):
-        for select in ("tx_select", "confirm_delivery"):
-            with pika.BlockingConnection(pika.URLParameters(url)) as connection:
-                with pytest.raises(pika.exceptions.AMQPError) as error:
-                    getattr(connection.channel(), select)()
-                assert select == "confirm_delivery" or "540" in str(error.value)
+def test_the_memory_limit_and_bounds_can_be_chosen():
+    options = ("--memory-limit", "10000", "--bound", "consumers_per_channel=1")
+    with (
+        serving("--port", "0", *options) as (_, url, _),
+        pika.BlockingConnection(pika.URLParameters(url)) as connection,
+    ):
+        reasons = []
+        connection.add_on_connection_blocked_callback(lambda _, frame: reasons.append(frame.method.reason))
+        channel = connection.channel()
+        channel.queue_declare("q")
+        for _ in range(2):
+            channel.basic_publish("", "q", bytes(10_000))
+        while not reasons:
+            connection.process_data_events(0.1)
+        assert reasons == ["low on memory"]
+        other = pika.BlockingConnection(pika.URLParameters(url))
+        consumers = other.channel()
+        consumers.basic_consume("q", lambda *_: None, auto_ack=True)
+        with pytest.raises(pika.exceptions.ConnectionClosedByBroker, match="reached maximum"):
+            consumers.basic_consume("q", lambda *_: None, auto_ack=True)
 
 
 def test_a_virtual_clock_runs_as_fast_as_asked():
@@ -283,10 +283,10 @@ def test_tls_with_a_certificate_of_ones_own(tmp_path):
         (["--port", "amqp"], "is not a port"),
         (["--max-message-size", "0"], "is not a number of bytes"),
         (["--max-message-size", "1MB"], "is not a number of bytes"),
-        (["--max-failed-logins", "many"], "is not a number of logins"),
-        (["--login-block-time", "0"], "is not a number above 0"),
-        (["--not-implemented", "dtxx"], "did you mean 'dtx'?"),
-        (["--not-implemented", "queue.declare", "--not-implemented", "connection"], "can be without"),
+        (["--memory-limit", "1GB"], "is not a number of bytes, nor none"),
+        (["--bound", "consumers_per_channel"], "is not a bound"),
+        (["--bound", "consumers_per_chanel=1"], "did you mean 'consumers_per_channel'?"),
+        (["--bound", "idle_frames=0"], "'0' is not a number above 0"),
         (["--definitions", "no-such-file.json"], "no-such-file.json"),
         (["--no-such-option"], "--no-such-option"),
     ],

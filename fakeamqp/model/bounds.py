@@ -10,7 +10,7 @@ from dataclasses import dataclass, fields
 
 from fakeamqp.errors import FakeAMQPError
 
-__all__ = ["SHARE", "Bounds", "BoundsError"]
+__all__ = ["DEFAULT_BOUNDS", "SHARE", "Bounds", "BoundsError"]
 
 _MIB = 1024 * 1024
 
@@ -54,3 +54,6 @@ class Bounds:
             value = getattr(self, each.name)
             if isinstance(value, bool) or not isinstance(value, int) or value < 1:
                 raise BoundsError(f"bound {each.name} must be a whole number above 0, not {value!r}")
+
+
+DEFAULT_BOUNDS = Bounds()

@@ -1,7 +1,7 @@
-"""Limits that an operator sets on virtual hosts and users, and their enforcement.
+"""Limits that an operator sets on virtual hosts and users, and their enforcement, and that of some bounds.
 
 A limit of 0 allows nothing, a negative one means no limit (RabbitMQ: documented). Setting a limit does not
-affect what already exists.
+affect what already exists. Bounds hold for all clients: see `bounds`.
 """
 
 from __future__ import annotations
@@ -26,8 +26,10 @@ __all__ = [
     "LimitsError",
     "UserLimits",
     "VirtualHostLimits",
+    "check_binding_bound",
     "check_channel_limit",
     "check_connection_limits",
+    "check_consumer_bound",
     "check_queue_limit",
 ]
 
@@ -162,14 +164,28 @@ def check_queue_limit(virtual_host: VirtualHost, name: str) -> None:
         )
 
 
-def _present(state: BrokerState) -> Iterator[ClientConnection]:
-    """The connections, which are counted only where there is a limit: n logins would cost n squared."""
-    yield from state.connections
-    yield from state.leaving
+def check_consumer_bound(state: BrokerState, count: int) -> None:
+    """Refuse a consumer where the channel or session has `count` already.
+
+    Raises:
+        NotAllowed: that is the bound. RabbitMQ has the same bound, without a default, and closes the
+            connection (consumer_max_per_channel: measured on 4.3.6).
+    """
+    most = state.bounds.consumers_per_channel
+    if count >= most:
+        raise NotAllowed(f"reached maximum ({most}) of consumers per channel", ends_connection=True)
 
 
-def _is_set(limit: int | None) -> bool:
-    return limit is not None and limit >= 0
+def check_binding_bound(virtual_host: VirtualHost) -> None:
+    """Refuse a binding beyond the bound of a virtual host.
+
+    Raises:
+        PreconditionFailed, ResourceError: the bound is reached; which error depends on the personality.
+    """
+    most = virtual_host.state.bounds.bindings_per_virtual_host
+    if virtual_host.bindings.count >= most:
+        refusal = _REFUSALS[virtual_host.state.personality.queue_limit_condition]
+        raise refusal(f"cannot bind: binding limit in vhost '{virtual_host.name}' ({most}) is reached")
 
 
 def _reached(limit: int | None, count: int) -> bool:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
+from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol
 
 from fakeamqp.model.bounds import SHARE
@@ -281,6 +282,7 @@ def _value_size(value: object) -> int:
     return 9
 
 
+@cache
 def default_limit() -> int:
     """The limit of a broker that is given none: 1 GiB, or less on a machine with little memory."""
     try:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 from fakeamqp.model.access import AccessControl, Permission, User
 from fakeamqp.model.alarms import joint_reason
-from fakeamqp.model.bounds import Bounds
+from fakeamqp.model.bounds import DEFAULT_BOUNDS
 from fakeamqp.model.errors import InvalidPath, NotAllowed
 from fakeamqp.model.extensions import Extensions
 from fakeamqp.model.failed_logins import FailedLogins
@@ -23,6 +23,7 @@ from fakeamqp.model.timers import Timers
 from fakeamqp.model.virtual_host import VirtualHost
 
 if TYPE_CHECKING:
+    from fakeamqp.model.bounds import Bounds
     from fakeamqp.model.credit import Credit
     from fakeamqp.model.delivery import Ledger
     from fakeamqp.model.identity import Identity
@@ -31,8 +32,6 @@ if TYPE_CHECKING:
     from fakeamqp.model.timers import Clock
 
 __all__ = ["BrokerState", "ClientChannel", "ClientConnection", "ClientSession", "Redirect"]
-
-_DEFAULT_BOUNDS = Bounds()
 
 
 class Redirect(NamedTuple):
@@ -183,7 +182,7 @@ class BrokerState:
         deny: Iterable[str] = (),
         peer_clock: Clock | None = None,
         memory_limit: int | None = None,
-        bounds: Bounds = _DEFAULT_BOUNDS,
+        bounds: Bounds = DEFAULT_BOUNDS,
     ) -> None:
         self.bounds = bounds
         self.memory = Memory(self, memory_limit)

@@ -14,6 +14,7 @@ from fakeamqp.model.state import BrokerState
 from fakeamqp.protocols import registry
 from fakeamqp.protocols.common.handshake_log import HandshakeLog
 from fakeamqp.protocols.common.handshake_timeout import HandshakeTimeout
+from fakeamqp.protocols.common.pending_handshakes import PendingHandshakes
 
 __all__ = ["Negotiation", "accept"]
 
@@ -46,6 +47,8 @@ class Negotiation:
             f"connection {peer.name} closes without a protocol header",
             self._give_up,
         )
+        self._pending = state.extensions[PendingHandshakes]
+        self._pending.begin(self, peer.name)
 
     def __repr__(self) -> str:
         return f"<Negotiation {self.name}>" if self._chosen is None else repr(self._chosen)
@@ -98,6 +101,7 @@ class Negotiation:
             self._refuse(octets)
             return
         self._handshake_timeout.cancel()
+        self._pending.end(self)
         self._octets = b""
         self._chosen = row.connection(self._state, self._peer, lambda _: self._notify(self), octets[:8])
         if len(octets) > 8:
@@ -106,6 +110,7 @@ class Negotiation:
     def receive_eof(self) -> None:
         """See `Connection`."""
         self._handshake_timeout.cancel()
+        self._pending.end(self)
         if self._chosen is not None:
             self._chosen.receive_eof()
         else:
@@ -148,6 +153,14 @@ class Negotiation:
         if self._state.tap is not None:
             late = f"it sent no protocol header within {_HANDSHAKE_TIMEOUT:g} seconds"
             self._state.tap.connection(self._peer.name, "refused", late)
+        self._notify(self)
+
+    def give_way(self) -> None:
+        """See `PendingHandshakes`."""
+        self._handshake_timeout.cancel()
+        self._lost = True
+        if self._state.tap is not None:
+            self._state.tap.connection(self._peer.name, "refused", "too many connections have not logged in")
         self._notify(self)
 
 

@@ -115,6 +115,7 @@ class Exchange:
         self.validate(routing_key, arguments)
         self.check_destination(destination)
         self.bindings[binding.identity] = binding
+        self.virtual_host.bindings.count += 1
         self._by_routing_key.add(binding)
         self._written.add(binding)
         destination.incoming[binding] = None
@@ -161,6 +162,7 @@ class Exchange:
     def drop(self, binding: Binding) -> None:
         """Remove this binding."""
         del self.bindings[binding.identity]
+        self.virtual_host.bindings.count -= 1
         self._by_routing_key.remove(binding)
         self._written.remove(binding)
         binding.destination.incoming.pop(binding, None)

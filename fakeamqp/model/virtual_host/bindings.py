@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from fakeamqp.model.errors import AccessRefused, NotFound
+from fakeamqp.model.limits import check_binding_bound
 from fakeamqp.model.queues import Queue
 from fakeamqp.model.virtual_host.queues import check_owner
 
@@ -20,10 +21,12 @@ __all__ = ["BindingRegister"]
 class BindingRegister:
     """Binds and unbinds. Each exchange keeps its outgoing bindings, each destination its incoming ones."""
 
-    __slots__ = ("_virtual_host",)
+    __slots__ = ("_virtual_host", "count")
 
     def __init__(self, virtual_host: VirtualHost) -> None:
         self._virtual_host = virtual_host
+        self.count = 0
+        """How many bindings there are; exchanges keep it."""
 
     def bindable(self, source: str, *, permits_default: bool = False) -> Exchange:
         """The exchange called `source`, to bind a queue or exchange to.
@@ -53,10 +56,13 @@ class BindingRegister:
             NotFound: there is no such exchange.
             AccessRefused: it is the default exchange, and the personality forbids that.
             PreconditionFailed: the exchange does not accept the arguments.
+            PreconditionFailed, ResourceError: the virtual host has too many bindings.
         """
         exchange = self.bindable(source, permits_default=permits_default)
         arguments = arguments or {}
         known = exchange.binding(destination, routing_key, arguments)
+        if known is None:
+            check_binding_bound(self._virtual_host)
         exchange.bind(destination, routing_key, arguments)
         self._virtual_host.routing.invalidate()
         if known is None:

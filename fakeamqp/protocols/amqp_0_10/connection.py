@@ -11,6 +11,7 @@ from fakeamqp.model.errors import AuthenticationFailed, InvalidPath
 from fakeamqp.model.limits import check_connection_limits
 from fakeamqp.protocols.amqp_0_10.codec import controls
 from fakeamqp.protocols.amqp_0_10.codec.constants import MIN_MAX_FRAME_SIZE
+from fakeamqp.protocols.amqp_0_10.codec.frames import HEADER_SIZE
 from fakeamqp.protocols.amqp_0_10.codec.types import Array
 from fakeamqp.protocols.amqp_0_10.replies import ConnectionFault
 from fakeamqp.protocols.common.connection_states import ConnectionState
@@ -25,6 +26,7 @@ __all__ = ["CLASS", "receive", "start"]
 CLASS = controls.ConnectionStart.CLASS
 _LOCALES = ("en_US",)
 _DEFAULT_VIRTUAL_HOST = "/"
+_HEARTBEAT_SIZE = HEADER_SIZE + len(controls.ConnectionHeartbeat().encode())
 
 
 def start(connection: Amqp010Connection) -> None:
@@ -149,6 +151,7 @@ def _open(connection: Amqp010Connection, control: controls.ConnectionOpen) -> No
 
 def _heartbeat(connection: Amqp010Connection, control: controls.ConnectionHeartbeat) -> None:
     """A sign of life, like any byte; heartbeats have no answer (connection.heartbeat/no-reply)."""
+    connection.note_idle(_HEARTBEAT_SIZE)
 
 
 def _close(connection: Amqp010Connection, control: controls.ConnectionClose) -> None:

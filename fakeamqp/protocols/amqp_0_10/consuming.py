@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from fakeamqp.model.credit import Gate
 from fakeamqp.model.errors import NotFound, ResourceDeleted, ResourceLocked
+from fakeamqp.model.limits import check_consumer_bound
 from fakeamqp.model.subscription import ConsumerTerms, Subscription
 from fakeamqp.model.window import Window
 from fakeamqp.protocols.amqp_0_10.replies import SessionFault
@@ -195,6 +196,7 @@ def consumable(consumers: Consumers, command: Consume) -> Queue:
         raise SessionFault("not-allowed", "a consumer needs the name of a queue", "queue")
     if not tag:
         raise SessionFault("not-allowed", "a consumer needs a tag", "consumer_tag")
+    check_consumer_bound(session.broker, session.consumer_count)
     if tag in consumers.by_tag:
         text = f"consumer tag '{tag}' is in use in session '{session.display_name}'"
         raise SessionFault("not-allowed", text, "consumer_tag")

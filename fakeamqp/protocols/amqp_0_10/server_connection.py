@@ -255,6 +255,8 @@ class Amqp010Connection(ServerConnection):
             assembly = assembler.add(flags, kind, payload)
             if assembly is None:
                 self._unfinished += len(payload)
+                if not payload:
+                    self.note_idle(HEADER_SIZE)
                 return
             self._unfinished -= before
             del self._assemblers[channel]

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 from fakeamqp.model.errors import NotAllowed
+from fakeamqp.model.limits import check_consumer_bound
 from fakeamqp.model.message import Child
 from fakeamqp.protocols.amqp_0_9 import access
 from fakeamqp.protocols.amqp_0_9.codec import contents
@@ -346,6 +347,7 @@ class Amqp09Channel(server_channel.FramedChannel):
         Raises:
             NotAllowed: a consumer of the connection has the tag (basic.consume/consumer-tag-01).
         """
+        check_consumer_bound(self.connection.broker, len(self.consumers))
         if not tag:
             return self.connection.broker.names.consumer_tag()
         if self.connection.uses_tag(tag):

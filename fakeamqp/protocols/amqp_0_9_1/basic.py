@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from fakeamqp.model.credit import Credit, Limit
 from fakeamqp.model.delivery import accept_all
 from fakeamqp.model.errors import Crash, NotAllowed, PreconditionFailed
+from fakeamqp.model.limits import check_consumer_bound
 from fakeamqp.model.queues import ClassicQueue
 from fakeamqp.model.reply_to import PSEUDO_QUEUE
 from fakeamqp.model.subscription import ConsumerTerms, DeliveryLimits, Subscription
@@ -131,6 +132,7 @@ def consume(channel: Amqp091Channel, method: m.BasicConsume) -> None:
 
 
 def _new_tag(channel: Amqp091Channel, tag: str) -> str:
+    check_consumer_bound(channel.connection.broker, len(channel.consumers))
     if not tag:
         return channel.connection.broker.names.consumer_tag()
     if tag in channel.consumers:

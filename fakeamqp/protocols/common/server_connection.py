@@ -11,6 +11,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from fakeamqp.model.errors import ResourceError
 from fakeamqp.model.memory import Charge
 from fakeamqp.protocols.common.connection_states import ConnectionState
 from fakeamqp.protocols.common.handshake_log import HandshakeLog
@@ -18,6 +19,7 @@ from fakeamqp.protocols.common.handshake_timeout import HandshakeTimeout
 from fakeamqp.protocols.common.heartbeats import Heartbeats
 from fakeamqp.protocols.common.login import Login
 from fakeamqp.protocols.common.outbox import Outbox
+from fakeamqp.protocols.common.pending_handshakes import PendingHandshakes
 from fakeamqp.protocols.common.sasl import MECHANISMS, Mechanism
 
 if TYPE_CHECKING:
@@ -33,6 +35,10 @@ __all__ = ["ServerConnection"]
 _log = logging.getLogger("fakeamqp")
 
 _HANDSHAKE_TIMEOUT = 10.0
+_IDLE_PERIOD = 10.0
+"""Seconds after which heartbeats and empty frames in a row are counted anew: idle clients send some, too."""
+_LEFT_OVER = 16
+"""Bytes of an incomplete frame that may follow them."""
 
 
 class ServerConnection:
@@ -85,6 +91,11 @@ class ServerConnection:
         self.resets = False
 
         self._charge = Charge(state.memory.connections, 0)
+        self._idle_frames = 0
+        """Heartbeats and empty frames that have come in a row since `_idle_since`."""
+        self._idle_octets = 0
+        """Their bytes in the present input."""
+        self._idle_since = self.heard_at
         self._partial: list[bytes] = []
         self._partial_size = 0
         self._needed = 0
@@ -102,6 +113,8 @@ class ServerConnection:
         )
         self._end_timer: Timer | None = None
         state.connections[self] = None
+        self._pending = state.extensions[PendingHandshakes]
+        self._pending.begin(self, self.name)
         if state.tap is not None:
             state.tap.connection(self.name, "connected", version)
 
@@ -184,8 +197,29 @@ class ServerConnection:
             return
         self._cut_frames(data, self.broker.tap)
         self.end_turn()
+        if self._idle_frames:
+            if self._idle_octets + _LEFT_OVER < len(data):
+                self._idle_frames = 0  # Something else has come as well.
+            self._idle_octets = 0
         self._weigh()
         self.broker.memory.settle()
+
+    def note_idle(self, octets: int) -> None:
+        """A heartbeat or an empty frame of so many bytes has come.
+
+        Raises:
+            ResourceError: too many have come in a row, within a short time.
+        """
+        if self.heard_at - self._idle_since > _IDLE_PERIOD:
+            self._idle_since = self.heard_at
+            self._idle_frames = 0
+        self._idle_frames += 1
+        self._idle_octets += octets
+        most = self.broker.bounds.idle_frames
+        if self._idle_frames > most:
+            raise ResourceError(
+                f"more than {most} heartbeats and empty frames in a row", ends_connection=True
+            )
 
     def _weigh(self) -> None:
         """Charge the broker's memory with the bytes that wait in either direction."""
@@ -272,6 +306,7 @@ class ServerConnection:
     def opened(self, virtual_host: VirtualHost) -> None:
         """The handshake is complete."""
         self.virtual_host = virtual_host
+        self._pending.end(self)
         self._cancel_timeouts()
         if self.broker.tap is not None:
             self.broker.tap.connection(self.name, "opened", f"virtual host {virtual_host.name!r}")
@@ -291,6 +326,10 @@ class ServerConnection:
             self._end_timer = self.after(delay, lambda: self._finish(text), "closes after a failed handshake")
         else:
             self._finish(text)
+
+    def give_way(self) -> None:
+        """See `PendingHandshakes`."""
+        self.abort("too many connections have not logged in")
 
     def close_confirmed(self) -> None:
         """The expected close-ok arrived."""
@@ -352,6 +391,7 @@ class ServerConnection:
 
     def _release(self) -> None:
         """Release everything that the connection holds."""
+        self._pending.end(self)
         # Messages that one channel returns must not go to a consumer of another channel that closes too.
         self.gate.shut()
         self._release_channels()

@@ -16,7 +16,7 @@ from fakeamqp.model.errors import AccessRefused, NotFound, PreconditionFailed
 from fakeamqp.model.memory import Charge
 from fakeamqp.protocols.framed import delivering
 from fakeamqp.protocols.framed.assembly import Assembly
-from fakeamqp.protocols.framed.codec.frames import FRAME_METHOD
+from fakeamqp.protocols.framed.codec.frames import FRAME_METHOD, FRAME_OVERHEAD
 from fakeamqp.protocols.framed.replies import ProtocolError
 from fakeamqp.protocols.framed.states import CHANNEL_TRANSITIONS, ChannelState
 
@@ -184,6 +184,8 @@ class FramedChannel:
     def grow(self, octets: int) -> None:
         """Charge the memory with a part of a body; hold its sender back if publishers are blocked."""
         connection = self.connection
+        if not octets:
+            connection.note_idle(FRAME_OVERHEAD)
         if self._charge is None:
             self._charge = Charge(connection.broker.memory.unfinished, octets)
         else:

@@ -466,6 +466,7 @@ class FramedConnection(ServerConnection, Generic[C]):
         if self._is_closing:
             return
         self._method = 0
+        self.note_idle(FRAME_OVERHEAD)
         if payload:
             raise MalformedFrame(
                 "frame-error",

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from fakeamqp.model.errors import NotAllowed, ResourceLocked
+from fakeamqp.model.limits import check_consumer_bound
 from fakeamqp.protocols.amqp_0_10 import tx
 from fakeamqp.protocols.amqp_0_10.codec import commands
 from fakeamqp.protocols.amqp_0_10.codec.constants import AcceptMode
@@ -47,6 +48,7 @@ def subscribe(session: ServerSession, command: commands.MessageSubscribe) -> Non
     session.authorise("read", "queue", command.queue)
     queue = session.virtual_host.queues.require(command.queue, session)
     destination = command.destination or ""
+    check_consumer_bound(session.broker, session.consumer_count)
     if destination in session.subscriptions:
         raise NotAllowed(f"destination '{destination}' is in use in session '{session.display_name}'")
     _check_exclusive(queue, exclusive=command.exclusive)

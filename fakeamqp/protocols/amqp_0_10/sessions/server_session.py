@@ -15,9 +15,11 @@ from fakeamqp.model.errors import ContentTooLarge, ModelError
 from fakeamqp.model.memory import Charge
 from fakeamqp.protocols.amqp_0_10.codec import commands, controls
 from fakeamqp.protocols.amqp_0_10.codec.constants import DetachCode, SegmentType
-from fakeamqp.protocols.amqp_0_10.dispatch import TAKES_CONTENT, handlers
+from fakeamqp.protocols.amqp_0_10.codec.frames import HEADER_SIZE
+from fakeamqp.protocols.amqp_0_10.dispatch import HANDLERS, TAKES_CONTENT
 from fakeamqp.protocols.amqp_0_10.message.transfers import Publisher
 from fakeamqp.protocols.amqp_0_10.replies import SessionFault, error_code, short_text
+from fakeamqp.protocols.amqp_0_10.sessions.detached_sessions import DetachedSessions
 from fakeamqp.protocols.amqp_0_10.sessions.incoming import Incoming
 from fakeamqp.protocols.amqp_0_10.sessions.outgoing import Outgoing
 from fakeamqp.protocols.amqp_0_10.states import SESSION_TRANSITIONS, SessionState
@@ -150,6 +152,11 @@ class ServerSession:
             found.update((tag, each.subscription) for tag, each in consumers.by_tag.items())
         return found
 
+    @property
+    def consumer_count(self) -> int:
+        """How many subscriptions and consumers it has."""
+        return len(self.subscriptions) + sum(len(each.by_tag) for each in self.consuming.values())
+
     # --- transports -----------------------------------------------------------------------------------
 
     def attach(self, connection: Amqp010Connection, channel: int) -> None:
@@ -164,6 +171,7 @@ class ServerSession:
         connection.sessions[channel] = self
         self.note("session attached")
         self.send_control(controls.SessionAttached(name=self.session_name))
+        self.broker.extensions[DetachedSessions].remove(self)
         self.outgoing.attached()
         for each in self._takers():
             each.attached()
@@ -225,6 +233,7 @@ class ServerSession:
             self.end()
             return
         self._follow("KEEP")
+        self.broker.extensions[DetachedSessions].add(self)
         if self.timeout is not None:
             due = self.broker.clock.now() + self.timeout
             label = f"session {self.display_name!r} ends, detached"
@@ -260,14 +269,16 @@ class ServerSession:
             self._unfinished.change(0)
             self.execute(self.incoming.current, assembly)
         else:
-            self._check_unfinished()
+            self._check_unfinished(empty=not payload)
 
-    def _check_unfinished(self) -> None:
+    def _check_unfinished(self, *, empty: bool) -> None:
         """Refuse a command before its last frame, once its message is too large whatever follows."""
         largest = self.personality.largest_message
         size = self.incoming.unfinished
         self._unfinished.change(size)
         connection = self.connection
+        if empty and connection is not None:
+            connection.note_idle(HEADER_SIZE)
         if size > _LARGE and connection is not None and connection.blocked_reason is not None:
             connection.publish_received()  # Only a transfer is that large.
         if largest and size > largest + LARGEST_HEAD:
@@ -459,6 +470,7 @@ class ServerSession:
             self._leave()
         self._follow("END")
         self.state = SessionState.ENDED
+        self.broker.extensions[DetachedSessions].remove(self)
         if self._expiry is not None:
             self._expiry.cancel()
         if self.broker.sessions.get(self.key) is self:

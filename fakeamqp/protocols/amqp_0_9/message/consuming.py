@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from fakeamqp.model.credit import Credit
 from fakeamqp.model.delivery import release_all
 from fakeamqp.model.errors import NotAllowed, PreconditionFailed
+from fakeamqp.model.limits import check_consumer_bound
 from fakeamqp.model.subscription import ConsumerTerms, DeliveryLimits, Subscription
 from fakeamqp.protocols.amqp_0_9.codec import methods as m
 from fakeamqp.protocols.amqp_0_9.message import delivering
@@ -54,6 +55,7 @@ def subscribe(channel: Amqp09Channel, method: m.MessageConsume) -> Queue:
     """
     messages = channel.class_state(Messages)
     queue = _readable(channel, method.ticket, method.queue)
+    check_consumer_bound(channel.connection.broker, len(channel.consumers))
     if channel.connection.uses_tag(method.destination):
         raise NotAllowed(f"destination '{method.destination}' is in use")
     credits = () if method.no_ack else messages.credits

@@ -1,0 +1,211 @@
+"""Every bound of what a peer can make the broker keep, reached, and the answer of each protocol."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+
+from compat_tests.conformance import SHARING
+from compat_tests.protocol.amqp_0_10.driver import Server as Server010
+from compat_tests.protocol.amqp_0_10.driver import SessionFailed
+from compat_tests.protocol.driver import Server
+from fakeamqp.adapters import protocol_names
+from fakeamqp.model.bounds import Bounds, BoundsError
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
+from fakeamqp.protocols.amqp_0_10.codec import commands as x
+from fakeamqp.protocols.amqp_0_10.codec import controls as c
+from fakeamqp.protocols.amqp_0_10.codec.constants import CloseCode, ErrorCode
+from fakeamqp.protocols.amqp_0_10.codec.frames import control_frame
+from fakeamqp.protocols.common.pending_handshakes import PendingHandshakes
+from fakeamqp.protocols.framed.codec.frames import HEARTBEAT_FRAME, content_frames, frame
+from fakeamqp.trace import Recorder
+
+FRAMED = [each for each in SHARING if each in protocol_names()]
+
+
+def server_of(protocol: str, **bounds: int) -> Server:
+    name = "rabbitmq-4.3" if protocol == "0-9-1" else "spec"
+    return Server(name, protocol=protocol, bounds=Bounds(**bounds))
+
+
+@pytest.mark.parametrize("value", [0, -1, True, "1", 1.5])
+def test_a_bound_is_a_whole_number_above_0(value: object) -> None:
+    with pytest.raises(BoundsError, match="idle_frames must be a whole number above 0"):
+        Bounds(idle_frames=value)  # type: ignore[arg-type]
+
+
+class TestConsumers:
+    @pytest.mark.parametrize("protocol", FRAMED)
+    def test_one_too_many_closes_the_connection(self, protocol: str) -> None:
+        """RabbitMQ has the same bound as a setting: its code and text (consumer_max_per_channel: 4.3.6)."""
+        client = server_of(protocol, consumers_per_channel=3).client(channels=2)
+        client.declare("q")
+        for number in range(3):
+            client.consume("q", f"c{number}")
+        client.call(m.BasicCancel(consumer_tag="c0"), m.BasicCancelOk)
+        client.consume("q", "c3")
+        client.consume("q", "of another channel", channel=2)
+        client.send(m.BasicConsume(queue="q", consumer_tag="c4"))
+        closed = client.expect_connection_close(530)
+        assert "reached maximum (3) of consumers per channel" in closed.reply_text
+
+    def test_of_0_10_ends_the_session(self) -> None:
+        session = Server010(bounds=Bounds(consumers_per_channel=2)).session()
+        session.declare("q")
+        for number in range(2):
+            session.subscribe("q", f"d{number}")
+        with pytest.raises(SessionFailed, match="reached maximum") as failed:
+            session.subscribe("q", "d2")
+        assert failed.value.code == ErrorCode.NOT_ALLOWED
+
+
+class TestBindings:
+    @pytest.mark.parametrize("protocol", FRAMED)
+    def test_one_too_many_is_refused_as_a_queue_would_be(self, protocol: str) -> None:
+        """RabbitMQ closes the channel for limits of virtual hosts; in the documents the code is 506."""
+        server = server_of(protocol, bindings_per_virtual_host=3)
+        client = server.client(channels=2)
+        client.declare("q")
+        for key in ("1", "2", "3", "1"):  # The last one is there already.
+            client.bind("q", "amq.direct", key)
+        client.send(m.QueueBind(queue="q", exchange="amq.topic", routing_key="4"))
+        rabbitmq = protocol == "0-9-1"
+        closed = client.expect_channel_close(406) if rabbitmq else client.expect_connection_close(506)
+        assert "binding limit in vhost '/' (3) is reached" in closed.reply_text
+
+    def test_room_comes_back_with_every_kind_of_removal(self) -> None:
+        server = server_of("0-9-1", bindings_per_virtual_host=3)
+        client = server.client()
+        for _ in range(3):
+            client.declare("q")
+            client.call(m.ExchangeDeclare(exchange="x", type="fanout"), m.ExchangeDeclareOk)
+            client.bind("q", "x")
+            client.bind("q", "amq.direct", "k")
+            client.bind("q", "amq.direct", "l")
+            unbind = m.QueueUnbind(queue="q", exchange="amq.direct", routing_key="k")
+            client.call(unbind, m.QueueUnbindOk)
+            client.call(m.ExchangeDelete(exchange="x"), m.ExchangeDeleteOk)
+            assert server.vhost.bindings.count == 1
+            client.call(m.QueueDelete(queue="q"), m.QueueDeleteOk)
+            assert server.vhost.bindings.count == 0 == len(server.vhost.bindings.all())
+
+    def test_of_0_10_ends_the_session(self) -> None:
+        session = Server010("spec", bounds=Bounds(bindings_per_virtual_host=1)).session()
+        session.declare("q")
+        session.bind("q", "amq.direct", "1")
+        with pytest.raises(SessionFailed, match="binding limit") as failed:
+            session.call(x.ExchangeBind(queue="q", exchange="amq.direct", binding_key="2"))
+        assert failed.value.code == ErrorCode.RESOURCE_LIMIT_EXCEEDED
+
+
+class TestPendingHandshakes:
+    def test_the_oldest_is_closed(self, caplog: pytest.LogCaptureFixture) -> None:
+        server = server_of("0-9-1", pending_handshakes=2)
+        open_one = server.client()
+        silent, halfway, late = server.connect(), server.connect(), server.connect()
+        halfway.send_bytes(b"AMQP\0\0\x09\x01")
+        assert silent.connection.aborted
+        assert "more than 2 connections have not logged in" in caplog.text
+        another = server.connect()
+        assert [each.connection.aborted for each in (late, halfway, another)] == [True, False, False]
+        another.handshake()
+        server.connect()
+        assert not halfway.connection.aborted
+        assert not open_one.connection.aborted
+
+    @pytest.mark.parametrize("octets", [b"", b"AM", b"AMQP\0\0\x09\x01", b"AMQP\x01\x01\0\x0a", b"GET "])
+    def test_those_that_end_make_room(self, octets: bytes) -> None:
+        server = server_of("0-9-1", pending_handshakes=2)
+        for _ in range(5):
+            client = server.connect()
+            client.send_bytes(octets)
+            client.connection.receive_eof()
+        assert len(server.state.extensions[PendingHandshakes]) == 0
+
+    def test_the_warnings_are_counted(self, caplog: pytest.LogCaptureFixture) -> None:
+        server = server_of("0-9-1", pending_handshakes=1)
+        for _ in range(1000):
+            server.connect()
+        assert sum("have not logged in" in each.getMessage() for each in caplog.records) <= 50
+        server.advance(10)
+        assert caplog.records[-1].levelno == logging.WARNING
+
+
+class TestIdleFrames:
+    @pytest.mark.parametrize("protocol", FRAMED)
+    def test_heartbeats_in_a_row(self, protocol: str) -> None:
+        client = server_of(protocol, idle_frames=100).client()
+        client.send_bytes(HEARTBEAT_FRAME * 100)
+        client.expect_nothing()
+        client.send_bytes(HEARTBEAT_FRAME)
+        assert "more than 100 heartbeats" in client.expect_connection_close(506).reply_text
+
+    @pytest.mark.parametrize("protocol", FRAMED)
+    def test_empty_frames_of_a_body_in_a_row(self, protocol: str) -> None:
+        client = server_of(protocol, idle_frames=100).client()
+        client.send(m.BasicPublish(routing_key="q"))
+        header, *_ = content_frames(1, 60, bytes(2), b"body", 100_000)
+        client.send_bytes(header)
+        for _ in range(101):
+            client.send_bytes(frame(3, 1, b""))
+        client.expect_connection_close(506)
+
+    def test_anything_else_between_them_counts(self) -> None:
+        client = server_of("0-9-1", idle_frames=100).client()
+        client.declare("q")
+        for _ in range(5):
+            client.send_bytes(HEARTBEAT_FRAME * 90)
+            client.fill("q", b"1")
+        assert client.count("q") == 5
+
+    def test_a_client_may_be_idle_for_ever(self) -> None:
+        server = server_of("0-9-1", idle_frames=100)
+        client = server.client()
+        for _ in range(1000):
+            server.clock.advance(5)
+            client.send_bytes(HEARTBEAT_FRAME)
+        client.expect_nothing()
+
+    def test_heartbeats_of_0_10(self) -> None:
+        client = Server010(bounds=Bounds(idle_frames=100)).open()
+        heartbeat = control_frame(0, c.ConnectionHeartbeat().encode())
+        client.send_bytes(heartbeat * 100)
+        client.expect_nothing()
+        client.send_bytes(heartbeat)
+        assert client.expect(c.ConnectionClose).reply_code == CloseCode.CONNECTION_FORCED
+
+
+class TestDetachedSessions:
+    def test_the_one_detached_longest_ends(self, caplog: pytest.LogCaptureFixture) -> None:
+        server = Server010(bounds=Bounds(detached_sessions=2))
+        client = server.open()
+        for name in (b"1", b"2"):
+            client.session(name, timeout=100).detach()
+        client.session(b"1", timeout=100).detach()
+        client.session(b"3", timeout=100).detach()
+        assert [key[2] for key in server.state.sessions] == [b"1", b"3"]
+        assert "session '2', detached longest, ends" in caplog.text
+
+
+class TestHistoryAndTrace:
+    def test_headers_count_in_a_history(self) -> None:
+        server = Server(bounds=Bounds(history_octets=1_000_000), history=1000)
+        client = server.client()
+        client.declare("q")
+        for _ in range(30):
+            client.fill("q", b"", headers={"long": "x" * 90_000})
+        assert server.state.published is not None
+        assert len(server.state.published) == 11
+
+    def test_headers_count_in_the_trace(self) -> None:
+        server = Server(bounds=Bounds())
+        recorder = Recorder(server.clock.now, 10_000, most_octets=1_000_000)
+        server.state.tap = recorder
+        client = server.client()
+        client.declare("q")
+        for number in range(60):
+            client.fill("q", b"", headers={"long": f"{number:02}" * 45_000})
+        recorder._sized_at = -10_000  # Have it look anew.
+        assert 0 < recorder.size() < 2_000_000
+        assert "routing key 'q'" in recorder.trace().timeline() or recorder.trace().events
