@@ -168,7 +168,7 @@ def test_the_memory_limit_and_bounds_can_be_chosen():
         connection.add_on_connection_blocked_callback(lambda _, frame: reasons.append(frame.method.reason))
         channel = connection.channel()
         channel.queue_declare("q")
-        for _ in range(2):
+        for _ in range(3):
             channel.basic_publish("", "q", bytes(10_000))
         while not reasons:
             connection.process_data_events(0.1)

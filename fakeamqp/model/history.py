@@ -76,19 +76,19 @@ class History(Generic[R]):
             self._memory.hold(message)
         self._octets += len(message.body) + len(message.properties_bytes)
         if len(self._kept) > self.capacity or self._octets > self._most_octets:
-            self._remove_old(self._most_octets)
-
-    def _remove_old(self, most_octets: int) -> None:
-        """Remove the oldest records, down to the capacity and this many bytes, but not the latest."""
-        kept = self._kept
-        while len(kept) > self.capacity or (self._octets > most_octets and len(kept) > 1):
-            message = kept.popleft().message
-            self._octets -= len(message.body) + len(message.properties_bytes)
+            while len(self._kept) > self.capacity:
+                self._remove_oldest()
+            while self._octets > self._most_octets and len(self._kept) > 1:
+                self._remove_oldest()
 
     def shrink(self, octets: int) -> None:
         """Remove the oldest records, until the messages of the rest have at most this many bytes."""
-        if self._octets > octets:
-            self._remove_old(octets)
+        while self._octets > octets and self._kept:
+            self._remove_oldest()
+
+    def _remove_oldest(self) -> None:
+        message = self._kept.popleft().message
+        self._octets -= len(message.body) + len(message.properties_bytes)
 
     def clear(self) -> None:
         """Remove all records and reset the count."""
