@@ -58,6 +58,7 @@ def test_the_how_tos_have_code() -> None:
         "docs/fault-injection.md",
         "docs/getting-started.md",
         "docs/inspecting.md",
+        "docs/limits.md",
         "docs/personalities.md",
         "docs/policies.md",
         "docs/pytest-fixtures.md",

@@ -151,8 +151,14 @@ class Memory:
 
     def hold_queued(self, queued: QueuedMessage) -> None:
         """Charge a message that enters a queue: the first one charges the message, any other its place."""
-        if queued.message.charge is None:
-            self.hold(queued.message)
+        message = queued.message
+        if message.charge is None:
+            # As `hold` does, without another call: every stored message comes here.
+            if message.properties_bytes and not message.children:
+                octets = MESSAGE + len(message.body) + HEADERS * len(message.properties_bytes)
+                message.charge = Charge(self.messages, octets)
+            else:
+                self.hold(message)
         else:
             queued.charge = Charge(self.messages, ENTRY)
 
