@@ -33,7 +33,7 @@ ROWS: dict[str, tuple[str, str]] = {
         "nothing: its input is neither handled nor read until it reads",
     ),
     "history_octets": (
-        "bytes of messages, headers included, in `published`, `returned`, `dead_lettered` and `dropped`, each",
+        "bytes of messages with headers, in each of `published`, `returned`, `dead_lettered`, `dropped`",
         "nothing: the oldest records are removed",
     ),
     "trace_octets": (
@@ -46,13 +46,14 @@ ROWS: dict[str, tuple[str, str]] = {
     ),
     "consumers_per_channel": (
         "consumers of one channel; subscriptions and consumers of one session",
-        "0-9-1, 0-9: `connection.close` 530, with RabbitMQ's text for `consumer_max_per_channel` (measured on "
-        "4.3.6). 0-10: `execution.exception` not-allowed",
+        "0-9-1, 0-9: `connection.close` 530, with RabbitMQ's text for `consumer_max_per_channel` (measured "
+        "on 4.3.6). 0-10: `execution.exception` not-allowed",
     ),
     "bindings_per_virtual_host": (
         "bindings of one virtual host",
-        "the answer of the limit of queues: 0-9-1 `channel.close` 406; in `spec`, and in 0-9, `connection.close` "
-        "506. 0-10: `execution.exception` illegal-argument, in `spec` resource-limit-exceeded",
+        "the answer of the limit of queues: 0-9-1 `channel.close` 406; in `spec`, and in 0-9, "
+        "`connection.close` 506. 0-10: `execution.exception` illegal-argument, in `spec` "
+        "resource-limit-exceeded",
     ),
     "idle_frames": (
         "heartbeats and empty frames in a row, within 10 s",
@@ -123,7 +124,7 @@ def _others() -> str:
             "the transport ends, as with any malformed method; in `spec` `connection.close` 502",
         ],
         ["nested contents of 0-9", str(contents.MAX_DEPTH), "", "`connection.close` 502"],
-        ["nested values of 0-10", str(types.MAX_DEPTH), "", "`execution.exception` illegal-argument"],
+        ["nested values of 0-10", str(types.MAX_DEPTH), "", "`execution.exception` command-invalid"],
         ["a handshake", f"{connection._HANDSHAKE_TIMEOUT:g} s", "", "the transport ends"],
         [
             "time in which a client takes no output",

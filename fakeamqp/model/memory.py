@@ -46,6 +46,7 @@ ENTRY = 256
 """Bytes that its place in each further queue counts."""
 HEADERS = 3
 """How many bytes each byte of the properties counts: they are kept as received, and decoded."""
+_new = object.__new__
 _MARGIN = 32
 """The alarm ends once this part of the limit is free."""
 _DEFAULT = 1024 * 1024 * 1024
@@ -79,21 +80,21 @@ class Account:
 class Charge:
     """A number of bytes on an account, for as long as this object lives."""
 
-    __slots__ = ("_account", "octets")
+    __slots__ = ("account", "octets")
 
     def __init__(self, account: Account, octets: int) -> None:
-        self._account = account
+        self.account = account
         self.octets = octets
         account.octets += octets
 
     def change(self, octets: int) -> None:
         """Make it another number of bytes."""
-        self._account.octets += octets - self.octets
+        self.account.octets += octets - self.octets
         self.octets = octets
 
     # A view of a message that a test drops may end the last charge in any thread; CPython subtracts at once.
     def __del__(self) -> None:
-        self._account.octets -= self.octets
+        self.account.octets -= self.octets
 
 
 class Memory:
@@ -153,10 +154,13 @@ class Memory:
         """Charge a message that enters a queue: the first one charges the message, any other its place."""
         message = queued.message
         if message.charge is None:
-            # As `hold` does, without another call: every stored message comes here.
+            # As `hold` does, without other calls: every stored message comes here.
             if message.properties_bytes and not message.children:
-                octets = MESSAGE + len(message.body) + HEADERS * len(message.properties_bytes)
-                message.charge = Charge(self.messages, octets)
+                account = self.messages
+                message.charge = charge = _new(Charge)
+                charge.account = account
+                charge.octets = octets = MESSAGE + len(message.body) + HEADERS * len(message.properties_bytes)
+                account.octets += octets
             else:
                 self.hold(message)
         else:
