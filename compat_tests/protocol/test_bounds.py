@@ -8,17 +8,10 @@ import struct
 import pytest
 
 from compat_tests.conformance import SHARING
-from compat_tests.protocol.amqp_0_10.driver import Server as Server010
-from compat_tests.protocol.amqp_0_10.driver import SessionFailed
 from compat_tests.protocol.driver import Server
 from fakeamqp.adapters import protocol_names
 from fakeamqp.model.bounds import Bounds, BoundsError
-from fakeamqp.protocols.amqp_0_9.codec import contents
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
-from fakeamqp.protocols.amqp_0_10.codec import commands as x
-from fakeamqp.protocols.amqp_0_10.codec import controls as c
-from fakeamqp.protocols.amqp_0_10.codec.constants import CloseCode, ErrorCode
-from fakeamqp.protocols.amqp_0_10.codec.frames import control_frame
 from fakeamqp.protocols.common.pending_handshakes import PendingHandshakes
 from fakeamqp.protocols.framed.codec.frames import HEARTBEAT_FRAME, content_frames, frame
 from fakeamqp.protocols.framed.codec.tables import MAX_DEPTH
@@ -53,15 +46,6 @@ class TestConsumers:
         closed = client.expect_connection_close(530)
         assert "reached maximum (3) of consumers per channel" in closed.reply_text
 
-    def test_of_0_10_ends_the_session(self) -> None:
-        session = Server010(bounds=Bounds(consumers_per_channel=2)).session()
-        session.declare("q")
-        for number in range(2):
-            session.subscribe("q", f"d{number}")
-        with pytest.raises(SessionFailed, match="reached maximum") as failed:
-            session.subscribe("q", "d2")
-        assert failed.value.code == ErrorCode.NOT_ALLOWED
-
 
 class TestBindings:
     @pytest.mark.parametrize("protocol", FRAMED)
@@ -92,14 +76,6 @@ class TestBindings:
             assert server.vhost.bindings.count == 1
             client.call(m.QueueDelete(queue="q"), m.QueueDeleteOk)
             assert server.vhost.bindings.count == 0 == len(server.vhost.bindings.all())
-
-    def test_of_0_10_ends_the_session(self) -> None:
-        session = Server010("spec", bounds=Bounds(bindings_per_virtual_host=1)).session()
-        session.declare("q")
-        session.bind("q", "amq.direct", "1")
-        with pytest.raises(SessionFailed, match="binding limit") as failed:
-            session.call(x.ExchangeBind(queue="q", exchange="amq.direct", binding_key="2"))
-        assert failed.value.code == ErrorCode.RESOURCE_LIMIT_EXCEEDED
 
 
 class TestPendingHandshakes:
@@ -170,26 +146,6 @@ class TestIdleFrames:
             client.send_bytes(HEARTBEAT_FRAME)
         client.expect_nothing()
 
-    def test_heartbeats_of_0_10(self) -> None:
-        client = Server010(bounds=Bounds(idle_frames=100)).open()
-        heartbeat = control_frame(0, c.ConnectionHeartbeat().encode())
-        client.send_bytes(heartbeat * 100)
-        client.expect_nothing()
-        client.send_bytes(heartbeat)
-        assert client.expect(c.ConnectionClose).reply_code == CloseCode.CONNECTION_FORCED
-
-
-class TestDetachedSessions:
-    def test_the_one_detached_longest_ends(self, caplog: pytest.LogCaptureFixture) -> None:
-        server = Server010(bounds=Bounds(detached_sessions=2))
-        client = server.open()
-        for name in (b"1", b"2"):
-            client.session(name, timeout=100).detach()
-        client.session(b"1", timeout=100).detach()
-        client.session(b"3", timeout=100).detach()
-        assert [key[2] for key in server.state.sessions] == [b"1", b"3"]
-        assert "session '2', detached longest, ends" in caplog.text
-
 
 class TestNesting:
     @pytest.mark.parametrize("name", ["rabbitmq-4.3", "spec"])
@@ -202,14 +158,6 @@ class TestNesting:
             assert "nests deeper" in client.expect_connection_close(502).reply_text
         else:
             client.expect_silent_end()
-
-    def test_contents_of_0_9(self) -> None:
-        client = Server("spec", protocol="0-9").client()
-        client.send(m.BasicPublish(routing_key="q"))
-        header = struct.pack(">HHQH", 60, 1, 0, 0)
-        for _ in range(contents.MAX_DEPTH + 1):
-            client.send_frame(2, 1, header)
-        assert "contents nest deeper" in client.expect_connection_close(502).reply_text
 
 
 def declaration(depth: int) -> bytes:

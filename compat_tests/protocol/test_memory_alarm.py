@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from compat_tests.conformance import SHARING
-from compat_tests.protocol.amqp_0_10.driver import Server as Server010
 from compat_tests.protocol.driver import Client, Server
 from fakeamqp.adapters import protocol_names
 from fakeamqp.model.memory import ENTRY, HEADERS, MESSAGE
@@ -258,45 +257,6 @@ class TestWhatCounts:
         for reader in readers:
             reader.expect(m.BasicConsumeOk)
             assert reader.bodies() == [body]
-        assert messages(server) == 0
-
-
-class TestOtherProtocols:
-    def test_a_publisher_of_0_9_is_not_read_from(self) -> None:
-        server = Server("spec", protocol="0-9", memory_limit=LIMIT)
-        client = server.client()
-        client.declare("q")
-        fill_up(client)
-        client.fill("q", b"waits")
-        assert not client.connection.reading
-        assert ready(server) == 5
-        server.vhost.queues["q"].purge()
-        server.state.memory.settle()
-        assert client.connection.reading
-        assert ready(server) == 1
-
-    def test_a_publisher_of_0_10_is_not_read_from(self) -> None:
-        server = Server010(memory_limit=LIMIT)
-        session = server.session()
-        session.declare("q")
-        for _ in range(5):
-            session.publish(BODY)
-        assert server.state.memory.alarm
-        session.publish(b"waits")
-        assert not session.client.connection.reading
-        server.state.virtual_hosts["/"].queues["q"].purge()
-        server.state.memory.settle()
-        assert session.client.connection.reading
-
-    def test_what_a_session_keeps_for_a_replay_counts(self) -> None:
-        server = Server010(memory_limit=LIMIT)
-        session = server.open().session(timeout=10)
-        session.declare("q")
-        session.subscribe("q", accept_mode=1)
-        session.publish(BODY)
-        got = session.transfer()
-        assert len(BODY) < messages(server) < len(BODY) + 2 * MESSAGE
-        session.completed(got.id)
         assert messages(server) == 0
 
 

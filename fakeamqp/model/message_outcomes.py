@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
+from fakeamqp.model.bounds import Bounds
 from fakeamqp.model.history import History
 
 if TYPE_CHECKING:
@@ -87,7 +88,9 @@ class OutcomeHistories:
 
     __slots__ = ("dead_lettered", "dropped", "returned")
 
-    def __init__(self, capacity: int, memory: Memory, most_octets: int) -> None:
+    def __init__(
+        self, capacity: int, memory: Memory | None = None, most_octets: int = Bounds.history_octets
+    ) -> None:
         self.returned: History[Returned] = History(capacity, memory, most_octets)
         self.dead_lettered: History[DeadLettered] = History(capacity, memory, most_octets)
         self.dropped: History[Dropped] = History(capacity, memory, most_octets)

@@ -1,0 +1,81 @@
+"""The bounds of what a client of 0-10 can make the broker keep, and the memory alarm."""
+
+from __future__ import annotations
+
+import pytest
+
+from compat_tests.protocol.amqp_0_10.driver import Server, SessionFailed
+from fakeamqp.model.bounds import Bounds
+from fakeamqp.model.memory import MESSAGE
+from fakeamqp.protocols.amqp_0_10.codec import commands as x
+from fakeamqp.protocols.amqp_0_10.codec import controls as c
+from fakeamqp.protocols.amqp_0_10.codec.constants import CloseCode, ErrorCode
+from fakeamqp.protocols.amqp_0_10.codec.frames import control_frame
+
+LIMIT = 100_000
+BODY = bytes(20_000)
+
+
+def test_one_subscription_too_many_ends_the_session() -> None:
+    session = Server(bounds=Bounds(consumers_per_channel=2)).session()
+    session.declare("q")
+    for number in range(2):
+        session.subscribe("q", f"d{number}")
+    with pytest.raises(SessionFailed, match="reached maximum") as failed:
+        session.subscribe("q", "d2")
+    assert failed.value.code == ErrorCode.NOT_ALLOWED
+
+
+def test_one_binding_too_many_ends_the_session() -> None:
+    session = Server("spec", bounds=Bounds(bindings_per_virtual_host=1)).session()
+    session.declare("q")
+    session.bind("q", "amq.direct", "1")
+    with pytest.raises(SessionFailed, match="binding limit") as failed:
+        session.call(x.ExchangeBind(queue="q", exchange="amq.direct", binding_key="2"))
+    assert failed.value.code == ErrorCode.RESOURCE_LIMIT_EXCEEDED
+
+
+def test_heartbeats_in_a_row_close_the_connection() -> None:
+    client = Server(bounds=Bounds(idle_frames=100)).open()
+    heartbeat = control_frame(0, c.ConnectionHeartbeat().encode())
+    client.send_bytes(heartbeat * 100)
+    client.expect_nothing()
+    client.send_bytes(heartbeat)
+    assert client.expect(c.ConnectionClose).reply_code == CloseCode.CONNECTION_FORCED
+
+
+def test_the_one_detached_longest_ends(caplog: pytest.LogCaptureFixture) -> None:
+    server = Server(bounds=Bounds(detached_sessions=2))
+    client = server.open()
+    for name in (b"1", b"2"):
+        client.session(name, timeout=100).detach()
+    client.session(b"1", timeout=100).detach()
+    client.session(b"3", timeout=100).detach()
+    assert [key[2] for key in server.state.sessions] == [b"1", b"3"]
+    assert "session '2', detached longest, ends" in caplog.text
+
+
+def test_a_publisher_of_0_10_is_not_read_from() -> None:
+    server = Server(memory_limit=LIMIT)
+    session = server.session()
+    session.declare("q")
+    for _ in range(5):
+        session.publish(BODY)
+    assert server.state.memory.alarm
+    session.publish(b"waits")
+    assert not session.client.connection.reading
+    server.state.virtual_hosts["/"].queues["q"].purge()
+    server.state.memory.settle()
+    assert session.client.connection.reading
+
+
+def test_what_a_session_keeps_for_a_replay_counts() -> None:
+    server = Server(memory_limit=LIMIT)
+    session = server.open().session(timeout=10)
+    session.declare("q")
+    session.subscribe("q", accept_mode=1)
+    session.publish(BODY)
+    got = session.transfer()
+    assert len(BODY) < server.state.memory.messages.octets < len(BODY) + 2 * MESSAGE
+    session.completed(got.id)
+    assert server.state.memory.messages.octets == 0
