@@ -139,6 +139,7 @@ class Negotiation:
         log = self._state.extensions[HandshakeLog]
         log.warning("%s sent %r instead of a protocol header%s", self._peer.name, octets[:8], hint)
         self._handshake_timeout.cancel()
+        self._pending.end(self)
         if self._state.tap is not None:
             sent = f"it sent {octets[:8]!r} instead of a protocol header{hint}"
             self._state.tap.connection(self._peer.name, "refused", sent)
@@ -150,6 +151,7 @@ class Negotiation:
         log = self._state.extensions[HandshakeLog]
         log.warning("%s sent no protocol header within %g seconds", self._peer.name, _HANDSHAKE_TIMEOUT)
         self._lost = True
+        self._pending.end(self)
         if self._state.tap is not None:
             late = f"it sent no protocol header within {_HANDSHAKE_TIMEOUT:g} seconds"
             self._state.tap.connection(self._peer.name, "refused", late)
