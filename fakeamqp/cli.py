@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from fakeamqp import Bounds, Broker, ServerTLS
+    from fakeamqp.settings import PersonalityChoices
     from fakeamqp.trace import Trace
 
 __all__ = ["main"]
@@ -180,6 +181,27 @@ def _parser() -> argparse.ArgumentParser:
         metavar="NAME=NUMBER",
         help="another value for one of the bounds on docs/limits.md, such as consumers_per_channel=100; can "
         "be repeated",
+    )
+    serve.add_argument(
+        "--max-failed-logins",
+        type=_logins,
+        metavar="COUNT",
+        help="failed logins in a row with which an address is blocked; 0 blocks none (default: that of the "
+        "personality, which is 0 for RabbitMQ and 100 for spec)",
+    )
+    serve.add_argument(
+        "--login-block-time",
+        type=_rate,
+        metavar="SECONDS",
+        help="time for which such an address is blocked (default: 60)",
+    )
+    serve.add_argument(
+        "--not-implemented",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="refuse this class or method, such as tx or channel.resume, as not implemented (540); can be "
+        "repeated",
     )
     serve.add_argument(
         "--management-port", type=_port, metavar="PORT", help="port of the HTTP API (not implemented yet)"
@@ -359,9 +381,9 @@ def _configured_broker(options: argparse.Namespace) -> Broker:
             # No code in this process inspects the broker.
             history=0,
             trace=0,
-            largest_message=options.max_message_size,
             memory_limit=options.memory_limit,
             bounds=_bounds(options.bound),
+            **_choices(options),
         )
     except FakeAMQPError as error:  # The broker has not started yet, so an argument is wrong.
         raise _UsageError(str(error)) from error
@@ -378,6 +400,18 @@ def _bounds(asked: Sequence[tuple[str, int]]) -> Bounds:
         if name not in known:
             raise _UsageError(f"--bound: there is no bound {name!r}{_did_you_mean(name, known)}")
     return Bounds(**dict(asked))
+
+
+def _choices(options: argparse.Namespace) -> PersonalityChoices:
+    """The choices of the personality that the command line overrides."""
+    settings: PersonalityChoices = {"largest_message": options.max_message_size}
+    if options.not_implemented:
+        settings["not_implemented"] = tuple(options.not_implemented)
+    if options.max_failed_logins is not None:
+        settings["most_failed_logins"] = options.max_failed_logins
+    if options.login_block_time is not None:
+        settings["login_block_time"] = options.login_block_time
+    return settings
 
 
 def _tls(options: argparse.Namespace) -> bool | ServerTLS:

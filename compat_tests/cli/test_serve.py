@@ -180,6 +180,28 @@ def test_the_memory_limit_and_bounds_can_be_chosen():
             consumers.basic_consume("q", lambda *_: None, auto_ack=True)
 
 
+def test_addresses_that_fail_to_log_in_can_be_blocked():
+    def log_in(port: int, password: str) -> None:
+        credentials = pika.PlainCredentials("guest", password)
+        pika.BlockingConnection(pika.ConnectionParameters("127.0.0.1", port, "/", credentials)).close()
+
+    with serving("--port", "0", "--max-failed-logins", "2", "--login-block-time", "3600") as (_, _, port):
+        log_in(port, "guest")
+        for password in ("wrong", "wrong", "guest"):
+            with pytest.raises(pika.exceptions.ProbableAuthenticationError):
+                log_in(port, password)
+
+
+def test_classes_can_be_left_out():
+    arguments = ("--port", "0", "--not-implemented", "tx", "--not-implemented", "confirm.select")
+    with serving(*arguments) as (_, url, _):
+        for select in ("tx_select", "confirm_delivery"):
+            with pika.BlockingConnection(pika.URLParameters(url)) as connection:
+                with pytest.raises(pika.exceptions.AMQPError) as error:
+                    getattr(connection.channel(), select)()
+                assert select == "confirm_delivery" or "540" in str(error.value)
+
+
 def test_a_virtual_clock_runs_as_fast_as_asked():
     with (
         serving("--port", "0", "--clock", "virtual", "--clock-rate", "1e6") as (_, url, _),
@@ -287,6 +309,10 @@ def test_tls_with_a_certificate_of_ones_own(tmp_path):
         (["--bound", "consumers_per_channel"], "is not a bound"),
         (["--bound", "consumers_per_chanel=1"], "did you mean 'consumers_per_channel'?"),
         (["--bound", "idle_frames=0"], "'0' is not a number above 0"),
+        (["--max-failed-logins", "many"], "is not a number of logins"),
+        (["--login-block-time", "0"], "is not a number above 0"),
+        (["--not-implemented", "dtxx"], "did you mean 'dtx'?"),
+        (["--not-implemented", "queue.declare", "--not-implemented", "connection"], "can be without"),
         (["--definitions", "no-such-file.json"], "no-such-file.json"),
         (["--no-such-option"], "--no-such-option"),
     ],

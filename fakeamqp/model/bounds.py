@@ -43,7 +43,7 @@ class Bounds:
     outbox_input: int = 8 * _MIB
     history_octets: int = 64 * _MIB
     trace_octets: int = 32 * _MIB
-    pending_handshakes: int = 1_000
+    pending_handshakes: int = 10_000
     consumers_per_channel: int = 100_000
     bindings_per_virtual_host: int = 1_000_000
     idle_frames: int = 100_000

@@ -188,5 +188,15 @@ def check_binding_bound(virtual_host: VirtualHost) -> None:
         raise refusal(f"cannot bind: binding limit in vhost '{virtual_host.name}' ({most}) is reached")
 
 
+def _present(state: BrokerState) -> Iterator[ClientConnection]:
+    """The connections, which are counted only where there is a limit: n logins would cost n squared."""
+    yield from state.connections
+    yield from state.leaving
+
+
+def _is_set(limit: int | None) -> bool:
+    return limit is not None and limit >= 0
+
+
 def _reached(limit: int | None, count: int) -> bool:
     return limit is not None and 0 <= limit <= count

@@ -297,6 +297,7 @@ class BrokerState:
         A crash also loses persistent messages that are neither confirmed nor part of a committed transaction.
         """
         self._forget_alarms()
+        self.failed_logins.clear()
         self.leaving.clear()
         self._end_sessions()
         for virtual_host in self.virtual_hosts.values():

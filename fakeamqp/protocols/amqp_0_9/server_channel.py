@@ -253,6 +253,7 @@ class Amqp09Channel(server_channel.FramedChannel):
     def drop_content(self) -> None:
         """See the base class."""
         self._expected = self._charge = None
+        self._assembler = contents.ContentAssembler()
 
     # --- methods out ----------------------------------------------------------------------------------
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from fakeamqp.model.errors import ResourceError
+from fakeamqp.model.identity import Identity
 from fakeamqp.model.memory import Charge
 from fakeamqp.protocols.common.connection_states import ConnectionState
 from fakeamqp.protocols.common.handshake_log import HandshakeLog

@@ -16,7 +16,7 @@ from fakeamqp.model.memory import Charge
 from fakeamqp.protocols.amqp_0_10.codec import commands, controls
 from fakeamqp.protocols.amqp_0_10.codec.constants import DetachCode, SegmentType
 from fakeamqp.protocols.amqp_0_10.codec.frames import HEADER_SIZE
-from fakeamqp.protocols.amqp_0_10.dispatch import HANDLERS, TAKES_CONTENT
+from fakeamqp.protocols.amqp_0_10.dispatch import TAKES_CONTENT, handlers
 from fakeamqp.protocols.amqp_0_10.message.transfers import Publisher
 from fakeamqp.protocols.amqp_0_10.replies import SessionFault, error_code, short_text
 from fakeamqp.protocols.amqp_0_10.sessions.detached_sessions import DetachedSessions
