@@ -328,7 +328,7 @@ def test_serve_collects_garbage_less_often() -> None:
     before = gc.get_threshold()
     try:
         _tune_garbage_collection()
-        assert gc.get_threshold() == (100_000, 50, 1000)
+        assert gc.get_threshold() == (10_000, 2, 200_000)
         assert gc.get_freeze_count() > 0
     finally:
         gc.unfreeze()

@@ -37,11 +37,15 @@ __all__ = ["HANDSHAKE_SECONDS", "LINGER_SECONDS", "ConnectionDriver", "DriverSta
 HANDSHAKE_SECONDS = 10.0
 #: How long a peer may read none of its last bytes before the driver closes, in real seconds.
 LINGER_SECONDS = 5.0
-# Input is processed in slices: the first of a read is small, each next one twice as large, up to a maximum.
-# The connection's turn ends after the slice that uses it up, and the rest of the input waits for the next.
-# So expensive input, such as publishes to a thousand queues, does not stall the other connections.
+# Input is processed in slices: the first of a read is small, each next one up to twice as large, as long as
+# it fits into the connection's turn. The turn ends after the slice that uses it up, and the rest of the input
+# waits for the next. So expensive input, such as publishes to a thousand queues, does not stall the others.
+_SMALLEST_SLICE = 64
 _FIRST_SLICE = 512
 _LARGEST_SLICE = 8192
+# The first slice of a read shrinks as long as one like it takes longer than this, in seconds.
+_LONG_SLICE = 0.003
+_SHORTEST = 1e-6
 # The maximum number of bytes that are joined for one write. Larger output, which refers to the bodies of
 # messages that other connections send as well, is joined and written part by part.
 _LARGEST_WRITE = 1024 * 1024
@@ -90,6 +94,7 @@ class ConnectionDriver:
         "_loop",
         "_lost",
         "_moved",
+        "_slice",
         "_timer",
         "_unread",
         "_watched",
@@ -115,6 +120,7 @@ class ConnectionDriver:
         self._moved = False
         # Input that waits for the next turn.
         self._unread = b""
+        self._slice = _FIRST_SLICE
         self.transport = transport
         #: The protocol's connection, or its wrapper.
         self.connection: Connection | None = None
@@ -246,20 +252,28 @@ class ConnectionDriver:
     def _process(self, connection: Connection, data: bytes) -> None:
         """Process input until a turn is used up; keep the rest."""
         self._unread = b""
-        if len(data) <= _LARGEST_SLICE:
-            connection.receive(data)
-            return
         loop = self._loop
-        end = loop.transport_clock.now() + loop.turn_seconds
+        now = loop.transport_clock.now
+        before = now()
+        end = before + loop.turn_seconds
         start = 0
-        size = _FIRST_SLICE
-        while start < len(data):
-            connection.receive(data[start : start + size])
+        size = self._slice
+        while True:
+            connection.receive(data[start : start + size] if start or len(data) > size else data)
             start += size
-            size = min(2 * size, _LARGEST_SLICE)
-            if loop.transport_clock.now() >= end or not connection.reading:
+            after = now()
+            if start >= len(data):
+                break
+            if after >= end or not connection.reading:
                 self._unread = data[start:]
-                return
+                break
+            # What fits into the rest of the turn, if it costs as much as the last slice did.
+            fitting = size * (end - after) / max(after - before, _SHORTEST)
+            size = int(max(_SMALLEST_SLICE, min(2 * size, _LARGEST_SLICE, fitting)))
+            before = after
+        if self._unread or after - before > _LONG_SLICE:
+            fitting = size * _LONG_SLICE / max(after - before, _SHORTEST)
+            self._slice = int(max(_SMALLEST_SLICE, min(_FIRST_SLICE, fitting)))
 
     def _discard(self) -> None:
         try:

@@ -127,6 +127,18 @@ def test_a_connection_with_expensive_input_lets_the_others_have_their_turns(
     assert bytes(accept.accepted[0].received) == bytes(100_000)
 
 
+def test_expensive_input_of_one_small_read_is_cut_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loop, "_TURN_SECONDS", 0.0)
+    accept = Echoes()
+    engine = real_engine(accept)
+    engine.start()
+    with engine.connect_socketpair() as client:
+        client.sendall(bytes(8000))
+        assert engine.wait_until(lambda: len(accept.accepted[0].received) == 8000, SECONDS)
+    engine.stop()
+    assert max(accept.accepted[0].chunks) <= 512
+
+
 def test_all_input_is_processed_before_time_moves(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loop, "_TURN_SECONDS", 0.0)
     accept = Echoes(EchoConnection)
@@ -663,11 +675,11 @@ def test_input_of_a_connection_that_stopped_reading_does_not_turn_the_loop() -> 
         with engine.connect_socketpair() as client:
             client.sendall(b"x")
             assert engine.wait_until(lambda: echoes.accepted[0].received, SECONDS)
-            client.sendall(b"y" * 1000)
+            client.sendall(b"y" * 500)
             assert engine.wait_until(engine.quiet, SECONDS)
             with engine:
                 assert echoes.accepted[0].received == b"x"
                 echoes.accepted[0].set_reading(True)
-            assert engine.wait_until(lambda: len(echoes.accepted[0].received) == 1001, SECONDS)
+            assert engine.wait_until(lambda: len(echoes.accepted[0].received) == 501, SECONDS)
     finally:
         engine.stop()
