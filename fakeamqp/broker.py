@@ -169,7 +169,7 @@ class Broker(Inspection):
             self._state.timers,
             self._accept,
             transport_timers=self._state.peer_timers,
-            before_flush=self._state.memory.settle,
+            operations=self._state.operations,
         )
         self._reader = _EngineReader(self._engine, self._state)
         self._listeners: tuple[Listener, ...] = ()

@@ -6,10 +6,14 @@ unchanged and without dead-letter headers. A dead-letter exchange takes preceden
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from fakeamqp.model.dead_letter_headers import dead_lettered, is_cycle
+from fakeamqp.model.errors import NotFound
+from fakeamqp.model.operations import STEP
 
 if TYPE_CHECKING:
     from fakeamqp.model.exchanges import Exchange
@@ -36,12 +40,13 @@ class _PendingLetter(NamedTuple):
 class DeadLetterRouter:
     """Routes the messages that die in the queues of one virtual host."""
 
-    __slots__ = ("_held", "_virtual_host", "_waiting")
+    __slots__ = ("_held", "_routing", "_virtual_host", "_waiting")
 
     def __init__(self, virtual_host: VirtualHost) -> None:
         self._virtual_host = virtual_host
-        self._waiting: list[_PendingLetter] = []
+        self._waiting: deque[_PendingLetter] = deque()
         self._held = False
+        self._routing = False
 
     def died(self, queue: Queue, message: Message, reason: DeathReason, failures: int | None = None) -> None:
         """A message died in `queue`: send it to the queue's dead-letter exchange, or drop it.
@@ -80,12 +85,12 @@ class DeadLetterRouter:
         self._waiting.append(leaving)
         # A full queue dead-letters a message at once, to a queue that may be full as well, and so on. Such
         # chains may exceed the recursion limit, so the outermost call routes what dies meanwhile.
-        if len(self._waiting) == 1 and not self._held:
+        if not (self._held or self._routing):
             self._route_all()
 
     def hold(self) -> bool:
         """Queue what dies from now on until `release`; returns False if it is queued already."""
-        if self._held or self._waiting:
+        if self._held or self._routing:
             return False
         self._held = True
         return True
@@ -93,20 +98,43 @@ class DeadLetterRouter:
     def release(self) -> None:
         """Undo a `hold` that returned True."""
         self._held = False
-        self._route_all()
+        if self._waiting:
+            self._route_all()
+
+    def releasing(self) -> Iterator[None]:
+        """The steps of `release`, for an operation of the caller's."""
+        self._held = False
+        if self._waiting:
+            self._routing = True
+            yield from self._steps()
 
     def _route_all(self) -> None:
+        self._routing = True
+        self._virtual_host.state.operations.run(self._steps())
+
+    def _steps(self) -> Iterator[None]:
+        waiting = self._waiting
         try:
-            for each in self._waiting:
-                self._route(each)
+            left = STEP
+            while waiting:
+                if not left:
+                    yield
+                    left = STEP
+                left -= 1
+                self._route(waiting.popleft())
         finally:
-            self._waiting.clear()
+            waiting.clear()  # It is empty, unless there is a bug.
+            self._routing = False
 
     def _route(self, leaving: _PendingLetter) -> None:
         """Route a message that has left its queue."""
         queue, message, dead, reason, alternate = leaving
         outcomes = self._virtual_host.message_outcomes
-        routed = self._virtual_host.routing.route(dead, alternate)
+        try:
+            routed = self._virtual_host.routing.route(dead, alternate)
+        except NotFound:  # Deleted since, by another connection.
+            outcomes.dropped(message, queue, reason, _nowhere(dead.exchange))
+            return
         if not routed.queues and not routed.delays:
             outcomes.dropped(message, queue, reason, _no_way(dead, alternate))
             return

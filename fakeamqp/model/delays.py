@@ -9,10 +9,12 @@ restart.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
 from fakeamqp.model.int64 import Int64
+from fakeamqp.model.operations import in_steps
 from fakeamqp.model.queues.queue import NOT_SECURED
 
 if TYPE_CHECKING:
@@ -114,12 +116,20 @@ class DelayedMessages:
     def _publish(self, due: int) -> None:
         """Publish the messages due in this millisecond."""
         batches = self._waiting.pop(due)
-        for name in sorted(batches, key=_octets):
-            batch = batches[name]
+        for batch in batches.values():
             _stop(batch)
-            self._forget(name, len(batch.messages))
-            for exchange, message, delay in batch.messages:
+        self._virtual_host.state.operations.run(self._publishing(batches))
+
+    def _publishing(self, batches: dict[str, _Batch]) -> Iterator[None]:
+        """The steps of publishing messages that are due."""
+
+        def publish(part: Sequence[tuple[Exchange, Message, int]]) -> None:
+            self._forget(part[0][0].name, len(part))
+            for exchange, message, delay in part:
                 self._pass_on(exchange, message, delay)
+
+        for name in sorted(batches, key=_octets):
+            yield from in_steps(batches.pop(name).messages, publish)
 
     def _pass_on(self, exchange: Exchange, message: Message, delay: int) -> None:
         headers = message.properties.with_headers({"x-delay": Int64(-delay)}, ordered=True)

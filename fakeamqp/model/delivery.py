@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from itertools import groupby
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from fakeamqp.model.operations import STEP, freeing, in_steps
 
 if TYPE_CHECKING:
     from fakeamqp.model.acknowledgement_timeout import AcknowledgementTimeouts
     from fakeamqp.model.credit import Credit
+    from fakeamqp.model.operations import Operations
     from fakeamqp.model.queues import Queue, QueuedMessage
     from fakeamqp.model.subscription import Subscription
 
@@ -18,8 +21,10 @@ __all__ = [
     "Ledger",
     "accept_all",
     "by_consumer",
+    "grouped",
     "reject_all",
     "release_all",
+    "releasing",
     "resume_credits",
 ]
 
@@ -28,6 +33,8 @@ Ending: TypeAlias = Literal["accepted", "rejected", "refused", "released", "fail
 is to get it, because processing failed, or for another reason. Released and failed: the message is requeued,
 because it was not processed, or because processing failed. Lost: the client is gone. Most queues do not
 distinguish rejected from refused, and released from failed."""
+
+_tag = attrgetter("tag")
 
 
 class Delivery:
@@ -96,26 +103,67 @@ class Delivery:
 
 def accept_all(deliveries: Sequence[Delivery]) -> None:
     """Accept each, then resume the credits."""
+    if len(deliveries) > STEP:
+        _operations(deliveries).run(_accepting(deliveries))
+        return
     for delivery in deliveries:
         delivery.accept()
     resume_credits(deliveries)
 
 
+def _operations(deliveries: Sequence[Delivery]) -> Operations:
+    return deliveries[0].queue.virtual_host.state.operations
+
+
+def _accepting(deliveries: Sequence[Delivery]) -> Iterator[None]:
+    credits: dict[Credit, None] = {}
+
+    def accept(part: Sequence[Delivery]) -> None:
+        for delivery in part:
+            delivery.accept()
+            for credit in delivery.credits:
+                credits[credit] = None
+
+    steps = in_steps(deliveries, accept)
+    del deliveries  # They are freed step by step as well.
+    yield from steps
+    _resume(credits)
+
+
 def reject_all(deliveries: Sequence[Delivery], *, ending: Ending = "rejected") -> None:
     """Reject each, and resume the credits; dead letters follow (RabbitMQ: measured)."""
-    if not deliveries:
-        return
+    if deliveries:
+        _operations(deliveries).run(_rejecting(deliveries, ending))
+
+
+def _rejecting(deliveries: Sequence[Delivery], ending: Ending) -> Iterator[None]:
     dead_letters = deliveries[0].queue.virtual_host.dead_letters
     holds = dead_letters.hold()
+    credits: dict[Credit, None] = {}
+
+    def reject(part: Sequence[Delivery]) -> None:
+        for delivery in part:
+            delivery.settle(ending)
+            for credit in delivery.credits:
+                credits[credit] = None
+        part[0].queue.refuse_all(delivery for delivery in part if delivery.acquired)
+
     try:
-        for group in _groups(deliveries):
-            for delivery in group:
-                delivery.settle(ending)
-            group[0].queue.refuse_all(delivery for delivery in group if delivery.acquired)
-            resume_credits(group)
-    finally:
+        groups = yield from grouped(deliveries)
+        del deliveries
+        while groups:
+            group = groups.pop()
+            steps = in_steps(group[0].queue.in_order_of_refusal(group), reject)
+            del group
+            yield from steps
+            _resume(credits)
+            credits.clear()
+    except BaseException:
         if holds:
             dead_letters.release()
+        raise
+    if holds:
+        yield from dead_letters.releasing()
 
 
 def release_all(
@@ -131,41 +179,88 @@ def release_all(
     messages again (basic.reject/requeue-01). `redelivered` says whether they are marked as redelivered; an
     existing mark stays (message.release/set-redelivered).
     """
+    if deliveries:
+        _operations(deliveries).run(releasing(deliveries, avoid, ending, bool(redelivered)))
+
+
+def releasing(
+    deliveries: Sequence[Delivery],
+    avoid: object = None,
+    ending: Ending = "released",
+    redelivered: bool = True,
+) -> Iterator[None]:
+    """The steps of `release_all`, for an operation of the caller's."""
     if not deliveries:
         return
     dead_letters = deliveries[0].queue.virtual_host.dead_letters
     holds = dead_letters.hold()
     try:
         # The deliveries of a lost client return together.
-        for group in [deliveries] if ending == "lost" else _groups(deliveries):
-            _release_group(group, avoid, ending, bool(redelivered))
-    finally:
+        groups = [deliveries] if ending == "lost" else (yield from grouped(deliveries))
+        del deliveries
+        while groups:
+            yield from _releasing_group(groups.pop(), avoid, ending, redelivered)
+    except BaseException:
         if holds:
             dead_letters.release()
+        raise
+    if holds:
+        yield from dead_letters.releasing()
 
 
-def _release_group(deliveries: Sequence[Delivery], avoid: object, ending: Ending, redelivered: bool) -> None:
+def _releasing_group(
+    deliveries: Sequence[Delivery], avoid: object, ending: Ending, redelivered: bool
+) -> Iterator[None]:
     by_queue: dict[Queue, list[Delivery]] = {}
-    for delivery in deliveries:
-        delivery.settle(ending)
-        if delivery.acquired:
-            by_queue.setdefault(delivery.queue, []).append(delivery)
+    credits: dict[Credit, None] = {}
+
+    def settle(part: Sequence[Delivery]) -> None:
+        for delivery in part:
+            delivery.settle(ending)
+            for credit in delivery.credits:
+                credits[credit] = None
+            if delivery.acquired:
+                by_queue.setdefault(delivery.queue, []).append(delivery)
+
+    steps = in_steps(deliveries, settle)
+    del deliveries
+    yield from steps
     for queue, returned in by_queue.items():
-        queue.take_back(returned, avoid=avoid, redelivered=redelivered)
-    for queue in by_queue:
+        yield from queue.taking_back(returned, avoid=avoid, redelivered=redelivered)
+    for queue, returned in by_queue.items():
         queue.dispatch()
-    resume_credits(deliveries)
+        yield from freeing(returned)
+    _resume(credits)
 
 
-def _groups(deliveries: Sequence[Delivery]) -> Sequence[Sequence[Delivery]]:
+def grouped(deliveries: Sequence[Delivery]) -> Generator[None, None, list[Sequence[Delivery]]]:
     """Group deliveries that a client settles at once into those that are processed together (measured).
 
-    A group holds the deliveries of one queue to one consumer, or a single one of a get.
+    Grouping takes steps as well. A group holds the deliveries of one queue to one consumer, or a single one
+    of a get. The first is the last of the list.
     """
     if len(deliveries) == 1:
         return [deliveries]
-    ordered = sorted(deliveries, key=_queue_and_consumer)
-    return [list(group) for _, group in groupby(ordered, key=_queue_and_consumer)]
+    found: dict[tuple[Queue, str | None], list[Delivery]] = {}
+
+    def enter(part: Sequence[Delivery]) -> None:
+        for delivery in part:
+            holder = delivery.holder
+            key = delivery.queue, None if holder is None else holder.tag
+            group = found.get(key)
+            if group is None:
+                group = found[key] = []
+            group.append(delivery)
+
+    yield from in_steps(deliveries, enter)
+    groups: list[Sequence[Delivery]] = []
+    for group in sorted(found.values(), key=lambda each: _queue_and_consumer(each[0]), reverse=True):
+        if group[0].holder is None:
+            group.sort(key=_tag, reverse=True)
+            groups += [(delivery,) for delivery in group]
+        else:
+            groups.append(group)
+    return groups
 
 
 def _queue_and_consumer(delivery: Delivery) -> tuple[str, tuple[int, Any]]:
@@ -180,7 +275,11 @@ def by_consumer(delivery: Delivery) -> tuple[int, Any]:
 
 def resume_credits(deliveries: Sequence[Delivery]) -> None:
     """Resume the credits that these deliveries took from."""
-    for credit in dict.fromkeys(credit for delivery in deliveries for credit in delivery.credits):
+    _resume(dict.fromkeys(credit for delivery in deliveries for credit in delivery.credits))
+
+
+def _resume(credits: Iterable[Credit]) -> None:
+    for credit in credits:
         if credit.open:
             credit.resume()
 
@@ -256,6 +355,8 @@ class Ledger:
             return None
         if self.spares:
             self.spares = {spare for spare in self.spares if spare > tag}
+        if tag >= next(reversed(outstanding), 0):
+            return self.take_all()
         taken = []
         for each in outstanding:
             if each > tag:

@@ -18,6 +18,7 @@ from fakeamqp.model.history import History, Publication
 from fakeamqp.model.memory import Memory
 from fakeamqp.model.message_outcomes import OutcomeHistories
 from fakeamqp.model.names import NODE, NameGenerator
+from fakeamqp.model.operations import Operations
 from fakeamqp.model.personality import RABBITMQ_4_3, DeprecatedFeatures, Personality
 from fakeamqp.model.timers import Timers
 from fakeamqp.model.virtual_host import VirtualHost
@@ -188,6 +189,7 @@ class BrokerState:
         self.memory = Memory(self, memory_limit)
         self.clock = clock
         self.timers = Timers(clock)
+        self.operations = Operations()
         self.peer_timers = self.timers if peer_clock is None else Timers(peer_clock)
         self.personality = personality
         self.features = DeprecatedFeatures(personality, permit, deny)

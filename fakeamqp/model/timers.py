@@ -178,8 +178,10 @@ class Timers:
                 if below < len(heap):
                     heappush(front, (*heap[below][:2], below))
 
-    def run_due(self) -> int:
+    def run_due(self, pauses: Callable[[], bool] | None = None) -> int:
         """Run every timer that is due, including due timers that these schedule. Returns how many ran.
+
+        `pauses`, if given, is asked after each: once it is true, the others run at the next call.
 
         An exception from a callback propagates; the timer that raised it counts as run, and the others that
         are due run at the next call.
@@ -196,6 +198,8 @@ class Timers:
                 continue
             ran += 1
             callback()
+            if pauses is not None and pauses():
+                break
             now = self.clock.now()
         return ran
 

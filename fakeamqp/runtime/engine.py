@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from fakeamqp.runtime.clock.stepped import SteppedClock
     from fakeamqp.runtime.connection_driver import Accept, Wrap
     from fakeamqp.runtime.listener import Listener
-    from fakeamqp.runtime.loop import Loop, Waiter
+    from fakeamqp.runtime.loop import Loop, Operations, Waiter
     from fakeamqp.runtime.transport import Transport
 
 __all__ = ["Engine"]
@@ -51,7 +51,7 @@ class Engine:
         accept: creates the sans-I/O connection for a new peer.
         transport_timers: timers on a `RealClock` for handshakes and lingering sockets. Needed if `clock` is
             not a real one, so that moving the clock does not disconnect peers; default: `timers`.
-        before_flush: called inside the engine before the output of a turn is written.
+        operations: the broker's long operations, which the loop carries out in slices.
         name: of the loop thread.
     """
 
@@ -62,7 +62,7 @@ class Engine:
         accept: Accept,
         *,
         transport_timers: TimerQueue | None = None,
-        before_flush: Callable[[], object] | None = None,
+        operations: Operations | None = None,
         name: str = "fakeamqp",
     ) -> None:
         self.clock = clock
@@ -72,6 +72,7 @@ class Engine:
         #: Exceptions caused by bugs, in order. Empty, whatever peers do.
         self.failures = Failures()
         self.name = name
+        self._operations = operations
         self._accept = accept
         self._before_flush = before_flush
         self._transport_timers = timers if transport_timers is None else transport_timers
@@ -115,7 +116,7 @@ class Engine:
                 self._transport_timers,
                 self.failures,
                 self.stepped,
-                self._before_flush,
+                self._operations,
             )
             loop.wrap = self._wrap
             thread = threading.Thread(target=self._run, args=(loop,), name=self.name, daemon=True)
@@ -188,9 +189,20 @@ class Engine:
     def __enter__(self) -> Self:
         """Take the lock; no other thread accesses the broker until it is released. Reentrant."""
         self._lock.acquire()
-        if self.stepped is not None and self._lock.depth == 1:
-            self._follow(self.stepped)
+        if self._lock.depth == 1:
+            if self._loop is not None and self._loop.unfinished:
+                self._finish_operations(self._loop)
+            if self.stepped is not None:
+                self._follow(self.stepped)
         return self
+
+    def _finish_operations(self, loop: Loop) -> None:
+        """A test's thread never sees a part of an operation."""
+        try:
+            loop.finish_operations()
+        except BaseException:
+            self._lock.release()
+            raise
 
     def _follow(self, clock: SteppedClock, *, noticed: bool = True) -> None:
         try:
@@ -241,6 +253,8 @@ class Engine:
         if self.stepped is None or self._lock.held():
             return
         self._lock.acquire()
+        if self._loop is not None:
+            self._finish_operations(self._loop)
         self._follow(self.stepped, noticed=False)
         try:
             if self._loop is not None:
@@ -285,6 +299,8 @@ class Engine:
                 if self._loop is not None and waiter in self._loop.waiters:
                     self._loop.waiters.remove(waiter)
             if not waiter.holds and waiter.error is None:
+                if self._loop is not None:
+                    self._loop.finish_operations()
                 if self.stepped is not None:
                     self.stepped.follow(self.timers, self.failures.record)
                 waiter.check()

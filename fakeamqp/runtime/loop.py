@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from fakeamqp.runtime.failures import Failures
     from fakeamqp.runtime.lock import EngineLock
 
-__all__ = ["Loop", "Source", "Waiter"]
+__all__ = ["Loop", "Operations", "Source", "Waiter"]
 
 _log = logging.getLogger("fakeamqp.runtime")
 
@@ -28,6 +28,8 @@ _TOO_EARLY = 0.001
 # The maximum number of rounds of input and output before a test moves time.
 _MOST_ROUNDS = 64
 _TURN_SECONDS = 0.01
+# How long operations go on in a turn, and how long the first slice of one may last, in real seconds.
+_SLICE_SECONDS = 0.005
 
 
 class Source(Protocol):
@@ -44,6 +46,26 @@ class Source(Protocol):
 
     def failed(self) -> None:
         """`ready` raised an exception: close this source only."""
+        ...
+
+
+class Operations(Protocol):
+    """The long operations of a broker, which turns of the loop carry out in slices."""
+
+    pauses: Callable[[], bool] | None
+    """Whether the slice is over; None if operations run to their end."""
+
+    @property
+    def pending(self) -> bool:
+        """Whether an operation has not ended yet."""
+        ...
+
+    def step(self) -> None:
+        """Go on until the slice is over."""
+        ...
+
+    def finish(self) -> None:
+        """Carry out all operations to their end."""
         ...
 
 
@@ -122,8 +144,9 @@ class Loop:
         transport_timers: TimerQueue,
         failures: Failures,
         stepped: SteppedClock | None = None,
-        before_flush: Callable[[], object] | None = None,
+        operations: Operations | None = None,
     ) -> None:
+        self.operations = operations
         self.clock = clock
         #: Called before the output of a turn is written.
         self.before_flush = before_flush
@@ -142,6 +165,7 @@ class Loop:
         self.stopping = False
         #: How long one connection may process input in a turn while others wait, in real seconds.
         self.turn_seconds = _TURN_SECONDS
+        self._slice_ends = inf
         self._thread_id: int | None = None
         self._unwatched_elsewhere = False
         self._due = (inf, inf)
@@ -183,26 +207,64 @@ class Loop:
                 # First, so that input is processed at its time. Input that another thread took is no news.
                 news = takes == self._takes and any(key.data is not self._waker for key, _mask in events)
                 self._follow(self.stepped, news, bool(events))
+            if self.operations is not None:
+                self._begin_slice(self.operations)
             for key, mask in events:
                 source: Source = key.data
                 try:
                     source.ready(mask)
                 except BaseException as error:  # A function of the test may raise SystemExit.
                     self.give_up_on(source, "input", error)
-            self._run_due(self.timers)
+            self._run_due(self.timers, self._slice_over if self.stepped is None else None)
             if self.transport_timers is not self.timers:
                 self._run_due(self.transport_timers)
+            if self.operations is not None and self.operations.pending:
+                self._continue(self.operations)
             self.flush()
-            if self.waiters:
+            # While an operation is under way, a predicate would see a part of it.
+            if self.waiters and not self.unfinished:
                 self.check_waiters()
             return self._sleep()
         finally:
+            if self.operations is not None:
+                self.operations.pauses = None
             lock.release()
 
-    def _run_due(self, timers: TimerQueue) -> None:
+    # -- long operations
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether a long operation has not ended yet."""
+        return self.operations is not None and self.operations.pending
+
+    def _begin_slice(self, operations: Operations) -> None:
+        self._slice_ends = self.transport_clock.now() + _SLICE_SECONDS
+        operations.pauses = self._slice_over
+
+    def _slice_over(self) -> bool:
+        return self.transport_clock.now() >= self._slice_ends
+
+    def _continue(self, operations: Operations) -> None:
+        """Give operations a slice of their own."""
+        self._begin_slice(operations)
+        try:
+            operations.step()
+        except Exception as error:
+            self.record("an operation", error)
+
+    def finish_operations(self) -> None:
+        """Carry out all operations to their end."""
+        operations = self.operations
+        while operations is not None and operations.pending:
+            try:
+                operations.finish()
+            except Exception as error:  # this operation is removed
+                self.record("an operation", error)
+
+    def _run_due(self, timers: TimerQueue, pauses: Callable[[], bool] | None = None) -> None:
         while True:
             try:
-                timers.run_due()
+                timers.run_due(pauses)
                 return
             except Exception as error:  # this timer is removed; the others are still due
                 self.record("timer", error)
@@ -260,7 +322,11 @@ class Loop:
     def quiet(self) -> bool:
         """Whether the broker is idle: all input read, all output written, no timer due."""
         self.flush()
-        if self.dirty or any(driver.rest or driver.transport.backlog for driver in self.drivers):
+        if (
+            self.dirty
+            or self.unfinished
+            or any(driver.rest or driver.transport.backlog for driver in self.drivers)
+        ):
             return False
         due = self.timers.next_due()
         return not (due is not None and due <= self.clock.now()) and not self.readable()
@@ -269,7 +335,7 @@ class Loop:
         due = self.timers.next_due()
         transport_due = None if self.transport_timers is self.timers else self.transport_timers.next_due()
         self._due = (inf if due is None else due, inf if transport_due is None else transport_due)
-        if self.dirty:
+        if self.dirty or self.unfinished:
             return 0.0
         if self.stepped is not None:
             timeout = self._own_sleep(self.stepped)
@@ -373,6 +439,7 @@ class Loop:
 
     def close(self) -> None:
         """Close everything this loop holds."""
+        self.finish_operations()
         self.disconnect_all()
         self.dirty = []
         self.check_waiters()

@@ -15,7 +15,7 @@ from fakeamqp.model.subscription import ConsumerTerms, DeliveryLimits, Subscript
 def queued(position: int, priority: int | None = None, size: int = 1) -> QueuedMessage:
     """A message that stands at this place of a queue."""
     message = Message("", "q", PlainProperties(priority=priority), b"x" * size)
-    return QueuedMessage(message, position, None, 0.0)
+    return QueuedMessage(message, position, None)
 
 
 def message(size: int = 1) -> Message:

@@ -14,11 +14,12 @@ others.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 from weakref import ref
 
 from fakeamqp.model.delivery import Delivery, resume_credits
+from fakeamqp.model.operations import STEP, freeing, in_steps
 from fakeamqp.model.queues.browsing import Browsing
 from fakeamqp.model.queues.queue import (
     NOT_PERSISTENT,
@@ -203,14 +204,11 @@ class ClassicQueue(Queue):
 
     def _queued(self, message: Message) -> QueuedMessage:
         self._next_position = position = self._next_position + 1
-        now = self.virtual_host.now()
         expiry = message.expiry
         ttl = self._ttl
         if ttl is not None and (expiry is None or ttl < expiry):
             expiry = ttl
-        queued = QueuedMessage(message, position, None if expiry is None else now + expiry, now)
-        self.virtual_host.state.memory.hold_queued(queued)
-        return queued
+        return QueuedMessage(message, position, None if expiry is None else self.virtual_host.now() + expiry)
 
     def _carry_failures(self, queued: QueuedMessage) -> None:
         """Keep the failures that a dead letter brings along; one that is handed over at once loses them."""
@@ -370,13 +368,22 @@ class ClassicQueue(Queue):
         dropped = self.ready.clear()
         self.ready_bytes = 0
         self._watch_head()
+        count = len(dropped)
         self._dropped(dropped, "purged", "the queue was purged")
-        return len(dropped)
+        self.virtual_host.state.operations.run(freeing(dropped))
+        return count
 
     def clear(self) -> list[Message]:
         """See the base class."""
         self.ready_bytes = 0
         return [queued.message for queued in self.ready.clear()]
+
+    def drop_all(self, reason: DropReason, detail: str) -> None:
+        """See the base class."""
+        self.ready_bytes = 0
+        dropped = self.ready.clear()
+        self._dropped(dropped, reason, detail)
+        self.virtual_host.state.operations.run(freeing(dropped))
 
     def hand_over(self, queued: QueuedMessage, subscription: Subscription) -> None:
         """Deliver a message that does not wait any more."""
@@ -416,33 +423,52 @@ class ClassicQueue(Queue):
             self._count_failure(delivery)
             self._die(delivery.queued, "rejected")
 
-    def refuse_all(self, deliveries: Iterable[Delivery]) -> None:
-        """See the base class; the most urgent messages die first (RabbitMQ: measured)."""
+    def in_order_of_refusal(self, deliveries: Sequence[Delivery]) -> Sequence[Delivery]:
+        """See the base class: the most urgent messages die first (RabbitMQ: measured)."""
         if isinstance(ready := self.ready, PriorityFifo):
-            deliveries = sorted(deliveries, key=lambda each: ready.number(each.queued), reverse=True)
-        super().refuse_all(deliveries)
+            return sorted(deliveries, key=lambda each: ready.number(each.queued), reverse=True)
+        return deliveries
 
     def take_back(
         self, deliveries: Iterable[Delivery], *, avoid: object = None, redelivered: bool = True
     ) -> None:
         """See the base class; a message that returns without the mark counts as never sent."""
-        returned = []
+        for _ in ClassicQueue.taking_back(self, tuple(deliveries), avoid=avoid, redelivered=redelivered):
+            pass
+
+    def taking_back(
+        self, deliveries: Sequence[Delivery], *, avoid: object = None, redelivered: bool = True
+    ) -> Iterator[None]:
+        """See the base class. All messages are in their places at the same moment."""
+        returned: list[QueuedMessage] = []
+        octets = 0
         avoided = None if avoid is None else ref(avoid)
-        for delivery in deliveries:
-            self.unacked.pop(delivery, None)
-            if self._failures:
-                self._count_failure(delivery)
-            queued = delivery.queued
-            queued.avoid = avoided
-            if not redelivered or self._comes_back(queued):
-                returned.append(queued)
+        failures = self._failures
+        unacked = self.unacked
+
+        def take(part: Sequence[Delivery]) -> None:
+            nonlocal octets
+            for delivery in part:
+                if not delivery.acquired:
+                    continue  # The queue was deleted since, and passed the message on.
+                unacked.pop(delivery, None)
+                if failures:
+                    self._count_failure(delivery)
+                queued = delivery.queued
+                queued.avoid = avoided
+                if not redelivered or self._comes_back(queued):
+                    returned.append(queued)
+                    octets += len(queued.message.body)
+
+        yield from in_steps(deliveries, take)
         if self.deleted or not returned:
             self._too_late(returned, "deleted")
+            yield from freeing(returned)
             return
         if avoid is not None or (self._expects_basic and not _all_basic(returned)):
             self._select()
         self.ready.put_back(returned)
-        self.ready_bytes += sum(len(queued.message.body) for queued in returned)
+        self.ready_bytes += octets
         if self._bounded and not self._refuses:
             self._drop_overflow()
         self.drop_expired()
@@ -595,6 +621,20 @@ class ClassicQueue(Queue):
 
     def _head_is_due(self) -> None:
         self._head_timer = None
+        self.virtual_host.state.operations.run(self._expire())
+
+    def _expire(self) -> Iterator[None]:
+        """Drop expired messages at the head, in steps."""
+        left = STEP
+        while (queued := self.ready.head()) is not None and self.is_expired(queued):
+            if not left:
+                yield
+                left = STEP
+                continue
+            left -= 1
+            self._die(self._pop(), "expired")
+        if self.deleted:
+            return
         self.drop_expired()
         if self.subscriptions:
             self.dispatch()  # The next message may be small enough for a subscription.

@@ -15,13 +15,14 @@ Source: the documentation of Apache's C++ broker; details by the test suite of i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from fakeamqp.model.queues.classic import ClassicQueue
 from fakeamqp.model.queues.fair_share import FairShareFifo
 from fakeamqp.model.queues.qpid_arguments import qpid_options
+from fakeamqp.model.queues.queue import Queue
 
 if TYPE_CHECKING:
     from fakeamqp.model.delivery import Delivery
@@ -194,6 +195,12 @@ class QpidQueue(ClassicQueue):
         super().take_back(returned, avoid=avoid, redelivered=redelivered)
         if self.asked.last_value_key is not None and not self.deleted:
             self._drop_older_values(self.asked.last_value_key)
+
+    def taking_back(
+        self, deliveries: Sequence[Delivery], *, avoid: object = None, redelivered: bool = True
+    ) -> Iterator[None]:
+        """See the base class: a single step."""
+        return Queue.taking_back(self, deliveries, avoid=avoid, redelivered=redelivered)
 
     def _drop_older_values(self, key: str) -> None:
         latest: dict[str, QueuedMessage] = {}

@@ -6,13 +6,14 @@ keep one invariant: after every operation no message waits while a subscription 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from fakeamqp.model.arguments import ConsumerOptions, QueueOptions, consumer_options
 from fakeamqp.model.credit import Credit
 from fakeamqp.model.delivery import Delivery
 from fakeamqp.model.errors import AccessRefused, PreconditionFailed
+from fakeamqp.model.operations import freeing
 from fakeamqp.model.queues.declaration import QueueDeclaration
 from fakeamqp.model.queues.rotation import Rotation
 
@@ -50,8 +51,6 @@ class QueuedMessage:
 
     __slots__ = (
         "avoid",
-        "charge",
-        "enqueued_at",
         "expires_at",
         "failures",
         "message",
@@ -62,11 +61,10 @@ class QueuedMessage:
     failures: int
     charge: Charge
 
-    def __init__(self, message: Message, position: int, expires_at: float | None, enqueued_at: float) -> None:
+    def __init__(self, message: Message, position: int, expires_at: float | None) -> None:
         self.message = message
         self.position = position
         self.expires_at = expires_at
-        self.enqueued_at = enqueued_at
         self.redelivered = False
         self.returns = 0
         self.avoid: ref[object] | None = None
@@ -323,6 +321,10 @@ class Queue:
         """The delivery was rejected."""
         raise NotImplementedError
 
+    def in_order_of_refusal(self, deliveries: Sequence[Delivery]) -> Sequence[Delivery]:
+        """The order in which deliveries that were rejected together are refused."""
+        return deliveries
+
     def refuse_all(self, deliveries: Iterable[Delivery]) -> None:
         """These deliveries were rejected together."""
         for delivery in deliveries:
@@ -336,6 +338,13 @@ class Queue:
         `redelivered` says whether they are marked so; a mark is never taken away.
         """
         raise NotImplementedError
+
+    def taking_back(
+        self, deliveries: Sequence[Delivery], *, avoid: object = None, redelivered: bool = True
+    ) -> Iterator[None]:
+        """The steps of `take_back`; by default a single one."""
+        self.take_back(deliveries, avoid=avoid, redelivered=redelivered)
+        return iter(())
 
     def redeliver(self, delivery: Delivery) -> bool:
         """Send a released message to the subscription that had it (basic.recover/requeue-false).
@@ -375,7 +384,9 @@ class Queue:
 
     def drop_all(self, reason: DropReason, detail: str) -> None:
         """Drop all messages that wait or are parked: the queue has been deleted. Clients keep theirs."""
-        self.virtual_host.message_outcomes.dropped_all(self.clear(), self.name, reason, detail)
+        messages = self.clear()
+        self.virtual_host.message_outcomes.dropped_all(messages, self.name, reason, detail)
+        self.virtual_host.state.operations.run(freeing(messages))
 
     def _dropped(self, lost: Iterable[QueuedMessage], reason: DropReason, detail: str) -> None:
         """Report dropped messages."""

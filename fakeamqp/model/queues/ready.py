@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Iterator
 from heapq import heapify, heappop, heappush, merge
+from operator import attrgetter
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from fakeamqp.model.queues.queue import QueuedMessage
 
 __all__ = ["Fifo", "IndexedFifo", "PriorityFifo", "Waiting"]
+
+_position = attrgetter("position")
 
 
 class Waiting(Protocol):
@@ -82,8 +85,21 @@ class Fifo:
             self._items.remove(queued)
 
     def put_back(self, returned: Iterable[QueuedMessage]) -> None:
-        """Insert messages at their positions; each costs the logarithm of how many have returned."""
-        for queued in returned:
+        """Insert messages at their positions.
+
+        If all of them stood before those that wait, they go to the front. Otherwise each costs the logarithm
+        of how many have returned.
+        """
+        entered = sorted(returned, key=_position)
+        items = self._items
+        if (
+            len(entered) > 1
+            and not self._returned
+            and (not items or entered[-1].position < items[0].position)
+        ):
+            items.extendleft(reversed(entered))
+            return
+        for queued in entered:
             heappush(self._returned, (queued.position, queued))
 
     def clear(self) -> list[QueuedMessage]:
@@ -156,11 +172,13 @@ class PriorityFifo:
 
     def put_back(self, returned: Iterable[QueuedMessage]) -> None:
         """Merge messages into their levels by position."""
+        by_level: dict[int, list[QueuedMessage]] = {}
         for queued in returned:
-            number = self.number(queued)
-            self._levels[number].put_back((queued,))
-            self._used |= 1 << number
+            by_level.setdefault(self.number(queued), []).append(queued)
             self._count += 1
+        for number, entered in by_level.items():
+            self._levels[number].put_back(entered)
+            self._used |= 1 << number
 
     def clear(self) -> list[QueuedMessage]:
         """Take out everything."""
@@ -223,7 +241,3 @@ class IndexedFifo:
         """Take out everything."""
         self._waiting.clear()
         return self.plain.clear()
-
-
-def _position(queued: QueuedMessage) -> int:
-    return queued.position

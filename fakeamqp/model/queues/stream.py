@@ -175,7 +175,7 @@ class StreamQueue(Queue):
         properties = message.properties.with_headers(
             {OFFSET: Int64(offset)}, ordered=self.virtual_host.state.personality.sorts_headers
         )
-        return StreamMessage(message.with_properties(properties), offset, None, self.virtual_host.now())
+        return StreamMessage(message.with_properties(properties), offset, None)
 
     # --- departure ----------------------------------------------------------------------------------
 

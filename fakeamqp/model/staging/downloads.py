@@ -39,8 +39,7 @@ class Download:
 
 def _identifier(message: Message, delivery: Delivery) -> str:
     """The identifier of this message in this queue: stable, and different for each (file.open/identifier)."""
-    queued = delivery.queued
-    place = f"{queued.position} {queued.enqueued_at!r} {delivery.queue.name}"
+    place = f"{delivery.queued.position} {message.published_at!r} {delivery.queue.name}"
     digest = sha1(place.encode("utf-8", "surrogateescape"), usedforsecurity=False)
     digest.update(message.body)
     return digest.hexdigest()

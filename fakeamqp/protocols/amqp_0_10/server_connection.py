@@ -193,7 +193,7 @@ class Amqp010Connection(ServerConnection):
                     ):
                         if self._ignores_input():
                             return
-                        if self._held_back or outbox.backlogged:
+                        if self._held_back or self.busy or outbox.backlogged:
                             break
                         continue
                     if flags == _WHOLE_OF_SEVERAL and kind == _COMMAND and tap is None:
@@ -204,11 +204,11 @@ class Amqp010Connection(ServerConnection):
                             header, body, stop = behind
                             if session.receive_whole(Assembly(payload, header, body, True)):
                                 position = stop
-                                if (self._held_back or outbox.backlogged) and not kept:
+                                if (self._held_back or self.busy or outbox.backlogged) and not kept:
                                     break
                                 continue
                     self._receive_frame(flags, kind, track, channel, payload)
-                    if (self._held_back or outbox.backlogged) and not kept:
+                    if (self._held_back or self.busy or outbox.backlogged) and not kept:
                         break
                 break
             except (ConnectionFault, ModelError, WireError) as problem:

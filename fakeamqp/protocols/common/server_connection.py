@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from fakeamqp.model.errors import ResourceError
@@ -90,6 +91,8 @@ class ServerConnection:
         self.finished = False
         self.aborted = False
         self.resets = False
+        self.busy = False
+        """True while the connection waits for a long operation that it asked for, and handles no input."""
 
         self._charge = Charge(state.memory.connections, 0)
         self._idle_frames = 0
@@ -173,7 +176,7 @@ class ServerConnection:
         heartbeats.heard_at = self.heard_at = self.broker.clock.now()
         if self._ignores_input():
             return
-        if self._held_back or self.outbox.backlogged:
+        if self._held_back or self.busy or self.outbox.backlogged:
             # Bytes that the transport had already read wait with the rest.
             self._partial.append(data)
             self._partial_size += len(data)
@@ -181,6 +184,18 @@ class ServerConnection:
             self._weigh()
             return
         self._handle(data)
+
+    def operations_ended(self) -> None:
+        """See `fakeamqp.model.operations.Asker`: handle the input that has waited."""
+        self.outbox.notify()
+        self.resume_input()
+
+    def resume_input(self) -> None:
+        """Handle input that has waited, unless something else still holds it back."""
+        if self._partial_size and not (
+            self.busy or self._held_back or self.outbox.backlogged or self._ignores_input()
+        ):
+            self._handle(b"")
 
     def _handle(self, data: bytes) -> None:
         """Split input into frames and dispatch each."""
@@ -196,7 +211,12 @@ class ServerConnection:
         if self._unframed:
             self._receive_unframed(data)
             return
-        self._cut_frames(data, self.broker.tap)
+        operations = self.broker.operations
+        before, operations.asker = operations.asker, self
+        try:
+            self._cut_frames(data, self.broker.tap)
+        finally:
+            operations.asker = before
         self.end_turn()
         if self._idle_frames:
             if self._idle_octets + _LEFT_OVER < len(data):
@@ -258,7 +278,7 @@ class ServerConnection:
     @property
     def reading(self) -> bool:
         """See `Connection`."""
-        return not (self._held_back or self._paused or self.outbox.backlogged)
+        return not (self._held_back or self._paused or self.busy or self.outbox.backlogged)
 
     def pause(self, paused: bool) -> None:
         """Stop or resume reading, for a fault that buffers received bytes."""
@@ -276,13 +296,8 @@ class ServerConnection:
         outbox = self.outbox
         was_backlogged = outbox.backlogged
         outbox.sent(count)
-        self._weigh()
-        if (
-            was_backlogged
-            and not (outbox.backlogged or self._held_back or self._ignores_input())
-            and self._partial_size
-        ):
-            self._handle(b"")
+        if was_backlogged:
+            self.resume_input()
 
     def _ignores_input(self) -> bool:
         """True once input from the client has no effect any more."""
@@ -407,7 +422,8 @@ class ServerConnection:
             del self.broker.connections[self]
             self.broker.leaving[self] = None
         if self.virtual_host is not None:
-            self.virtual_host.queues.release_owner(self)
+            release = partial(self.virtual_host.queues.release_owner, self)
+            self.broker.operations.then(release, self)
 
     @abstractmethod
     def _release_channels(self) -> None:

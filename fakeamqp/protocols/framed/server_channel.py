@@ -6,14 +6,14 @@ Its subclasses `Amqp091Channel` and `Amqp09Channel` assemble the contents that t
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
 from fakeamqp.model.acknowledgement_timeout import AcknowledgementTimeouts
 from fakeamqp.model.credit import Credit, Gate
-from fakeamqp.model.delivery import Delivery, Ledger, release_all
+from fakeamqp.model.delivery import Delivery, Ledger, releasing
 from fakeamqp.model.errors import AccessRefused, NotFound, PreconditionFailed
-from fakeamqp.model.memory import Charge
+from fakeamqp.model.operations import in_steps
 from fakeamqp.protocols.framed import delivering
 from fakeamqp.protocols.framed.assembly import Assembly
 from fakeamqp.protocols.framed.codec.frames import FRAME_METHOD, FRAME_OVERHEAD
@@ -347,8 +347,12 @@ class FramedChannel:
         """Handle channel.close: release everything, then answer (channel.close-ok/number-free)."""
         self.follow("channel.close")
         self.release()
-        self.connection.channels.pop(self.number, None)
-        self.send(self.connection.vocabulary.ChannelCloseOk())
+        self.connection.broker.operations.then(self._confirm_close, self.connection)
+
+    def _confirm_close(self) -> None:
+        # The connection may have closed meanwhile.
+        if self.connection.channels.pop(self.number, None) is self:
+            self.send(self.connection.vocabulary.ChannelCloseOk())
 
     def lost(self) -> None:
         """Release the channel, because its connection has closed."""
@@ -368,11 +372,25 @@ class FramedChannel:
         if self.transaction is not None:
             outstanding += self.transaction.rollback()
         self.note_settled("requeued", outstanding)
-        # Requeued before consumers are cancelled: a cancel can activate another consumer, which must
-        # get these messages first.
-        release_all(outstanding, ending="lost")
-        for subscription in consumers:
-            self.end_consumer(subscription)
+        steps = self._returning(outstanding, consumers)
+        del outstanding
+        self.connection.broker.operations.run(steps, self.connection)
+
+    def _returning(self, outstanding: list[Delivery], consumers: list[Subscription]) -> Iterator[None]:
+        """The steps of requeueing messages and cancelling consumers.
+
+        Requeued before consumers are cancelled: a cancel can activate another consumer, which must get these
+        messages first.
+        """
+        steps = releasing(outstanding, ending="lost")
+        del outstanding
+        yield from steps
+
+        def end(part: Sequence[Subscription]) -> None:
+            for subscription in part:
+                self.end_consumer(subscription)
+
+        yield from in_steps(consumers, end)
 
     def held_too_long(self, subscription: Subscription | None) -> None:
         """See `model.subscription.Subscriber`: closes the channel (RabbitMQ: documented, since 4.3)."""

@@ -262,7 +262,7 @@ class FramedConnection(ServerConnection, Generic[C]):
                             return
                         if frame_type == FRAME_CONTENT_HEADER:
                             self.publish_received()
-                        if self._held_back or outbox.backlogged:
+                        if self._held_back or self.busy or outbox.backlogged:
                             break
                         continue
                     channel = channels.get(number)
@@ -270,19 +270,21 @@ class FramedConnection(ServerConnection, Generic[C]):
                         self._receive_without_channel(frame_type, number, payload)
                     elif frame_type == FRAME_BODY:
                         channel.receive_body(payload)
+                        if self.busy and not kept:
+                            break
                     elif frame_type == FRAME_CONTENT_HEADER:
                         channel.receive_header(payload)
-                        if self._held_back and not kept:
+                        if (self._held_back or self.busy) and not kept:
                             break
                     elif frame_type == FRAME_METHOD:
                         channel.receive_method(payload)
-                        if outbox.backlogged and not kept:
+                        if (outbox.backlogged or self.busy) and not kept:
                             break
                     elif frame_type == FRAME_HEARTBEAT:
                         self._receive_heartbeat(number, payload)
                     else:
                         self.receive_other(frame_type, number, payload)
-                        if (self._held_back or outbox.backlogged) and not kept:
+                        if (self._held_back or self.busy or outbox.backlogged) and not kept:
                             break
                 break
             except (ProtocolError, ModelError, WireError) as problem:

@@ -51,8 +51,8 @@ class TimerQueue(Protocol):
         """The pending timers, in the order in which they are due."""
         ...
 
-    def run_due(self) -> int:
-        """Run the due timers; return how many."""
+    def run_due(self, pauses: Callable[[], bool] | None = None) -> int:
+        """Run the due timers, until `pauses()` is true if it is given; return how many."""
         ...
 
 

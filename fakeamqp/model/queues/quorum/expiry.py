@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, cast
 
+from fakeamqp.model.operations import STEP
 from fakeamqp.model.queues.queue import expires_messages
 from fakeamqp.model.queues.quorum.deadline import MARGIN, Deadline
 
@@ -25,18 +28,42 @@ class Expiry:
 
     def __init__(self, queue: QuorumQueue) -> None:
         self._queue = queue
-        self._deadline = Deadline(queue.virtual_host, queue.dispatch)
+        self._deadline = Deadline(queue.virtual_host, self._due)
 
     def _expired(self, queued: QueuedMessage) -> bool:
         return queued.expires_at is not None and queued.expires_at <= self._queue.virtual_host.now() + MARGIN
 
     def drop(self) -> None:
         """Dead-letter expired messages at the heads."""
+        self._drop_some(sys.maxsize)
+
+    def _drop_some(self, most: int) -> int:
+        """Dead-letter at most so many; returns how many."""
         queue = self._queue
-        taken = cast("list[QuorumMessage]", queue.ready.take_while(self._expired))
+        left = most
+
+        def taken_now(queued: QueuedMessage) -> bool:
+            nonlocal left
+            if not left or not self._expired(queued):
+                return False
+            left -= 1
+            return True
+
+        taken = cast("list[QuorumMessage]", queue.ready.take_while(taken_now))
         queue.ready_bytes -= sum(queued.size for queued in taken)
         for queued in taken:
             queue.parked.die(queued, "expired")
+        return len(taken)
+
+    def _due(self) -> None:
+        self._queue.virtual_host.state.operations.run(self._dropping())
+
+    def _dropping(self) -> Iterator[None]:
+        """The steps of dead-lettering messages whose time is over, and a dispatch."""
+        while self._drop_some(STEP) == STEP:
+            yield
+        if not self._queue.deleted:
+            self._queue.dispatch()
 
     def watch(self) -> None:
         """Set the timer for the next expiry at a head."""

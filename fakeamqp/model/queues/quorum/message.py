@@ -22,10 +22,8 @@ class QuorumMessage(QueuedMessage):
 
     __slots__ = ("size",)
 
-    def __init__(
-        self, message: Message, position: int, expires_at: float | None, enqueued_at: float, size: int
-    ) -> None:
-        super().__init__(message, position, expires_at, enqueued_at)
+    def __init__(self, message: Message, position: int, expires_at: float | None, size: int) -> None:
+        super().__init__(message, position, expires_at)
         self.size = size
         self.failures = message.failures
         self.redelivered = self.failures > 0

@@ -6,11 +6,12 @@ order, and then checks the limits. So a message beyond a limit is still delivere
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, cast
 
 from fakeamqp.model.credit import InheritedCredit
 from fakeamqp.model.delivery import Delivery
+from fakeamqp.model.operations import freeing
 from fakeamqp.model.queues.new_messages import ReturnsFirst
 from fakeamqp.model.queues.queue import NOT_SECURED, Queue, QueuedMessage
 from fakeamqp.model.queues.quorum import unsupported
@@ -118,21 +119,19 @@ class QuorumQueue(Queue):
 
     def accept(self, message: Message) -> bool:
         """See the base class: dead letters are not subject to the limits."""
-        now = self.virtual_host.now()
         expiry = message.expiry
         ttl = self._ttl
         if ttl is not None and (expiry is None or ttl < expiry):
             expiry = ttl
         expires_at = None
         if expiry is not None:
-            expires_at = now + max(expiry, SHORTEST_LIFE)
+            expires_at = self.virtual_host.now() + max(expiry, SHORTEST_LIFE)
             self._perishable = True
         size = len(message.body)
         if self.choices.counts_properties:
             size += len(message.properties_bytes)
         self._next_position += 1
-        queued = QuorumMessage(message, self._next_position, expires_at, now, size)
-        self.virtual_host.state.memory.hold_queued(queued)
+        queued = QuorumMessage(message, self._next_position, expires_at, size)
         if not self.choices.carries_failures:
             queued.failures = 0
             queued.redelivered = False
@@ -293,12 +292,19 @@ class QuorumQueue(Queue):
         """See the base class."""
         reason: DropReason = "purged"
         detail = "the queue was purged"
-        dropped = self.clear()
-        self.virtual_host.message_outcomes.dropped_all(dropped, self.name, reason, detail)
-        count = len(dropped)
+        count = self._drop_ready(reason, detail)
         if self.choices.purges_all:
             count += self._drop_parked(reason, detail)
         self._settled()
+        return count
+
+    def _drop_ready(self, reason: DropReason, detail: str) -> int:
+        """Drop the messages that wait. Returns how many there were."""
+        self.ready_bytes = 0
+        dropped = self.ready.clear()
+        count = len(dropped)
+        self._dropped(dropped, reason, detail)
+        self.virtual_host.state.operations.run(freeing(dropped))
         return count
 
     def clear(self) -> list[Message]:
@@ -313,7 +319,7 @@ class QuorumQueue(Queue):
 
     def drop_all(self, reason: DropReason, detail: str) -> None:
         """See the base class."""
-        super().drop_all(reason, detail)
+        self._drop_ready(reason, detail)
         self._drop_parked(reason, detail)
 
     def _drop_parked(self, reason: DropReason, detail: str) -> int:
@@ -354,7 +360,14 @@ class QuorumQueue(Queue):
         self, deliveries: Iterable[Delivery], *, avoid: object = None, redelivered: bool = True
     ) -> None:
         """See the base class; per consumer, with dispatches in between. `avoid` has no effect."""
-        self.requeueing.take_back(deliveries, redelivered=redelivered)
+        for _ in self.requeueing.taking_back(tuple(deliveries), redelivered=redelivered):
+            pass
+
+    def taking_back(
+        self, deliveries: Sequence[Delivery], *, avoid: object = None, redelivered: bool = True
+    ) -> Iterator[None]:
+        """See the base class."""
+        return self.requeueing.taking_back(deliveries, redelivered=redelivered)
 
     def end(self, delivery: Delivery) -> bool:
         """A delivery has ended. False if the queue has already taken the message back."""

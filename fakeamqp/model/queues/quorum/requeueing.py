@@ -7,11 +7,11 @@ measured).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from itertools import groupby
+from collections.abc import Generator, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-from fakeamqp.model.delivery import by_consumer
+from fakeamqp.model.delivery import by_consumer, grouped
+from fakeamqp.model.operations import in_steps
 from fakeamqp.model.queues.quorum.retries import retry_delay
 
 if TYPE_CHECKING:
@@ -41,11 +41,15 @@ class Requeueing:
             limit = None
         self._limit = limit
 
-    def take_back(self, deliveries: Iterable[Delivery], *, redelivered: bool) -> None:
-        """Requeue deliveries that were not accepted; `redelivered` says whether messages are marked so."""
+    def taking_back(self, deliveries: Sequence[Delivery], *, redelivered: bool) -> Iterator[None]:
+        """Requeue deliveries that were not accepted, in steps; the queue dispatches between groups.
+
+        `redelivered` says whether messages are marked so.
+        """
         queue = self._queue
-        for group in self._in_order(deliveries):
-            for delivery in group:
+
+        def requeue(part: Sequence[Delivery]) -> None:
+            for delivery in part:
                 if not queue.end(delivery):
                     continue
                 queued = cast("QuorumMessage", delivery.queued)
@@ -55,17 +59,31 @@ class Requeueing:
                     marked = queued.redelivered or redelivered
                     self.requeue(queued, delivery.ending or "lost")
                     queued.redelivered = marked
+
+        groups = yield from self._in_order(deliveries)
+        del deliveries
+        while groups:
+            yield from in_steps(groups.pop(), requeue)
             if not queue.deleted:
                 queue.consumers.elect(returned=True)
                 queue.dispatch()
 
-    def _in_order(self, deliveries: Iterable[Delivery]) -> list[list[Delivery]]:
-        """The order in which deliveries return; the queue dispatches between the lists."""
-        returned = list(deliveries)
-        if all(delivery.ending == "lost" for delivery in returned):
-            return [sorted(returned, key=self._age_of_holder)]
-        returned.sort(key=by_consumer)
-        return [list(group) for _, group in groupby(returned, key=by_consumer)]
+    def _in_order(self, deliveries: Sequence[Delivery]) -> Generator[None, None, list[Sequence[Delivery]]]:
+        """The order in which deliveries return: groups, the first at the end of the list."""
+        by_age: dict[tuple[int, Any], list[Delivery]] = {}
+        lost = True
+
+        def enter(part: Sequence[Delivery]) -> None:
+            nonlocal lost
+            lost = lost and all(delivery.ending == "lost" for delivery in part)
+            if lost:
+                for delivery in part:
+                    by_age.setdefault(self._age_of_holder(delivery), []).append(delivery)
+
+        yield from in_steps(deliveries, enter)
+        if not lost:
+            return (yield from grouped(deliveries))
+        return [[delivery for age in sorted(by_age) for delivery in by_age[age]]]
 
     def _age_of_holder(self, delivery: Delivery) -> tuple[int, Any]:
         """The sort key of deliveries that return because their channel was lost."""

@@ -1,0 +1,355 @@
+"""Operations over many messages are cut into slices, between which other connections are served.
+
+A runtime says when a slice is over. Here it is over after each step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from compat_tests.protocol.driver import Client, QuietTap, Server
+from fakeamqp.model.operations import STEP
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
+
+QUEUE = "q"
+DEAD = "dead"
+MANY = 2 * STEP + 7
+TYPES = ("classic", "quorum")
+TO_DEAD = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": DEAD}
+
+
+class Events(QuietTap):
+    """The events of the model, in order."""
+
+    def __init__(self) -> None:
+        self.seen: list[tuple[str, bytes | None]] = []
+
+    def model(self, event: str, **facts: Any) -> None:
+        message = facts.get("message")
+        self.seen.append((event, None if message is None else message.body))
+
+    def delivered(self, message: Any, *_: object) -> None:
+        self.seen.append(("delivered", message.body))
+
+
+@dataclass
+class Scene:
+    """A broker, the client that asks for the operation, and another client."""
+
+    server: Server
+    asker: Client
+    other: Client
+
+    def declare(self, name: str, type_name: str = "classic", **arguments: Any) -> None:
+        method = m.QueueDeclare(queue=name, durable=True, arguments={"x-queue-type": type_name, **arguments})
+        self.other.call(method, m.QueueDeclareOk)
+
+    def publish(self, number: int = MANY, **properties: Any) -> None:
+        for each in range(number):
+            self.other.publish(b"%d" % each, routing_key=QUEUE, **properties)
+
+    def hold(self) -> None:
+        """The asker takes all messages."""
+        self.asker.call(m.BasicConsume(queue=QUEUE, consumer_tag="c"), m.BasicConsumeOk)
+        for each in range(1, MANY // 1000 + 1):
+            self.asker.call(m.BasicConsume(queue=QUEUE, consumer_tag=f"c{each}"), m.BasicConsumeOk)
+        assert len(self.server.vhost.queues[QUEUE].unacked) == MANY
+        self.asker.inbox.clear()
+
+    def advance(self, seconds: float) -> None:
+        """Move the clock past all timers, and then run them as the loop does on a real clock."""
+        self.server.clock.advance(seconds)
+        self.server.state.timers.run_due()
+
+    def count(self, client: Client, name: str) -> int:
+        return client.call(m.QueueDeclare(queue=name, passive=True), m.QueueDeclareOk).message_count
+
+    def bodies(self, name: str) -> list[bytes]:
+        return [each.message.body for each in self.server.vhost.queues[name].ready]
+
+
+def scene(type_name: str, **arguments: Any) -> Scene:
+    server = Server()
+    it = Scene(server, server.client(), server.client())
+    it.declare(DEAD)
+    it.declare(QUEUE, type_name, **arguments)
+    return it
+
+
+Act = Callable[[], object]
+Prepare = Callable[[str], tuple[Scene, Act]]
+
+
+def requeue(type_name: str) -> tuple[Scene, Act]:
+    it = scene(type_name)
+    it.publish()
+    it.hold()
+    return it, lambda: it.asker.send(m.BasicNack(delivery_tag=0, multiple=True, requeue=True))
+
+
+def reject(type_name: str) -> tuple[Scene, Act]:
+    it = scene(type_name, **TO_DEAD)
+    it.publish()
+    it.hold()
+    return it, lambda: it.asker.send(m.BasicNack(delivery_tag=0, multiple=True, requeue=False))
+
+
+def acknowledge(type_name: str) -> tuple[Scene, Act]:
+    it = scene(type_name)
+    it.publish()
+    it.hold()
+    return it, lambda: it.asker.send(m.BasicAck(delivery_tag=MANY, multiple=True))
+
+
+def close_channel(type_name: str) -> tuple[Scene, Act]:
+    it = scene(type_name)
+    it.publish()
+    it.hold()
+    return it, lambda: it.asker.send(m.ChannelClose())
+
+
+def close_connection(type_name: str) -> tuple[Scene, Act]:
+    it = scene(type_name)
+    it.publish()
+    it.hold()
+    return it, lambda: it.asker.send(m.ConnectionClose(), channel=0)
+
+
+def lose_connection(type_name: str) -> tuple[Scene, Act]:
+    it = scene(type_name)
+    it.publish()
+    it.hold()
+    return it, it.asker.connection.receive_eof
+
+
+def purge(type_name: str) -> tuple[Scene, Act]:
+    it = scene(type_name)
+    it.publish()
+    return it, lambda: it.asker.send(m.QueuePurge(queue=QUEUE))
+
+
+def delete(type_name: str) -> tuple[Scene, Act]:
+    it = scene(type_name)
+    it.publish()
+    return it, lambda: it.asker.send(m.QueueDelete(queue=QUEUE))
+
+
+def expire(type_name: str) -> tuple[Scene, Act]:
+    it = scene(type_name)
+    it.publish(expiration="1000")
+    return it, lambda: it.advance(2)
+
+
+def expire_to_dead(type_name: str) -> tuple[Scene, Act]:
+    it = scene(type_name, **TO_DEAD)
+    it.publish(expiration="1000")
+    return it, lambda: it.advance(2)
+
+
+def delayed(type_name: str) -> tuple[Scene, Act]:
+    it = scene(type_name)
+    late = m.ExchangeDeclare(
+        exchange="late", type="x-delayed-message", arguments={"x-delayed-type": "fanout"}
+    )
+    it.other.call(late, m.ExchangeDeclareOk)
+    it.other.call(m.QueueBind(queue=QUEUE, exchange="late"), m.QueueBindOk)
+    for each in range(MANY):
+        it.other.publish(b"%d" % each, exchange="late", headers={"x-delay": 1000})
+    return it, lambda: it.advance(2)
+
+
+def many_consumers(type_name: str) -> tuple[Scene, Act]:
+    it = scene(type_name)
+    for each in range(MANY):
+        it.asker.send(m.BasicConsume(queue=QUEUE, consumer_tag=str(each), no_wait=True))
+    return it, it.asker.connection.receive_eof
+
+
+OF_CLIENTS = (requeue, reject, acknowledge, close_channel, purge, delete)
+LOSSES = (close_connection, lose_connection, many_consumers)
+OF_TIME = (expire, expire_to_dead, delayed)
+ALL = (*OF_CLIENTS, *LOSSES, *OF_TIME)
+
+every = pytest.mark.parametrize(
+    ("prepare", "type_name"),
+    [pytest.param(each, kind, id=f"{each.__name__}-{kind}") for each in ALL for kind in TYPES],
+)
+
+
+def in_slices(it: Scene) -> None:
+    """From now on each slice has one step."""
+    it.server.state.operations.pauses = lambda: True
+
+
+@every
+def test_other_connections_are_served_between_slices(prepare: Prepare, type_name: str) -> None:
+    it, act = prepare(type_name)
+    in_slices(it)
+    act()
+    slices = 1
+    while it.server.state.operations.pending:
+        it.count(it.other, DEAD)
+        it.server.state.operations.step()
+        slices += 1
+    assert slices >= MANY // STEP
+
+
+@every
+def test_slices_do_not_change_the_order_of_events(prepare: Prepare, type_name: str) -> None:
+    seen = []
+    for sliced in (False, True):
+        it, act = prepare(type_name)
+        events = it.server.state.tap = Events()
+        if sliced:
+            in_slices(it)
+        act()
+        while it.server.state.operations.pending:
+            it.server.state.operations.step()
+        left = [it.bodies(name) for name in (QUEUE, DEAD) if name in it.server.vhost.queues]
+        seen.append((events.seen, left))
+    assert seen[0] == seen[1]
+
+
+@pytest.mark.parametrize("type_name", TYPES)
+@pytest.mark.parametrize("prepare", OF_CLIENTS)
+def test_the_client_that_asked_is_answered_after_its_operation(prepare: Prepare, type_name: str) -> None:
+    it, act = prepare(type_name)
+    in_slices(it)
+    act()
+    assert not it.asker.connection.reading
+    it.asker.send(m.ChannelOpen(), channel=2)
+    it.asker.send(m.QueueDeclare(queue=DEAD, passive=True), channel=2)
+    while it.server.state.operations.pending:
+        assert not any(each.channel == 2 for each in it.asker.inbox)
+        it.server.state.operations.step()
+    assert it.asker.connection.reading
+    answer = it.asker.inbox[-1].method
+    assert isinstance(answer, m.QueueDeclareOk)
+    assert answer.message_count == (MANY if prepare is reject else 0)
+
+
+@pytest.mark.parametrize("type_name", TYPES)
+def test_channel_close_ok_follows_the_requeue(type_name: str) -> None:
+    it, act = close_channel(type_name)
+    in_slices(it)
+    act()
+    while it.server.state.operations.pending:
+        assert it.asker.inbox == []
+        it.server.state.operations.step()
+    it.asker.expect(m.ChannelCloseOk)
+    assert it.count(it.other, QUEUE) == MANY
+
+
+@pytest.mark.parametrize("type_name", TYPES)
+@pytest.mark.parametrize("steps", (0, 1, 2, 4, 6))
+def test_a_connection_may_be_lost_between_slices(type_name: str, steps: int) -> None:
+    for prepare, name in ((requeue, QUEUE), (reject, DEAD), (close_channel, QUEUE)):
+        it, act = prepare(type_name)
+        in_slices(it)
+        act()
+        for _ in range(steps):
+            it.server.state.operations.step()
+        it.asker.connection.receive_eof()
+        it.server.state.operations.finish()
+        assert it.bodies(name) == [b"%d" % each for each in range(MANY)]
+        assert not it.server.vhost.queues[QUEUE].unacked
+
+
+@pytest.mark.parametrize("type_name", TYPES)
+@pytest.mark.parametrize("steps", (0, 1, 2, 4, 6))
+@pytest.mark.parametrize("prepare", [each for each in ALL if each not in (purge, delete)])
+def test_the_queue_may_be_deleted_between_slices(prepare: Prepare, type_name: str, steps: int) -> None:
+    it, act = prepare(type_name)
+    in_slices(it)
+    act()
+    for _ in range(steps):
+        it.server.state.operations.step()
+    it.other.call(m.QueueDelete(queue=QUEUE), m.QueueDeleteOk)
+    it.server.state.operations.finish()
+    assert QUEUE not in it.server.vhost.queues
+    assert len(it.bodies(DEAD)) <= MANY
+    assert len(set(it.bodies(DEAD))) == len(it.bodies(DEAD))
+
+
+@pytest.mark.parametrize("steps", (0, 1, 3, 5, 6, 7))
+def test_the_dead_letter_exchange_may_be_deleted_between_slices(steps: int) -> None:
+    it = scene("classic", **{"x-dead-letter-exchange": "x"})
+    it.other.call(m.ExchangeDeclare(exchange="x", type="fanout"), m.ExchangeDeclareOk)
+    it.other.call(m.QueueBind(queue=DEAD, exchange="x"), m.QueueBindOk)
+    it.publish()
+    it.hold()
+    in_slices(it)
+    it.asker.send(m.BasicNack(delivery_tag=0, multiple=True, requeue=False))
+    for _ in range(steps):
+        it.server.state.operations.step()
+    it.other.call(m.ExchangeDelete(exchange="x"), m.ExchangeDeleteOk)
+    it.server.state.operations.finish()
+    assert it.bodies(DEAD) == [b"%d" % each for each in range(len(it.bodies(DEAD)))]
+
+
+@pytest.mark.parametrize("steps", (0, 1, 2, 3, 4, 6))
+def test_a_queue_deleted_between_slices_passes_each_message_on_once(steps: int) -> None:
+    it, act = requeue("classic")
+    it.other.call(m.QueueBind(queue=DEAD, exchange="amq.fanout"), m.QueueBindOk)
+    it.server.vhost.queues[QUEUE].alternate_exchange = "amq.fanout"
+    in_slices(it)
+    act()
+    for _ in range(steps):
+        it.server.state.operations.step()
+    it.other.call(m.QueueDelete(queue=QUEUE), m.QueueDeleteOk)
+    it.server.state.operations.finish()
+    assert sorted(it.bodies(DEAD)) == sorted(b"%d" % each for each in range(MANY))
+
+
+@pytest.mark.parametrize("type_name", TYPES)
+def test_what_others_dead_letter_meanwhile_keeps_its_turn(type_name: str) -> None:
+    it, act = reject(type_name)
+    it.declare("short", **{"x-max-length": 1, **TO_DEAD})
+    in_slices(it)
+    act()
+    while not it.bodies(DEAD):
+        it.server.state.operations.step()
+    for each in (b"first", b"second"):
+        it.other.publish(each, routing_key="short")
+    it.server.state.operations.finish()
+    assert it.bodies(DEAD) == [*(b"%d" % each for each in range(MANY)), b"first"]
+
+
+def test_operations_of_two_connections_take_turns() -> None:
+    it = scene("classic")
+    it.publish()
+    it.hold()
+    it.declare("short")
+    for each in range(STEP + 1):
+        it.other.publish(b"%d" % each, routing_key="short")
+    it.other.call(m.BasicConsume(queue="short", consumer_tag="s"), m.BasicConsumeOk)
+    it.other.inbox.clear()
+    in_slices(it)
+    it.asker.send(m.BasicNack(delivery_tag=0, multiple=True, requeue=True))
+    it.other.send(m.BasicAck(delivery_tag=0, multiple=True))
+    it.server.state.operations.step()
+    it.server.state.operations.step()
+    assert not it.server.vhost.queues["short"].unacked
+    assert it.server.vhost.queues[QUEUE].unacked
+
+
+def test_without_a_runtime_operations_run_to_their_end() -> None:
+    it, act = reject("classic")
+    act()
+    assert not it.server.state.operations.pending
+    assert len(it.bodies(DEAD)) == MANY
+
+
+def test_few_messages_are_not_cut() -> None:
+    it = scene("classic", **TO_DEAD)
+    it.publish(STEP)
+    it.asker.call(m.BasicConsume(queue=QUEUE, consumer_tag="c"), m.BasicConsumeOk)
+    it.asker.inbox.clear()
+    in_slices(it)
+    it.asker.send(m.BasicNack(delivery_tag=0, multiple=True, requeue=False))
+    assert not it.server.state.operations.pending
+    assert len(it.bodies(DEAD)) == STEP

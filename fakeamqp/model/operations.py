@@ -1,0 +1,153 @@
+"""Operations over many objects, cut into slices so that other connections are served meanwhile.
+
+An operation is an iterator: each of its steps settles, routes or frees some hundred messages and leaves the
+model consistent. The runtime says when a slice is over (`pauses`), and goes on with the rest in later turns
+(`step`). Without a runtime, and in calls of the test's thread, an operation runs to its end at once. So the
+order of its effects is always the same, and only what other connections do can come between them.
+
+The connection that asked for an operation handles no further input until it has ended (`Asker.busy`), and
+its operations run one after another. Operations of several connections take turns.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Protocol, TypeVar
+
+__all__ = ["STEP", "Asker", "Operations", "freeing", "in_steps"]
+
+STEP = 256
+"""How many messages a step covers: a fraction of a millisecond to two milliseconds of work."""
+
+_T = TypeVar("_T")
+
+
+class Asker(Protocol):
+    """The connection that asked for an operation."""
+
+    busy: bool
+    """Whether the connection waits for an operation, and handles no input."""
+
+    def operations_ended(self) -> None:
+        """The last operation that the connection waited for has ended."""
+
+
+class Operations:
+    """The operations of one broker that have not ended yet."""
+
+    __slots__ = ("_pending", "asker", "pauses")
+
+    def __init__(self) -> None:
+        self._pending: dict[Asker | None, deque[Iterator[object]]] = {}
+        self.asker: Asker | None = None
+        """The connection whose input is being handled."""
+        self.pauses: Callable[[], bool] | None = None
+        """Whether the slice is over; None if operations run to their end."""
+
+    @property
+    def pending(self) -> bool:
+        """Whether an operation has not ended yet."""
+        return bool(self._pending)
+
+    def run(self, steps: Iterator[object], asker: Asker | None = None) -> None:
+        """Carry out an operation for `asker`, by default the connection whose input is being handled.
+
+        It begins at once unless the connection waits for an earlier one. An exception of its first slice is
+        raised here, one of a later slice by `step`.
+        """
+        asker = asker or self.asker
+        earlier = self._pending.get(asker) if asker is not None else None
+        if earlier is not None:
+            earlier.append(steps)
+            return
+        pauses = self.pauses
+        for _ in steps:
+            if pauses is not None and pauses():
+                self._pending.setdefault(asker, deque()).append(steps)
+                if asker is not None:
+                    asker.busy = True
+                return
+
+    def then(self, act: Callable[[], object], asker: Asker) -> None:
+        """Call `act` once the operations that this connection waits for have ended, perhaps at once."""
+        earlier = self._pending.get(asker)
+        if earlier is None:
+            act()
+        else:
+            earlier.append(_calling(act))
+
+    def step(self) -> None:
+        """Go on with the operations until the slice is over."""
+        while self._pending:
+            asker = next(iter(self._pending))
+            if not self._continue(asker):
+                self._pending[asker] = self._pending.pop(asker)
+                return
+
+    def _continue(self, asker: Asker | None) -> bool:
+        """Go on with the operations of one connection. False if the slice ended before them."""
+        waiting = self._pending[asker]
+        pauses = self.pauses
+        while waiting:
+            before, self.asker = self.asker, asker
+            try:
+                for _ in waiting[0]:
+                    if pauses is not None and pauses():
+                        return False
+            except BaseException:
+                self._ended(asker)
+                raise
+            finally:
+                self.asker = before
+            self._ended(asker)
+        return True
+
+    def _ended(self, asker: Asker | None) -> None:
+        waiting = self._pending[asker]
+        waiting.popleft()
+        if not waiting:
+            del self._pending[asker]
+            if asker is not None:
+                asker.busy = False
+                asker.operations_ended()
+
+    def finish(self) -> None:
+        """Carry out all operations to their end."""
+        pauses, self.pauses = self.pauses, None
+        try:
+            self.step()
+        finally:
+            self.pauses = pauses
+
+
+def _calling(act: Callable[[], object]) -> Iterator[None]:
+    act()
+    yield from ()
+
+
+def in_steps(items: Sequence[_T], act: Callable[[Sequence[_T]], object]) -> Iterator[None]:
+    """Steps that call `act` with one part of the items after the other."""
+    if len(items) <= STEP:
+        act(items)
+        return
+    # From a reversed copy, the parts are taken off cheaply, and nothing is left to be freed at the end.
+    left = list(items)
+    left.reverse()
+    del items
+    while True:
+        part = left[-STEP:]
+        del left[-STEP:]
+        part.reverse()
+        act(part)
+        if not left:
+            return
+        yield
+
+
+def freeing(items: list[Any]) -> Iterator[None]:
+    """Steps that remove the items of a list, which frees those that nothing else refers to."""
+    del items[-STEP:]
+    while items:
+        yield
+        del items[-STEP:]
