@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from collections import deque
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -27,6 +29,28 @@ def test_first_in_first_out() -> None:
     assert head is not None
     assert head.position == 1
     assert [ready.pop().position, ready.pop_lowest().position, ready.pop().position] == [1, 2, 3]
+
+
+@given(st.lists(st.sampled_from(["waits", "returned", "returns"]), max_size=30))
+def test_what_comes_back_in_order_goes_to_the_front_or_not_at_all(kinds: list[str]) -> None:
+    items = [queued(position) for position in range(1, len(kinds) + 1)]
+    by_kind = {
+        kind: [item for item, each in zip(items, kinds, strict=True) if each == kind]
+        for kind in ("waits", "returned", "returns")
+    }
+    ready = Fifo()
+    for item in by_kind["waits"]:
+        ready.append(item)
+    ready.put_back(by_kind["returned"])
+    before = positions(ready)
+    if not by_kind["returns"]:
+        return
+    if ready.put_in_front(deque(by_kind["returns"])):
+        assert positions(ready) == list(range(1, len(kinds) + 1))
+        assert [ready.pop().position for _ in range(len(kinds))] == list(range(1, len(kinds) + 1))
+    else:
+        assert positions(ready) == before
+        assert by_kind["returned"] or before[0] < by_kind["returns"][-1].position
 
 
 @given(st.lists(st.booleans(), max_size=30), st.randoms(use_true_random=False))

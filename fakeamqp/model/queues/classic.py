@@ -14,6 +14,7 @@ others.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 from weakref import ref
@@ -440,14 +441,15 @@ class ClassicQueue(Queue):
         self, deliveries: Sequence[Delivery], *, avoid: object = None, redelivered: bool = True
     ) -> Iterator[None]:
         """See the base class. All messages are in their places at the same moment."""
-        returned: list[QueuedMessage] = []
-        octets = 0
+        returned: deque[QueuedMessage] = deque()
+        octets = latest = 0
+        ordered = True
         avoided = None if avoid is None else ref(avoid)
         failures = self._failures
         unacked = self.unacked
 
         def take(part: Sequence[Delivery]) -> None:
-            nonlocal octets
+            nonlocal octets, latest, ordered
             for delivery in part:
                 if not delivery.acquired:
                     continue  # The queue was deleted since, and passed the message on.
@@ -459,15 +461,19 @@ class ClassicQueue(Queue):
                 if not redelivered or self._comes_back(queued):
                     returned.append(queued)
                     octets += len(queued.message.body)
+                    ordered = ordered and latest < queued.position
+                    latest = queued.position
 
         yield from in_steps(deliveries, take)
         if self.deleted or not returned:
             self._too_late(returned, "deleted")
-            yield from freeing(returned)
+            yield from freeing(list(returned))
             return
         if avoid is not None or (self._expects_basic and not _all_basic(returned)):
             self._select()
-        self.ready.put_back(returned)
+        ready = self.ready
+        if not (ordered and isinstance(ready, Fifo) and ready.put_in_front(returned)):
+            ready.put_back(returned)
         self.ready_bytes += octets
         if self._bounded and not self._refuses:
             self._drop_overflow()

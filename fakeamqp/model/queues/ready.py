@@ -85,22 +85,27 @@ class Fifo:
             self._items.remove(queued)
 
     def put_back(self, returned: Iterable[QueuedMessage]) -> None:
-        """Insert messages at their positions.
-
-        If all of them stood before those that wait, they go to the front. Otherwise each costs the logarithm
-        of how many have returned.
-        """
-        entered = sorted(returned, key=_position)
-        items = self._items
-        if (
-            len(entered) > 1
-            and not self._returned
-            and (not items or entered[-1].position < items[0].position)
-        ):
-            items.extendleft(reversed(entered))
-            return
-        for queued in entered:
+        """Insert messages at their positions; each costs the logarithm of how many have returned."""
+        for queued in returned:
             heappush(self._returned, (queued.position, queued))
+
+    def put_in_front(self, returned: deque[QueuedMessage]) -> bool:
+        """Insert messages, in the order of their positions, before all others. The deque is taken over.
+
+        Its cost is that of copying the references to the fewer messages.
+
+        Returns:
+            False if some messages that wait stand before them; nothing has changed then.
+        """
+        items = self._items
+        if self._returned or (items and items[0].position < returned[-1].position):
+            return False
+        if len(items) <= len(returned):
+            returned.extend(items)
+            self._items = returned
+        else:
+            items.extendleft(reversed(returned))
+        return True
 
     def clear(self) -> list[QueuedMessage]:
         """Take out everything."""
@@ -177,7 +182,10 @@ class PriorityFifo:
             by_level.setdefault(self.number(queued), []).append(queued)
             self._count += 1
         for number, entered in by_level.items():
-            self._levels[number].put_back(entered)
+            entered.sort(key=_position)
+            level = self._levels[number]
+            if not level.put_in_front(deque(entered)):
+                level.put_back(entered)
             self._used |= 1 << number
 
     def clear(self) -> list[QueuedMessage]:
