@@ -17,7 +17,9 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import platform
+import shlex
 import subprocess
 import sys
 import threading
@@ -586,9 +588,18 @@ def environment(command: str) -> dict[str, Any]:
     return {
         "command": command,
         "python": platform.python_version(),
-        "machine": platform.machine(),
+        "machine": f"{platform.machine()}, {os.cpu_count()} cores",
+        "load_average": round(os.getloadavg()[1], 1),
         "commit": commit.stdout.strip() or None,
     }
+
+
+def write(path: Path, figures: list[Measured]) -> None:
+    """Write the figures so far, with what they depend on."""
+    command = shlex.join(["python", "-m", "compat_tests.benchmarks.stalls", *sys.argv[1:]])
+    whole = {**environment(command), "figures": [asdict(each) for each in figures]}
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(whole, indent=1) + "\n", "utf-8")
 
 
 def main() -> None:
@@ -623,12 +634,9 @@ def main() -> None:
                 f"{measured.p99:8.1f} {measured.longest:8.1f}{mark}",
                 flush=True,
             )
+            if options.json:
+                write(options.json, figures)
     print(f"* above the goal: p99 {P99_GOAL:g} ms, longest {LONGEST_GOAL:g} ms")
-    if options.json:
-        command = f"python -m compat_tests.benchmarks.stalls --number {options.number} --json {options.json}"
-        whole = {**environment(command), "figures": [asdict(each) for each in figures]}
-        options.json.parent.mkdir(parents=True, exist_ok=True)
-        options.json.write_text(json.dumps(whole, indent=1) + "\n", "utf-8")
 
 
 if __name__ == "__main__":
