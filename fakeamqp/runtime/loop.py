@@ -165,6 +165,8 @@ class Loop:
         self.stopping = False
         #: How long one connection may process input in a turn while others wait, in real seconds.
         self.turn_seconds = _TURN_SECONDS
+        #: How many threads wait for the end of all operations, which are not cut into slices meanwhile.
+        self.hurried = 0
         self._slice_ends = inf
         self._thread_id: int | None = None
         self._unwatched_elsewhere = False
@@ -239,7 +241,7 @@ class Loop:
 
     def _begin_slice(self, operations: Operations) -> None:
         self._slice_ends = self.transport_clock.now() + _SLICE_SECONDS
-        operations.pauses = self._slice_over
+        operations.pauses = None if self.hurried else self._slice_over
 
     def _slice_over(self) -> bool:
         return self.transport_clock.now() >= self._slice_ends
