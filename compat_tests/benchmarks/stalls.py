@@ -1,6 +1,6 @@
 """How long one client's operation over many messages keeps the others waiting.
 
-    python -m compat_tests.benchmarks.stalls [PATTERN...] [--number N] [--json FILE]
+    python -m compat_tests.benchmarks.stalls [PATTERN...] [--number N] [--keep NAME]
 
 Each operation runs at N, 2 N and 4 N objects in a broker of its own process. Meanwhile a second client, in
 another process and on its own connection, declares a queue passively every two milliseconds. The report has
@@ -18,7 +18,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform
 import shlex
 import subprocess
 import sys
@@ -28,10 +27,10 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from fnmatch import fnmatch
-from pathlib import Path
 from typing import Any, TypeAlias
 
 from compat_tests.benchmarks.load import Address, Connection, fakeamqp_serving
+from compat_tests.reliability import results
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
 from fakeamqp.protocols.framed.codec.frames import FRAME_HEADER, content_frames, method_frame
@@ -580,26 +579,11 @@ def _cannot(call: str) -> None:
     raise ValueError(f"{call!r} needs an operation that is hosted")
 
 
-def environment(command: str) -> dict[str, Any]:
-    """What the figures depend on."""
-    commit = subprocess.run(
-        ["git", "rev-parse", "HEAD"], capture_output=True, text=True, cwd=Path(__file__).parent, check=False
-    )
-    return {
-        "command": command,
-        "python": platform.python_version(),
-        "machine": f"{platform.machine()}, {os.cpu_count()} cores",
-        "load_average": round(os.getloadavg()[1], 1),
-        "commit": commit.stdout.strip() or None,
-    }
-
-
-def write(path: Path, figures: list[Measured]) -> None:
-    """Write the figures so far, with what they depend on."""
+def write(name: str, figures: list[Measured]) -> None:
+    """Keep the figures so far, with the load of the machine."""
     command = shlex.join(["python", "-m", "compat_tests.benchmarks.stalls", *sys.argv[1:]])
-    whole = {**environment(command), "figures": [asdict(each) for each in figures]}
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(whole, indent=1) + "\n", "utf-8")
+    load = round(os.getloadavg()[1], 1)
+    results.write(name, command, {"load_average": load, "figures": [asdict(each) for each in figures]})
 
 
 def main() -> None:
@@ -610,7 +594,7 @@ def main() -> None:
     parser.add_argument("patterns", nargs="*", default=["*"], help="names of operations; * for any part")
     parser.add_argument("--number", type=int, default=250_000, help="N (default: %(default)s)")
     parser.add_argument("--factors", type=int, nargs="+", default=[1, 2, 4], help="multiples of N to measure")
-    parser.add_argument("--json", type=Path, help="write the figures to this file as well")
+    parser.add_argument("--keep", metavar="NAME", help="write compat_tests/reliability/NAME.json as well")
     parser.add_argument("--probe", help=argparse.SUPPRESS)
     parser.add_argument("--host", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -634,8 +618,8 @@ def main() -> None:
                 f"{measured.p99:8.1f} {measured.longest:8.1f}{mark}",
                 flush=True,
             )
-            if options.json:
-                write(options.json, figures)
+            if options.keep:
+                write(options.keep, figures)
     print(f"* above the goal: p99 {P99_GOAL:g} ms, longest {LONGEST_GOAL:g} ms")
 
 

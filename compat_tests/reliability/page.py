@@ -14,6 +14,7 @@ from compat_tests.reliability import results
 
 __all__ = ["PAGE", "main", "with_tables"]
 
+_MILLISECONDS = ("milliseconds", "p50", "p99", "longest")
 PAGE = Path(__file__).parents[2] / "docs" / "reliability.md"
 
 
@@ -74,6 +75,14 @@ def _soak(found: dict[str, Any]) -> str:
     return f"{messages}\n{tables.table(['', ''], memory)}"
 
 
+def _stalls(found: dict[str, Any]) -> str:
+    rows = [
+        [each["operation"], str(each["number"]), *(f"{each[name]:.0f}" for name in _MILLISECONDS)]
+        for each in found["figures"]
+    ]
+    return tables.table(["Operation", "n", "Time", "p50", "p99", "Longest"], rows)
+
+
 def _course(values: list[float]) -> str:
     return f"{values[0]}, {max(values)}, {values[-1]}"
 
@@ -81,6 +90,8 @@ def _course(values: list[float]) -> str:
 _TABLES: dict[str, Callable[[], str]] = {
     "flakes": _measured("flakes", _flakes),
     "soak": _measured("soak", _soak),
+    "stalls": _measured("stalls", _stalls),
+    "stalls-million": _measured("stalls-million", _stalls),
 }
 
 if __name__ == "__main__":
