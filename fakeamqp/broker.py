@@ -170,6 +170,7 @@ class Broker(Inspection):
             self._accept,
             transport_timers=self._state.peer_timers,
             operations=self._state.operations,
+            before_flush=self._state.memory.settle,
         )
         self._reader = _EngineReader(self._engine, self._state)
         self._listeners: tuple[Listener, ...] = ()

@@ -52,6 +52,7 @@ class Engine:
         transport_timers: timers on a `RealClock` for handshakes and lingering sockets. Needed if `clock` is
             not a real one, so that moving the clock does not disconnect peers; default: `timers`.
         operations: the broker's long operations, which the loop carries out in slices.
+        before_flush: called inside the engine before the output of a turn is written.
         name: of the loop thread.
     """
 
@@ -63,6 +64,7 @@ class Engine:
         *,
         transport_timers: TimerQueue | None = None,
         operations: Operations | None = None,
+        before_flush: Callable[[], object] | None = None,
         name: str = "fakeamqp",
     ) -> None:
         self.clock = clock
@@ -117,6 +119,7 @@ class Engine:
                 self.failures,
                 self.stepped,
                 self._operations,
+                self._before_flush,
             )
             loop.wrap = self._wrap
             thread = threading.Thread(target=self._run, args=(loop,), name=self.name, daemon=True)

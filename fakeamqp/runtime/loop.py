@@ -145,6 +145,7 @@ class Loop:
         failures: Failures,
         stepped: SteppedClock | None = None,
         operations: Operations | None = None,
+        before_flush: Callable[[], object] | None = None,
     ) -> None:
         self.operations = operations
         self.clock = clock

@@ -209,7 +209,10 @@ class ClassicQueue(Queue):
         ttl = self._ttl
         if ttl is not None and (expiry is None or ttl < expiry):
             expiry = ttl
-        return QueuedMessage(message, position, None if expiry is None else self.virtual_host.now() + expiry)
+        expires_at = None if expiry is None else self.virtual_host.now() + expiry
+        queued = QueuedMessage(message, position, expires_at)
+        self.virtual_host.state.memory.hold_queued(queued)
+        return queued
 
     def _carry_failures(self, queued: QueuedMessage) -> None:
         """Keep the failures that a dead letter brings along; one that is handed over at once loses them."""

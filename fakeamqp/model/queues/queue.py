@@ -51,6 +51,7 @@ class QueuedMessage:
 
     __slots__ = (
         "avoid",
+        "charge",
         "expires_at",
         "failures",
         "message",

@@ -296,6 +296,7 @@ class ServerConnection:
         outbox = self.outbox
         was_backlogged = outbox.backlogged
         outbox.sent(count)
+        self._weigh()
         if was_backlogged:
             self.resume_input()
 

@@ -13,6 +13,7 @@ from fakeamqp.model.acknowledgement_timeout import AcknowledgementTimeouts
 from fakeamqp.model.credit import Credit, Gate
 from fakeamqp.model.delivery import Delivery, Ledger, releasing
 from fakeamqp.model.errors import AccessRefused, NotFound, PreconditionFailed
+from fakeamqp.model.memory import Charge
 from fakeamqp.model.operations import in_steps
 from fakeamqp.protocols.framed import delivering
 from fakeamqp.protocols.framed.assembly import Assembly

@@ -132,6 +132,7 @@ class QuorumQueue(Queue):
             size += len(message.properties_bytes)
         self._next_position += 1
         queued = QuorumMessage(message, self._next_position, expires_at, size)
+        self.virtual_host.state.memory.hold_queued(queued)
         if not self.choices.carries_failures:
             queued.failures = 0
             queued.redelivered = False
