@@ -36,19 +36,15 @@ class Asker(Protocol):
 class Operations:
     """The operations of one broker that have not ended yet."""
 
-    __slots__ = ("_pending", "asker", "pauses")
+    __slots__ = ("asker", "pauses", "pending")
 
     def __init__(self) -> None:
-        self._pending: dict[Asker | None, deque[Iterator[object]]] = {}
+        self.pending: dict[Asker | None, deque[Iterator[object]]] = {}
+        """Those that have not ended yet, by the connection that asked for them."""
         self.asker: Asker | None = None
         """The connection whose input is being handled."""
         self.pauses: Callable[[], bool] | None = None
         """Whether the slice is over; None if operations run to their end."""
-
-    @property
-    def pending(self) -> bool:
-        """Whether an operation has not ended yet."""
-        return bool(self._pending)
 
     def run(self, steps: Iterator[object], asker: Asker | None = None) -> None:
         """Carry out an operation for `asker`, by default the connection whose input is being handled.
@@ -57,21 +53,21 @@ class Operations:
         raised here, one of a later slice by `step`.
         """
         asker = asker or self.asker
-        earlier = self._pending.get(asker) if asker is not None else None
+        earlier = self.pending.get(asker) if asker is not None else None
         if earlier is not None:
             earlier.append(steps)
             return
         pauses = self.pauses
         for _ in steps:
             if pauses is not None and pauses():
-                self._pending.setdefault(asker, deque()).append(steps)
+                self.pending.setdefault(asker, deque()).append(steps)
                 if asker is not None:
                     asker.busy = True
                 return
 
     def then(self, act: Callable[[], object], asker: Asker) -> None:
         """Call `act` once the operations that this connection waits for have ended, perhaps at once."""
-        earlier = self._pending.get(asker)
+        earlier = self.pending.get(asker)
         if earlier is None:
             act()
         else:
@@ -79,15 +75,15 @@ class Operations:
 
     def step(self) -> None:
         """Go on with the operations until the slice is over."""
-        while self._pending:
-            asker = next(iter(self._pending))
+        while self.pending:
+            asker = next(iter(self.pending))
             if not self._continue(asker):
-                self._pending[asker] = self._pending.pop(asker)
+                self.pending[asker] = self.pending.pop(asker)
                 return
 
     def _continue(self, asker: Asker | None) -> bool:
         """Go on with the operations of one connection. False if the slice ended before them."""
-        waiting = self._pending[asker]
+        waiting = self.pending[asker]
         pauses = self.pauses
         while waiting:
             before, self.asker = self.asker, asker
@@ -104,10 +100,10 @@ class Operations:
         return True
 
     def _ended(self, asker: Asker | None) -> None:
-        waiting = self._pending[asker]
+        waiting = self.pending[asker]
         waiting.popleft()
         if not waiting:
-            del self._pending[asker]
+            del self.pending[asker]
             if asker is not None:
                 asker.busy = False
                 asker.operations_ended()

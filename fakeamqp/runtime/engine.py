@@ -104,7 +104,7 @@ class Engine:
 
     def start(self) -> None:
         """Start the loop thread; it is ready when this returns. Does nothing while it runs."""
-        from fakeamqp.runtime.loop import Loop
+        from fakeamqp.runtime.loop import Loop, NoOperations
 
         if self._loop is not None and self._loop.stopping:
             self.stop()  # requested on the loop thread, and not complete yet
@@ -117,8 +117,8 @@ class Engine:
                 self._transport_clock,
                 self._transport_timers,
                 self.failures,
+                self._operations or NoOperations(),
                 self.stepped,
-                self._operations,
                 self._before_flush,
             )
             loop.wrap = self._wrap
@@ -194,7 +194,7 @@ class Engine:
         self._lock.acquire()
         if self._lock.depth == 1:
             loop = self._loop
-            if loop is not None and loop.unfinished:
+            if loop is not None and loop.operations.pending:
                 try:
                     self._finish_operations(loop)
                 except BaseException:
@@ -213,7 +213,7 @@ class Engine:
 
         loop.hurried += 1
         try:
-            while loop.unfinished and self._loop is loop and not loop.stopping:
+            while loop.operations.pending and self._loop is loop and not loop.stopping:
                 waiter = Waiter(lambda: True)
                 loop.waiters.append(waiter)
                 loop.wake()

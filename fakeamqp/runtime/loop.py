@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import socket
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from math import inf
 from selectors import EVENT_READ, DefaultSelector
@@ -56,8 +56,8 @@ class Operations(Protocol):
     """Whether the slice is over; None if operations run to their end."""
 
     @property
-    def pending(self) -> bool:
-        """Whether an operation has not ended yet."""
+    def pending(self) -> Collection[object]:
+        """Those that have not ended yet, by the connection that asked for them."""
         ...
 
     def step(self) -> None:
@@ -67,6 +67,19 @@ class Operations(Protocol):
     def finish(self) -> None:
         """Carry out all operations to their end."""
         ...
+
+
+class NoOperations:
+    """Of a broker whose operations are all short."""
+
+    pauses: Callable[[], bool] | None = None
+    pending: Collection[object] = ()
+
+    def step(self) -> None:
+        """See `Operations`."""
+
+    def finish(self) -> None:
+        """See `Operations`."""
 
 
 class Waiter:
@@ -143,8 +156,8 @@ class Loop:
         transport_clock: EngineClock,
         transport_timers: TimerQueue,
         failures: Failures,
+        operations: Operations,
         stepped: SteppedClock | None = None,
-        operations: Operations | None = None,
         before_flush: Callable[[], object] | None = None,
     ) -> None:
         self.operations = operations
@@ -168,7 +181,7 @@ class Loop:
         self.turn_seconds = _TURN_SECONDS
         #: How many threads wait for the end of all operations, which are not cut into slices meanwhile.
         self.hurried = 0
-        self._slice_ends = inf
+        self._slice_ends: float | None = None
         self._thread_id: int | None = None
         self._unwatched_elsewhere = False
         self._due = (inf, inf)
@@ -210,8 +223,8 @@ class Loop:
                 # First, so that input is processed at its time. Input that another thread took is no news.
                 news = takes == self._takes and any(key.data is not self._waker for key, _mask in events)
                 self._follow(self.stepped, news, bool(events))
-            if self.operations is not None:
-                self._begin_slice(self.operations)
+            operations = self.operations
+            self._begin_slice(operations)
             for key, mask in events:
                 source: Source = key.data
                 try:
@@ -221,31 +234,28 @@ class Loop:
             self._run_due(self.timers, self._slice_over if self.stepped is None else None)
             if self.transport_timers is not self.timers:
                 self._run_due(self.transport_timers)
-            if self.operations is not None and self.operations.pending:
-                self._continue(self.operations)
+            if operations.pending:
+                self._continue(operations)
             self.flush()
             # While an operation is under way, a predicate would see a part of it.
-            if self.waiters and not self.unfinished:
+            if self.waiters and not operations.pending:
                 self.check_waiters()
             return self._sleep()
         finally:
-            if self.operations is not None:
-                self.operations.pauses = None
+            self.operations.pauses = None
             lock.release()
 
     # -- long operations
 
-    @property
-    def unfinished(self) -> bool:
-        """Whether a long operation has not ended yet."""
-        return self.operations is not None and self.operations.pending
-
     def _begin_slice(self, operations: Operations) -> None:
-        self._slice_ends = self.transport_clock.now() + _SLICE_SECONDS
+        self._slice_ends = None  # It begins when it is first asked for: most turns have no operation.
         operations.pauses = None if self.hurried else self._slice_over
 
     def _slice_over(self) -> bool:
-        return self.transport_clock.now() >= self._slice_ends
+        now = self.transport_clock.now()
+        if self._slice_ends is None:
+            self._slice_ends = now + _SLICE_SECONDS
+        return now >= self._slice_ends
 
     def _continue(self, operations: Operations) -> None:
         """Give operations a slice of their own."""
@@ -258,7 +268,7 @@ class Loop:
     def finish_operations(self) -> None:
         """Carry out all operations to their end."""
         operations = self.operations
-        while operations is not None and operations.pending:
+        while operations.pending:
             try:
                 operations.finish()
             except Exception as error:  # this operation is removed
@@ -327,7 +337,7 @@ class Loop:
         self.flush()
         if (
             self.dirty
-            or self.unfinished
+            or self.operations.pending
             or any(driver.rest or driver.transport.backlog for driver in self.drivers)
         ):
             return False
@@ -338,7 +348,7 @@ class Loop:
         due = self.timers.next_due()
         transport_due = None if self.transport_timers is self.timers else self.transport_timers.next_due()
         self._due = (inf if due is None else due, inf if transport_due is None else transport_due)
-        if self.dirty or self.unfinished:
+        if self.dirty or self.operations.pending:
             return 0.0
         if self.stepped is not None:
             timeout = self._own_sleep(self.stepped)

@@ -27,10 +27,11 @@ _METHODS_OF_CAPABILITIES = {
 def start(connection: FramedConnection[Any]) -> None:
     """Send connection.start with the capabilities of the personality (RabbitMQ: documented)."""
     personality = connection.personality
+    absent = personality.not_implemented
     capabilities = {
         name: True
         for name in personality.capabilities
-        if not is_absent(_METHODS_OF_CAPABILITIES.get(name, ""), personality.not_implemented)
+        if not (absent and is_absent(_METHODS_OF_CAPABILITIES.get(name, ""), absent))
     }
     properties = {"capabilities": capabilities, **connection_class.server_properties(connection)}
     connection_class.start(connection, properties, (VERSION_MAJOR, VERSION_MINOR))

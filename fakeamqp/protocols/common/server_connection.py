@@ -76,7 +76,7 @@ class ServerConnection:
         self.personality = state.personality
         self.peer = peer
         self.name = peer.name
-        self.identity = Identity(peer.name)
+        self.identity = Identity(self.name)
         self.state = ConnectionState.STARTING
         self.login = Login(state, peer, mechanisms, self.MECHANISMS)
         self.client_properties: Mapping[str, Any] = {}
