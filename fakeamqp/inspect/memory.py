@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from fakeamqp.model.memory import ENTRY
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -137,9 +139,8 @@ def _queue(queue: Queue, counter: _Counter) -> QueueMemory:
     held: Iterable[object] = (*queue.ready, *(delivery.queued for delivery in queue.unacked))
     for queued in held:
         octets += counter.count(queued.message)  # type: ignore[attr-defined]
-        place = getattr(queued, "charge", None)
-        if place is not None:
-            octets += place.octets
+        if hasattr(queued, "charge"):
+            octets += ENTRY
     return QueueMemory(
         name=queue.name,
         virtual_host=queue.virtual_host.name,

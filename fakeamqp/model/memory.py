@@ -120,6 +120,9 @@ class Memory:
         self.alarm = False
         """Whether the alarm is raised."""
         self._settling = False
+        self._spread: Message | None = None
+        self._places = Charge(self.messages, 0)
+        """The charge for the further places of the message `_spread`, which is being routed."""
 
     @property
     def trace(self) -> TraceSize | None:
@@ -163,13 +166,19 @@ class Memory:
                 account.octets += octets
             else:
                 self.hold(message)
-        else:
-            queued.charge = Charge(self.messages, ENTRY)
+            return
+        if self._spread is not message:
+            self._spread, self._places = message, Charge(self.messages, 0)
+        # The further places of a message share a charge: one for each would double the size of an entry.
+        queued.charge = places = self._places
+        places.change(places.octets + ENTRY)
 
     # --- the alarm ------------------------------------------------------------------------------------
 
     def settle(self) -> None:
         """Raise or clear the alarm."""
+        if self._spread is not None:
+            self._spread, self._places = None, Charge(self.messages, 0)
         limit = self.limit
         if limit is None or self._settling:
             return
