@@ -233,6 +233,18 @@ def holding(number: int, type_name: str, prefetch: int = 0, **arguments: Any) ->
     return server, talker
 
 
+@operation("declare a queue with n unacknowledged n times", type_name=TYPES)
+def _(number: int, type_name: str) -> Action:
+    """As a program does that looks how far the consumers are."""
+    _, talker = holding(number, type_name)
+
+    def look() -> None:
+        for _ in range(number):
+            talker.say(m.QueueDeclare(queue=QUEUE, passive=True))
+
+    return look
+
+
 @operation("acknowledge n messages at once", type_name=TYPES)
 def _(number: int, type_name: str) -> Action:
     _, talker = holding(number, type_name)

@@ -112,6 +112,7 @@ class Subscription:
     """
 
     __slots__ = (
+        "__weakref__",
         "_choice",
         "acquires",
         "active",

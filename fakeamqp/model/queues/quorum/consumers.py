@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+from weakref import WeakSet
 
 from fakeamqp.model.queues.service_queue import ServiceQueue
 from fakeamqp.model.queues.single_active import SingleActive
@@ -22,7 +23,7 @@ class Consumers:
     once some messages may not suit every consumer.
     """
 
-    __slots__ = ("_late", "_newest", "_queue", "pick", "service_queue", "single")
+    __slots__ = ("_ended", "_late", "_newest", "_queue", "pick", "service_queue", "single")
 
     def __init__(self, queue: QuorumQueue) -> None:
         self._queue = queue
@@ -34,6 +35,8 @@ class Consumers:
             self.single = SingleActive(by_priority, self._holds, self._keeps_time)
         self._newest = 0
         """The age of the latest consumer: its number in the order of arrival."""
+        self._ended: WeakSet[Subscription] = WeakSet()
+        """Consumers that have ended. Those that hold deliveries are kept by these."""
         self._late: dict[Subscription | None, dict[Delivery, None]] = {}
         """By consumer, the deliveries that timed out and that it has not settled since."""
 
@@ -51,6 +54,7 @@ class Consumers:
         """Remove a consumer."""
         self.service_queue.remove(subscription)
         self._late.pop(subscription, None)
+        self._ended.add(subscription)
         if self.single is not None:
             self.single.remove(subscription)
             self.elect()
@@ -62,6 +66,8 @@ class Consumers:
         """
         queue, single = self._queue, self.single
         count = len(queue.subscriptions) if single is None else int(single.active is not None)
+        if not self._ended:
+            return count
         in_doubt = queue.virtual_host.branches.in_doubt
         held = (each.holder for each in queue.unacked if each.holder is not None and each not in in_doubt)
         return count + len({holder for holder in held if not holder.active})
