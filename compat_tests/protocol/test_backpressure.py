@@ -5,13 +5,19 @@ Here the transport is played by hand: `pending` hands bytes over, and only `sent
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 
 from compat_tests.conformance import SHARING
-from compat_tests.protocol.driver import Client, QuietTap, Server
+from compat_tests.protocol.driver import PROTOCOL_HEADERS, Client, QuietTap, Server
 from fakeamqp.adapters import protocol_names
+from fakeamqp.connection import PeerAddress
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
+from fakeamqp.protocols.common.outbox import Outbox
 from fakeamqp.protocols.framed.codec.method import Method
+from fakeamqp.protocols.negotiation import accept
 
 MIB = 1024 * 1024
 BODY = b"x" * 10_000
@@ -304,3 +310,53 @@ def test_a_large_body_is_the_same_bytes_for_all_clients(protocol: str, way: str)
         assert sum(map(len, pieces)) - sum(map(len, views)) < 500
         bodies += [each.obj for each in views]
     assert len({id(each) for each in bodies}) == (3 if way == "return" else 1)
+
+
+# --- what the runtime is told ------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def told() -> list[str]:
+    return []
+
+
+@pytest.fixture
+def outbox(told: list[str]) -> Outbox:
+    connection: Any = SimpleNamespace(broker=SimpleNamespace(tap=None))
+    return Outbox(connection, lambda: told.append("notified"))
+
+
+def test_the_runtime_is_told_once_of_what_waits_until_it_takes_it(outbox: Outbox, told: list[str]) -> None:
+    outbox.write(b"a")
+    outbox.write(b"b")
+    outbox.write_pieces([b"c", memoryview(b"d")])
+    assert told == ["notified"]
+    assert b"".join(outbox.take()) == b"abcd"
+    outbox.write_pieces([b"e"])
+    outbox.write(b"f")
+    assert told == ["notified"] * 2
+    assert b"".join(outbox.take()) == b"ef"
+
+
+def test_who_waits_for_bytes_to_be_sent_goes_on_when_they_are(outbox: Outbox) -> None:
+    done: list[str] = []
+    outbox.write(b"abc")
+    outbox.when_sent(lambda: done.append("abc"))
+    outbox.write(b"d")
+    outbox.when_sent(lambda: done.append("d"))
+    outbox.sent(2)
+    assert done == []
+    outbox.sent(1)
+    assert done == ["abc"]
+    outbox.sent(1)
+    assert done == ["abc", "d"]
+    assert (outbox.unsent, outbox.sent_bytes) == (0, 4)
+
+
+@pytest.mark.parametrize("name", sorted(PROTOCOL_HEADERS))
+def test_the_runtime_is_told_which_connection_it_is(rabbitmq: Server, name: str) -> None:
+    told: list[object] = []
+    connection = accept(rabbitmq.state, PeerAddress(port=1), told.append)
+    connection.receive(PROTOCOL_HEADERS[name])
+    assert told == [connection]
+    assert connection.pending()

@@ -36,6 +36,13 @@ def expect_error(client: Client, code: int, text: str, ids: tuple[int, int]) -> 
     assert (close.class_id, close.method_id) == ids
 
 
+def test_a_header_frame_without_flags_is_one_of_malformed_properties(spec: Server) -> None:
+    client = spec.client()
+    client.send(m.BasicPublish(routing_key="q"))
+    client.send_frame(2, 1, struct.pack(">HHQ", 60, 0, 0))
+    expect_error(client, 501, "the payload ends inside the property flags", (60, 40))
+
+
 def fetch_bytes(client: Client) -> list[bytes]:
     """The payloads of the frames by which a message of queue q comes."""
     client.send(m.BasicGet(queue="q", no_ack=True))

@@ -349,6 +349,17 @@ def test_a_hash_inside_spreads_as_it_does_outside(rabbitmq: Server) -> None:
         assert client.empty(f"x{number}") == client.empty(f"plain{number}") != []
 
 
+def test_the_inner_type_has_the_arguments(rabbitmq: Server) -> None:
+    client = rabbitmq.client()
+    declare(client, inner="x-consistent-hash", arguments={"hash-header": "customer"})
+    for number in range(4):
+        client.declare(f"q{number}")
+        client.bind(f"q{number}", "x", "1")
+    for number in range(20):
+        later(client, b"%d" % number, 0, key=f"key-{number}", headers={"customer": "one"})
+    assert sorted(client.count(f"q{number}") for number in range(4)) == [0, 0, 0, 20]
+
+
 def test_bindings_are_those_when_it_is_due(rabbitmq: Server, client: Client) -> None:
     client.declare("new")
     later(client, b"m", 1000)
@@ -630,7 +641,7 @@ def test_a_crash_loses_what_was_not_confirmed(rabbitmq: Server, durable: Client)
     durable.call(m.ConfirmSelect(), m.ConfirmSelectOk)
     later(durable, b"kept", 3000)
     rabbitmq.restart(crash=True)
-    assert waiting(rabbitmq) == 1
+    assert waiting(rabbitmq) == rabbitmq.vhost.delays.count("x") == 1
     assert len(list(rabbitmq.state.timers.pending())) == 1
     rabbitmq.advance(3)
     assert rabbitmq.client().empty("q") == [b"kept"]

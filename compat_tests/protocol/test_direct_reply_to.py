@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import re
+from types import SimpleNamespace
 
 import pytest
 
 from compat_tests.protocol.driver import Client, Server
+from fakeamqp.model.message import Message
+from fakeamqp.model.properties import plain_properties
+from fakeamqp.model.reply_to import ReplyAddress
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 
 PSEUDO_QUEUE = "amq.rabbitmq.reply-to"
@@ -240,3 +244,16 @@ def test_by_the_letter_the_name_is_like_any_other_reserved_one(spec: Server) -> 
     got = client.get("q")
     assert got is not None
     assert got.properties.reply_to == PSEUDO_QUEUE
+
+
+def test_an_address_takes_dead_letters_as_it_takes_replies() -> None:
+    told: list[tuple[object, bool, object]] = []
+
+    class Requester:
+        def deliver(self, _: object, message: object, redelivered: bool, delivery: object) -> None:
+            told.append((message, redelivered, delivery))
+
+    address = ReplyAddress("a", SimpleNamespace(subscriber=Requester()))  # type: ignore[arg-type]
+    message = Message("", "a", plain_properties(), b"reply")
+    assert address.accept(message) is True
+    assert told == [(message, False, None)]

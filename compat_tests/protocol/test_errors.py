@@ -312,6 +312,18 @@ def test_a_repeated_publish_that_fails_is_named_too(client: Client) -> None:
 
 
 @rule("0-9-1/errors/failing-method")
+def test_a_repeated_publish_with_a_bad_header_is_named_too(rabbitmq: Server) -> None:
+    client = rabbitmq.client()
+    client.declare("q")
+    client.publish(routing_key="q")
+    client.count("q")
+    client.send(m.BasicPublish(routing_key="q"))
+    client.send_frame(2, 1, bytes.fromhex("0032 0000 0000000000000000 0000"))
+    close = client.expect_connection_close(505)
+    assert (close.class_id, close.method_id) == (60, 40)
+
+
+@rule("0-9-1/errors/failing-method")
 def test_a_close_for_no_method_names_none(server: Server) -> None:
     client = server.client()
     client.send(MISSING)

@@ -368,6 +368,8 @@ def test_after_a_leap_heartbeats_keep_their_pace(leaping: LeapingServer) -> None
     client.take_bytes()
     dues = [timer.due - leaping.clock.now() for timer in leaping.state.timers.pending()]
     assert dues == [29, 59]
+    words = [timer.words for timer in leaping.state.timers.pending()]
+    assert words[0].endswith("sends a heartbeat") and words[1].endswith("checks for received bytes")
 
 
 def test_small_steps_send_as_many_as_time_passing_does(leaping: LeapingServer) -> None:

@@ -99,6 +99,22 @@ def test_a_method_before_open_is_an_unexpected_frame(rabbitmq: Server) -> None:
     assert close.reply_text == "UNEXPECTED_FRAME - type 1, all octets = <<0,20,0,10,0>>"
 
 
+@pytest.mark.parametrize(
+    ("octets", "text"), [UNEXPECTED[0], (frame(9, 1, b"x"), 'type 9, all octets = <<"x">>')]
+)
+def test_another_frame_on_a_channel_before_open_is_printed_too(
+    rabbitmq: Server, octets: bytes, text: str
+) -> None:
+    client = rabbitmq.connect()
+    client.send_bytes(client.protocol_header)
+    client.expect(m.ConnectionStart, 0)
+    client.login()
+    client.expect(m.ConnectionTune, 0)
+    client.send(m.ConnectionTuneOk(10, 8192, 0), 0)
+    client.send_bytes(octets)
+    assert client.expect_connection_close(505).reply_text == f"UNEXPECTED_FRAME - {text}"
+
+
 # --- ends without a close ----------------------------------------------------------------------------------
 
 CRASHES = [

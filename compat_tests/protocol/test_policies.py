@@ -347,3 +347,13 @@ def test_policies_of_queues_with_a_time_to_live_pass_streams_by(server: Server, 
     client.declare("q", durable=True, arguments={"x-queue-type": "stream"})
     set_policy(server, "p", {"message-ttl": 1000})
     assert applied(server, "q") == (None, None)
+
+
+def test_what_a_new_limit_leaves_at_the_head_expires(server: Server, client: Client) -> None:
+    client.declare("q")
+    client.fill("q", b"lasting")
+    client.fill("q", b"passing", expiration="1000")
+    set_policy(server, "p", {"max-length": 1})
+    assert client.count("q") == 1
+    server.advance(1)
+    assert client.count("q") == 0

@@ -240,3 +240,12 @@ def test_values_for_a_queue_that_exists_are_compared_before_they_are_judged(clie
     text = "PRECONDITION_FAILED - inequivalent arg 'x-message-ttl' for queue 'q' in vhost '/': "
     text += "received the value '-1' of type 'signedint' but current is none"
     refused(client, Declare(queue="q", arguments={"x-message-ttl": -1}), 406, text)
+
+
+def test_a_dead_letter_routing_key_has_the_length_of_a_routing_key(rabbitmq: Server) -> None:
+    client = rabbitmq.client()
+    arguments = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "k" * 255}
+    client.declare("fits", arguments=arguments)
+    client.send(Declare(queue="q", arguments={**arguments, "x-dead-letter-routing-key": "k" * 256}))
+    text = client.expect_channel_close(406).reply_text
+    assert "invalid arg 'x-dead-letter-routing-key' for queue 'q'" in text and "longer than 255 bytes" in text

@@ -135,3 +135,15 @@ def test_a_full_queue_of_priorities_drops_the_head_however_urgent_it_is(client: 
     for priority in (1, 9, 5):
         client.publish(b"%d" % priority, routing_key="q", priority=priority)
     assert client.empty("q") == [b"5", b"1"]
+
+
+def test_a_restart_takes_the_octets_of_what_it_drops_off_the_limit(rabbitmq: Server) -> None:
+    client = rabbitmq.client()
+    client.declare("q", durable=True, arguments={"x-max-length-bytes": 10})
+    client.fill("q", b"kept", delivery_mode=2)
+    client.fill("q", b"lost", delivery_mode=1)
+    rabbitmq.restart()
+    client = rabbitmq.client()
+    assert rabbitmq.vhost.queues["q"].ready_bytes == 4
+    client.fill("q", b"123456")
+    assert client.empty("q") == [b"kept", b"123456"]

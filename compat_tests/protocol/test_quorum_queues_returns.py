@@ -372,6 +372,32 @@ def test_a_retry_waits() -> None:
     assert client.empty("q") == [b"1"]
 
 
+def test_each_retry_waits_for_its_own_time() -> None:
+    server = Server("rabbitmq-4.3")
+    client = delayed(server)
+    client.fill("q", b"2")
+    client.get("q")
+    client.reject(1, requeue=True)
+    server.advance(0.5)
+    client.reject(2, requeue=True)
+    server.advance(0.5)
+    assert client.count("q") == 1
+    server.advance(0.5)
+    assert client.empty("q") == [b"1", b"2"]
+
+
+def test_the_bytes_of_a_retry_are_counted_while_it_waits() -> None:
+    server = Server("rabbitmq-4.3")
+    client = delayed(server)
+    queue = server.vhost.queues["q"]
+    client.reject(1, requeue=True)
+    size = queue.parked.amount()[1]
+    assert queue.parked.amount() == (1, size) and size
+    server.advance(1)
+    assert queue.parked.amount() == (0, 0)
+    assert queue.ready_bytes == size
+
+
 @pytest.mark.parametrize(
     ("kind", "back", "waits"),
     [

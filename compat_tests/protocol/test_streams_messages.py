@@ -304,6 +304,22 @@ def test_a_restart_keeps_everything(server: Server) -> None:
     assert len(server.vhost.queues["s"].unacked) == 3
 
 
+def test_what_is_settled_is_not_held_any_more(server: Server) -> None:
+    client = server.client()
+    client.fill("s", b"1", b"2", b"3", b"4")
+    client.qos(10)
+    consume(client)
+    tags = [client.delivery().method.delivery_tag for _ in range(4)]
+    unacked = server.vhost.queues["s"].unacked
+    assert len(unacked) == 4
+    client.ack(tags[0])
+    assert len(unacked) == 3
+    client.ack(tags[2], multiple=True)
+    assert len(unacked) == 1
+    client.close_channel()
+    assert len(unacked) == 0
+
+
 def test_a_crash_loses_what_came_after_the_last_confirmed_message(server: Server) -> None:
     client = server.client(channels=2)
     client.call(m.ConfirmSelect(), m.ConfirmSelectOk, channel=2)
@@ -356,3 +372,17 @@ def test_times_in_headers_are_kept() -> None:
     declare(client)
     headers = given(delivered(client, headers={"t": Timestamp(5)}))
     assert BasicProperties(headers=headers).encode().endswith(b"\x01tT\0\0\0\0\0\0\0\x05")
+
+
+@pytest.mark.parametrize(
+    ("name", "names"),
+    [("rabbitmq-4.3", ["a", "x-stream-offset", "z"]), ("spec", ["z", "a", "x-stream-offset"])],
+)
+def test_the_offset_is_entered_where_headers_are_sorted(name: str, names: list[str]) -> None:
+    server = Server(name)
+    client = server.client()
+    declare(client)
+    client.publish(b"1", routing_key="s", headers={"z": 1, "a": 2})
+    client.qos(10)
+    consume(client)
+    assert list(client.delivery().properties.headers) == names

@@ -187,12 +187,19 @@ def test_a_max_frame_size_below_the_minimum_ends_the_connection(server: Server) 
 
 
 @pytest.mark.rule("0-10/connection.tune-ok/heartbeat-permitted-range")
-def test_a_heartbeat_above_the_range_ends_the_connection(server: Server) -> None:
+def test_a_heartbeat_above_the_range_ends_the_connection(
+    server: Server, caplog: pytest.LogCaptureFixture
+) -> None:
     client = server.dial()
     client.begin()
     tune = client.login()
-    client.send(c.ConnectionTuneOk(channel_max=10, heartbeat=(tune.heartbeat_max or 0) + 1))
+    most = tune.heartbeat_max or 0
+    client.send(c.ConnectionTuneOk(channel_max=10, heartbeat=most + 1))
+    answer = client.inbox[-1].what if client.inbox else None
     _refused(client)
+    said = [record.getMessage() for record in caplog.records] + [getattr(answer, "reply_text", None) or ""]
+    text = f"negotiated heartbeat = {most + 1} is higher than what is allowed ({most})"
+    assert any(text in each for each in said)
 
 
 @pytest.mark.rule("0-10/frame/min-max-frame-size")

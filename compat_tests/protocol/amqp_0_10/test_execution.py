@@ -14,6 +14,7 @@ from fakeamqp.protocols.amqp_0_10.choices import choices_for
 from fakeamqp.protocols.amqp_0_10.codec import commands as x
 from fakeamqp.protocols.amqp_0_10.codec import controls as c
 from fakeamqp.protocols.amqp_0_10.codec import structs
+from fakeamqp.protocols.amqp_0_10.replies import ConnectionFault, SessionFault, short_text
 
 # --- sync and result ---------------------------------------------------------------------------------
 
@@ -241,3 +242,15 @@ def test_a_value_outside_of_its_domain_is_told_by_code_531(session: Session) -> 
 )
 def test_commands_that_only_clients_take_are_told_by_code_540(session: Session, command: Any) -> None:
     session.fails(command, 540)
+
+
+def test_a_text_is_cut_to_what_fits() -> None:
+    assert short_text("x" * 255) == "x" * 255
+    assert short_text("x" * 256) == "x" * 252 + "..."
+    assert short_text("\u017c" * 128) == "\u017c" * 126 + "..."
+    assert short_text("\u017c" * 9, 10) == "\u017c" * 3 + "..."
+
+
+def test_faults_say_what_happened() -> None:
+    assert str(SessionFault("not-found", "what happened")) == "what happened"
+    assert str(ConnectionFault("framing-error", "what happened")) == "what happened"

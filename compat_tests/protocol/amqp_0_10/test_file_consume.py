@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from compat_tests.protocol.amqp_0_10.contents import (
+    attach_again,
     consume_files,
     next_command,
     publish_file,
@@ -151,3 +152,16 @@ def test_the_end_of_its_queue_ends_a_consumer_and_its_session(client: Client) ->
     two.call(x.QueueDelete(queue="q"))
     exception, _ = next_command(one, x.ExecutionException)
     assert exception.error_code == 408
+
+
+@pytest.mark.rule("0-10/file.consume/no-local")
+def test_no_local_is_about_the_connection_of_the_present_attachment(server: Server) -> None:
+    session = server.open().session(b"s", timeout=60)
+    session.declare("q")
+    consume_files(session, no_local=True)
+    session.client.drop()
+    again = attach_again(server, session, at=session.next_id, has=1)
+    publish_file(again, b"own")
+    assert take_files(again) == []
+    publish_file(server.session(b"other"), b"foreign")
+    assert [file.body for file in take_files(again)] == [b"foreign"]

@@ -88,7 +88,9 @@ def test_an_empty_content_can_be_staged(session: Session, body: bytes | None) ->
 
 def test_what_is_larger_than_any_message_need_not_be_sent(lenient: Server) -> None:
     largest = lenient.state.personality.largest_message
-    lenient.session().fails(x.FileOpen(identifier="f", content_size=largest + 1), 506)
+    session = lenient.session()
+    session.call(x.FileOpen(identifier="fits", content_size=largest))
+    session.fails(x.FileOpen(identifier="f", content_size=largest + 1), 506)
 
 
 @pytest.mark.rule("0-10/file.open/identifier", "0-10/file.open-ok/staged-size-behavior")
@@ -330,3 +332,16 @@ def test_a_publisher_is_read_from_no_further_while_the_broker_is_blocked(client:
     assert not client.connection.reading
     client.server.state.unblock()
     assert client.connection.reading
+
+
+def test_who_only_publishes_what_was_staged_before_is_read_from_no_further_either(server: Server) -> None:
+    session = server.session()
+    session.declare("q")
+    stage_file(session, b"file")
+    session.client.server.state.block("low on memory")
+    assert session.client.connection.reading
+    session.send(x.FilePublish(routing_key="q", identifier="f"))
+    assert not session.client.connection.reading
+    session.client.server.state.unblock()
+    session.call(x.ExecutionSync())
+    assert session.client.connection.reading

@@ -166,9 +166,9 @@ def test_what_nobody_can_acquire_any_more_is_forgotten(session: Session) -> None
     (stays,) = session.transfers()
     other = session.client.server.session(b"other")
     other.subscribe(accept_mode=1)
-    for number in range(3000):
+    for number in range(3900):
         session.publish(f"{number}".encode())
-    assert len(session.transfers()) == 3000
+    assert len(session.transfers()) == 3900
     assert len(session.end.ledger.outstanding) < 1100
     assert first.id not in session.end.ledger.outstanding
     assert acquire(session, first.id, stays.id) == []

@@ -8,6 +8,7 @@ from compat_tests.protocol.amqp_0_10.driver import UNLIMITED, Server, Session
 from fakeamqp.model.message import Message
 from fakeamqp.model.properties import plain_properties
 from fakeamqp.protocols.amqp_0_10.codec import commands as x
+from fakeamqp.protocols.amqp_0_10.codec import structs
 
 PERSISTENT, TRANSIENT = 2, 1
 
@@ -135,6 +136,19 @@ def test_nothing_persistent_is_lost_while_the_broker_takes_no_more(server: Serve
     server.state.unblock()
     assert session.client.connection.reading
     assert received(server) == [f"{number}".encode() for number in range(5)]
+
+
+def test_what_came_behind_it_in_one_piece_waits(server: Server) -> None:
+    session = server.session()
+    session.declare("q")
+    server.state.block("memory")
+    transfer = session.client.command_bytes(
+        x.MessageTransfer(accept_mode=1), header=[structs.DeliveryProperties(routing_key="q")], body=b"body"
+    )
+    session.client.send_bytes(transfer * 3)
+    assert len(server.vhost.queues["q"].ready) == 1
+    server.state.unblock()
+    assert len(server.vhost.queues["q"].ready) == 3
 
 
 @pytest.mark.rule("0-10/message/throttling")

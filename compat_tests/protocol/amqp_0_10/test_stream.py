@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from compat_tests.protocol.amqp_0_10.contents import (
@@ -15,6 +17,7 @@ from compat_tests.protocol.amqp_0_10.contents import (
     take_packets,
 )
 from compat_tests.protocol.amqp_0_10.driver import Client, Server, Session
+from compat_tests.protocol.driver import QuietTap
 from fakeamqp.model.access import Permission, User
 from fakeamqp.protocols.amqp_0_10.codec import commands as x
 from fakeamqp.protocols.amqp_0_10.codec import structs
@@ -71,6 +74,12 @@ def test_a_message_without_properties_is_refused(
     session: Session, header: list[structs.Struct] | None
 ) -> None:
     exception = session.fails(x.StreamPublish(routing_key="q"), 503, header=header, body=b"picture")
+    assert (exception.class_code, exception.command_code) == (10, 6)
+
+
+@pytest.mark.rule("0-10/stream/properties")
+def test_a_publish_without_a_content_is_refused(session: Session) -> None:
+    exception = session.fails(x.StreamPublish(routing_key="q"), 503)
     assert (exception.class_code, exception.command_code) == (10, 6)
 
 
@@ -266,3 +275,25 @@ def test_a_consumer_waits_while_its_connection_is_full(server: Server) -> None:
         publish_packet(other, bytes(1024 * 1024))
     assert other.query("q").message_count == 2
     assert len(take_packets(session)) == 3
+
+
+class _Told(QuietTap):
+    """Remembers what it is told of deliveries."""
+
+    def __init__(self) -> None:
+        self.told: list[tuple[object, ...]] = []
+
+    def delivered(self, message: object, queue: str, consumer: object, *where: Any) -> None:
+        _, channel, tag, redelivered = where
+        self.told.append((queue, consumer, channel, tag, redelivered))
+
+
+def test_whoever_watches_is_told_of_packets(session: Session) -> None:
+    session.declare("q")
+    tap = session.client.server.state.tap = _Told()
+    consume_stream(session)
+    publish_packet(session, b"1")
+    publish_packet(session, b"2")
+    tags = [each.deliver.delivery_tag for each in take_packets(session)]
+    assert tap.told == [("q", "t", 0, tag, False) for tag in tags]
+    assert len(tags) == 2

@@ -12,6 +12,7 @@ from compat_tests.protocol.amqp_0_10.contents import (
     take_packets,
 )
 from compat_tests.protocol.amqp_0_10.driver import Client, Server, Session
+from compat_tests.protocol.amqp_0_10.test_queue_access import Notes
 from fakeamqp.protocols.amqp_0_10.codec import commands as x
 from fakeamqp.protocols.amqp_0_10.codec import controls as c
 
@@ -160,3 +161,14 @@ def test_nothing_is_left_to_do_when_a_session_with_a_rate_has_ended(session: Ses
     assert timers.next_due() is not None
     session.client.drop()
     assert timers.next_due() is None
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_whoever_watches_is_told_whether_consumers_share_a_window(session: Session, shared: bool) -> None:
+    session.declare("q")
+    tap = session.client.server.state.tap = Notes()
+    if shared:
+        qos(session, prefetch_count=1)
+    consume_stream(session)
+    facts = tap.of("consumer added")
+    assert (facts["prefetch"], facts["shares_prefetch"], facts["no_ack"]) == (0, shared, True)

@@ -241,3 +241,21 @@ def test_there_is_no_recover_in_a_transaction_to_the_letter(spec: Server) -> Non
     client.call(m.TxSelect(), m.TxSelectOk)
     client.recover(requeue=True)
     assert 400 <= client.expect(m.ChannelClose).reply_code < 500
+
+
+@pytest.mark.parametrize(
+    ("properties", "text"),
+    [
+        ({"user_id": "other"}, "user_id"),
+        ({"expiration": "soon"}, "expiration"),
+        ({"headers": {"CC": "k"}}, "CC"),
+    ],
+)
+@pytest.mark.letter
+def test_properties_that_mean_something_are_checked(
+    lenient: Server, properties: dict[str, object], text: str
+) -> None:
+    client = lenient.client()
+    client.declare("q")
+    client.publish(routing_key="q", **properties)
+    assert text in client.expect_channel_close(406).reply_text

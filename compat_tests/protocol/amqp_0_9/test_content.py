@@ -100,6 +100,26 @@ def test_children_travel_with_their_content_to_any_depth(server: Server) -> None
     assert got.children == CHILDREN
 
 
+@rule("0-9/content/child-contents")
+@pytest.mark.letter
+def test_children_travel_to_consumers_too(server: Server) -> None:
+    client = server.client()
+    client.declare("q")
+    client.send_content(m.BasicPublish(routing_key="q"), body=b"own", children=CHILDREN)
+    client.consume("q", "t")
+    got = client.expect_content(m.BasicDeliver)
+    assert (got.body, got.children) == (b"own", CHILDREN)
+    first = got.method
+    assert (first.consumer_tag, first.delivery_tag, first.exchange, first.routing_key) == ("t", 1, "", "q")
+    assert not first.redelivered
+    client.close_channel()
+    client.open_channel()
+    client.consume("q", "u")
+    again = client.expect_content(m.BasicDeliver)
+    assert again.children == CHILDREN
+    assert (again.method.consumer_tag, again.method.redelivered) == ("u", True)
+
+
 @rule("0-9/content/weight")
 @rule("0-9/content/child-contents")
 def test_a_content_is_whole_when_all_its_children_are(client: Client) -> None:

@@ -50,6 +50,12 @@ def test_publishes_wait_for_the_branch_to_be_committed(server: Server) -> None:
     assert not len(branches)
 
 
+def test_an_identifier_is_any_bytes(server: Server) -> None:
+    started(server, "\udcff\udcfe")
+    (view,) = server.vhost.branches.views()
+    assert view.xid == Xid(0, b"\xff\xfe", b"")
+
+
 @rule("0-9/dtx.start/starts")
 def test_a_rollback_drops_publishes_and_gives_back_what_was_acked(server: Server) -> None:
     setup = server.client()

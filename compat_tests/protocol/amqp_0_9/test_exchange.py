@@ -64,7 +64,7 @@ def test_reserved_names_are_refused_as_clients_expect_it(lenient: Server) -> Non
 def test_names_have_a_pattern_to_the_letter(spec: Server) -> None:
     client = spec.client()
     client.send(m.ExchangeDeclare(exchange="a b", type="direct"))
-    client.expect_channel_close(406)
+    assert " - exchange name 'a b' holds" in client.expect_channel_close(406).reply_text
     client.open_channel()
     declare(client, "a-b_c.d:1")
 
@@ -208,3 +208,41 @@ def test_an_unknown_type_ends_the_connection(server: Server, kind: str) -> None:
 def test_an_exchange_that_is_not_there_is_not_deleted(client: Client, if_unused: bool) -> None:
     client.send(m.ExchangeDelete(exchange="missing", if_unused=if_unused))
     client.expect_channel_close(404)
+
+
+# --- exchange.bound: Apache's documented extension ----------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("asked", "code"),
+    [
+        ({}, 0),
+        ({"queue": "q"}, 0),
+        ({"routing_key": "k"}, 0),
+        ({"queue": "q", "routing_key": "k"}, 0),
+        ({"exchange": "missing"}, 1),
+        ({"exchange": "missing", "queue": "missing", "routing_key": "k"}, 1),
+        ({"queue": "missing"}, 2),
+        ({"queue": "missing", "routing_key": "k"}, 2),
+        ({"exchange": "empty"}, 3),
+        ({"queue": "idle"}, 4),
+        ({"routing_key": "other"}, 5),
+        ({"exchange": "empty", "routing_key": "k"}, 5),
+        ({"queue": "q", "routing_key": "other"}, 6),
+        ({"queue": "idle", "routing_key": "k"}, 6),
+        ({"exchange": "", "queue": "idle"}, 0),
+        ({"exchange": "", "routing_key": "idle"}, 0),
+        ({"exchange": "", "queue": "idle", "routing_key": "idle"}, 0),
+        ({"exchange": "", "queue": "idle", "routing_key": "q"}, 6),
+        ({"exchange": "", "routing_key": "other"}, 5),
+    ],
+)
+def test_bound_says_what_lacks(client: Client, asked: dict[str, str], code: int) -> None:
+    declare(client)
+    declare(client, "empty")
+    client.declare("q")
+    client.declare("idle")
+    client.bind("q", "x", "k")
+    answer = client.call(m.ExchangeBound(**{"exchange": "x", **asked}), m.ExchangeBoundOk)
+    assert answer.reply_code == code
+    assert bool(answer.reply_text) == bool(code)

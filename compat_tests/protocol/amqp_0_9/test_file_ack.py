@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Any
+
 import pytest
 
 from compat_tests.protocol.amqp_0_9.driver import Client, Server
 from compat_tests.protocol.amqp_0_9.files import bodies, consume, publish_file, take
+from compat_tests.protocol.driver import QuietTap
 from fakeamqp.inspect.connections import connection_views
 from fakeamqp.inspect.messages import queued_view, unacked_view
 from fakeamqp.protocols.amqp_0_9.codec import methods as m
@@ -200,3 +204,15 @@ def test_a_channel_that_closes_gets_nothing_back(client: Client) -> None:
     assert client.count("q") == 2
     consume(client)
     assert bodies(client) == [b"1", b"2"]
+
+
+def test_whoever_watches_is_told_that_files_go_back(server: Server, client: Client, three: list[int]) -> None:
+    told: list[tuple[str, list[int]]] = []
+
+    class Onlooker(QuietTap):
+        def settled(self, event: str, deliveries: Iterable[Any], *_: Any) -> None:
+            told.append((event, [each.tag for each in deliveries]))
+
+    server.state.tap = Onlooker()
+    client.close_channel()
+    assert told == [("requeued", three)]

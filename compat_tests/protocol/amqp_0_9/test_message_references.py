@@ -140,7 +140,7 @@ def test_an_open_reference_cannot_be_opened(requester: Requester, method: Any) -
 )
 def test_a_reference_must_be_open(requester: Requester, method: Any) -> None:
     requester.ask(method)
-    requester.client.expect_channel_close(404)
+    assert f"reference {R.decode()!r} is not open" in requester.client.expect_channel_close(404).reply_text
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import pytest
 
 from compat_tests.protocol.amqp_0_9.driver import Client, Server
 from compat_tests.protocol.amqp_0_9.requesting import Requester
+from fakeamqp.model.access import Permission, User
 from fakeamqp.protocols.amqp_0_9.codec import methods as m
 
 rule = pytest.mark.rule
@@ -380,3 +381,36 @@ def test_windows_of_other_classes_do_too(client: Client) -> None:
     requester = Requester(client)
     requester.call(m.MessageQos(prefetch_count=1), m.MessageOk)
     requester.consume("q")
+
+
+# --- rights ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("method", "needed", "kind", "name"),
+    [
+        (m.QueueDeclare(queue="new"), "configure", "queue", "new"),
+        (m.QueueDelete(queue="q"), "configure", "queue", "q"),
+        (m.QueuePurge(queue="q"), "read", "queue", "q"),
+        (m.QueueBind(queue="q", exchange="x", routing_key="k"), "write", "queue", "q"),
+        (m.QueueUnbind(queue="q", exchange="x", routing_key="k"), "write", "queue", "q"),
+        (m.BasicGet(queue="q"), "read", "queue", "q"),
+        (m.BasicConsume(queue="q"), "read", "queue", "q"),
+        (m.FileConsume(queue="q"), "read", "queue", "q"),
+        (m.StreamConsume(queue="q"), "read", "queue", "q"),
+        (m.ExchangeDeclare(exchange="new", type="direct"), "configure", "exchange", "new"),
+        (m.ExchangeDelete(exchange="x"), "configure", "exchange", "x"),
+    ],
+    ids=lambda each: getattr(each, "NAME", None),
+)
+def test_a_refusal_names_what_the_user_may_not_touch(
+    server: Server, method: m.Method, needed: str, kind: str, name: str
+) -> None:
+    guest = server.client()
+    guest.declare("q")
+    guest.call(m.ExchangeDeclare(exchange="x", type="direct"), m.ExchangeDeclareOk)
+    others = {"configure": ".*", "write": ".*", "read": ".*"} | {needed: "^$"}
+    server.state.access.add(User("ann", "secret", (), {"/": Permission(**others)}))
+    client = server.client(user="ann", password="secret")
+    client.send(method)
+    assert f"access to {kind} '{name}' in vhost '/'" in client.expect_channel_close(403).reply_text

@@ -203,6 +203,13 @@ def test_a_request_can_open_the_channel(server: Server) -> None:
     requester.call(QOS, m.MessageOk)
 
 
+def test_a_channel_opened_afterwards_has_no_request_of_another(server: Server) -> None:
+    client = server.client(channels=0)
+    Requester(client).call(m.ChannelOpen(), m.ChannelOpenOk)
+    client.call(m.ChannelOpen(), m.ChannelOpenOk, channel=2)
+    assert Requester(client, 2).call(QOS, m.MessageOk)
+
+
 def test_a_request_on_a_channel_that_is_not_open_can_do_nothing_else(server: Server) -> None:
     Requester(client := server.client(channels=0)).ask(QOS)
     client.expect_connection_close(504)
@@ -624,3 +631,21 @@ def test_a_request_cannot_resume_a_channel(trusting: Server, losing: Client, cha
     again = trusting.client(channels=0)
     Requester(again).ask(m.ChannelResume(channel_id=channel_id))
     again.expect_connection_close(503)
+
+
+@pytest.mark.rule("0-9/request/no-method-semantics-change")
+def test_a_close_names_the_method_of_the_request_that_failed(requester: Requester) -> None:
+    client = requester.client
+    client.declare("q")
+    requester.call(QOS, m.MessageOk)
+    requester.ask(m.MessageGet(queue="missing"))
+    close = client.expect_channel_close(404)
+    assert (close.class_id, close.method_id) == (m.MessageGet.CLASS_ID, m.MessageGet.METHOD_ID)
+
+
+def test_a_close_names_the_method_of_a_request_with_a_wrong_number(requester: Requester) -> None:
+    client = requester.client
+    client.declare("q")
+    requester.repeat(QOS, 7)
+    close = client.expect_connection_close(503)
+    assert (close.class_id, close.method_id) == (QOS.CLASS_ID, QOS.METHOD_ID)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from compat_tests.protocol.amqp_0_9.driver import Child, Client, Content, Server
+from compat_tests.protocol.amqp_0_9.driver import Child, Client, Content, Server, content
 from compat_tests.protocol.amqp_0_9.files import speaking_0_9_1
 from compat_tests.protocol.amqp_0_9.test_file_staging import over_0_10
 from compat_tests.protocol.amqp_0_10.contents import consume_stream, publish_packet, take_packets
@@ -422,3 +422,27 @@ def test_a_message_that_is_too_large(lenient: Server) -> None:
     client.declare("q")
     publish(client, bytes(lenient.state.personality.largest_message + 1))
     client.expect_channel_close(311)
+
+
+@rule("0-9/stream/properties")
+def test_headers_keep_their_types(lenient: Server) -> None:
+    client = lenient.client()
+    client.declare("q")
+    consume(client)
+    tagged = b"\x01b" + b"b\x05" + b"\x01l" + b"l" + bytes(7) + b"\x09"
+    octets = b"\x20\x00" + len(tagged).to_bytes(4, "big") + tagged
+    method = client.method_frame(m.StreamPublish(routing_key="q"))
+    client.send_bytes(method + content(Child(80, octets, b"body")))
+    client.expect(m.StreamDeliver)
+    assert client.take_frame().payload[12:] == octets
+
+
+def test_what_comes_back_is_recorded_with_its_channel(lenient: Server) -> None:
+    kept = Server(lenient.state.personality, history=10)
+    client = kept.client(channels=2)
+    publish(client, b"1", key="nowhere", channel=2, mandatory=True)
+    client.expect_content(m.StreamReturn, 2)
+    histories = kept.state.outcome_histories
+    assert histories is not None
+    [returned] = histories.returned
+    assert returned.channel == 2

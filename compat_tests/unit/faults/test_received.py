@@ -241,6 +241,17 @@ class TestCrash:
         assert client.closed
         assert server.client().empty("q") == stored
 
+    @pytest.mark.parametrize(("when", "bodies"), [("instead", []), ("before", [b"1"]), ("after", [b"1"])])
+    def test_who_consumes_gets_what_was_carried_out(
+        self, server: FaultServer, faults: Faults, when: Any, bodies: list[bytes]
+    ) -> None:
+        consumer = server.client()
+        consumer.declare("q", durable=True)
+        consumer.consume("q")
+        faults.on("basic.publish").crash(when=when).once()
+        server.client().publish(b"1", routing_key="q", delivery_mode=2)
+        assert consumer.bodies() == bodies
+
     def test_without_its_disk(self, server: FaultServer, faults: Faults) -> None:
         faults.on("basic.publish").crash(durable=False)
         client = server.client()

@@ -287,6 +287,21 @@ def test_what_a_full_queue_does(server: Server, client: Client):
         )
 
 
+def test_a_quorum_queue_above_its_limit_blocks_each_publisher_by_itself(server: Server, client: Client):
+    declare(client, x_queue_type="quorum", x_max_length=1, x_overflow="reject-publish")
+    assert ask(server, "", "q").routes[0].does != "refuse"
+    client.fill("q", b"1", b"2")
+    assert ask(server, "", "q").routes[0].does == "refuse", "two messages are above the limit"
+    host = server.vhost
+    host.publish(Message("", "q", plain_properties(), b"3"))
+    assert ask(server, "", "q").routes[0].does == "refuse"
+    queue = host.queues["q"]
+    assert len(queue.ready) == 2
+    client.get("q", no_ack=True)
+    client.get("q", no_ack=True)
+    assert ask(server, "", "q").routes[0].does != "refuse"
+
+
 def test_what_becomes_of_it_in_the_end(server: Server, client: Client):
     declare(client, x_message_ttl=60_000, x_dead_letter_exchange="amq.fanout", x_dead_letter_routing_key="k")
     way = "it is dead-lettered through exchange 'amq.fanout' with routing key 'k'"

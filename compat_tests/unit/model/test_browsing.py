@@ -68,6 +68,18 @@ def test_a_new_message_is_shown_before_it_is_taken(queue: Queue) -> None:
     assert list(queue.unacked) == taker.deliveries
 
 
+def test_it_is_shown_before_it_is_taken_where_messages_are_selected_too(queue: Queue) -> None:
+    order: list[str] = []
+    Reader(queue, "files", content_class="file")
+    taker, looker = Reader(queue, "taker"), browser(queue, "looker")
+    for each in (taker, looker):
+        each.got = order  # Both write to one list.
+    assert queue.selects
+    publish(queue, "ab")
+    assert order == ["a", "a", "b", "b"]
+    assert not waiting(queue)
+
+
 def test_what_was_taken_before_its_turn_is_not_seen(queue: Queue) -> None:
     looker = browser(queue, messages=0)
     publish(queue, "abc")

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compat_tests.unit.model.fakes import QueueThatCounts, message, subscription
-from fakeamqp.model.credit import Credit, Gate
+from fakeamqp.model.credit import Credit, Gate, InheritedCredit
 
 
 def test_zero_means_no_limit() -> None:
@@ -134,3 +134,20 @@ def test_a_subscription_may_change_what_it_depends_on() -> None:
     assert not it.paused
     assert it not in old.subscriptions
     assert it in new.subscriptions
+
+
+def test_inherited_deliveries_take_up_the_credit_at_once() -> None:
+    assert not InheritedCredit(2, 0, messages=2).open
+    assert not InheritedCredit(2, 0, messages=5).open
+    assert InheritedCredit(2, 0, messages=1).open
+
+
+def test_what_did_not_fit_gives_nothing_back() -> None:
+    credit = InheritedCredit(2, 0, messages=3)
+    for left in (1, 0, 0):
+        credit.refill(message())
+        assert credit.messages == left
+    credit.take(message())
+    assert credit.open, "one of two is outstanding"
+    credit.take(message())
+    assert not credit.open

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from datetime import timedelta
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -53,6 +54,7 @@ def test_the_entry_tells_where_the_message_came_from() -> None:
     dead = dead_lettered(queue("q"), message(expiration="1000"), "expired", 12.7)
     (entry,) = dead.headers["x-death"]
     assert entry["time"].timestamp() == 12
+    assert entry["time"].utcoffset() == timedelta(0)
     assert {**entry, "time": None} == {
         "original-expiration": "1000",
         "count": 1,

@@ -421,3 +421,9 @@ def test_what_was_dumped_loads_and_dumps_the_same(made: dict[str, Any], personal
     assert dump_definitions(again.state) == first
     for section in ("exchanges", "queues", "policies", "users", "vhosts", "permissions"):
         assert len(first[section]) == len(made[section])
+
+
+def test_names_that_are_no_text_come_out_and_go_in_again() -> None:
+    [dumped] = dump_definitions(loaded(user_entry(name="\udcff", password="secret")).state)["users"]
+    assert dumped["name"] == "\udcff"
+    assert loaded({"users": [dumped]}).state.access.authenticate("\udcff", "secret")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fakeamqp.model.erlang import Atom, Plain, octets_term, pretty
+from fakeamqp.model.erlang import Atom, Plain, octets_term, pretty, term
 
 MARK = Atom("invalid_frame_end_marker")
 LARGE = Atom("frame_too_large")
@@ -22,6 +22,10 @@ BINARIES: list[tuple[bytes, str]] = [
     (b"\xef\xbf\xbf", "<<239,191,191>>"),
     (b"a\0", "<<97,0>>"),
 ]
+
+
+def test_what_strings_escape() -> None:
+    assert term('a\\b"c\nd') == r"""<<"a\\b\"c\nd">>"""
 
 
 def _lines(indent: int, *lines: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 import warnings
 
 import pytest
@@ -54,6 +55,29 @@ def test_a_program_finds_what_pythons_engine_finds(
     assert program is not None
     for text in [*texts, *map(str.upper, texts)]:
         assert program.search(text) is (expected.search(text) is not None), text
+
+
+@pytest.mark.parametrize(
+    "quantifier", ["*", "+", "?", "*?", "+?", "??", "{0}", "{2}", "{1,3}", "{,2}", "{2,}", "{2,3}?"]
+)
+@pytest.mark.parametrize("pattern", ["^aQ$", "^(ab)Q$", "^(?:a|b)Qb$", "xQy"])
+def test_a_program_repeats_as_often_as_pythons_engine(pattern: str, quantifier: str) -> None:
+    pattern = pattern.replace("Q", quantifier)
+    program = by_program(pattern)
+    assert program is not None
+    for part in ("a", "b", "ab", "x"):
+        for times in range(6):
+            for text in (part * times, part * times + "b", part * times + "y"):
+                assert program.search(text) is (re.search(pattern, text) is not None), text
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="possessive quantifiers came with Python 3.11")
+@pytest.mark.parametrize("quantifier", ["*+", "++", "?+", "{1,2}+"])
+def test_a_possessive_quantifier_is_left_to_pythons_engine(quantifier: str) -> None:
+    pattern = f"^a{quantifier}a$"
+    assert isinstance(compiled(pattern), re.Pattern)
+    with pytest.raises(InvalidPattern, match=re.escape(f"with '{quantifier}' a pattern may have")):
+        by_program(pattern)
 
 
 #: Each would keep Python's engine busy for ever.

@@ -8,7 +8,7 @@ from dataclasses import fields, replace
 import pytest
 
 from fakeamqp.model.personality import PERSONALITIES, Personality
-from fakeamqp.model.personality.differences import UnknownChoice
+from fakeamqp.model.personality.differences import UnknownChoice, field_texts
 
 OLD, NEW = PERSONALITIES["rabbitmq-3.13"], PERSONALITIES["rabbitmq-4.3"]
 PAIRS = list(itertools.permutations(PERSONALITIES.values(), 2))
@@ -97,3 +97,19 @@ def test_every_choice_has_words() -> None:
         if not each.text and not each.source
     }
     assert silent <= announced < {field.name for field in fields(Personality)}
+
+
+def test_the_text_of_a_choice_is_the_one_below_it() -> None:
+    texts = field_texts(Example)
+    assert texts == {"first": "What the first is for.", "third": "What the third is for."}
+
+
+class Example:
+    """Choices."""
+
+    first: int
+    """What the first
+    is for."""
+    second: int
+    third: int
+    """What the third is for."""

@@ -94,3 +94,16 @@ def test_there_are_ten_levels() -> None:
     for level in range(12):
         publish(queue, chr(ord("a") + level), priority=level)
     assert waiting(queue) == "jklihgfedcba"
+
+
+@pytest.mark.parametrize("kind", [*KINDS, "stream"])
+def test_a_deleted_queue_knows_its_consumers_no_more(kind: str) -> None:
+    """Clients may hold deliveries of it for long, and these know the queue."""
+    bench = Bench()
+    queue = bench.queue("q", kind, **({} if kind == "stream" else {"single_active_consumer": True}))
+    for tag in "abc":
+        Reader(queue, tag)
+    bench.host.queues.delete("q", None)
+    assert queue.deleted and not queue.subscriptions
+    assert queue.rotation.first() is None
+    assert not queue.successors

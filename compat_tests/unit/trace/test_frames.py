@@ -11,6 +11,7 @@ from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
 from fakeamqp.protocols.amqp_0_9_1.trace import FRAME_TEXT
 from fakeamqp.protocols.framed.codec.frames import CONTENT_HEADER
 from fakeamqp.protocols.framed.codec.method import Method
+from fakeamqp.trace.frame_readers import frame_reader
 from fakeamqp.trace.truncation import Truncated
 
 
@@ -171,3 +172,11 @@ def test_the_reason_of_a_malformed_frame_names_the_field():
 )
 def test_any_octets_have_one_printable_line(frame_type: int, payload: bytes):
     assert FRAME_TEXT.describe(frame_type, payload).isprintable()
+
+
+def test_which_methods_begin_a_content() -> None:
+    begins = frame_reader("0-9-1").begins_content
+    assert begins(1, m.BasicPublish().encode())
+    assert not begins(1, m.QueuePurge().encode())
+    assert not begins(1, b"\0\x63\0\x01")
+    assert not begins(2, m.BasicPublish().encode())

@@ -20,6 +20,7 @@ from fakeamqp.protocols.amqp_0_10.codec.framing import FRAMING
 from fakeamqp.protocols.amqp_0_10.codec.packed import Command, Control
 from fakeamqp.protocols.amqp_0_10.codec.serial import SequenceSet
 from fakeamqp.trace import FrameEvent, Trace
+from fakeamqp.trace.frame_readers import frame_reader
 from fakeamqp.trace.json_form import event_to_json
 from fakeamqp.trace.truncation import Truncated
 
@@ -201,6 +202,8 @@ URL = "amqp://guest:swordfish@host/"
         c.ConnectionStartOk({"url": URL}, "PLAIN", b"\0guest\0" + PASSWORD, "en"),
         c.ConnectionStartOk({"url": URL}, "CRAM-MD5", PASSWORD),
         c.ConnectionStartOk({"url": URL}, "PLAIN"),
+        c.ConnectionStartOk({"url": URL}, response=PASSWORD),
+        c.ConnectionStartOk(mechanism="CRAM-MD5", response=PASSWORD),
         c.ConnectionStartOk(response=PASSWORD),
         c.ConnectionSecure(challenge=PASSWORD),
         c.ConnectionSecureOk(response=PASSWORD),
@@ -300,3 +303,29 @@ def test_a_recording_is_read_back(tmp_path: Any) -> None:
     path.write_text(first + "\n" + json.dumps(frame) + "\n")
     (old,) = Trace.load(path).events
     assert isinstance(old, FrameEvent) and (old.protocol, old.name) == ("0-9-1", "heartbeat")
+
+
+def test_whether_a_frame_is_whole_is_in_its_json_form() -> None:
+    assert event_to_json(event(BODY, b"abc"))["readable"] is True
+    assert event_to_json(event(BODY, Truncated.of(b"ab", 3)))["readable"] is False
+
+
+def test_a_command_begins_a_content_if_another_segment_follows() -> None:
+    begins = frame_reader("0-10").begins_content
+    transfer = x.MessageTransfer().encode()
+    assert begins(0x0B01, transfer)
+    assert not begins(WHOLE_COMMAND, transfer)
+    assert not begins(HEADER, structs.encode_header([structs.DeliveryProperties()]))
+    assert not begins(BODY & ~0x0400, b"body")
+
+
+def test_columns_name_what_a_command_is_about() -> None:
+    columns = frame_reader("0-10").columns
+    assert columns(x.ExchangeBind(queue="q", exchange="e", binding_key="k"), "received") == {
+        "exchange": "e",
+        "queue": "q",
+        "routing_key": "k",
+    }
+    assert columns(x.MessageTransfer(destination="d"), "received") == {"exchange": "d"}
+    assert columns(x.MessageTransfer(destination="d"), "sent") == {"consumer_tag": "d"}
+    assert columns(x.ExecutionException(error_code=404), "sent") == {"reply_code": 404}

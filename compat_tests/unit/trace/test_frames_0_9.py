@@ -239,3 +239,21 @@ def test_protocols_are_known_by_their_headers() -> None:
         protocol_names()
     )
     assert {protocol_of(header) for header in version_0_8.PROTOCOL_HEADERS} == {"0-8"}
+
+
+def test_columns_of_messages_and_their_answers() -> None:
+    columns = frame_reader("0-9").columns
+    transfer = m.MessageTransfer(destination="d", routing_key="k", message_id="m1", body=Body(b"abc"))
+    assert (
+        columns(transfer, "received").items()
+        >= {
+            "exchange": "d",
+            "routing_key": "k",
+            "message_id": "m1",
+            "body_size": 3,
+        }.items()
+    )
+    assert "consumer_tag" not in columns(transfer, "received")
+    assert columns(transfer, "sent")["consumer_tag"] == "d"
+    assert columns(m.MessageTransfer(body=Body(b"")), "sent")["message_id"] is None
+    assert columns(m.MessageReject(code=3), "sent")["reply_code"] == 3

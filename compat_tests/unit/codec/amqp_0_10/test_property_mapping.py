@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime, timezone
 from decimal import Decimal
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -15,8 +16,14 @@ from compat_tests.unit.codec.amqp_0_10.strategies import maps, records, unsigned
 from compat_tests.unit.codec.strategies import short_texts, tables
 from fakeamqp.model.properties import PlainProperties
 from fakeamqp.protocols.amqp_0_9_1.codec import BasicProperties
-from fakeamqp.protocols.amqp_0_10.codec.structs import DeliveryProperties, MessageProperties, ReplyTo, Xid
-from fakeamqp.protocols.amqp_0_10.codec.types import CODES, Array, Map
+from fakeamqp.protocols.amqp_0_10.codec.structs import (
+    DeliveryProperties,
+    MessageProperties,
+    ReplyTo,
+    Xid,
+    encode_header,
+)
+from fakeamqp.protocols.amqp_0_10.codec.types import CODES, MAX_DEPTH, Array, Map
 from fakeamqp.protocols.amqp_0_10.properties import (
     FILE_ENCODING,
     STREAM_ENCODING,
@@ -31,7 +38,9 @@ from fakeamqp.protocols.amqp_0_10.property_mapping import (
     TAGS,
     TRANSFER,
     TYPE_HEADER,
+    carried,
     plain_headers,
+    plain_value,
     reply_text,
     reply_to,
 )
@@ -526,3 +535,61 @@ def test_every_property_has_a_place_everywhere() -> None:
 def test_an_empty_map_crosses() -> None:
     message = over_0_10(from_basic(headers={})).message
     assert message is not None and message.application_headers.octets == bytes.fromhex("0000000400000000")
+
+
+@pytest.mark.parametrize("kind", ["map", "list"])
+def test_values_keep_their_levels_up_to_the_deepest(kind: str) -> None:
+    nested: Any = "deepest"
+    for _ in range(MAX_DEPTH):
+        nested = {"k": nested} if kind == "map" else [nested]
+    assert carried(nested) == nested
+    cut = carried({"k": nested} if kind == "map" else [nested])
+    for _ in range(MAX_DEPTH):
+        cut = cut["k"] if kind == "map" else cut[0]
+    assert cut is None
+
+
+def test_a_header_added_later_is_one_level_deep() -> None:
+    properties = TransferProperties.decode(encode_header([MessageProperties()]))
+    nested: Any = "deepest"
+    for _ in range(MAX_DEPTH - 1):
+        nested = [nested]
+    assert properties.with_headers({"h": nested}).headers == {"h": nested}
+    found = properties.with_headers({"h": [nested]}).headers
+    assert found is not None
+    cut: Any = found["h"]
+    for _ in range(MAX_DEPTH - 1):
+        cut = cut[0]
+    assert cut is None
+
+
+def test_the_first_second_is_a_time_too() -> None:
+    for seconds in (0, 1, 2**64 - 1):
+        assert over_0_10(BasicProperties(timestamp=Timestamp(seconds))).timestamp == seconds
+    for seconds in (-1, 2**64):
+        assert over_0_10(PlainProperties(timestamp=Timestamp(seconds))).timestamp is None
+
+
+def test_properties_equal_properties_only() -> None:
+    properties = TransferProperties.decode(encode_header([DeliveryProperties(priority=1)]))
+    assert properties == TransferProperties.decode(encode_header([DeliveryProperties(priority=1)]))
+    assert (properties == 1) is False
+
+
+@pytest.mark.parametrize(
+    ("value", "carried_as"),
+    [
+        (Decimal("1.5"), Decimal("1.5")),
+        (Decimal("1E-255"), Decimal("1E-255")),
+        (Decimal("1E-256"), "1E-256"),
+        (Decimal("1E+1"), "1E+1"),
+        (Decimal("NaN"), "NaN"),
+        (Decimal(2**32 - 1), Decimal(2**32 - 1)),
+        (Decimal(2**32), str(2**32)),
+        (Decimal(-(2**31)), Decimal(-(2**31))),
+        (Decimal(-(2**31) - 1), str(-(2**31) - 1)),
+    ],
+)
+def test_a_decimal_that_no_field_holds_is_a_text(value: Decimal, carried_as: object) -> None:
+    assert plain_value(value) == carried_as
+    assert type(plain_value(value)) is type(carried_as)

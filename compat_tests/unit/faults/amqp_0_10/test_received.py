@@ -234,11 +234,25 @@ def test_other_values(server: FaultServer, session: Session, faults: Faults) -> 
     assert server.vhost.queues["bc"].durable
 
 
+def test_other_values_leave_the_flag_that_asks_for_an_answer(session: Session, faults: Faults) -> None:
+    faults.on("queue.declare", queue="b").replace(queue="c")
+    session.client.inbox.clear()
+    id_ = session.send(x.QueueDeclare(queue="b"), sync=True)
+    assert id_ in completed(session)
+
+
+def test_other_values_of_a_control(session: Session, faults: Faults) -> None:
+    faults.on("session.request-timeout").replace(timeout=7)
+    session.control(c.SessionRequestTimeout(timeout=1))
+    assert session.expect(c.SessionTimeout).timeout == 7
+
+
 def test_a_refused_publish_ends_the_session(server: FaultServer, session: Session, faults: Faults) -> None:
     faults.on("message.transfer").nack()
+    id_ = session.next_id
     with pytest.raises(SessionFailed) as caught:
         session.call(x.MessageTransfer(), header=[structs.DeliveryProperties(routing_key="q")], body=b"x")
-    assert caught.value.code == 506
+    assert (caught.value.code, caught.value.exception.command_id) == (506, id_)
     assert server.bodies() == []
 
 
@@ -386,3 +400,11 @@ def test_silent_heartbeats(server: FaultServer, faults: Faults) -> None:
     server.open(heartbeat=10)
     server.advance(10)
     assert also.hits >= 1
+
+
+def test_a_message_without_a_key_goes_where_a_blank_key_leads(session: Session, faults: Faults) -> None:
+    session.bind("q", "amq.direct", "")
+    rule = faults.on("message.transfer", queue="q")
+    command = x.MessageTransfer(destination="amq.direct", accept_mode=1)
+    session.send(command, header=[structs.DeliveryProperties(priority=1)], body=b"1")
+    assert rule.hits == 1

@@ -233,6 +233,43 @@ def test_controls_can_be_malformed_too(server: FaultServer, faults: Faults, how:
         read(session.client.take_bytes(), 4096)
 
 
+def _header_of_transfer(octets: bytes) -> tuple[int, ...]:
+    """The header of the frame whose payload begins with the class and code of message.transfer."""
+    while octets[HEADER_SIZE : HEADER_SIZE + 2] != x.MessageTransfer.INDEX.to_bytes(2, "big"):
+        octets = octets[FRAME_HEADER.unpack_from(octets)[2] :]
+    header: tuple[int, ...] = FRAME_HEADER.unpack_from(octets)
+    return header
+
+
+@pytest.mark.parametrize(
+    ("how", "wrong"),
+    [
+        ("bad-flags", {0}),
+        ("unknown-type", {1}),
+        ("wrong-track", {4}),
+        ("wrong-channel", {5}),
+    ],
+)
+def test_nothing_else_is_wrong_with_the_header_of_a_frame(
+    server: FaultServer, faults: Faults, how: str, wrong: set[int]
+) -> None:
+    """The fields of a frame's header, by number, that differ from those of the frame without a fault."""
+    session = server.session(b"s", max_frame_size=4096)
+    session.declare("q")
+    session.subscribe("q")
+    session.client.inbox.clear()
+    session.publish(b"apples")
+    session.client.connection.receive(b"")
+    good = session.client.take_bytes()
+    faults.on("message.transfer", direction="sent").malform(how)
+    session.publish(b"apples")
+    session.client.connection.receive(b"")
+    bad = session.client.take_bytes()
+    headers = [_header_of_transfer(octets) for octets in (good, bad)]
+    differing = {number for number, pair in enumerate(zip(*headers, strict=True)) if pair[0] != pair[1]}
+    assert differing == wrong
+
+
 def test_the_same_without_a_fault_is_well_formed(server: FaultServer) -> None:
     session = server.session(b"s", max_frame_size=4096)
     session.declare("q")
@@ -260,3 +297,12 @@ def test_sending_what_no_broker_would_send(server: FaultServer, consumer: Sessio
     assert faults.send(c.SessionFlush(completed=True)) == 1
     assert consumer.client.expect(c.SessionFlush).completed
     assert faults.send(b"AMQP") == 2
+
+
+def test_what_is_sent_out_of_the_blue_keeps_to_the_size_of_frames(
+    server: FaultServer, faults: Faults
+) -> None:
+    session = server.session(b"s", max_frame_size=4096)
+    session.client.inbox.clear()
+    assert faults.send(x.MessageTransfer(destination="d"), body=b"x" * 9000, routing_key="k") == 1
+    read(session.client.take_bytes(), 4096)

@@ -185,6 +185,23 @@ def test_a_file_that_is_acknowledged(client: Client, faults: Faults) -> None:
     assert acked.hits == 1
 
 
+@pytest.mark.parametrize("multiple", [False, True])
+def test_of_several_files_those_that_a_tag_names(client: Client, faults: Faults, multiple: bool) -> None:
+    acked = [faults.on("file.ack", filename=name) for name in ("first", "second")]
+    client.call(m.FileConsume(queue="q", consumer_tag="t"), m.FileConsumeOk)
+    tags = []
+    for name in ("first", "second"):
+        client.call(m.FileOpen(identifier=name, content_size=3), m.FileOpenOk)
+        client.send_content(m.FileStage(), FileProperties(filename=name), b"abc")
+        client.send(m.FilePublish(routing_key="q", identifier=name))
+        client.expect(m.FileOpen)
+        client.send(m.FileOpenOk(staged_size=0))
+        client.expect_content(m.FileStage)
+        tags.append(client.expect(m.FileDeliver).delivery_tag)
+    client.send(m.FileAck(delivery_tag=tags[1], multiple=multiple))
+    assert [rule.hits for rule in acked] == [int(multiple), 1]
+
+
 # --- what becomes of it -------------------------------------------------------------------------------
 
 
@@ -211,6 +228,18 @@ def test_a_lost_response_leaves_the_message_open(
     assert server.bodies() == [b"one"]
 
 
+@pytest.mark.parametrize(("offset", "hits"), [(0, [1, 0]), (1, [1, 1])])
+def test_a_response_is_about_the_messages_that_it_counts(
+    requester: Requester, faults: Faults, offset: int, hits: list[int]
+) -> None:
+    requester.publish("q", b"one", b"two")
+    requester.consume("q")
+    one, _ = requester.transfer(), requester.transfer()
+    rules = [faults.on("message.ok", direction="received", body=body) for body in (b"one", b"two")]
+    requester.answer(one.number, offset=offset)
+    assert [rule.hits for rule in rules] == hits
+
+
 def test_a_transfer_is_rejected(server: FaultServer, requester: Requester, faults: Faults) -> None:
     faults.on("message.transfer", routing_key="q").nack().once()
     reply = requester.call(m.MessageTransfer(routing_key="q", body=Body(b"no")), m.MessageReject)
@@ -233,6 +262,15 @@ def test_a_publish_comes_back(server: FaultServer, client: Client, faults: Fault
     returned = client.expect_content(m.BasicReturn)
     assert (returned.method.reply_code, returned.method.routing_key, returned.body) == (312, "q", b"apples")
     assert server.bodies() == []
+
+
+def test_values_can_depend_on_those_that_came(requester: Requester, faults: Faults) -> None:
+    faults.on("message.transfer").replace(priority=lambda known: known + 1, app_id=lambda known: known * 2)
+    requester.call(m.MessageTransfer(routing_key="q", body=Body(b"x"), app_id="a", priority=3), m.MessageOk)
+    faults.clear()
+    got = requester.get("q")
+    assert got is not None
+    assert (got.method.priority, got.method.app_id) == (4, "aa")
 
 
 def test_a_transfer_with_other_values(requester: Requester, faults: Faults) -> None:

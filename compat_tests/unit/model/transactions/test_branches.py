@@ -4,6 +4,7 @@ from itertools import product
 
 import pytest
 
+from compat_tests.protocol.driver import QuietTap
 from compat_tests.unit.model.transactions.bench import Bench, xid
 from fakeamqp.model.errors import (
     CommandInvalid,
@@ -461,6 +462,27 @@ def test_idle_branches_time_out_and_prepared_ones_do_not(bench: Bench) -> None:
     assert bench.branches.commit(X, one_phase=True) is XaOutcome.TIMED_OUT
     assert bench.branches.timeout(xid(2)) == 5
     assert bench.branches.commit(xid(2)) is OK
+
+
+def test_the_tap_hears_what_a_branch_did_and_what_it_answered(bench: Bench) -> None:
+    heard: list[tuple[str, object]] = []
+
+    class Tap(QuietTap):
+        def model(self, event: str, **facts: object) -> None:
+            heard.append((event, facts.get("outcome")))
+
+    bench.state.tap = Tap()
+    begin(bench)
+    assert bench.branches.end("a", X) is OK
+    assert bench.branches.commit(X, one_phase=True) is OK
+    begin(bench)
+    bench.branches.end("a", X)
+    bench.advance(3600)
+    heard_before = len(heard)
+    assert bench.branches.commit(X, one_phase=True) is XaOutcome.TIMED_OUT
+    assert [event for event, _ in heard].count("branch answered") == 1
+    assert heard[heard_before:] == [("branch answered", "xa-rbtimeout")]
+    assert ("branch committed", None) in heard
 
 
 def test_a_timer_says_what_will_happen_and_goes_with_its_branch(bench: Bench) -> None:
