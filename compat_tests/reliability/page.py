@@ -5,6 +5,7 @@ The figures come from the results beside this module. Each table names the comma
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -83,12 +84,31 @@ def _stalls(found: dict[str, Any]) -> str:
     return tables.table(["Operation", "n", "Time", "p50", "p99", "Longest"], rows)
 
 
+def _mutants(found: dict[str, Any]) -> str:
+    verdicts = Counter(each["verdict"].partition(":")[0] for each in found["survived"])
+    left = [each for each in found["survived"] if not each["verdict"].startswith("killed since")]
+    counts = [
+        ["Mutants, drawn with the seed", f"{found['sample']}, {found['seed']}"],
+        ["Killed", f"{found['killed']} ({found['killed'] / found['sample']:.1%})"],
+        ["Killed because a test took too long", str(found["timeouts"])],
+        [
+            "Killed in a later run only, by tests added since or by slow ones",
+            str(verdicts.pop("killed since", 0)),
+        ],
+        *([f"Survive: {verdict}", str(count)] for verdict, count in sorted(verdicts.items())),
+    ]
+    rows = [[f"`{each['file']}`", each["function"], each["kind"], each["verdict"]] for each in left]
+    survivors = tables.table(["File", "Function", "Changed", "Verdict"], rows)
+    return f"{tables.table(['', ''], counts)}\n{survivors}"
+
+
 def _course(values: list[float]) -> str:
     return f"{values[0]}, {max(values)}, {values[-1]}"
 
 
 _TABLES: dict[str, Callable[[], str]] = {
     "flakes": _measured("flakes", _flakes),
+    "mutants": _measured("mutants", _mutants),
     "soak": _measured("soak", _soak),
     "stalls": _measured("stalls", _stalls),
     "stalls-million": _measured("stalls-million", _stalls),
