@@ -5,7 +5,6 @@ Here the transport is played by hand: `pending` hands bytes over, and only `sent
 
 from __future__ import annotations
 
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -321,9 +320,10 @@ def told() -> list[str]:
 
 
 @pytest.fixture
-def outbox(told: list[str]) -> Outbox:
-    connection: Any = SimpleNamespace(broker=SimpleNamespace(tap=None))
-    return Outbox(connection, lambda: told.append("notified"))
+def outbox(rabbitmq: Server, told: list[str]) -> Outbox:
+    """Another one than the connection's own."""
+    connection: Any = rabbitmq.client().connection
+    return Outbox(connection.chosen, lambda: told.append("notified"))
 
 
 def test_the_runtime_is_told_once_of_what_waits_until_it_takes_it(outbox: Outbox, told: list[str]) -> None:

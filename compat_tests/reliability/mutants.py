@@ -6,8 +6,8 @@
 draws mutants (`mutations.py`), runs for each the quick tests that reach the changed lines until one fails,
 and writes mutants.json. `mutant_verdicts.toml` has the verdicts on survivors.
 
-1. Which test reaches which line is measured once, with coverage.py, and kept in `.mutants/`. `--measure`
-   measures anew; `--measure FILES` only the tests of these files.
+1. Which test reaches which line is measured once, with coverage.py, and kept in `.mutants/` until the code
+   changes. `--measure` measures anew; `--measure FILES` only the tests of these files.
 2. One process collects all tests. For each mutant it forks; the child changes the code of the function and
    runs the tests in it, quick ones and those that found neighbours first. A test that fails has killed the
    mutant if it passes in a child without it. A test that takes ten times as long as it did and three seconds
@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import hashlib
 import importlib
 import json
 import os
@@ -51,6 +52,7 @@ KEPT = ROOT / ".mutants"
 COVERAGE = KEPT / "coverage"
 DURATIONS = KEPT / "durations.json"
 OUTCOMES = KEPT / "outcomes.json"
+SOURCES = KEPT / "sources"
 VERDICTS = Path(__file__).with_name("mutant_verdicts.toml")
 
 #: Quick tests that run in one process and without a second program.
@@ -88,10 +90,15 @@ def main(arguments: list[str] | None = None) -> int:
     if options.inner == "run":
         return _run(options)
     KEPT.mkdir(exist_ok=True)
-    if options.measure is not None or not COVERAGE.exists():
-        _python("--inner", "measure", "--measure", *(options.measure or ()))
-        if options.measure is not None:
-            return 0
+    changed = _sources() != (SOURCES.read_text() if SOURCES.exists() else "")
+    if changed:
+        OUTCOMES.unlink(missing_ok=True)  # What was known may be different now.
+    if changed or options.measure == []:
+        _python("--inner", "measure", "--measure")
+    if options.measure:
+        _python("--inner", "measure", "--measure", *options.measure)
+    if options.measure is not None:
+        return 0
     _python("--inner", "run", *(sys.argv[1:] if arguments is None else arguments))
     return _report(options)
 
@@ -100,6 +107,11 @@ def _python(*arguments: str) -> None:
     subprocess.run(
         [sys.executable, "-m", "compat_tests.reliability.mutants", *arguments], cwd=ROOT, check=True
     )
+
+
+def _sources() -> str:
+    """Tells whether the code is the one that was measured."""
+    return hashlib.sha256(b"".join(path.read_bytes() for path in files(ROOT))).hexdigest()
 
 
 def _paths(given: list[str] | None) -> list[str]:
@@ -151,7 +163,9 @@ def _measure(given: list[str] | None) -> int:
         measured.save()
     known = json.loads(DURATIONS.read_text()) if given else {}
     DURATIONS.write_text(json.dumps({**known, **plugin.durations}))
-    if given:
+    if not given:
+        SOURCES.write_text(_sources())
+    else:
         whole = coverage.CoverageData(str(COVERAGE))
         whole.read()
         part = coverage.CoverageData(str(into))
