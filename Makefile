@@ -19,8 +19,8 @@ SPARK_CORE := compat_tests/unit/spark compat_tests/spark/test_session.py compat_
 PYSPARK ?= 4.0
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all test-long fuzz crashes spark spark-core conformance personalities faults bench lint format
-.PHONY: clean environment fidelity mutants spark-environment
+.PHONY: help demo test test-all test-long fuzz flake-hunt crashes spark spark-core conformance blanking personalities
+.PHONY: faults bench lint format clean environment fidelity spark-environment attempts soak mutants
 .NOTPARALLEL:
 
 help: ## Show what can be made
@@ -90,6 +90,13 @@ fidelity: $(VENV)/.test ## Compare with every RabbitMQ at hand and write docs/fi
 
 mutants: $(VENV)/.test ## Change a thousand lines of the model and the handlers: do the quick tests notice?
 	$(PY) -m compat_tests.reliability.mutants --sample $(or $(SAMPLE),1000) --seed $(or $(MUTANT_SEED),17)
+
+attempts: $(VENV)/.test ## Attack the broker and RabbitMQ in every way there is and write docs/attempts.md
+	$(PY) -m compat_tests.attempts
+
+MINUTES ?= 2
+soak: $(VENV)/.test ## Let clients work for 30 days of the broker's time under chaos: make soak MINUTES=10
+	$(PY) -m compat_tests.reliability.soak --minutes $(MINUTES)
 
 bench: $(VENV)/.test ## Run the benchmarks and write docs/benchmarks.md
 	$(PY) -m pytest compat_tests/benchmarks -o python_files='bench_*.py' -o python_functions='bench_*' \

@@ -397,7 +397,7 @@ def _report(options: argparse.Namespace) -> int:
             continue
         verdict = verdicts.get(mutant.id, "not judged")
         if each["outcome"] != "survived":
-            verdict = f"test added: {each['by']}"
+            verdict = f"killed since: {each['by']}"
         survived.append(
             {
                 "id": mutant.id,
@@ -409,7 +409,7 @@ def _report(options: argparse.Namespace) -> int:
                 "verdict": verdict,
             }
         )
-    left = [each for each in survived if not each["verdict"].startswith("test added")]
+    left = [each for each in survived if not each["verdict"].startswith("killed since")]
     equivalent = [each for each in left if each["verdict"].startswith("equivalent")]
     found = {
         "seed": options.seed,

@@ -14,7 +14,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-__all__ = ["load", "path", "write"]
+__all__ = ["commit", "load", "path", "write"]
 
 HERE = Path(__file__).parent
 
@@ -34,14 +34,18 @@ def load(name: str) -> dict[str, Any] | None:
 
 def write(name: str, command: str, found: dict[str, Any]) -> None:
     """Keep what a command found, with where and when it ran."""
-    commit = subprocess.run(
-        ["git", "rev-parse", "--short=8", "HEAD"], cwd=HERE, capture_output=True, text=True
-    )
     head = {
         "command": command,
-        "commit": commit.stdout.strip() or "unknown",
+        "commit": commit(),
         "python": platform.python_version(),
         "processors": os.cpu_count(),
         "day": datetime.now(timezone.utc).date().isoformat(),
     }
-    path(name).write_text(json.dumps({**head, **found}, indent=1) + "\n", encoding="utf-8")
+    text = json.dumps({**head, **found}, indent=1, ensure_ascii=False)
+    path(name).write_text(f"{text}\n", encoding="utf-8")
+
+
+def commit() -> str:
+    """The first digits of the commit that is checked out, or "unknown" outside a clone."""
+    asked = ["git", "rev-parse", "--short=8", "HEAD"]
+    return subprocess.run(asked, cwd=HERE, capture_output=True, text=True).stdout.strip() or "unknown"

@@ -97,3 +97,51 @@ def test_what_nobody_takes_at_once_comes_back_when_it_is_committed(spec: Server)
     assert client.expect_content(m.BasicReturn).method.reply_code == 313
     client.expect(m.TxCommitOk)
     assert client.count("q") == 0
+
+
+# --- a connection that is lost around the commit ---------------------------------------------------------
+
+
+@rule("0-9/tx/one-and-a-half-phase")
+def test_work_is_not_lost_with_the_confirmation_of_its_commit(server: Server) -> None:
+    def work() -> Client:
+        client = server.client()
+        client.declare("q")
+        client.call(m.TxSelect(), m.TxSelectOk)
+        client.publish(b"work", routing_key="q")
+        return client
+
+    client = work()
+    client.send(m.TxCommit())
+    client.drop()  # Before the client has read commit-ok.
+    client = work()  # The client cannot tell, and does its work again.
+    client.call(m.TxCommit(), m.TxCommitOk)
+    client.drop()
+    assert server.client().empty("q") == [b"work", b"work"]
+
+
+@rule("0-9/tx/one-and-a-half-phase")
+def test_work_whose_commit_never_arrived_has_no_effect(server: Server) -> None:
+    client = server.client()
+    client.declare("q")
+    client.fill("q", b"to acknowledge")
+    client.call(m.TxSelect(), m.TxSelectOk)
+    client.get("q")
+    client.ack(1)
+    client.publish(b"work", routing_key="q")
+    client.send_bytes(client.method_frame(m.TxCommit())[:-1])
+    client.drop()
+    assert server.client().empty("q") == [b"to acknowledge"]
+
+
+@rule("0-9/tx/one-and-a-half-phase")
+def test_acknowledgements_are_not_lost_with_the_confirmation_of_their_commit(server: Server) -> None:
+    client = server.client()
+    client.declare("q")
+    client.fill("q", b"settled")
+    client.call(m.TxSelect(), m.TxSelectOk)
+    client.get("q")
+    client.ack(1)
+    client.send(m.TxCommit())
+    client.drop()
+    assert server.client().count("q") == 0
