@@ -15,6 +15,9 @@ from compat_tests.differential.script import Case
 if TYPE_CHECKING:
     from compat_tests.differential.conftest import Nodes
 
+pytestmark = pytest.mark.timeout(1800)
+"""All cases are played in the set-up of the first test."""
+
 CASES = all_cases()
 
 

@@ -17,7 +17,7 @@ from fakeamqp.model.policies import effective_definition
 if TYPE_CHECKING:
     from compat_tests.differential.conftest import Nodes
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = pytest.mark.timeout(900)
 
 MADE: dict[str, Any] = {
     "vhosts": [{"name": "shop", "metadata": {"description": "Orders", "tags": ["a", "b"]}}],

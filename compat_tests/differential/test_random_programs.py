@@ -24,6 +24,9 @@ from compat_tests.programs.seeds import USUAL_SEED, seed_of
 if TYPE_CHECKING:
     from compat_tests.differential.conftest import Nodes
 
+pytestmark = pytest.mark.timeout(1800 * max(1, FACTOR))
+"""All programs are played in the set-up of the first test."""
+
 USUAL, FRESH = 80, 25
 """Programs for each series: the same at every run, and new ones that `make fuzz` draws, times its factor."""
 MOST_UNDECIDED = 0.1

@@ -25,7 +25,7 @@ from compat_tests.fuzz.checks import queues
 from compat_tests.fuzz.profile import scaled
 from compat_tests.fuzz.streams import Recording, recordings
 from compat_tests.fuzz.test_sockets import dial, say, vanish
-from compat_tests.heap import alive
+from compat_tests.heap import alive, only_new_objects
 from fakeamqp import Broker
 from fakeamqp.model.delivery import Delivery
 from fakeamqp.model.message import Message
@@ -81,15 +81,14 @@ def stream(protocol: str, said: Sequence[Recording], random: Random) -> bytes:
 
 
 class Heap:
-    """What of `KINDS` is in memory, but for what was there before."""
+    """What of `KINDS` is in memory."""
 
     def __init__(self) -> None:
-        self._before = alive(*KINDS)
         self.seen: set[type[Any]] = set()
 
     def kept(self) -> list[Any]:
         """What is left when all clients have gone and the broker is empty."""
-        return alive(*KINDS, but=self._before)
+        return alive(*KINDS)
 
     def ended(self, state: BrokerState, ports: set[int]) -> list[Any]:
         """The connections in memory of clients that have gone, and ended channels and consumers.
@@ -153,7 +152,7 @@ def converse(
 def test_nothing_that_has_ended_is_in_memory(protocol: str, personality: str) -> None:
     said = SAID[protocol, personality]
     heap = Heap()
-    with Broker(personality=personality) as broker:
+    with only_new_objects(), Broker(personality=personality) as broker:
         for number in range(max(25, scaled(CONVERSATIONS / 2))):
             with ExitStack() as clients:
                 converse(broker, heap, clients, protocol, said, Random(number))
