@@ -56,7 +56,7 @@ def test_sigterm_stores_what_has_come_and_acknowledges_it(broker, query, source)
     publish(broker, *range(10))
     source.stdin.write(b"10\n")
     source.stdin.flush()
-    assert source.stdout.readline() == b"10\n"  # The process has them: what the broker has sent may be on the way.
+    assert source.stdout.readline() == b"10\n"  # It has what the broker has sent.
     source.send_signal(signal.SIGTERM)
     source.send_signal(signal.SIGTERM)
     assert source.wait() == 128 + signal.SIGTERM
