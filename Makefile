@@ -47,9 +47,10 @@ test: $(VENV)/.test ## Run the quick tests: what must be green before a commit
 
 test-all: test test-long spark-core ## Run every test of the project, with new random examples
 
+ONE_IN ?= 1
 test-long: $(VENV)/.test ## Run the long tests only, with new random examples
-	FAKEAMQP_FUZZ=$(FUZZ_FACTOR) $(TESTING) compat_tests --tier long $(SHARED) --hypothesis-seed=$(SEED) \
-		$(PYTEST_ARGS)
+	FAKEAMQP_FUZZ=$(FUZZ_FACTOR) $(TESTING) compat_tests --tier long --one-in $(ONE_IN) $(SHARED) \
+		--hypothesis-seed=$(SEED) $(PYTEST_ARGS)
 
 fuzz: $(VENV)/.test ## Run the fuzz tests at twenty times their length, with new random examples
 	FAKEAMQP_FUZZ=$(or $(FAKEAMQP_FUZZ),20) $(TESTING) $(FUZZ) --timeout=0 --hypothesis-seed=$(SEED) $(PYTEST_ARGS)

@@ -5,17 +5,24 @@
 are more, and new ones. Without the option everything runs.
 
 A test is quick unless its file or a folder above it is in `LONG`, or it is marked with `pytest.mark.long`.
+
+`--one-in N` (CI) runs one in N of the tests that take most of the time, `COSTLY`, and all others. The seed of
+the random examples draws them, so that each commit gets others and a run can be repeated.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
+from zlib import crc32
 
 import pytest
 
-__all__ = ["CORE_OF_SPARK", "DRAWING", "LONG"]
+from compat_tests.programs.seeds import seed_of
+
+__all__ = ["CORE_OF_SPARK", "COSTLY", "DRAWING", "LONG"]
 
 HERE = Path(__file__).resolve().parent
 
@@ -38,6 +45,20 @@ LONG = (
 CORE_OF_SPARK = ("spark/test_session.py",)
 #: Tests that draw random examples without being marked as tests of Hypothesis.
 DRAWING = ("fuzz", "programs", "unit/model/test_log.py")
+#: Long tests that are drawn with `--one-in`: cases and clients on each RabbitMQ but that of the default
+#: personality, suites of clients, killed jobs, the longest random examples, a Java for each block of a page.
+COSTLY = re.compile(
+    r"compat_tests/("
+    r"differential/test_(against_rabbitmq|definitions|random_programs|stream_readers)\.py.*\[(3\.10|4\.0)"
+    r"|differential/test_header_0_9\.py"
+    r"|client_suites/test_client_suites\.py.*\["
+    r"|crashes/"
+    r"|faults/test_clients\.py"
+    r"|fuzz/(amqp_0_10/)?test_mutated_streams\.py"
+    r"|spark/test_docs\.py"
+    r"|unit/test_deleted_protocols\.py"
+    r")"
+)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -46,6 +67,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--tier",
         choices=("quick", "long"),
         help="run the quick tests, or the long ones and all that draw examples",
+    )
+    parser.getgroup("fakeamqp").addoption(
+        "--one-in",
+        type=int,
+        metavar="N",
+        default=1,
+        help="with --tier long: run one in N of the costly tests, drawn with the seed of the examples",
     )
 
 
@@ -63,11 +91,16 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out the tests of the other tier."""
+    """Leave out the tests of the other tier, and those that are not drawn."""
     tier = config.getoption("--tier")
     if tier is None:
         return
     chosen = [item for item in items if tier in tiers_of(item)]
+    if tier == "long" and (one_in := config.getoption("--one-in")) > 1:
+        if not str(config.getoption("--hypothesis-seed", default=None)).isdecimal():
+            raise pytest.UsageError("--one-in draws tests with a seed: --hypothesis-seed=NUMBER is missing")
+        seed = seed_of(config)
+        chosen = [item for item in chosen if is_drawn(item.nodeid, seed, one_in)]
     left = set(items).difference(chosen)
     if left:
         config.hook.pytest_deselected(items=list(left))
@@ -80,6 +113,11 @@ def tiers_of(item: pytest.Item) -> set[str]:
         return {"long"}
     draws = item.get_closest_marker("hypothesis") is not None or _is_below(item.path, DRAWING)
     return {"quick", "long"} if draws else {"quick"}
+
+
+def is_drawn(test: str, seed: int, one_in: int) -> bool:
+    """Whether a test of this id runs where one in so many of the costly tests does."""
+    return COSTLY.match(test) is None or crc32(f"{seed} {test}".encode()) % one_in == 0
 
 
 @cache

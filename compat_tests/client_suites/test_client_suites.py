@@ -11,6 +11,9 @@ from compat_tests.client_suites.suites import SUITES, Suite
 from compat_tests.client_suites.targets import VERSIONS
 from compat_tests.differential.rabbitmq_node import available
 
+pytestmark = pytest.mark.timeout(1800)
+"""All suites run in the set-up of the first test."""
+
 SHORT = [each for each in SUITES.values() if each.short]
 
 
@@ -21,16 +24,24 @@ def unavailable() -> dict[str, str]:
 
 
 @pytest.fixture(scope="module")
-def comparisons(unavailable: dict[str, str]) -> dict[tuple[str, str], Comparison]:
-    """How the suites went that can be had, all at once: they wait more than they work."""
+def comparisons(
+    request: pytest.FixtureRequest, unavailable: dict[str, str]
+) -> dict[tuple[str, str], Comparison]:
+    """How the suites went that were chosen and can be had, all at once: they wait more than they work."""
+    chosen = [
+        item.callspec.params
+        for item in request.session.items
+        if getattr(item, "originalname", "") == test_the_same_tests_pass_and_fail.__name__
+    ]
     sources: dict[Suite, Source] = {}
-    for suite in SHORT:
+    for suite in dict.fromkeys(each["suite"] for each in chosen):
         try:
             sources[suite] = source(suite)
         except Unavailable as reason:
             unavailable[suite.name] = str(reason)
     unavailable.update({version: reason for version in VERSIONS if (reason := available(version))})
-    versions = [version for version in VERSIONS if version not in unavailable]
+    wanted = {each["version"] for each in chosen}
+    versions = [version for version in VERSIONS if version in wanted and version not in unavailable]
     found = measured(sources, versions, whole=False) if sources else {}
     return {(each.suite.name, version): each for version, all_of in found.items() for each in all_of}
 

@@ -92,6 +92,7 @@ def test_the_import_contracts_hold(copy: Path) -> None:
 
 
 @pytest.mark.long
+@pytest.mark.timeout(1800)
 def test_the_others_keep_their_tests(copy: Path, deleted: str) -> None:
     folders = [folder for name, folder in TESTS.items() if name != deleted]
     ignored = [f"--ignore={path}" for path in (TESTS[deleted], *_tests_across(copy, PACKAGES[deleted]))]

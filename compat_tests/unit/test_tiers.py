@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from compat_tests import tiers
-from compat_tests.tiers import CORE_OF_SPARK, DRAWING, HERE, LONG, in_long
+from compat_tests.tiers import CORE_OF_SPARK, COSTLY, DRAWING, HERE, LONG, in_long
 
 ROOT = HERE.parent
 SOURCE = """
@@ -74,6 +74,43 @@ def test_without_a_tier_everything_runs(tests: pytest.Pytester) -> None:
 def test_long_tests_are_not_imported_with_the_quick_ones(tests: pytest.Pytester) -> None:
     (tests.path / "slow" / "test_a.py").write_text("raise RuntimeError")
     assert len(ran(tests, "--tier", "quick")) == 6
+
+
+def test_some_of_the_costly_tests_are_drawn(tests: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tiers, "COSTLY", re.compile("costly/"))
+    cases = "import pytest\n@pytest.mark.parametrize('n', range(60))\ndef test_it(n):\n    pass\n"
+    for folder in ("costly", "slow"):
+        (tests.path / folder).mkdir(exist_ok=True)
+        (tests.path / folder / f"test_{folder}.py").write_text(cases)
+    monkeypatch.setattr(tiers, "LONG", ("slow", "costly"))
+    chosen = ("slow/test_slow.py", "costly/test_costly.py", "--tier", "long")
+    everything = ran(tests, *chosen)
+    drawn = ran(tests, *chosen, "--one-in", "3", "--hypothesis-seed=1")
+    others = ran(tests, *chosen, "--one-in", "3", "--hypothesis-seed=2")
+    assert len(everything) == 120
+    assert everything - drawn == {test for test in everything - drawn if test.startswith("costly/")}
+    assert 10 <= len([test for test in drawn if test.startswith("costly/")]) <= 30
+    assert drawn != others
+    assert drawn == ran(tests, *chosen, "--one-in", "3", "--hypothesis-seed=1")
+
+
+def test_drawing_needs_a_seed(tests: pytest.Pytester) -> None:
+    """Processes that share the tests would draw different ones."""
+    done = tests.runpytest("-p", "compat_tests.tiers", "--tier", "long", "--one-in", "3")
+    done.stderr.fnmatch_lines(["*--one-in draws tests with a seed: --hypothesis-seed=NUMBER is missing*"])
+
+
+def test_the_costly_tests_are_long_and_there() -> None:
+    files = [path.relative_to(ROOT).as_posix() for path in HERE.rglob("test_*.py")]
+    costly = [file for file in files if COSTLY.match(f"{file}::test[3.10-")]
+    assert len(costly) > 10
+    quick = {"compat_tests/unit/test_deleted_protocols.py"}  # One of its tests is marked.
+    drawing = tuple(f"compat_tests/{part}/" for part in DRAWING)
+    assert [
+        file
+        for file in costly
+        if not in_long(ROOT / file) and file not in quick and not file.startswith(drawing)
+    ] == []
 
 
 def test_what_the_lists_name_is_there() -> None:
