@@ -60,7 +60,7 @@ class EngineLock:
         with self._turnstile:
             try:
                 while not self._lock.acquire(True, _PATIENCE):
-                    if not self._in_use(sys._current_frames().get(self._owner)):
+                    if self._abandoned():
                         self._lock = RLock()
                 self._note(_user(sys._getframe(1)))
             except BaseException:
@@ -102,6 +102,16 @@ class EngineLock:
         self._frame = None
         self.depth = 0
         self._lock.release()
+
+    def _abandoned(self) -> bool:
+        """Whether the frame that took the lock has ended without a release. The turnstile must be held."""
+        frame = sys._current_frames().get(self._owner)
+        at = frame and frame.f_lasti
+        if self._in_use(frame):
+            return False
+        # The owner may have run on meanwhile. A generator that has yielded has lost its callers, so that the
+        # frame that took the lock is not found; or the lock is being released. The next look will see.
+        return frame is sys._current_frames().get(self._owner) and at == (frame and frame.f_lasti)
 
     def _in_use(self, frame: FrameType | None) -> bool:
         """Whether the frame that took the lock is on the stack of its thread, whose innermost is `frame`."""

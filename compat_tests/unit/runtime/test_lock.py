@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 import threading
 from collections.abc import Iterator
 from types import FrameType
@@ -134,6 +135,53 @@ def test_a_lock_whose_holder_has_left_is_taken_over(again: bool, monkeypatch: py
     thread = wanted(lock)
     thread.join(SECONDS)
     assert not thread.is_alive()
+
+
+def test_a_holder_that_runs_on_while_it_is_looked_at_keeps_the_lock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A generator that has yielded has no callers: that must not be taken for a holder that has left."""
+    monkeypatch.setattr(lock_module, "_PATIENCE", 0.001)
+    lock = EngineLock()
+    inner, looked_at, suspended, looked_again, done = (threading.Event() for _ in range(5))
+    looks: list[None] = []
+    released: list[None] = []
+    current_frames = sys._current_frames
+
+    def stale() -> dict[int, FrameType]:
+        found = current_frames()
+        looks.append(None)
+        if len(looks) == 1:
+            looked_at.set()
+            assert suspended.wait(SECONDS)
+        elif len(looks) > 3:
+            looked_again.set()
+        return found
+
+    def steps() -> Iterator[None]:
+        inner.set()
+        while not looked_at.is_set():
+            pass
+        yield
+
+    def hold() -> None:
+        work = steps()
+        lock.acquire()
+        try:
+            next(work)
+            suspended.set()
+            looked_again.wait(SECONDS)
+        finally:
+            lock.release()
+            released.append(None)
+            done.set()
+
+    holder = threading.Thread(target=hold, daemon=True)
+    holder.start()
+    assert inner.wait(SECONDS)
+    monkeypatch.setattr(sys, "_current_frames", stale)
+    waiter = wanted(lock)
+    assert done.wait(SECONDS)
+    waiter.join(SECONDS)
+    assert released and not waiter.is_alive()
 
 
 def test_a_lock_in_use_is_not_taken_over(monkeypatch: pytest.MonkeyPatch) -> None:
