@@ -38,11 +38,12 @@ class Events(QuietTap):
 
 @dataclass
 class Scene:
-    """A broker, the client that asks for the operation, and another client."""
+    """A broker, the client that asks for the operation, another client, and one that is told of cancels."""
 
     server: Server
     asker: Client
     other: Client
+    consumer: Client
 
     def declare(self, name: str, type_name: str = "classic", **arguments: Any) -> None:
         method = m.QueueDeclare(queue=name, durable=True, arguments={"x-queue-type": type_name, **arguments})
@@ -74,7 +75,8 @@ class Scene:
 
 def scene(type_name: str, **arguments: Any) -> Scene:
     server = Server()
-    it = Scene(server, server.client(), server.client())
+    told = {"capabilities": {"consumer_cancel_notify": True}}
+    it = Scene(server, server.client(), server.client(), server.client(client_properties=told))
     it.declare(DEAD)
     it.declare(QUEUE, type_name, **arguments)
     return it
@@ -169,10 +171,49 @@ def many_consumers(type_name: str) -> tuple[Scene, Act]:
     return it, it.asker.connection.receive_eof
 
 
-OF_CLIENTS = (requeue, reject, acknowledge, close_channel, purge, delete)
-LOSSES = (close_connection, lose_connection, many_consumers)
+def bindings(type_name: str, exchange: str = "amq.topic") -> Scene:
+    it = scene(type_name)
+    for each in range(MANY):
+        it.other.send(m.QueueBind(queue=QUEUE, exchange=exchange, routing_key=f"{each}.a", no_wait=True))
+    return it
+
+
+def delete_bound(type_name: str) -> tuple[Scene, Act]:
+    it = bindings(type_name)
+    it.publish()
+    return it, lambda: it.asker.send(m.QueueDelete(queue=QUEUE))
+
+
+def delete_consumed(type_name: str) -> tuple[Scene, Act]:
+    it = scene(type_name)
+    for each in range(MANY):
+        it.consumer.send(m.BasicConsume(queue=QUEUE, consumer_tag=str(each), no_wait=True))
+    return it, lambda: it.asker.send(m.QueueDelete(queue=QUEUE))
+
+
+def delete_exchange(type_name: str) -> tuple[Scene, Act]:
+    it = scene(type_name)
+    it.other.call(m.ExchangeDeclare(exchange="x", type="direct"), m.ExchangeDeclareOk)
+    it.other.call(m.ExchangeDeclare(exchange="auto", type="direct", auto_delete=True), m.ExchangeDeclareOk)
+    for each in range(MANY):
+        it.other.send(m.QueueBind(queue=QUEUE, exchange="x", routing_key=str(each), no_wait=True))
+        bind = m.ExchangeBind(source="auto", destination="x", routing_key=str(each), no_wait=True)
+        it.other.send(bind)
+    return it, lambda: it.asker.send(m.ExchangeDelete(exchange="x"))
+
+
+def exclusive_queues(type_name: str) -> tuple[Scene, Act]:
+    it = scene(type_name)
+    for each in range(MANY):
+        it.asker.send(m.QueueDeclare(queue=f"own.{each}", exclusive=True, no_wait=True))
+    return it, it.asker.connection.receive_eof
+
+
+OF_CLIENTS = (requeue, reject, acknowledge, close_channel, purge, delete, delete_bound, delete_consumed)
+LOSSES = (close_connection, lose_connection, many_consumers, exclusive_queues)
 OF_TIME = (expire, expire_to_dead, delayed)
-ALL = (*OF_CLIENTS, *LOSSES, *OF_TIME)
+ALL = (*OF_CLIENTS, delete_exchange, *LOSSES, *OF_TIME)
+DELETIONS = (purge, delete, delete_bound, delete_consumed)
 
 every = pytest.mark.parametrize(
     ("prepare", "type_name"),
@@ -261,7 +302,7 @@ def test_a_connection_may_be_lost_between_slices(type_name: str, steps: int) -> 
 
 @pytest.mark.parametrize("type_name", TYPES)
 @pytest.mark.parametrize("steps", (0, 1, 2, 4, 6))
-@pytest.mark.parametrize("prepare", [each for each in ALL if each not in (purge, delete)])
+@pytest.mark.parametrize("prepare", [each for each in ALL if each not in DELETIONS])
 def test_the_queue_may_be_deleted_between_slices(prepare: Prepare, type_name: str, steps: int) -> None:
     it, act = prepare(type_name)
     in_slices(it)
@@ -353,3 +394,95 @@ def test_few_messages_are_not_cut() -> None:
     it.asker.send(m.BasicNack(delivery_tag=0, multiple=True, requeue=False))
     assert not it.server.state.operations.pending
     assert len(it.bodies(DEAD)) == STEP
+
+
+# --- deletions of what has many bindings or consumers -------------------------------------------------
+
+
+def between(it: Scene, act: Act) -> None:
+    """Begin an operation, one step of which has been taken when this returns."""
+    in_slices(it)
+    act()
+    assert it.server.state.operations.pending
+
+
+@pytest.mark.parametrize(
+    ("exchange", "type_name"),
+    [("amq.topic", "topic"), ("amq.direct", "direct"), ("amq.fanout", "fanout"), ("hash", "x-modulus-hash")],
+)
+def test_nothing_is_routed_to_a_deleted_queue_whose_bindings_are_left(exchange: str, type_name: str) -> None:
+    it = scene("classic")
+    it.other.call(m.ExchangeDeclare(exchange="none", type="fanout"), m.ExchangeDeclareOk)
+    it.other.call(m.QueueBind(queue=DEAD, exchange="none"), m.QueueBindOk)
+    if exchange == "hash":
+        it.other.call(m.ExchangeDeclare(exchange="hash", type=type_name), m.ExchangeDeclareOk)
+    it.server.vhost.exchanges[exchange].alternate_exchange = "none"
+    for each in range(MANY):
+        it.other.send(m.QueueBind(queue=QUEUE, exchange=exchange, routing_key=str(each), no_wait=True))
+        it.other.send(m.QueueBind(queue=QUEUE, exchange="amq.topic", routing_key=f"t{each}", no_wait=True))
+    between(it, lambda: it.asker.send(m.QueueDelete(queue=QUEUE)))
+    it.other.publish(b"late", exchange=exchange, routing_key=str(MANY - 1))
+    assert it.bodies(DEAD) == [b"late"]
+    assert it.server.state.operations.pending
+    it.server.state.operations.finish()
+    assert not it.server.vhost.bindings.count - 1
+    assert not it.server.vhost.bindings.loose
+
+
+def test_a_queue_declared_anew_keeps_its_bindings() -> None:
+    it = bindings("classic")
+    between(it, lambda: it.asker.send(m.QueueDelete(queue=QUEUE)))
+    it.declare(QUEUE)
+    it.other.call(m.QueueBind(queue=QUEUE, exchange="amq.topic", routing_key="0.a"), m.QueueBindOk)
+    it.server.state.operations.finish()
+    it.other.publish(b"new", exchange="amq.topic", routing_key="0.a")
+    assert it.bodies(QUEUE) == [b"new"]
+    assert it.server.vhost.bindings.count == 1
+
+
+def test_an_auto_delete_exchange_goes_with_the_last_of_many_bindings() -> None:
+    it = scene("classic")
+    it.other.call(m.ExchangeDeclare(exchange="x", type="direct", auto_delete=True), m.ExchangeDeclareOk)
+    for each in range(MANY):
+        it.other.send(m.QueueBind(queue=QUEUE, exchange="x", routing_key=str(each), no_wait=True))
+    between(it, lambda: it.asker.send(m.QueueDelete(queue=QUEUE)))
+    it.server.state.operations.finish()
+    assert "x" not in it.server.vhost.exchanges
+
+
+def test_an_auto_delete_exchange_may_be_deleted_and_declared_anew_meanwhile() -> None:
+    it = scene("classic")
+    declare = m.ExchangeDeclare(exchange="x", type="direct", auto_delete=True)
+    it.other.call(declare, m.ExchangeDeclareOk)
+    for each in range(MANY):
+        it.other.send(m.QueueBind(queue=QUEUE, exchange="x", routing_key=str(each), no_wait=True))
+    between(it, lambda: it.asker.send(m.QueueDelete(queue=QUEUE)))
+    it.other.send(m.ExchangeDelete(exchange="x", no_wait=True))
+    it.server.client().call(declare, m.ExchangeDeclareOk)
+    it.server.state.operations.finish()
+    assert "x" in it.server.vhost.exchanges
+    assert it.server.vhost.bindings.count == 0
+
+
+def test_a_queue_and_the_exchange_it_is_bound_to_may_be_deleted_at_a_time() -> None:
+    it, act = delete_exchange("classic")
+    between(it, act)
+    it.other.call(m.QueueDelete(queue=QUEUE), m.QueueDeleteOk)
+    it.server.state.operations.finish()
+    assert it.server.vhost.bindings.count == 0
+    assert not it.server.vhost.bindings.loose
+    assert "auto" not in it.server.vhost.exchanges
+
+
+def test_a_tag_that_its_client_has_used_anew_is_not_cancelled() -> None:
+    it, act = delete_consumed("classic")
+    last = str(sorted(map(str, range(MANY)))[-1])
+    between(it, act)
+    it.consumer.send(m.BasicCancel(consumer_tag=last, no_wait=True))
+    it.consumer.send(m.BasicConsume(queue=DEAD, consumer_tag=last, no_wait=True))
+    it.server.state.operations.finish()
+    cancelled = [each.method.consumer_tag for each in it.consumer.inbox if type(each.method) is m.BasicCancel]
+    assert cancelled == sorted(map(str, range(MANY)))[:-1]
+    it.consumer.inbox.clear()
+    it.other.publish(b"kept", routing_key=DEAD)
+    it.consumer.expect(m.BasicDeliver)

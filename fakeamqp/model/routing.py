@@ -162,6 +162,7 @@ class Router:
         `alternates`.
         """
         exchanges = self._virtual_host.exchanges
+        loose = self._virtual_host.bindings.loose
         keys = [message.routing_key]
         if message.copies is not None:
             keys += message.copies.keys
@@ -182,6 +183,8 @@ class Router:
                 delay = exchange.hold_back(message)
                 if not delay:
                     found = exchange.route(keys, message)
+            if loose and found:
+                found = [each for each in found if each not in loose]
             if delay:
                 delays.append(Delay(exchange.name, delay))
             other_way = exchange.alternate_exchange

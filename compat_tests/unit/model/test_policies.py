@@ -316,9 +316,10 @@ def test_what_policies_are_for(
 ) -> None:
     policy = read({"max-length": 1}, apply_to=apply_to, pattern="a")
     kinds = {"classic": classic, "quorum": quorum, "stream": stream}
-    assert {kind: policy.matches("xax", "queue", kind) for kind in kinds} == kinds
-    assert policy.matches("xax", "exchange") is exchange
-    assert not policy.matches("xx", "exchange")
+    assert {kind: policy.applies_to(kind) for kind in kinds} == kinds
+    assert policy.applies_to("exchange") is exchange
+    assert policy.searching.search("xax")
+    assert not policy.searching.search("xx")
 
 
 # --- policy and operator policy --------------------------------------------------------------------

@@ -4,7 +4,7 @@ Entries that cannot be applied are refused with their names, never skipped: ever
 """
 
 from fakeamqp.model.definitions.dumping import dump_definitions
-from fakeamqp.model.definitions.loading import load_definitions
+from fakeamqp.model.definitions.loading import load_definitions, loading
 from fakeamqp.model.definitions.sections import DefinitionsError
 
-__all__ = ["DefinitionsError", "dump_definitions", "load_definitions"]
+__all__ = ["DefinitionsError", "dump_definitions", "load_definitions", "loading"]

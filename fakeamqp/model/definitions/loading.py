@@ -13,13 +13,14 @@ from fakeamqp.model.arguments.queue_arguments import QUEUE_TYPE
 from fakeamqp.model.definitions.sections import (
     METADATA_KEYS,
     DefinitionsError,
-    check_definitions,
     check_metadata,
+    checking,
     shown,
 )
 from fakeamqp.model.errors import ModelError
 from fakeamqp.model.limits import UserLimits, VirtualHostLimits
 from fakeamqp.model.metadata import VirtualHostMetadata
+from fakeamqp.model.operations import carry_out
 from fakeamqp.model.parameters import ParameterError, hint, mapping
 from fakeamqp.model.password_hashes import BadPasswordHash, check_password_hash
 from fakeamqp.model.patterns import InvalidPattern
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from fakeamqp.model.state import BrokerState
     from fakeamqp.model.virtual_host import VirtualHost
 
-__all__ = ["load_definitions"]
+__all__ = ["load_definitions", "loading"]
 
 _HASHES = {"rabbit_password_hashing_sha256": "sha256", "rabbit_password_hashing_sha512": "sha512"}
 _COMPONENTS = ("operator_policy", "vhost-limits")
@@ -57,8 +58,13 @@ def load_definitions(state: BrokerState, definitions: Mapping[str, Any]) -> None
         DefinitionsError: an entry is malformed, misspelled, or needs a feature that this broker does not
             have. The entries before it stay loaded.
     """
-    check_definitions(definitions)
-    _Loading(state, definitions).run()
+    carry_out(loading(state, definitions))
+
+
+def loading(state: BrokerState, definitions: Mapping[str, Any]) -> Iterator[None]:
+    """The steps of `load_definitions`; each checks or creates one entry. All are checked first."""
+    yield from checking(definitions)
+    yield from _Loading(state, definitions).steps()
 
 
 class _Loading:
@@ -69,31 +75,37 @@ class _Loading:
         self._definitions = definitions
         self._vhost = definitions.get("original_vhost_name", "/")
 
-    def run(self) -> None:
-        self._each("users", self._user)
-        self._each("vhosts", self._virtual_host)
+    def steps(self) -> Iterator[None]:
+        yield from self._each("users", self._user)
+        yield from self._each("vhosts", self._virtual_host)
         self._check_single_virtual_host()
         self._check_room_for_queues()
-        self._each("permissions", self._permission)
-        self._each("topic_permissions", self._topic_permission)
+        yield from self._each("permissions", self._permission)
+        yield from self._each("topic_permissions", self._topic_permission)
         self._state.access.changed()
-        self._each("exchanges", self._exchange)
-        self._each("global_parameters", self._global_parameter)
-        self._each("policies", self._policy)
-        self._each("parameters", self._parameter)
-        self._each("queues", self._queue)
-        self._each("bindings", self._binding)
-        self._each("vhosts", self._limits_of_virtual_host)
-        self._each("parameters", self._limits)
+        yield from self._each("exchanges", self._exchange)
+        yield from self._each("global_parameters", self._global_parameter)
+        yield from self._each("policies", self._policy)
+        yield from self._each("parameters", self._parameter)
+        yield from self._each("queues", self._queue)
+        yield from self._each("bindings", self._binding)
+        yield from self._each("vhosts", self._limits_of_virtual_host)
+        yield from self._each("parameters", self._limits)
         if self._definitions.get("limits"):
             self._set_limits(self._state.virtual_hosts[self._vhost], self._definitions["limits"])
 
-    def _each(self, section: str, load: Callable[[Mapping[str, Any]], None]) -> None:
+    def _each(
+        self, section: str, load: Callable[[Mapping[str, Any]], Iterator[None] | None]
+    ) -> Iterator[None]:
+        """Load a section entry by entry. A function that returns steps has more than one for an entry."""
         for entry in self._definitions.get(section, ()):
             try:
-                load(entry)
+                steps = load(entry)
+                if steps is not None:
+                    yield from steps
             except (ModelError, ParameterError) as problem:
                 raise DefinitionsError(f"{section}: {shown(entry)}: {problem}") from problem
+            yield
 
     def _vhost_of(self, section: str, entry: Mapping[str, Any]) -> VirtualHost:
         name = entry.get("vhost", self._vhost)
@@ -207,11 +219,11 @@ class _Loading:
     def _global_parameter(self, entry: Mapping[str, Any]) -> None:
         self._state.global_parameters[entry["name"]] = entry["value"]
 
-    def _policy(self, entry: Mapping[str, Any]) -> None:
+    def _policy(self, entry: Mapping[str, Any]) -> Iterator[None]:
         value = {key: item for key, item in entry.items() if key not in ("name", "vhost")}
-        self._vhost_of("policies", entry).policies.set(entry["name"], {"priority": 0, **value})
+        return self._vhost_of("policies", entry).policies.setting(entry["name"], {"priority": 0, **value})
 
-    def _parameter(self, entry: Mapping[str, Any]) -> None:
+    def _parameter(self, entry: Mapping[str, Any]) -> Iterator[None] | None:
         component, name = entry["component"], entry["name"]
         if component == "policy":
             raise DefinitionsError(f"parameters: policies have a section of their own: {shown(entry)}")
@@ -228,9 +240,9 @@ class _Loading:
             value = mapping(entry["value"])
             if isinstance(value, Mapping) and value.get("definition"):
                 value = {**value, "definition": mapping(value["definition"])}
-            vhost.policies.set(name, value, operator=True)
-        else:
-            self._check_limits(entry)
+            return vhost.policies.setting(name, value, operator=True)
+        self._check_limits(entry)
+        return None
 
     def _check_limits(self, entry: Mapping[str, Any]) -> None:
         """Check limits before anything else is created, although they are set last."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from fakeamqp.errors import FakeAMQPError
 from fakeamqp.model.parameters import hint
 
-__all__ = ["METADATA_KEYS", "DefinitionsError", "check_definitions", "check_metadata", "shown"]
+__all__ = ["METADATA_KEYS", "DefinitionsError", "check_metadata", "checking", "shown"]
 
 _INFORMATION = frozenset(
     (
@@ -127,8 +127,10 @@ class DefinitionsError(FakeAMQPError):
     """The definitions cannot be loaded; the text says which entry and why."""
 
 
-def check_definitions(definitions: Mapping[str, Any]) -> None:
+def checking(definitions: Mapping[str, Any]) -> Iterator[None]:
     """Check that every section and every key is known, no required key is missing, and every type is right.
+
+    Each step checks one entry.
 
     Raises:
         DefinitionsError: a section or an entry is invalid; the text names the key, what it should be and what
@@ -146,8 +148,10 @@ def check_definitions(definitions: Mapping[str, Any]) -> None:
         if not _is_list(value):
             raise DefinitionsError(f"definitions: {key} must be a list of objects, got {value!r}")
         required, further = _SECTIONS[key]
+        known = {**required, **further}
         for entry in value:
-            _check_entry(key, entry, required, further)
+            _check_entry(key, entry, required, known)
+            yield
 
 
 def check_metadata(where: str, metadata: Any) -> None:
@@ -168,31 +172,37 @@ _SECRET = ("password", "password_hash")
 _HIDDEN = "***"
 
 
-def _check_entry(section: str, entry: Any, required: Mapping[str, Kind], further: Mapping[str, Kind]) -> None:
+def _check_entry(section: str, entry: Any, required: Mapping[str, Kind], known: Mapping[str, Kind]) -> None:
     if not isinstance(entry, Mapping):
         raise DefinitionsError(f"{section}: expected an object, got {entry!r}")
-    known = {**required, **further}
     for key in entry:
         if key not in known:
             raise DefinitionsError(f"{section}: unknown key {key!r}{hint(str(key), known)} in {shown(entry)}")
     for key in sorted(set(required) - entry.keys()):
         raise DefinitionsError(f"{section}: {key!r} is missing in {shown(entry)}")
     for key, value in entry.items():
-        _check_value(section, key, value, known[key], f" in {shown(entry)}")
+        _check_value(section, key, value, known[key], entry)
 
 
-def _check_value(section: str, key: str, value: Any, kind: Kind, where: str = "") -> None:
+def _check_value(
+    section: str, key: str, value: Any, kind: Kind, entry: Mapping[str, Any] | None = None
+) -> None:
+    """Check one value; `entry` is shown in the text of an error."""
+    if kind.fits(value) and not _has_unpaired_surrogate(value):
+        return
+    where = "" if entry is None else f" in {shown(entry)}"
     if not kind.fits(value):
         got = _HIDDEN if key in _SECRET else repr(value)
         raise DefinitionsError(f"{section}: {key!r} must be {kind.expected}, got {got}{where}")
-    if _has_unpaired_surrogate(value):
-        raise DefinitionsError(
-            f"{section}: {key!r} has an unpaired surrogate, which has no bytes in UTF-8; take it out{where}"
-        )
+    raise DefinitionsError(
+        f"{section}: {key!r} has an unpaired surrogate, which has no bytes in UTF-8; take it out{where}"
+    )
 
 
 def _has_unpaired_surrogate(value: Any) -> bool:
     """Whether a text in the value has no bytes. Those that stand for bytes that are not UTF-8 have."""
+    if value is None or isinstance(value, int) or (isinstance(value, str) and value.isascii()):
+        return False
     rest = [value]
     while rest:
         each = rest.pop()

@@ -43,6 +43,8 @@ class Exchange:
     type_name: ClassVar[str]
     by_key_alone: bool = True
     """Whether the route depends on the routing key alone, so that it can be cached."""
+    chooses: ClassVar[bool] = False
+    """Whether a message goes to one of several bindings that match it, not to all."""
 
     def __init__(
         self,

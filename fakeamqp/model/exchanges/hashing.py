@@ -44,6 +44,7 @@ class ConsistentHashExchange(Exchange):
     """
 
     type_name = "x-consistent-hash"
+    chooses = True
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -139,6 +140,7 @@ class ModulusHashExchange(Exchange):
     """
 
     type_name = "x-modulus-hash"
+    chooses = True
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

@@ -24,6 +24,7 @@ class RandomExchange(Exchange):
 
     type_name = "x-random"
     by_key_alone = False
+    chooses = True
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

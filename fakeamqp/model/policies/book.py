@@ -8,13 +8,15 @@ The other modules of this package are imported with the first policy.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from fakeamqp.model.operations import carry_out
 from fakeamqp.model.parameters import hint
 
 if TYPE_CHECKING:
     from fakeamqp.model.exchanges import Exchange
+    from fakeamqp.model.patterns import Searching
     from fakeamqp.model.policies.policy import Policy
     from fakeamqp.model.queues import Queue
     from fakeamqp.model.virtual_host import VirtualHost
@@ -25,12 +27,14 @@ __all__ = ["Policies"]
 class Policies:
     """Policies and operator policies by name, in the order they were first set."""
 
-    __slots__ = ("_virtual_host", "operator_policies", "policies")
+    __slots__ = ("_ranked", "_virtual_host", "operator_policies", "policies")
 
     def __init__(self, virtual_host: VirtualHost) -> None:
         self._virtual_host = virtual_host
         self.policies: dict[str, Policy] = {}
         self.operator_policies: dict[str, Policy] = {}
+        self._ranked: dict[tuple[str, bool], list[tuple[Searching, Policy]]] = {}
+        """By type of queue, or "exchange": policies or operator policies; the first that fits holds."""
 
     def set(self, name: str, value: Mapping[str, Any], *, operator: bool = False) -> Policy:
         """Set or replace a policy; it applies at once.
@@ -43,13 +47,17 @@ class Policies:
         Raises:
             PolicyError: a field is missing or illegal.
         """
+        carry_out(self.setting(name, value, operator=operator))
+        return self._kept(operator)[name]
+
+    def setting(self, name: str, value: Mapping[str, Any], *, operator: bool = False) -> Iterator[None]:
+        """The steps of `set`; each gives one queue or exchange its policies."""
         from fakeamqp.model.policies.policy import read_policy
 
         state = self._virtual_host.state
         policy = read_policy(state.personality, state.features, name, value, operator=operator)
         self._kept(operator)[name] = policy
-        self._match_all()
-        return policy
+        yield from self._matching()
 
     def clear(self, name: str, *, operator: bool = False) -> None:
         """Clear a policy; its effect ends at once.
@@ -57,6 +65,10 @@ class Policies:
         Raises:
             PolicyError: no policy has this name.
         """
+        carry_out(self.clearing(name, operator=operator))
+
+    def clearing(self, name: str, *, operator: bool = False) -> Iterator[None]:
+        """The steps of `clear`; each gives one queue or exchange its policies."""
         from fakeamqp.model.policies.policy import PolicyError
 
         kept = self._kept(operator)
@@ -68,32 +80,50 @@ class Policies:
                 f"there is no {kind} {name!r} in virtual host {where!r}{near}", "Parameter does not exist"
             )
         del kept[name]
-        self._match_all()
+        yield from self._matching()
 
     def _kept(self, operator: bool) -> dict[str, Policy]:
         return self.operator_policies if operator else self.policies
 
     # --- matching -----------------------------------------------------------------------------------
 
-    def _match_all(self) -> None:
+    def _matching(self) -> Iterator[None]:
+        """The steps of matching all queues and exchanges again. Clients may declare and delete meanwhile."""
+        self._ranked.clear()
         virtual_host = self._virtual_host
-        for exchange in virtual_host.exchanges.values():
-            self.adopt_exchange(exchange)
+        for exchange in list(virtual_host.exchanges.values()):
+            if virtual_host.exchanges.get(exchange.name) is exchange:
+                self.adopt_exchange(exchange)
+                yield
         for queue in list(virtual_host.queues.values()):
             # Dead letters of one queue may cause the deletion of another one in the list.
             if not queue.deleted:
                 self.adopt_queue(queue)
+                yield
+
+    def _best(self, name: str, kind: str, *, operator: bool = False) -> Policy | None:
+        """The policy with the highest priority; of several, the first by name (RabbitMQ: any of them).
+
+        `kind` is the type of the queue, or "exchange".
+        """
+        policies = self._kept(operator)
+        if not policies:
+            return None
+        ranked = self._ranked.get((kind, operator))
+        if ranked is None:
+            foreign = self._virtual_host.state.personality.foreign_policy_keys
+            skipped = frozenset() if kind == "exchange" else frozenset(foreign[kind])
+            ranked = self._ranked[kind, operator] = [
+                (each.searching, each)
+                for each in sorted(policies.values(), key=lambda each: (-each.priority, each.name))
+                if each.applies_to(kind) and skipped.isdisjoint(each.definition)
+            ]
+        return next((policy for searching, policy in ranked if searching.search(name)), None)
 
     def adopt_queue(self, queue: Queue) -> None:
         """Match a queue, and apply its options if its policies changed."""
         kind = queue.type_name
-        foreign = frozenset(self._virtual_host.state.personality.foreign_policy_keys[kind])
-
-        def fits(policy: Policy) -> bool:
-            return foreign.isdisjoint(policy.definition) and policy.matches(queue.name, "queue", kind)
-
-        policy = _best(self.policies.values(), fits)
-        operator = _best(self.operator_policies.values(), fits)
+        policy, operator = self._best(queue.name, kind), self._best(queue.name, kind, operator=True)
         if (policy, operator) == (queue.policy, queue.operator_policy):
             return
         from fakeamqp.model.policies.merging import effective_definition, effective_options
@@ -116,12 +146,8 @@ class Policies:
         """
         if not exchange.name:
             return
-
-        def fits(policy: Policy) -> bool:
-            return policy.matches(exchange.name, "exchange")
-
-        policy = _best(self.policies.values(), fits)
-        operator = _best(self.operator_policies.values(), fits)
+        name = exchange.name
+        policy, operator = self._best(name, "exchange"), self._best(name, "exchange", operator=True)
         if (policy, operator) == (exchange.policy, exchange.operator_policy):
             return
         from fakeamqp.model.policies.merging import effective_definition, effective_exchange_options
@@ -130,8 +156,3 @@ class Policies:
         definition = effective_definition(policy, operator)
         exchange.apply(effective_exchange_options(exchange.declared, definition))
         self._virtual_host.routing.invalidate()
-
-
-def _best(policies: Iterable[Policy], fits: Callable[[Policy], bool]) -> Policy | None:
-    """The policy with the highest priority; of several, the first by name (RabbitMQ: any of them)."""
-    return min(filter(fits, policies), key=lambda each: (-each.priority, each.name), default=None)

@@ -8,9 +8,9 @@ documented in part, the rest measured.)
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from fakeamqp.model.arguments.exchange_arguments import ANY_TYPE, EXCHANGE_ARGUMENTS, ExchangeOptions
 from fakeamqp.model.arguments.policy_keys import POLICY_KEYS
@@ -55,7 +55,7 @@ def effective_options(
         definition: of the policies that match; see `effective_definition`.
     """
     changes: dict[str, Any] = {}
-    for row, key in _set_by(QUEUE_ARGUMENTS, definition, queue_type):
+    for row, key in _set_by(_QUEUE_ROWS, definition, queue_type):
         wanted = key.read(definition[row.key], queue_type)
         if row.name in arguments and row.name in personality.queue_arguments[queue_type]:
             asked = getattr(declared, row.option)
@@ -68,17 +68,28 @@ def effective_options(
 def effective_exchange_options(declared: ExchangeOptions, definition: Mapping[str, Any]) -> ExchangeOptions:
     """The options in force for an exchange; see `effective_options`."""
     changes: dict[str, Any] = {}
-    for row, key in _set_by(EXCHANGE_ARGUMENTS, definition, ANY_TYPE):
+    for row, key in _set_by(_EXCHANGE_ROWS, definition, ANY_TYPE):
         wanted = key.read(definition[row.key], ANY_TYPE)
         asked = getattr(declared, row.option)
         changes[row.option] = wanted if asked is None else key.merge[ANY_TYPE](wanted, asked)
     return replace(declared, **changes) if changes else declared
 
 
+_Row: TypeAlias = "tuple[str, Argument, PolicyKey]"
+
+
+def _rows(rows: Iterable[Argument]) -> tuple[_Row, ...]:
+    return tuple((row.key, row, row.policy) for row in rows if row.policy is not None)
+
+
+_QUEUE_ROWS = _rows(QUEUE_ARGUMENTS)
+_EXCHANGE_ROWS = _rows(EXCHANGE_ARGUMENTS)
+
+
 def _set_by(
-    rows: Iterable[Argument], definition: Mapping[str, Any], kind: str
-) -> Iterable[tuple[Argument, PolicyKey]]:
+    rows: Iterable[_Row], definition: Mapping[str, Any], kind: str
+) -> Iterator[tuple[Argument, PolicyKey]]:
     """The rows whose options a definition sets for a type."""
-    for row in rows:
-        if row.policy is not None and row.key in definition and kind in row.policy.merge:
-            yield row, row.policy
+    for name, row, key in rows:
+        if name in definition and kind in key.merge:
+            yield row, key

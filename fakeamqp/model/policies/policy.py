@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from fakeamqp.model.erlang import term
 from fakeamqp.model.parameters import Check, ParameterError, checked, failed, hint
-from fakeamqp.model.patterns import InvalidPattern, compiled
+from fakeamqp.model.patterns import InvalidPattern, Searching, compiled
 from fakeamqp.model.policies.keys import definition_problem
 
 if TYPE_CHECKING:
@@ -44,13 +44,16 @@ class Policy:
     apply_to: str = "all"
     priority: float = 0
 
-    def matches(self, name: str, kind: Literal["queue", "exchange"], queue_type: str | None = None) -> bool:
-        """Whether the policy applies to the queue or exchange called `name`."""
+    def applies_to(self, kind: str) -> bool:
+        """Whether the policy is for queues of this type, or for exchanges if `kind` is "exchange"."""
         if kind == "exchange":
-            meant = self.apply_to in ("all", "exchanges")
-        else:
-            meant = self.apply_to in ("all", "queues", _QUEUES.get(queue_type or "", ""))
-        return meant and bool(compiled(self.pattern).search(name))
+            return self.apply_to in ("all", "exchanges")
+        return self.apply_to in ("all", "queues", _QUEUES.get(kind, ""))
+
+    @property
+    def searching(self) -> Searching:
+        """The compiled pattern."""
+        return compiled(self.pattern)
 
     def value(self) -> dict[str, Any]:
         """The policy without its name, as RabbitMQ stores and exports it."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from fakeamqp.model.errors import AccessRefused, NotFound
 from fakeamqp.model.limits import check_binding_bound
+from fakeamqp.model.operations import in_steps
 from fakeamqp.model.queues import Queue
 from fakeamqp.model.virtual_host.queues import check_owner
 
@@ -15,18 +16,20 @@ if TYPE_CHECKING:
     from fakeamqp.model.exchanges import Exchange
     from fakeamqp.model.virtual_host.virtual_host import VirtualHost
 
-__all__ = ["BindingRegister"]
+__all__ = ["BindingRegister", "drop_bindings"]
 
 
 class BindingRegister:
     """Binds and unbinds. Each exchange keeps its outgoing bindings, each destination its incoming ones."""
 
-    __slots__ = ("_virtual_host", "count")
+    __slots__ = ("_virtual_host", "count", "loose")
 
     def __init__(self, virtual_host: VirtualHost) -> None:
         self._virtual_host = virtual_host
         self.count = 0
         """How many bindings there are; exchanges keep it."""
+        self.loose: set[object] = set()
+        """Deleted queues and exchanges whose bindings are being removed. Nothing is routed to them."""
 
     def bindable(self, source: str, *, permits_default: bool = False) -> Exchange:
         """The exchange called `source`, to bind a queue or exchange to.
@@ -115,23 +118,38 @@ class BindingRegister:
         if not source and not self._virtual_host.state.personality.default_exchange_bindable:
             raise AccessRefused("operation not permitted on the default exchange")
 
-    def unbind_all(self, destination: Destination, *, keep_sources: bool = False) -> None:
-        """Remove all bindings to a deleted queue or exchange.
+    def unbinding(self, destination: Destination, *, keep_sources: bool = False) -> Iterator[None]:
+        """The steps of removing all bindings to a deleted queue or exchange, to which nothing is routed now.
 
         An auto-delete exchange is deleted with its last binding (RabbitMQ: documented), unless `keep_sources`
         says otherwise, and then the bindings to it are removed, and so on. The loop is not recursive: such
         chains may exceed the recursion limit.
         """
-        gone = [destination]
-        for each in gone:
-            sources = dict.fromkeys(binding.source for binding in each.incoming)
-            for binding in list(each.incoming):
-                binding.source.drop(binding)
-            for source in sources:
+        return self._unbinding(destination, self._loosen(destination), keep_sources)
+
+    def _loosen(self, destination: Destination) -> dict[Exchange, None]:
+        """From now on nothing is routed to a deleted queue or exchange. Returns what it is bound to."""
+        self.loose.add(destination)
+        sources = dict.fromkeys(binding.source for binding in destination.incoming)
+        # An exchange that chooses one of its bindings must not choose this destination meanwhile.
+        if any(source.chooser.chooses for source in sources):
+            drop_bindings([each for each in destination.incoming if each.source.chooser.chooses])
+        return sources
+
+    def _unbinding(
+        self, destination: Destination, sources: Iterable[Exchange], keep_sources: bool
+    ) -> Iterator[None]:
+        gone = [(destination, sources)]
+        for each, its_sources in gone:
+            yield from in_steps(list(each.incoming), drop_bindings)
+            self.loose.discard(each)
+            for source in its_sources:
                 if source.auto_delete and not source.bindings and not keep_sources:
+                    if self._virtual_host.exchanges.get(source.name) is not source:
+                        continue  # A client has deleted it meanwhile.
                     del self._virtual_host.exchanges[source.name]
                     self._virtual_host.report("exchange deleted", exchange=source.name)
-                    gone.append(source)
+                    gone.append((source, self._loosen(source)))
 
     def all(self) -> list[Binding]:
         """All explicit bindings, by exchange."""
@@ -141,3 +159,11 @@ class BindingRegister:
     def _report_binding(self, event: str, source: str, destination: Destination, routing_key: str) -> None:
         whose = {"queue": destination.name} if destination.kind == "queue" else {"to": destination.name}
         self._virtual_host.report(event, **whose, exchange=source, routing_key=routing_key)
+
+
+def drop_bindings(bindings: Sequence[Binding]) -> None:
+    """Remove those of these bindings that are still there."""
+    for binding in bindings:
+        # Its source or its destination may have been deleted meanwhile, which removes it as well.
+        if binding in binding.destination.incoming:
+            binding.source.drop(binding)

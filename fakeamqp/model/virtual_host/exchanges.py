@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from fakeamqp.model.declarations import check_alternate, check_name, check_same_exchange
@@ -14,6 +14,8 @@ from fakeamqp.model.exchanges import (
     Exchange,
     exchange_class,
 )
+from fakeamqp.model.operations import STEP, carry_out, in_steps
+from fakeamqp.model.virtual_host.bindings import drop_bindings
 
 if TYPE_CHECKING:
     from fakeamqp.model.virtual_host.bindings import BindingRegister
@@ -236,12 +238,24 @@ class ExchangeRegister(dict[str, Exchange]):
         )
 
     def remove(self, exchange: Exchange) -> None:
-        """Remove an exchange, the bindings of others to it and its own bindings."""
+        """Remove an exchange, the bindings of others to it and its own bindings.
+
+        If these are many, they are removed in steps.
+        """
         virtual_host = self._virtual_host
         if self.pop(exchange.name, None) is None:
             return
         virtual_host.report("exchange deleted", exchange=exchange.name)
-        for binding in list(exchange.bindings.values()):
-            exchange.drop(binding)
-        self._bindings.unbind_all(exchange)
+        unbinding = self._bindings.unbinding(exchange)
         virtual_host.routing.invalidate()
+        steps = self._removing(exchange, unbinding)
+        if len(exchange.bindings) + len(exchange.incoming) <= STEP:
+            carry_out(steps)
+        else:
+            virtual_host.state.operations.run(steps)
+
+    def _removing(self, exchange: Exchange, unbinding: Iterator[None]) -> Iterator[None]:
+        """The steps of removing the bindings of a removed exchange."""
+        yield from in_steps(list(exchange.bindings.values()), drop_bindings)
+        yield from unbinding
+        self._virtual_host.routing.invalidate()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from fakeamqp.model.arguments.queue_arguments import (
@@ -21,10 +21,14 @@ from fakeamqp.model.declarations import (
 )
 from fakeamqp.model.errors import AccessRefused, NotFound, PreconditionFailed, ResourceLocked
 from fakeamqp.model.limits import check_queue_limit
+from fakeamqp.model.operations import STEP, carry_out, in_steps
 from fakeamqp.model.queues import Queue, QueueDeclaration, queue_class
 
 if TYPE_CHECKING:
+    from fakeamqp.model.message import Message
     from fakeamqp.model.message_outcomes import DropReason
+    from fakeamqp.model.operations import Asker
+    from fakeamqp.model.subscription import Subscription
     from fakeamqp.model.virtual_host.bindings import BindingRegister
     from fakeamqp.model.virtual_host.virtual_host import VirtualHost
 
@@ -219,14 +223,19 @@ class QueueRegister(dict[str, Queue]):
         confirm(queue.check_deletion(if_unused=if_unused, if_empty=if_empty))
         dead_letters = personality.dead_letters_deleted and queue.alternate_exchange is None
         dying = queue.clear() if dead_letters else []
-        self.remove(queue)
-        for message in dying:
-            virtual_host.dead_letters.died(queue, message, "deleted")
+        self.remove(queue, dead_letters=dying)
 
     def remove(
-        self, queue: Queue, why: str = "the queue was deleted", reason: DropReason = "deleted"
+        self,
+        queue: Queue,
+        why: str = "the queue was deleted",
+        reason: DropReason = "deleted",
+        dead_letters: Iterable[Message] = (),
     ) -> None:
         """Remove a queue for any reason: remove its bindings, and cancel its consumers.
+
+        Nothing is routed to the queue from now on, and no consumer gets more. If it has many bindings or
+        consumers, the bindings are removed and the consumers notified in steps.
 
         If the queue is deleted and has an alternate exchange, its ready and unacknowledged messages go there
         (queue.delete/orphans); otherwise its messages are dropped.
@@ -235,6 +244,7 @@ class QueueRegister(dict[str, Queue]):
             queue: the queue.
             why: explains the removal, for the tap and for dropped messages.
             reason: the reason for dropped messages.
+            dead_letters: messages taken out of it, which die with it.
         """
         virtual_host = self._virtual_host
         if self.get(queue.name) is not queue:
@@ -243,28 +253,53 @@ class QueueRegister(dict[str, Queue]):
         self._owned.get(queue.exclusive_owner, {}).pop(queue, None)
         virtual_host.report("queue deleted", queue=queue.name, detail=why)
         keep = reason != "deleted" and virtual_host.state.personality.restart_keeps_unbound_exchanges
-        self._bindings.unbind_all(queue, keep_sources=keep)
+        much = len(queue.incoming) + len(queue.subscriptions) > STEP
+        unbinding = self._bindings.unbinding(queue, keep_sources=keep)
+        steps = self._removing(queue, unbinding, queue.detach_all(), why, reason, dead_letters)
+        virtual_host.routing.invalidate()
+        if much:
+            virtual_host.state.operations.run(steps)
+        else:
+            carry_out(steps)
+
+    def _removing(
+        self,
+        queue: Queue,
+        unbinding: Iterator[None],
+        ended: list[Subscription],
+        why: str,
+        reason: DropReason,
+        dead_letters: Iterable[Message],
+    ) -> Iterator[None]:
+        """The steps that follow once a queue is no longer there and its subscriptions have ended."""
+        virtual_host = self._virtual_host
+        yield from unbinding
         virtual_host.routing.invalidate()
         # By tag, the order in which RabbitMQ notifies them (measured).
-        for subscription in sorted(queue.detach_all(), key=lambda each: each.tag):
-            subscription.subscriber.cancelled(subscription)
+        yield from in_steps(sorted(ended, key=lambda each: each.tag), _notify)
         if reason == "deleted" and queue.alternate_exchange is not None:
             for message in queue.abandon():
                 virtual_host.dead_letters.passed_on(queue, message, "deleted")
         queue.drop_all(reason, why)
         queue.exclusive_owner = None  # Histories know the queue for longer than its owner is there.
+        for message in dead_letters:
+            virtual_host.dead_letters.died(queue, message, "deleted")
 
     def claim(self, queue: Queue, owner: object) -> None:
         """Make a queue exclusive to an owner; the caller has checked that it can be."""
         queue.exclusive_owner = owner
         self._owned.setdefault(owner, {})[queue] = None
 
-    def release_owner(self, owner: object) -> None:
+    def release_owner(self, owner: object, asker: Asker | None = None) -> None:
         """The owner has closed: delete its exclusive queues (queue.declare/exclusive-deleted-on-close).
 
         Queues that are freeable and not auto-delete stay, and are no longer exclusive. The owner must have
-        ended its subscriptions and released its deliveries before.
+        ended its subscriptions and released its deliveries before. Of `asker` operations may be under way,
+        which come first.
         """
+        self._virtual_host.state.operations.run(self._releasing(owner), asker)
+
+    def _releasing(self, owner: object) -> Iterator[None]:
         for queue in self._owned.pop(owner, ()):
             if queue.exclusive_owner is not owner:
                 continue
@@ -272,6 +307,7 @@ class QueueRegister(dict[str, Queue]):
                 queue.exclusive_owner = None
             else:
                 queue.unused("the connection that the queue was exclusive to has closed")
+            yield
 
 
 def check_owner(queue: Queue, owner: object) -> None:
@@ -290,3 +326,8 @@ def _refuse_locked(queue: Queue) -> None:
         f"'{queue.virtual_host.name}'. It could be originally declared on another connection or the "
         "exclusive property value does not match that of the original declaration."
     )
+
+
+def _notify(ended: Sequence[Subscription]) -> None:
+    for subscription in ended:
+        subscription.subscriber.cancelled(subscription)

@@ -5,7 +5,7 @@ Every published message passes `publish`: `routing` finds the queues, and the me
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -18,6 +18,7 @@ from fakeamqp.model.limits import VirtualHostLimits
 from fakeamqp.model.message import Message
 from fakeamqp.model.message_outcomes import MessageOutcomes
 from fakeamqp.model.metadata import VirtualHostMetadata
+from fakeamqp.model.operations import carry_out
 from fakeamqp.model.outcome import Outcome
 from fakeamqp.model.policies.book import Policies
 from fakeamqp.model.reply_to import PSEUDO_QUEUE, ReplyAddress
@@ -176,9 +177,15 @@ class VirtualHost:
 
     def discard(self, why: str) -> None:
         """Discard all queues and messages for good; `why` is the reason given for dropped messages."""
+        carry_out(self.discarding(why))
+
+    def discarding(self, why: str) -> Iterator[None]:
+        """The steps of `discard`; each discards one queue. What clients declare meanwhile goes as well."""
         self.branches.abandon(prepared=True)
-        for queue in list(self.queues.values()):
-            self.queues.remove(queue, why, "crash")
+        while self.queues:
+            for queue in list(self.queues.values()):
+                self.queues.remove(queue, why, "crash")
+                yield
         self.delays.clear(why)
 
     # --- restart ------------------------------------------------------------------------------------

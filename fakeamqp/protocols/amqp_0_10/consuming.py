@@ -171,7 +171,8 @@ class ServerConsumer:
 
     def cancelled(self, subscription: Subscription) -> None:
         """See `model.subscription.Subscriber`: the deletion of the queue ends the session as well."""
-        if self.consumers.by_tag.pop(self.tag, None) is not None:
+        if self.consumers.by_tag.get(self.tag) is self:
+            del self.consumers.by_tag[self.tag]
             session, queue = self.session, subscription.queue.name
             session.note_consumer("consumer ended", subscription)
             session.fail(

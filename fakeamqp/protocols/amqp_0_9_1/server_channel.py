@@ -302,6 +302,8 @@ class Amqp091Channel(server_channel.FramedChannel):
 
         RabbitMQ: documented.
         """
+        if self.consumers.get(subscription.tag) is not subscription:
+            return  # The client has cancelled it itself, before it was told.
         super().cancelled(subscription)
         if self.state is ChannelState.OPEN and self.connection.has_capability("consumer_cancel_notify"):
             self.send(m.BasicCancel(consumer_tag=subscription.tag, no_wait=True))

@@ -9,7 +9,6 @@ from __future__ import annotations
 import logging
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
-from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from fakeamqp.model.errors import ResourceError
@@ -423,8 +422,7 @@ class ServerConnection:
             del self.broker.connections[self]
             self.broker.leaving[self] = None
         if self.virtual_host is not None:
-            release = partial(self.virtual_host.queues.release_owner, self)
-            self.broker.operations.then(release, self)
+            self.virtual_host.queues.release_owner(self, self)
 
     @abstractmethod
     def _release_channels(self) -> None:

@@ -174,7 +174,8 @@ class FramedChannel:
 
     def cancelled(self, subscription: Subscription) -> None:
         """See `model.subscription.Subscriber`: the queue was deleted."""
-        if self.consumers.pop(subscription.tag, None) is not None:
+        if self.consumers.get(subscription.tag) is subscription:
+            del self.consumers[subscription.tag]
             self.note_consumer("consumer ended", subscription)
 
     @property
