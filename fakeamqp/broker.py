@@ -557,12 +557,12 @@ class Broker(Inspection):
         Raises:
             DefinitionsError: a key or value is misspelled or not supported; the text says which.
         """
-        from fakeamqp.model.definitions import load_definitions
+        from fakeamqp.model.definitions import loading
 
         parsed = _parsed(definitions)
         assert parsed is not None
         with self._engine:
-            load_definitions(self._state, parsed)
+            self._engine.carry_out(loading(self._state, parsed))
 
     def definitions(self) -> dict[str, Any]:
         """The broker's topology and accounts in RabbitMQ's definitions format."""
@@ -630,7 +630,7 @@ class Broker(Inspection):
             known = self._state.virtual_hosts
             if name not in known:
                 raise BrokerError(f"there is no virtual host {name!r}{hint(name, known)}")
-            known[name].discard("the virtual host was deleted")
+            self._engine.carry_out(known[name].discarding("the virtual host was deleted"))
             self._close_forced(lambda each: each.virtual_host_name == name, f"vhost '{name}' is deleted")
             self._state.remove_virtual_host(name)
 
@@ -685,7 +685,8 @@ class Broker(Inspection):
         """
         value = {"pattern": pattern, "definition": definition, "apply-to": apply_to, "priority": priority}
         with self._engine:
-            self._state.virtual_host(virtual_host).policies.set(name, value, operator=operator)
+            policies = self._state.virtual_host(virtual_host).policies
+            self._engine.carry_out(policies.setting(name, value, operator=operator))
 
     def clear_policy(self, name: str, virtual_host: str = "/", operator: bool = False) -> None:
         """Remove a policy; its settings end immediately.
@@ -695,7 +696,8 @@ class Broker(Inspection):
             NotAllowed, InvalidPath: the virtual host does not exist.
         """
         with self._engine:
-            self._state.virtual_host(virtual_host).policies.clear(name, operator=operator)
+            policies = self._state.virtual_host(virtual_host).policies
+            self._engine.carry_out(policies.clearing(name, operator=operator))
 
     def set_limits(
         self,
@@ -759,6 +761,13 @@ class _EngineReader:
         """See `StateReader`."""
         with self._engine:
             return question(self._state)
+
+    def change(self, act: Callable[[BrokerState], T], /) -> T:
+        """See `StateReader`."""
+        with self._engine, self._engine.in_slices() as between:
+            result = act(self._state)
+            between()
+            return result
 
     def wait_for(self, predicate: Callable[[BrokerState], object], /, timeout: float = 5.0) -> bool:
         """See `StateReader`."""

@@ -9,6 +9,7 @@ import socket
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -18,8 +19,13 @@ import pika.exceptions
 import pytest
 
 import fakeamqp
+from compat_tests.benchmarks.load import Address
+from compat_tests.benchmarks.stalls import PROBED, Talker
 from fakeamqp import Broker
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
+from fakeamqp.runtime import engine as engine_module
 from fakeamqp.runtime import lock as lock_module
+from fakeamqp.runtime import loop
 
 PROTOCOL_HEADER = b"AMQP\0\0\x09\x01"
 PACKAGE = Path(fakeamqp.__file__).parent
@@ -67,6 +73,7 @@ def places(step: int = 1) -> Iterator[int]:
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Look for abandoned locks at once."""
     monkeypatch.setattr(lock_module, "_PATIENCE", 0.001)
+    monkeypatch.setattr(engine_module, "_PATIENCE", 0.001)
 
 
 def answers(broker: Broker) -> bool:
@@ -126,6 +133,35 @@ def test_an_interrupted_stop_can_be_repeated() -> None:
         assert all_ended(), place
         if not reached:
             break
+
+
+def test_the_broker_goes_on_after_an_interrupted_long_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loop, "_SLICE_SECONDS", 0.0)
+    with Broker(clock="virtual") as broker:
+        asking = Talker(Address("broker", broker.host, broker.port))
+        asking.declare(PROBED)
+        state = broker._state
+
+        def advance() -> None:
+            # Each timer is followed by a turn of the loop, for the client that asks in it.
+            broker.clock.advance(3)
+
+        for place in places():
+            for due in (1, 2):
+                ask = partial(asking.say, m.QueueDeclare(queue=PROBED, passive=True))
+                state.timers.call_at(state.clock.now() + due, ask, "asks")
+            if not interrupted_at(place, advance):
+                break
+            assert broker.virtual_hosts == ("/",), place
+            assert asking.count(PROBED) == 0, place
+            broker.clock.advance(5)
+            assert answers(broker), place
+            broker.queue(PROBED).wait_for(count=0, timeout=20)
+            asking.close()
+            asking = Talker(Address("broker", broker.host, broker.port))
+        asking.close()
+        assert place > 50
+        assert broker.failures == ()
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])

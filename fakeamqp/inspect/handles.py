@@ -55,6 +55,9 @@ class QueueInspector:
     def _ask(self, question: Callable[[Queue], T]) -> T:
         return self._reader.read(lambda state: question(find_queue(state, self.name, self.virtual_host)))
 
+    def _change(self, act: Callable[[Queue], T]) -> T:
+        return self._reader.change(lambda state: act(find_queue(state, self.name, self.virtual_host)))
+
     def view(self) -> QueueView:
         """Everything about the queue at one moment.
 
@@ -116,7 +119,7 @@ class QueueInspector:
             queue.virtual_host.queues.delete(queue.name, queue.exclusive_owner, confirm=counts.append)
             return counts[0]
 
-        return self._ask(act)
+        return self._change(act)
 
     def purge(self) -> int:
         """Drop the ready messages; unacked ones stay.
@@ -128,7 +131,7 @@ class QueueInspector:
             NoSuchQueue: it does not exist.
             NotImplementedHere: it is a stream; streams cannot be purged.
         """
-        return self._ask(lambda queue: queue.purge())
+        return self._change(lambda queue: queue.purge())
 
     def cancel_consumers(self) -> int:
         """Cancel every consumer from the broker's side, as when the queue moves to another node.

@@ -19,6 +19,9 @@ class StateReader(Protocol):
     def read(self, question: Callable[[BrokerState], T], /) -> T:
         """Return what `question` returns for the broker's state."""
 
+    def change(self, act: Callable[[BrokerState], T], /) -> T:
+        """Return what `act` returns, once the operations that it began have ended."""
+
     def wait_for(self, predicate: Callable[[BrokerState], object], /, timeout: float = 5.0) -> bool:
         """Wait until `predicate` is true for the broker's state.
 

@@ -13,7 +13,8 @@ from __future__ import annotations
 import os
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, cast
 
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Engine"]
 
+# Real seconds after which a thread that waits for another's call checks whether it is abandoned.
+_PATIENCE = 0.25
 # A loop that does not end within this many real seconds is stuck in a handler; `stop` raises then.
 _STOP_SECONDS = 30.0
 
@@ -194,41 +197,87 @@ class Engine:
         self._lock.acquire()
         if self._lock.depth == 1:
             loop = self._loop
-            if loop is not None and loop.operations.pending:
-                try:
-                    self._finish_operations(loop)
-                except BaseException:
-                    self._lock.release()
-                    raise
+            if loop is not None:
+                loop.operations.pauses = None  # An interrupted call may have left it.
+                if loop.operations.pending or loop.handover is not None:
+                    try:
+                        self._finish_others(loop)
+                    except BaseException:
+                        self._lock.release()
+                        raise
             if self.stepped is not None:
                 self._follow(self.stepped)
         return self
 
-    def _finish_operations(self, loop: Loop) -> None:
-        """Have the loop's thread carry out all operations: a test's thread never sees a part of one.
+    def _finish_others(self, loop: Loop) -> None:
+        """Wait for the end of another thread's call, and have the loop's thread carry out all operations.
 
-        The loop's thread does it because an exception in a test's thread (Ctrl-C) must not end an operation.
+        So a test's thread never sees a part of one. The loop's thread carries them out because an exception
+        in a test's thread (Ctrl-C) must not end an operation.
         """
         from fakeamqp.runtime.loop import Waiter
 
-        loop.hurried += 1
-        try:
-            while loop.operations.pending and self._loop is loop and not loop.stopping:
-                waiter = Waiter(lambda: True)
-                loop.waiters.append(waiter)
+        while self._loop is loop and not loop.stopping:
+            in_call = self._other_call(loop)
+            if not in_call and not loop.operations.pending:
+                break
+            waiter = Waiter(lambda: True)
+            loop.waiters.append(waiter)
+            loop.hurried += not in_call
+            try:
                 loop.wake()
                 hold = self._lock.release_all()
                 try:
-                    waiter.event.wait()
+                    # The call may have been abandoned.
+                    waiter.event.wait(_PATIENCE if in_call else None)
                 finally:
                     self._lock.acquire_again(hold)
-        finally:
-            loop.hurried -= 1
+            finally:
+                loop.hurried -= not in_call
+                if waiter in loop.waiters:
+                    loop.waiters.remove(waiter)
         loop.finish_operations()
 
-    def _follow(self, clock: SteppedClock, *, noticed: bool = True) -> None:
+    def _other_call(self, loop: Loop) -> bool:
+        """Whether another thread is in the midst of a call, and has handed the lock over."""
+        handover = loop.handover
+        if handover is None:
+            return False
+        if handover.abandoned:
+            loop.handover = None
+            return False
+        return handover.thread != threading.get_ident()
+
+    @contextmanager
+    def in_slices(self) -> Iterator[Callable[[], None]]:
+        """Inside the engine: do something long, and let the loop's thread serve peers meanwhile.
+
+        Yields a function to be called between two steps, at which the broker is consistent. Other threads
+        that enter the engine wait until the caller leaves it.
+        """
+        loop = self._loop
+        if loop is None or threading.current_thread() is self._thread:
+            yield _nothing
+            return
+        from fakeamqp.runtime.slices import Slices
+
+        slices = Slices(self._lock, loop)
         try:
-            clock.follow(self.timers, self.failures.record, noticed=noticed)
+            yield slices.between
+        finally:
+            slices.end()
+
+    def carry_out(self, steps: Iterator[object]) -> None:
+        """Inside the engine: carry out an operation `in_slices`."""
+        with self.in_slices() as between:
+            for _ in steps:
+                between()
+
+    def _follow(
+        self, clock: SteppedClock, *, noticed: bool = True, between: Callable[[], None] | None = None
+    ) -> None:
+        try:
+            clock.follow(self.timers, self.failures.record, noticed=noticed, between=between)
         except BaseException:
             self._lock.release()
             raise
@@ -237,6 +286,8 @@ class Engine:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """On the outermost level, write the output; then release the lock."""
+        if error is not None and not self._lock.held():
+            return  # A signal handler raised while this thread waited to have the lock back.
         try:
             if self._lock.depth == 1 and self._loop is not None:
                 self._leave(self._loop)
@@ -245,7 +296,7 @@ class Engine:
 
     def _leave(self, loop: Loop) -> None:
         loop.flush()
-        if loop.waiters:
+        if loop.waiters and loop.handover is None:
             loop.check_waiters()
         if loop.dirty or loop.oversleeps():
             loop.wake()
@@ -277,11 +328,12 @@ class Engine:
         self._lock.acquire()
         if self._loop is not None:
             try:
-                self._finish_operations(self._loop)
+                self._finish_others(self._loop)
             except BaseException:
                 self._lock.release()
                 raise
-        self._follow(self.stepped, noticed=False)
+        with self.in_slices() as between:
+            self._follow(self.stepped, noticed=False, between=between)
         try:
             if self._loop is not None:
                 self._loop.take_input()
@@ -326,7 +378,7 @@ class Engine:
                     self._loop.waiters.remove(waiter)
             if not waiter.holds and waiter.error is None:
                 if self._loop is not None:
-                    self._finish_operations(self._loop)
+                    self._finish_others(self._loop)
                 if self.stepped is not None:
                     self.stepped.follow(self.timers, self.failures.record)
                 waiter.check()
@@ -488,6 +540,10 @@ class _Held:
 
     def __exit__(self, *_: object) -> None:
         self._lock.release()
+
+
+def _nothing() -> None:
+    pass
 
 
 def _abandon_all() -> None:

@@ -8,7 +8,7 @@ from threading import Lock, RLock, get_ident
 from types import FrameType
 from typing import NamedTuple
 
-__all__ = ["EngineLock", "Hold"]
+__all__ = ["EngineLock", "Hold", "on_stack"]
 
 _PATIENCE = 0.25
 """Real seconds after which a thread that waits for the lock checks whether it is abandoned."""
@@ -143,3 +143,13 @@ def _user(frame: FrameType | None) -> FrameType | None:
     if frame is None or frame.f_code.co_flags & _SUSPENDED or frame.f_globals["__name__"] == "contextlib":
         return None
     return frame
+
+
+def on_stack(frame: FrameType, thread: int) -> bool:
+    """Whether a frame is on the stack of a thread."""
+    found = sys._current_frames().get(thread)
+    while found is not None:
+        if found is frame:
+            return True
+        found = found.f_back
+    return False

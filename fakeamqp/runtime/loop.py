@@ -5,11 +5,12 @@ from __future__ import annotations
 import logging
 import socket
 import threading
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Mapping, Sized
 from contextlib import suppress
 from math import inf
 from selectors import EVENT_READ, DefaultSelector
-from typing import TYPE_CHECKING, Protocol
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from fakeamqp.runtime.clock import EngineClock, TimerQueue
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from fakeamqp.runtime.connection_driver import ConnectionDriver, Wrap
     from fakeamqp.runtime.failures import Failures
     from fakeamqp.runtime.lock import EngineLock
+    from fakeamqp.runtime.slices import Handover
 
 __all__ = ["Loop", "Operations", "Source", "Waiter"]
 
@@ -56,7 +58,7 @@ class Operations(Protocol):
     """Whether the slice is over; None if operations run to their end."""
 
     @property
-    def pending(self) -> Collection[object]:
+    def pending(self) -> Mapping[Any, Sized]:
         """Those that have not ended yet, by the connection that asked for them."""
         ...
 
@@ -73,7 +75,7 @@ class NoOperations:
     """Of a broker whose operations are all short."""
 
     pauses: Callable[[], bool] | None = None
-    pending: Collection[object] = ()
+    pending: Mapping[Any, Sized] = MappingProxyType({})
 
     def step(self) -> None:
         """See `Operations`."""
@@ -181,6 +183,8 @@ class Loop:
         self.turn_seconds = _TURN_SECONDS
         #: How many threads wait for the end of all operations, which are not cut into slices meanwhile.
         self.hurried = 0
+        #: The thread that lets the loop take a turn in the midst of a call.
+        self.handover: Handover | None = None
         self._slice_ends: float | None = None
         self._thread_id: int | None = None
         self._unwatched_elsewhere = False
@@ -219,10 +223,13 @@ class Loop:
         try:
             self.turns += 1
             self._unwatched_elsewhere = False
-            if self.stepped is not None:
+            if self.handover is not None and self.handover.abandoned:
+                self.handover = None
+            handover, stepped = self.handover, self.stepped
+            if stepped is not None and handover is None:
                 # First, so that input is processed at its time. Input that another thread took is no news.
                 news = takes == self._takes and any(key.data is not self._waker for key, _mask in events)
-                self._follow(self.stepped, news, bool(events))
+                self._follow(stepped, news, bool(events))
             operations = self.operations
             self._begin_slice(operations)
             for key, mask in events:
@@ -231,18 +238,23 @@ class Loop:
                     source.ready(mask)
                 except BaseException as error:  # A function of the test may raise SystemExit.
                     self.give_up_on(source, "input", error)
-            self._run_due(self.timers, self._slice_over if self.stepped is None else None)
+            if stepped is None:
+                self._run_due(self.timers, self._slice_over)
+            elif not stepped.moving:
+                self._run_due(self.timers)
             if self.transport_timers is not self.timers:
                 self._run_due(self.transport_timers)
             if operations.pending:
                 self._continue(operations)
             self.flush()
-            # While an operation is under way, a predicate would see a part of it.
-            if self.waiters and not operations.pending:
+            # While an operation or a call is under way, a predicate would see a part of it.
+            if self.waiters and not operations.pending and handover is None:
                 self.check_waiters()
             return self._sleep()
         finally:
             self.operations.pauses = None
+            if self.handover is not None:
+                self.handover.turned.set()
             lock.release()
 
     # -- long operations
@@ -252,10 +264,21 @@ class Loop:
         operations.pauses = None if self.hurried else self._slice_over
 
     def _slice_over(self) -> bool:
-        now = self.transport_clock.now()
         if self._slice_ends is None:
-            self._slice_ends = now + _SLICE_SECONDS
-        return now >= self._slice_ends
+            self._slice_ends = self.slice_end()
+        return self.transport_clock.now() >= self._slice_ends
+
+    def slice_end(self) -> float:
+        """When a slice ends that begins now, on the clock of the transports."""
+        return self.transport_clock.now() + _SLICE_SECONDS
+
+    def awaited(self) -> bool:
+        """Whether a turn would do something that peers wait for, other than to send them output."""
+        if self.operations.pending or self.readable() or [each for each in self.dirty if each.rest]:
+            return True
+        timers = self.transport_timers
+        due = timers.next_due()
+        return due is not None and due <= self.transport_clock.now()
 
     def _continue(self, operations: Operations) -> None:
         """Give operations a slice of their own."""
@@ -420,7 +443,8 @@ class Loop:
 
     def readable(self) -> bool:
         """Whether any watched source is ready now."""
-        return any(key.data is not self._waker for key, _mask in self._selector.select(0))
+        ready = self._selector.select(0)
+        return len(ready) > 1 or bool(ready and ready[0][0].data is not self._waker)
 
     def wake(self) -> None:
         """Wake the loop. Any thread may call it, with or without the lock."""
@@ -458,6 +482,8 @@ class Loop:
         self.check_waiters()
         for waiter in self.waiters:
             waiter.event.set()
+        if self.handover is not None:
+            self.handover.turned.set()
         self._selector.close()
         self._waker.close()
 

@@ -22,6 +22,8 @@ class Outside:
     def read(self, question: Callable[[BrokerState], T], /) -> T:
         return question(self.server.state)
 
+    change = read
+
     def wait_for(self, predicate: Callable[[BrokerState], object], /, timeout: float = 5.0) -> bool:
         self.timeout = timeout
         while not predicate(self.server.state):

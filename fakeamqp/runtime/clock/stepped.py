@@ -90,6 +90,11 @@ class SteppedClock:
     # -- steps
 
     @property
+    def moving(self) -> bool:
+        """Whether a step is under way."""
+        return self._moving
+
+    @property
     def rate(self) -> float:
         """Seconds that pass per real second."""
         raise NotImplementedError
@@ -100,27 +105,34 @@ class SteppedClock:
         return round(self._now - self._began, _NANOSECONDS)
 
     def step_to(
-        self, instant: float, timers: TimerQueue, failed: Callable[[str, BaseException], None]
+        self,
+        instant: float,
+        timers: TimerQueue,
+        failed: Callable[[str, BaseException], None],
+        between: Callable[[], None] | None = None,
     ) -> None:
         """Move forward to `instant`, and run the timers that are due on the way.
 
-        An exception of a timer is passed to `failed`, and the step continues.
+        An exception of a timer is passed to `failed`, and the step continues. `between` is called after each
+        timer; what peers do meanwhile happens at the time of this timer.
 
         Raises:
             ClockError: called by a timer that runs in a step.
         """
         if self._moving:
             raise ClockError("time is moving already; a timer that runs meanwhile cannot move it")
-        self._moving = True
         self._heading = max(instant, self._now)
         try:
+            self._moving = True  # Inside, since an exception of a signal handler may come anywhere.
             while (due := timers.next_due()) is not None and due <= instant + MARGIN:
                 if due > self._now:
                     self._now = due
                 try:
-                    timers.run_due()
+                    timers.run_due(None if between is None else _always)
                 except Exception as error:  # this timer is removed; the others are still due
                     failed("timer", error)
+                if between is not None:
+                    between()
             if instant > self._now:
                 self._now = instant
         finally:
@@ -134,16 +146,17 @@ class SteppedClock:
         failed: Callable[[str, BaseException], None],
         *,
         noticed: bool = True,
+        between: Callable[[], None] | None = None,
     ) -> None:
-        """Move to the instant where this clock should be. `noticed`: the broker is being accessed.
+        """Move to the instant where this clock should be, as `step_to` does.
 
-        Does nothing during a step.
+        `noticed` says that the broker is being accessed. Does nothing during a step.
         """
         if self._moving:
             return
         instant = self._due_instant(noticed)
         if instant > self._now:
-            self.step_to(instant, timers, failed)
+            self.step_to(instant, timers, failed, between)
 
     def reset(self) -> None:
         """Restart `elapsed`; `now()` continues."""
@@ -202,6 +215,10 @@ class SteppedClock:
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} +{self.elapsed:g} s>"
+
+
+def _always() -> bool:
+    return True
 
 
 def seconds_in_words(seconds: float) -> str:
