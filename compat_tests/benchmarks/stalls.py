@@ -8,9 +8,8 @@ the time of the operation, and the round trips of the second client: the median,
 longest. A round trip that takes longer than the interval counts for those that could not begin meanwhile as
 well, so that a long stall weighs what it takes.
 
-Nearly all operations are a client's, against `fakeamqp serve`. Moving a virtual clock, definitions and
-policies are calls of the test's thread, which hold the broker until they return: they run in a `Broker` of
-another process.
+Nearly all operations are a client's, against `fakeamqp serve`. Moving a virtual clock, definitions, policies
+and what an operator deletes are calls of the test's thread: they run in a `Broker` of another process.
 """
 
 from __future__ import annotations
@@ -74,12 +73,12 @@ class Talker(Connection):
         self.say(method)
         self.await_method(answer)
 
-    def await_method(self, answer: type[Method]) -> bytes:
-        """Read frames until this method arrives; return its payload."""
-        index = answer.INDEX.to_bytes(4, "big")
+    def await_method(self, *answers: type[Method]) -> bytes:
+        """Read frames until one of these methods arrives; return its payload."""
+        indexes = [answer.INDEX.to_bytes(4, "big") for answer in answers]
         while True:
             for kind, payload in self._frames():
-                if kind == 1 and payload[:4] == index:
+                if kind == 1 and payload[:4] in indexes:
                     return payload
 
     def take(self, number: int) -> None:
@@ -124,6 +123,16 @@ class Talker(Connection):
         """Wait until a queue has this number of messages."""
         while self.count(queue) != number:
             time.sleep(0.02)
+
+    def may_declare(self, queue: str) -> bool:
+        """Declare a queue, unless it is exclusive to another connection."""
+        self.say(m.QueueDeclare(queue=queue, durable=True))
+        payload = self.await_method(m.QueueDeclareOk, m.ChannelClose)
+        if payload[:4] == m.QueueDeclareOk.INDEX.to_bytes(4, "big"):
+            return True
+        self.say(m.ChannelCloseOk())
+        self.ask(m.ChannelOpen(), m.ChannelOpenOk)
+        return False
 
     def publish(self, number: int, queue: str = QUEUE, *, exchange: str = "", **properties: Any) -> None:
         """Publish so many messages, and wait until the broker has them."""
@@ -217,11 +226,16 @@ def be_the_host() -> None:
         print(broker.port, flush=True)
         for line in sys.stdin:
             name, _, argument = line.partition(" ")
-            value = json.loads(argument)
-            if name == "advance":
-                broker.clock.advance(value)
-            else:
-                broker.load_definitions(value)
+            calls: dict[str, Callable[[Any], object]] = {
+                "advance": broker.clock.advance,
+                "load": broker.load_definitions,
+                "add_virtual_host": broker.add_virtual_host,
+                "remove_virtual_host": broker.remove_virtual_host,
+                "clear_policy": broker.clear_policy,
+                "delete": lambda queue: broker.queue(queue).delete(),
+                "purge": lambda queue: broker.queue(queue).purge(),
+            }
+            calls[name](json.loads(argument))
             print("done", flush=True)
 
 
@@ -430,16 +444,43 @@ def _(bench: Bench, number: int, type_name: str) -> Action:
     return lambda: (consumer.close(), bench.talker.wait_for(number))
 
 
+def _binding(bench: Bench, number: int, exchange: str = "amq.topic") -> None:
+    bench.talker.declare()
+    for start in range(0, number, _BATCH):
+        keys = range(start, min(start + _BATCH, number))
+        binds = [m.QueueBind(queue=QUEUE, exchange=exchange, routing_key=f"{key}.a") for key in keys]
+        bench.talker.say(*binds)
+    bench.talker.count(PROBED)
+
+
 @operation("delete a queue with n bindings", share=0.1)
 def _(bench: Bench, number: int) -> Action:
     talker = bench.talker
-    talker.declare()
-    for start in range(0, number, _BATCH):
-        keys = range(start, min(start + _BATCH, number))
-        binds = [m.QueueBind(queue=QUEUE, exchange="amq.topic", routing_key=f"{key}.a") for key in keys]
-        talker.say(*binds)
-    talker.count(PROBED)
+    _binding(bench, number)
     return lambda: (talker.ask(m.QueueDelete(queue=QUEUE), m.QueueDeleteOk), talker.count(PROBED))
+
+
+@operation("delete an exchange with n bindings", share=0.1)
+def _(bench: Bench, number: int) -> Action:
+    talker = bench.talker
+    talker.ask(m.ExchangeDeclare(exchange="x", type="direct"), m.ExchangeDeclareOk)
+    _binding(bench, number, "x")
+    return lambda: (talker.ask(m.ExchangeDelete(exchange="x"), m.ExchangeDeleteOk), talker.count(PROBED))
+
+
+@operation("close a connection with n exclusive queues", share=0.1)
+def _(bench: Bench, number: int) -> Action:
+    for start in range(0, number, _BATCH):
+        names = [f"own{each}" for each in range(start, min(start + _BATCH, number))]
+        bench.consumer.say(*(m.QueueDeclare(queue=name, exclusive=True, no_wait=True) for name in names))
+    bench.consumer.count(PROBED)
+
+    def close() -> None:
+        bench.consumer.close()
+        while not bench.talker.may_declare(f"own{number - 1}"):
+            time.sleep(0.02)
+
+    return close
 
 
 def _consuming(bench: Bench, number: int, type_name: str) -> None:
@@ -516,6 +557,35 @@ def _(bench: Bench, number: int) -> Action:
     policy = {"vhost": "/", "name": "p", "pattern": "^d", "apply-to": "queues", "priority": 0}
     definitions = {"policies": [{**policy, "definition": {"max-length": 5}}]}
     return lambda: bench.run(f"load {json.dumps(definitions)}")
+
+
+@operation("clear a policy over n queues", share=0.1, hosted=True)
+def _(bench: Bench, number: int) -> Action:
+    policy = {"vhost": "/", "name": "p", "pattern": "^d", "priority": 0, "definition": {"max-length": 5}}
+    definitions = {"policies": [policy], "queues": [_defined(each) for each in range(number)]}
+    bench.run(f"load {json.dumps(definitions)}")
+    return lambda: bench.run('clear_policy "p"')
+
+
+@operation("remove a virtual host with n queues", share=0.1, hosted=True)
+def _(bench: Bench, number: int) -> Action:
+    bench.run('add_virtual_host "v"')
+    queues = [{**_defined(each), "vhost": "v"} for each in range(number)]
+    bench.run(f"load {json.dumps({'queues': queues})}")
+    return lambda: bench.run('remove_virtual_host "v"')
+
+
+@operation("delete a queue with n bindings by a call", share=0.1, hosted=True)
+def _(bench: Bench, number: int) -> Action:
+    _binding(bench, number)
+    return lambda: bench.run(f"delete {json.dumps(QUEUE)}")
+
+
+@operation("purge n messages by a call", hosted=True)
+def _(bench: Bench, number: int) -> Action:
+    bench.talker.declare(QUEUE)
+    bench.talker.publish(number)
+    return lambda: bench.run(f"purge {json.dumps(QUEUE)}")
 
 
 # --- the report -----------------------------------------------------------------------------------------

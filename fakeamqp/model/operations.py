@@ -1,9 +1,9 @@
 """Operations over many objects, cut into slices so that other connections are served meanwhile.
 
-An operation is an iterator: each of its steps settles, routes or frees some hundred messages and leaves the
-model consistent. The runtime says when a slice is over (`pauses`), and goes on with the rest in later turns
-(`step`). Without a runtime, and in calls of the test's thread, an operation runs to its end at once. So the
-order of its effects is always the same, and only what other connections do can come between them.
+An operation is an iterator: each of its steps settles, routes or frees some hundred messages, or changes some
+other objects, and leaves the model consistent. The runtime says when a slice is over (`pauses`), and goes on
+with the rest in later turns (`step`). Without a runtime an operation runs to its end at once. So the order of
+its effects is always the same, and only what other connections do can come between them.
 
 The connection that asked for an operation handles no further input until it has ended (`Asker.busy`), and
 its operations run one after another. Operations of several connections take turns.
@@ -18,7 +18,7 @@ from typing import Any, Protocol, TypeVar
 __all__ = ["STEP", "Asker", "Operations", "carry_out", "freeing", "in_steps"]
 
 STEP = 256
-"""How many messages a step covers: a fraction of a millisecond to two milliseconds of work."""
+"""How many messages or bindings a step covers: a fraction of a millisecond to two milliseconds of work."""
 
 _T = TypeVar("_T")
 

@@ -79,7 +79,7 @@ class _Loading:
         yield from self._each("users", self._user)
         yield from self._each("vhosts", self._virtual_host)
         self._check_single_virtual_host()
-        self._check_room_for_queues()
+        yield from self._check_room_for_queues()
         yield from self._each("permissions", self._permission)
         yield from self._each("topic_permissions", self._topic_permission)
         self._state.access.changed()
@@ -157,13 +157,14 @@ class _Loading:
     def _set_limits(self, vhost: VirtualHost, value: Any) -> None:
         vhost.limits = VirtualHostLimits.read(f"virtual host {vhost.name!r}", value)
 
-    def _check_room_for_queues(self) -> None:
+    def _check_room_for_queues(self) -> Iterator[None]:
         """Refuse the definitions if their queues would exceed the limits already set."""
         entries = self._definitions.get("queues", ())
         new: Counter[str] = Counter()
         for entry in entries:
             vhost = self._vhost_of("queues", entry)
             new[vhost.name] += entry["name"] not in vhost.queues
+            yield
         for name, count in new.items():
             vhost = self._state.virtual_hosts[name]
             limit = vhost.limits.max_queues
