@@ -14,8 +14,11 @@ import pytest
 from freezegun import freeze_time
 from freezegun.api import FrozenDateTimeFactory, StepTickTimeFactory, TickingDateTimeFactory
 
+from compat_tests.benchmarks.load import Address
+from compat_tests.benchmarks.stalls import PROBED, Talker
 from compat_tests.time.conftest import Connect, retry_queues
 from fakeamqp import Broker
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 
 SECONDS = 20
 """How long a test that waits in vain waits."""
@@ -486,3 +489,25 @@ def test_a_broker_that_is_woken_between_two_frozen_worlds_waits_for_the_second(
         pass
     with freeze_time("2024-01-01 00:00:59"):
         assert counts() == (1, 0)
+
+
+def test_a_client_is_answered_between_two_timers_of_a_tick(
+    wall_broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fakeamqp.runtime.loop._SLICE_SECONDS", 0.0)
+    happened = []
+    client = Talker(Address("broker", wall_broker.host, wall_broker.port))
+    client.declare(PROBED)
+
+    def answered() -> None:
+        client.await_method(m.QueueDeclareOk)
+        happened.append("answered")
+
+    with freeze_time(NEW_YEAR) as freezer:
+        timers, now = wall_broker._state.timers, wall_broker._state.clock.now()
+        timers.call_at(now + 1, lambda: client.say(m.QueueDeclare(queue=PROBED, passive=True)))
+        timers.call_at(now + 2, answered)
+        freezer.tick(3)
+        assert happened == ["answered"]
+        assert wall_broker.clock.elapsed >= 3
+    client.close()
