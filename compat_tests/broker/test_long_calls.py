@@ -56,8 +56,12 @@ def other(broker: Broker) -> Iterator[Talker]:
     talker.close()
 
 
-def ask(talker: Talker) -> None:
+def ask(broker: Broker, talker: Talker) -> None:
+    """Inside a call: ask, and return once the request has arrived."""
     talker.say(m.QueueDeclare(queue=PROBED, passive=True))
+    running = broker._engine._loop
+    while running is not None and not running.readable():
+        pass
 
 
 def answered(talker: Talker) -> None:
@@ -171,7 +175,7 @@ def test_a_client_is_answered_while_the_call_is_under_way(
         answered(other)
         happened.append("answered")
 
-    during(monkeypatch, prepare, {0: partial(ask, other), last: has_its_answer})
+    during(monkeypatch, prepare, {0: partial(ask, broker, other), last: has_its_answer})
     call()
     assert happened == ["answered"]
 
@@ -222,7 +226,7 @@ def test_another_thread_sees_the_whole_call(
     def begins() -> None:
         for thread in threads:
             thread.start()
-        ask(other)
+        ask(broker, other)
 
     def ends() -> None:
         answered(other)
@@ -251,7 +255,7 @@ def test_a_predicate_sees_nothing_of_a_call_or_all_of_it(broker: Broker, other: 
     def fires(number: int) -> None:
         fired.append(number)
         if number % 2:
-            ask(other)
+            ask(broker, other)
         else:
             answered(other)
 
@@ -264,7 +268,7 @@ def test_a_predicate_sees_nothing_of_a_call_or_all_of_it(broker: Broker, other: 
 def test_a_call_that_breaks_off_keeps_its_error(
     broker: Broker, other: Talker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    during(monkeypatch, load, {0: partial(ask, other), 5: partial(answered, other)})
+    during(monkeypatch, load, {0: partial(ask, broker, other), 5: partial(answered, other)})
     wrong = [*queues(6), {"name": "wrong", "vhost": "/", "arguments": {"x-max-length": "many"}}, *queues(1)]
     with pytest.raises(DefinitionsError, match="wrong"):
         broker.load_definitions({"queues": wrong})
@@ -273,7 +277,7 @@ def test_a_call_that_breaks_off_keeps_its_error(
 
 
 def test_definitions_are_checked_before_anything_is_created(broker: Broker, other: Talker) -> None:
-    ask(other)
+    other.say(m.QueueDeclare(queue=PROBED, passive=True))
     with pytest.raises(DefinitionsError, match="nmae"):
         broker.load_definitions({"queues": [*queues(FEW), {"nmae": "x"}]})
     assert not broker.queue("q0").exists
@@ -287,7 +291,7 @@ def test_a_broker_may_be_stopped_while_a_call_is_under_way(
 
     def stops() -> None:
         thread.start()
-        ask(other)
+        ask(broker, other)
 
     during(monkeypatch, load, {2: stops})
     call()
@@ -301,7 +305,7 @@ def test_a_call_that_ctrl_c_ends_leaves_a_broker_that_goes_on(broker: Broker, ot
         raise KeyboardInterrupt
 
     fired: list[int] = []
-    timers(broker, {1: partial(ask, other), 2: interrupted, 3: partial(fired.append, 3)})
+    timers(broker, {1: partial(ask, broker, other), 2: interrupted, 3: partial(fired.append, 3)})
     before = broker.clock.time()
     with pytest.raises(KeyboardInterrupt):
         broker.clock.advance(5)
@@ -326,7 +330,7 @@ def test_what_clients_do_between_two_timers_happens_at_the_time_of_the_former(
 
     def publishes() -> None:
         other.socket.sendall(publish)
-        ask(other)
+        ask(broker, other)
 
     # The publish is handled at 1.0 as long as a timer that is due then has the answer.
     state = broker._state
@@ -340,7 +344,7 @@ def test_what_clients_do_between_two_timers_happens_at_the_time_of_the_former(
 
 def test_time_does_not_go_back(broker: Broker, other: Talker) -> None:
     for number in range(1, FEW + 1):
-        timers(broker, {number: partial(ask, other), number + 0.5: partial(answered, other)})
+        timers(broker, {number: partial(ask, broker, other), number + 0.5: partial(answered, other)})
     broker.clock.advance(FEW + 1)
     times = [event.time for event in broker.trace.events]
     assert times == sorted(times)

@@ -499,13 +499,19 @@ def test_a_client_is_answered_between_two_timers_of_a_tick(
     client = Talker(Address("broker", wall_broker.host, wall_broker.port))
     client.declare(PROBED)
 
+    def asks() -> None:
+        client.say(m.QueueDeclare(queue=PROBED, passive=True))
+        loop = wall_broker._engine._loop
+        while loop is not None and not loop.readable():
+            pass
+
     def answered() -> None:
         client.await_method(m.QueueDeclareOk)
         happened.append("answered")
 
     with freeze_time(NEW_YEAR) as freezer:
         timers, now = wall_broker._state.timers, wall_broker._state.clock.now()
-        timers.call_at(now + 1, lambda: client.say(m.QueueDeclare(queue=PROBED, passive=True)))
+        timers.call_at(now + 1, asks)
         timers.call_at(now + 2, answered)
         freezer.tick(3)
         assert happened == ["answered"]
