@@ -11,12 +11,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from random import Random
+from select import select
 from typing import Any
 
 import pytest
 
 from compat_tests.benchmarks.load import Address
-from compat_tests.benchmarks.stalls import PROBED, Talker
+from compat_tests.benchmarks.stalls import PROBED, QUEUE, Talker
 from fakeamqp import Broker
 from fakeamqp.model.definitions.loading import _Loading
 from fakeamqp.model.definitions.sections import DefinitionsError
@@ -314,6 +315,57 @@ def test_a_call_that_ctrl_c_ends_leaves_a_broker_that_goes_on(broker: Broker, ot
     broker.clock.advance(1)
     assert fired == [3]
     assert other.count(PROBED) == 0
+
+
+# --- calls within calls -------------------------------------------------------------------------------
+
+
+def test_a_call_of_a_function_that_a_call_runs_keeps_the_lock(
+    broker: Broker, other: Talker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at_last: list[list[Any]] = []
+
+    def loads() -> None:
+        ask(broker, other)
+        broker.load_definitions({"queues": queues(FEW)})
+
+    last = CALLS[load][2] - 1
+    during(monkeypatch, load, {last: lambda: at_last.append(select([other.socket], [], [], 0)[0])})
+    timers(broker, {1: loads, 2: partial(answered, other)})
+    broker.clock.advance(3)
+    assert at_last == [[]]
+    assert broker.queue("q0").exists
+
+
+@pytest.mark.parametrize("crash", [False, True])
+@pytest.mark.parametrize("clock", ["real", "virtual"])
+def test_a_restart_within_a_call_or_a_turn_loses_nothing(clock: Any, crash: bool) -> None:
+    with Broker(seed=1, clock=clock) as broker:
+        consumer, other = (Talker(Address("broker", broker.host, broker.port)) for _ in range(2))
+        other.declare(PROBED)
+        consumer.declare(QUEUE)
+        for number in range(MANY):
+            broker.publish(b"%d" % number, routing_key=QUEUE, delivery_mode=2)
+        consumer.consume()
+        assert broker.queue(QUEUE).wait_for(unacked=MANY)
+        restarted = threading.Event()
+
+        def restarts() -> None:
+            if clock == "virtual":
+                ask(broker, other)
+            broker.restart(crash=crash)
+            restarted.set()
+
+        timers(broker, {0: restarts})
+        if clock == "virtual":
+            broker.clock.advance(1)
+        broker._engine.wake()
+        assert restarted.wait(20)
+        found = [each.body for each in broker.queue(QUEUE).messages]
+        assert found == [b"%d" % each for each in range(MANY)]
+        assert broker.failures == ()
+        consumer.close()
+        other.close()
 
 
 # --- time ---------------------------------------------------------------------------------------------

@@ -90,6 +90,8 @@ class Engine:
         self._refusing = False
         self._socketpairs = 0
         self._turns = 0
+        self._suspended: tuple[int, Callable[[], bool]] | None = None
+        """What said when a slice is over, until the call at this depth of the lock ends."""
         _engines.add(self)
 
     # -- life cycle
@@ -199,6 +201,7 @@ class Engine:
             loop = self._loop
             if loop is not None:
                 loop.operations.pauses = None  # An interrupted call may have left it.
+                self._suspended = None
                 if loop.operations.pending or loop.handover is not None:
                     try:
                         self._finish_others(loop)
@@ -207,7 +210,27 @@ class Engine:
                         raise
             if self.stepped is not None:
                 self._follow(self.stepped)
+        else:
+            self._run_whole()
         return self
+
+    def _run_whole(self) -> None:
+        """A call within a turn or a call: its operations end before it does.
+
+        The caller may be in the midst of a connection's input, and a restart must not leave a part behind.
+        """
+        loop = self._loop
+        if loop is not None and loop.operations.pauses is not None:
+            self._suspended = self._lock.depth, loop.operations.pauses
+            loop.operations.pauses = None
+
+    def _go_on(self) -> None:
+        """Undo `_run_whole` at the end of the call that did it."""
+        loop, suspended = self._loop, self._suspended
+        if suspended is not None and suspended[0] == self._lock.depth:
+            self._suspended = None
+            if loop is not None:
+                loop.operations.pauses = suspended[1]
 
     def _finish_others(self, loop: Loop) -> None:
         """Wait for the end of another thread's call, and have the loop's thread carry out all operations.
@@ -253,10 +276,11 @@ class Engine:
         """Inside the engine: do something long, and let the loop's thread serve peers meanwhile.
 
         Yields a function to be called between two steps, at which the broker is consistent. Other threads
-        that enter the engine wait until the caller leaves it.
+        that enter the engine wait until the caller leaves it. Within a turn, or within another call, the
+        function does nothing.
         """
         loop = self._loop
-        if loop is None or threading.current_thread() is self._thread:
+        if loop is None or self._lock.depth > 1 or threading.current_thread() is self._thread:
             yield _nothing
             return
         from fakeamqp.runtime.slices import Slices
@@ -289,7 +313,9 @@ class Engine:
         if error is not None and not self._lock.held():
             return  # A signal handler raised while this thread waited to have the lock back.
         try:
-            if self._lock.depth == 1 and self._loop is not None:
+            if self._lock.depth > 1:
+                self._go_on()
+            elif self._loop is not None:
                 self._leave(self._loop)
         finally:
             self._lock.release()

@@ -240,7 +240,7 @@ class Loop:
                     self.give_up_on(source, "input", error)
             if stepped is None:
                 self._run_due(self.timers, self._slice_over)
-            elif not stepped.moving:
+            elif handover is None or not stepped.moving:  # Else the thread that moves time runs them.
                 self._run_due(self.timers)
             if self.transport_timers is not self.timers:
                 self._run_due(self.transport_timers)
