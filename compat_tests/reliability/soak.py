@@ -36,6 +36,7 @@ import pika
 from compat_tests.clients.amqp_0_10.client import connect as connect_0_10
 from compat_tests.clients.amqp_0_10.errors import ClientError
 from compat_tests.differential.raw_client import Address, RawClient
+from compat_tests.heap import alive, only_new_objects
 from compat_tests.reliability import page, results
 from fakeamqp import Broker
 from fakeamqp.faults.chaos import PROFILES
@@ -413,9 +414,10 @@ def soak(days: int, minutes: float, seed: str) -> Report:
     threads = threading.active_count()
     descriptors = _descriptors()
     began = time.monotonic()
-    _live(report, days, max(0.2, minutes * 60 / days))
-    report.seconds = round(time.monotonic() - began, 1)
-    _check_what_is_left(report, threads, descriptors)
+    with only_new_objects():
+        _live(report, days, max(0.2, minutes * 60 / days))
+        report.seconds = round(time.monotonic() - began, 1)
+        _check_what_is_left(report, threads, descriptors)
     _check_memory(report)
     return report
 
@@ -511,8 +513,7 @@ def _check_what_is_left(report: Report, threads: int, descriptors: int) -> None:
         report.problems.append(f"threads are left: {threading.enumerate()}")
     if _descriptors() > descriptors:
         report.problems.append(f"{_descriptors() - descriptors} descriptors are left")
-    connections = [each for each in gc.get_objects() if isinstance(each, ServerConnection)]
-    if connections:
+    if connections := alive(ServerConnection):
         report.problems.append(f"{len(connections)} connections are reachable: {connections[:3]}")
 
 
