@@ -57,11 +57,18 @@ class _Shuffle:
     @pytest.hookimpl(wrapper=True)
     def pytest_runtestloop(self) -> Iterator[None]:
         before = gc.get_threshold()
+        # The modules and tests are a million objects, which would be looked through each time.
+        freezes = gc.get_freeze_count() == 0  # A run inside a test leaves that to the run around it.
+        if freezes:
+            gc.collect()
+            gc.freeze()
         gc.set_threshold(*THRESHOLDS)
         try:
             return (yield)
         finally:
             gc.set_threshold(*before)
+            if freezes:
+                gc.unfreeze()
 
     @pytest.hookimpl(trylast=True)
     def pytest_runtest_teardown(self) -> None:
