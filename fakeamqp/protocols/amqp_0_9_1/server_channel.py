@@ -305,6 +305,9 @@ class Amqp091Channel(server_channel.FramedChannel):
         if self.consumers.get(subscription.tag) is not subscription:
             return  # The client has cancelled it itself, before it was told.
         super().cancelled(subscription)
+        self._notify_cancelled(subscription)
+
+    def _notify_cancelled(self, subscription: Subscription) -> None:
         if self.state is ChannelState.OPEN and self.connection.has_capability("consumer_cancel_notify"):
             self.send(m.BasicCancel(consumer_tag=subscription.tag, no_wait=True))
 
@@ -335,7 +338,7 @@ class Amqp091Channel(server_channel.FramedChannel):
             except AccessRefused:
                 del self.consumers[subscription.tag]
                 self.end_consumer(subscription)
-                self.cancelled(subscription)
+                self._notify_cancelled(subscription)
 
     def end_consumer(self, subscription: Subscription) -> None:
         """Cancel one consumer at its queue, or at its reply address."""
