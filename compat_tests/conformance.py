@@ -210,7 +210,7 @@ def marks_in(source: str, known: Container[str] = ()) -> Iterator[tuple[str, tup
         else:
             before, behind = argument
             ids = (f"{before}{string}{behind}" for string in strings)
-            yield from ((id_, said) for id_ in ids if id_ in known)
+            yield from ((id_, said) for id_ in ids if id_.partition("#")[0] in known)
 
 
 @cache

@@ -135,7 +135,7 @@ def stuffed(server: Server, heartbeat: int) -> tuple[Client, SlowTransport]:
     return client, transport
 
 
-@pytest.mark.rule("0-9-1/heartbeat/missed-two")
+@pytest.mark.rule("0-9-1/heartbeat/missed-two#closes", "0-9-1/heartbeat/missed-two#logs")
 def test_whoever_stops_reading_for_good_misses_heartbeats(
     server: Server, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -148,7 +148,7 @@ def test_whoever_stops_reading_for_good_misses_heartbeats(
     assert "missed heartbeats from client, timeout: 1s" in caplog.text
 
 
-@pytest.mark.rule("0-9-1/heartbeat/missed-two")
+@pytest.mark.rule("0-9-1/heartbeat/missed-two#closes")
 def test_whoever_reads_slowly_is_alive(server: Server) -> None:
     client, transport = stuffed(server, heartbeat=1)
     for _ in range(20):

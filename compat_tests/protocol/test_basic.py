@@ -8,7 +8,9 @@ from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 
 
 @pytest.mark.rule("0-9-1/basic/01")
-@pytest.mark.rule("0-9-1/basic/property-delivery-mode")
+@pytest.mark.rule(
+    "0-9-1/basic/property-delivery-mode#non-persistent", "0-9-1/basic/property-delivery-mode#persistent"
+)
 def test_only_persistent_messages_survive_a_restart(server: Server) -> None:
     client = server.client()
     client.declare("q", durable=True)
@@ -109,7 +111,7 @@ def test_messages_of_one_priority_keep_their_order_whatever_their_persistence(se
     assert client.empty("q") == [b"%d-%d" % (priority, n) for priority in (4, 0) for n in range(6)]
 
 
-@pytest.mark.rule("0-9-1/basic/property-priority")
+@pytest.mark.rule("0-9-1/basic/property-priority#range", "0-9-1/basic/property-priority#absence")
 def test_no_priority_is_the_lowest_priority(server: Server) -> None:
     client = server.client()
     declare_with_priorities(server, client)
@@ -120,7 +122,7 @@ def test_no_priority_is_the_lowest_priority(server: Server) -> None:
     assert client.empty("q") == [b"nine", b"one", b"none", b"zero"]
 
 
-@pytest.mark.rule("0-9-1/basic/property-priority")
+@pytest.mark.rule("0-9-1/basic/property-priority#range")
 def test_a_priority_above_the_highest_is_the_highest(server: Server) -> None:
     client = server.client()
     declare_with_priorities(server, client)
@@ -164,7 +166,7 @@ def test_what_is_not_acknowledged_is_delivered_again(server: Server) -> None:
 # --- the methods of the class ------------------------------------------------------------------------
 
 
-@pytest.mark.rule("0-9-1/basic/grammar")
+@pytest.mark.rule("0-9-1/basic/grammar#get", "0-9-1/basic/grammar#ok", "0-9-1/basic/grammar#silent")
 def test_every_method_is_answered_by_its_own_kind_or_not_at_all(client: Client) -> None:
     client.declare("q")
     client.call(m.BasicQos(prefetch_count=10), m.BasicQosOk)

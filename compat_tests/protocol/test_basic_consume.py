@@ -127,7 +127,7 @@ def test_consuming_needs_read_permission_before_the_queue_needs_to_be_there(serv
     )
 
 
-@pytest.mark.rule("0-9-1/basic.consume/lifetime")
+@pytest.mark.rule("0-9-1/basic.consume/lifetime#channel")
 def test_a_consumer_ends_with_its_channel(client: Client) -> None:
     client.open_channel(2)
     client.declare("q")
@@ -197,7 +197,7 @@ def test_consume_ok_comes_before_the_first_delivery(client: Client) -> None:
     assert [type(method) for method in methods] == [m.BasicConsumeOk, m.BasicDeliver]
 
 
-@pytest.mark.rule("0-9-1/basic.consume-ok/tag")
+@pytest.mark.rule("0-9-1/basic.consume-ok/tag#client", "0-9-1/basic.consume-ok/tag#server")
 def test_consume_ok_and_deliveries_carry_the_same_tag(client: Client) -> None:
     client.declare("q")
     assert client.consume("q", "t") == "t"
@@ -264,6 +264,7 @@ def test_cancelling_after_the_queue_has_gone_is_confirmed(connect: Callable[[], 
     one.expect_nothing()
 
 
+@pytest.mark.rule("0-9-1/basic.consume/lifetime#cancel")
 @pytest.mark.rule("0-9-1/basic.cancel/stops")
 def test_nothing_is_delivered_after_cancel_ok(client: Client) -> None:
     client.declare("q")

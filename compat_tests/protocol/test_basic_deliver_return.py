@@ -60,7 +60,7 @@ def test_a_classic_queue_of_rabbitmq_delivers_without_end(rabbitmq: Server) -> N
     assert client.empty("q") == [b"poison"]
 
 
-@pytest.mark.rule("0-9-1/basic.deliver/fields")
+@pytest.mark.rule("0-9-1/basic.deliver/fields#tags", "0-9-1/basic.deliver/fields#source")
 def test_deliver_tells_all_about_the_message(client: Client) -> None:
     client.declare("q")
     client.bind("q", "amq.topic", "a.*")
@@ -74,7 +74,7 @@ def test_deliver_tells_all_about_the_message(client: Client) -> None:
     client.expect_nothing()
 
 
-@pytest.mark.rule("0-9-1/basic.deliver/fields")
+@pytest.mark.rule("0-9-1/basic.deliver/fields#redelivered")
 def test_deliver_marks_what_was_delivered_before(connect: Callable[[], Client]) -> None:
     one, other = connect(), connect()
     one.declare("q")
@@ -129,7 +129,11 @@ def test_nobody_gets_what_they_did_not_ask_for(client: Client) -> None:
 # --- return ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.rule("0-9-1/basic.return/content")
+@pytest.mark.rule(
+    "0-9-1/basic.return/content#code",
+    "0-9-1/basic.return/content#source",
+    "0-9-1/basic.return/content#content",
+)
 def test_a_message_is_returned_as_it_came(client: Client) -> None:
     properties = {
         "content_type": "text/plain",
@@ -149,7 +153,11 @@ def test_a_message_is_returned_as_it_came(client: Client) -> None:
     client.expect_nothing()
 
 
-@pytest.mark.rule("0-9-1/basic.return/content")
+@pytest.mark.rule(
+    "0-9-1/basic.return/content#code",
+    "0-9-1/basic.return/content#source",
+    "0-9-1/basic.return/content#content",
+)
 def test_what_no_consumer_was_ready_for_is_returned_as_it_came(spec: Server) -> None:
     client = spec.client()
     client.declare("q")

@@ -37,7 +37,7 @@ def test_getting_needs_read_permission_before_the_queue_needs_to_be_there(server
     )
 
 
-@pytest.mark.rule("0-9-1/basic.get/no-ack")
+@pytest.mark.rule("0-9-1/basic.get/no-ack#set", "0-9-1/basic.get/no-ack#clear")
 def test_get_without_acknowledgement_leaves_nothing_to_return(client: Client) -> None:
     client.declare("q")
     client.fill("q", b"acknowledged or not", b"at once")
@@ -72,7 +72,9 @@ def test_get_is_allowed_beside_an_exclusive_consumer_in_rabbitmq(rabbitmq: Serve
     assert got.body == b"2"
 
 
-@pytest.mark.rule("0-9-1/basic.get-ok/fields")
+@pytest.mark.rule(
+    "0-9-1/basic.get-ok/fields#tag", "0-9-1/basic.get-ok/fields#source", "0-9-1/basic.get-ok/fields#count"
+)
 def test_get_ok_tells_all_about_the_message(client: Client) -> None:
     client.declare("q")
     client.bind("q", "amq.topic", "a.#")
@@ -87,7 +89,7 @@ def test_get_ok_tells_all_about_the_message(client: Client) -> None:
     assert client.take_frame().payload == b"first"
 
 
-@pytest.mark.rule("0-9-1/basic.get-ok/fields")
+@pytest.mark.rule("0-9-1/basic.get-ok/fields#redelivered")
 def test_get_ok_marks_what_was_delivered_before(connect: Callable[[], Client]) -> None:
     one, other = connect(), connect()
     one.declare("q")
@@ -116,7 +118,7 @@ def test_what_was_got_and_not_acknowledged_returns(client: Client) -> None:
     assert client.get("q") is None
 
 
-@pytest.mark.rule("0-9-1/basic.get-ok/message-count")
+@pytest.mark.rule("0-9-1/basic.get-ok/message-count#itself", "0-9-1/basic.get-ok/message-count#unacked")
 def test_the_count_is_of_what_is_still_ready(client: Client) -> None:
     client.declare("q")
     client.fill("q", b"1", b"2", b"3")

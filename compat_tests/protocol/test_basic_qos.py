@@ -22,7 +22,7 @@ def test_one_message_is_sent_whatever_its_size(spec: Server) -> None:
     assert client.bodies() == [b"y"]
 
 
-@pytest.mark.rule("0-9-1/basic.qos/prefetch-size-window")
+@pytest.mark.rule("0-9-1/basic.qos/prefetch-size-window#fits")
 def test_messages_are_sent_in_advance_while_they_fit_the_octet_window(spec: Server) -> None:
     client = spec.client()
     client.declare("q")
@@ -34,7 +34,7 @@ def test_messages_are_sent_in_advance_while_they_fit_the_octet_window(spec: Serv
     assert client.bodies() == [b"3" * 40]
 
 
-@pytest.mark.rule("0-9-1/basic.qos/prefetch-size-window")
+@pytest.mark.rule("0-9-1/basic.qos/prefetch-size-window#zero")
 def test_a_size_of_zero_is_no_limit(spec: Server) -> None:
     client = spec.client()
     client.declare("q")
@@ -44,7 +44,7 @@ def test_a_size_of_zero_is_no_limit(spec: Server) -> None:
     assert len(client.bodies()) == 10
 
 
-@pytest.mark.deviates("0-9-1/basic.qos/prefetch-size-01", "0-9-1/basic.qos/prefetch-size-window")
+@pytest.mark.deviates("0-9-1/basic.qos/prefetch-size-01", "0-9-1/basic.qos/prefetch-size-window#fits")
 def test_rabbitmq_has_no_octet_window(rabbitmq: Server) -> None:
     client = rabbitmq.client()
     client.send(m.BasicQos(prefetch_size=10))
@@ -69,7 +69,11 @@ def test_no_more_messages_are_sent_than_the_window_allows(client: Client) -> Non
     assert client.bodies() == [b"4", b"5", b"6"]
 
 
-@pytest.mark.rule("0-9-1/basic.qos/prefetch-both")
+@pytest.mark.rule(
+    "0-9-1/basic.qos/prefetch-both#count",
+    "0-9-1/basic.qos/prefetch-both#channel",
+    "0-9-1/basic.qos/prefetch-both#connection",
+)
 def test_every_window_must_admit_a_message(spec: Server) -> None:
     client = spec.client(channels=2)
     for queue in ("one", "two"):
@@ -93,7 +97,12 @@ def test_every_window_must_admit_a_message(spec: Server) -> None:
     assert client.bodies(channel=2) == [b"y"]
 
 
-@pytest.mark.rule("0-9-1/basic.qos/prefetch-both")
+@pytest.mark.rule(
+    "0-9-1/basic.qos/prefetch-both#count",
+    "0-9-1/basic.qos/prefetch-both#size",
+    "0-9-1/basic.qos/prefetch-both#channel",
+    "0-9-1/basic.qos/prefetch-both#connection",
+)
 def test_octets_of_the_connection_and_messages_of_the_channel_both_count(spec: Server) -> None:
     client = spec.client()
     client.declare("q")
@@ -108,7 +117,7 @@ def test_octets_of_the_connection_and_messages_of_the_channel_both_count(spec: S
     assert client.bodies() == [b"4", b"5"]
 
 
-@pytest.mark.rule("0-9-1/basic.qos/prefetch-both")
+@pytest.mark.rule("0-9-1/basic.qos/prefetch-both#count", "0-9-1/basic.qos/prefetch-both#channel")
 @pytest.mark.protocols("0-9-1")
 def test_rabbitmq_needs_room_for_the_consumer_and_for_the_channel(rabbitmq_4_2: Server) -> None:
     client = rabbitmq_4_2.client()
@@ -125,7 +134,7 @@ def test_rabbitmq_needs_room_for_the_consumer_and_for_the_channel(rabbitmq_4_2: 
     client.expect_nothing()
 
 
-@pytest.mark.rule("0-9-1/basic.qos/no-ack-exempt")
+@pytest.mark.rule("0-9-1/basic.qos/no-ack-exempt#count")
 def test_consumers_without_acknowledgement_know_no_window(client: Client) -> None:
     client.declare("q")
     client.qos(1)
@@ -135,7 +144,7 @@ def test_consumers_without_acknowledgement_know_no_window(client: Client) -> Non
     assert client.bodies() == [b"1", b"2", b"3"]
 
 
-@pytest.mark.rule("0-9-1/basic.qos/no-ack-exempt")
+@pytest.mark.rule("0-9-1/basic.qos/no-ack-exempt#size")
 def test_the_octet_window_is_nothing_to_consumers_without_acknowledgement(spec: Server) -> None:
     client = spec.client()
     client.declare("q")
@@ -191,7 +200,7 @@ def test_qos_ok_has_no_fields(client: Client) -> None:
 # --- whose window it is ------------------------------------------------------------------------------
 
 
-@pytest.mark.rule("0-9-1/basic.qos/global-connection")
+@pytest.mark.rule("0-9-1/basic.qos/global-connection#connection")
 def test_a_global_window_is_the_connections_by_the_letter(spec: Server) -> None:
     client = spec.client(channels=2)
     client.declare("q")
@@ -206,7 +215,7 @@ def test_a_global_window_is_the_connections_by_the_letter(spec: Server) -> None:
     assert len(client.inbox) == 3
 
 
-@pytest.mark.rule("0-9-1/basic.qos/global-connection")
+@pytest.mark.rule("0-9-1/basic.qos/global-connection#channel")
 def test_a_window_that_is_not_global_is_the_channels_by_the_letter(spec: Server) -> None:
     client = spec.client(channels=2)
     client.declare("q")
@@ -220,7 +229,7 @@ def test_a_window_that_is_not_global_is_the_channels_by_the_letter(spec: Server)
     assert len(client.bodies(channel=2)) == 3
 
 
-@pytest.mark.deviates("0-9-1/basic.qos/global-connection")
+@pytest.mark.deviates("0-9-1/basic.qos/global-connection#connection")
 @pytest.mark.protocols("0-9-1")
 def test_a_global_window_is_shared_by_the_channel_in_rabbitmq(rabbitmq_4_2: Server) -> None:
     client = rabbitmq_4_2.client(channels=2)
@@ -238,7 +247,7 @@ def test_a_global_window_is_shared_by_the_channel_in_rabbitmq(rabbitmq_4_2: Serv
     assert len(client.bodies(channel=2)) == 1
 
 
-@pytest.mark.deviates("0-9-1/basic.qos/global-connection")
+@pytest.mark.deviates("0-9-1/basic.qos/global-connection#channel")
 def test_a_window_that_is_not_global_is_each_new_consumers_in_rabbitmq(rabbitmq: Server) -> None:
     client = rabbitmq.client()
     client.declare("q")
@@ -256,7 +265,9 @@ def test_a_window_that_is_not_global_is_each_new_consumers_in_rabbitmq(rabbitmq:
 # --- changes -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.rule("0-9-1/basic.qos/applies-until-changed")
+@pytest.mark.rule(
+    "0-9-1/basic.qos/applies-until-changed#active", "0-9-1/basic.qos/applies-until-changed#until"
+)
 def test_a_new_window_holds_for_running_consumers_by_the_letter(spec: Server) -> None:
     client = spec.client()
     client.declare("q")
@@ -273,7 +284,7 @@ def test_a_new_window_holds_for_running_consumers_by_the_letter(spec: Server) ->
     assert client.bodies() == [b"3"]
 
 
-@pytest.mark.rule("0-9-1/basic.qos/applies-until-changed")
+@pytest.mark.rule("0-9-1/basic.qos/applies-until-changed#active")
 def test_a_window_set_while_messages_are_out_counts_them_by_the_letter(spec: Server) -> None:
     client = spec.client()
     client.declare("q")
@@ -287,7 +298,7 @@ def test_a_window_set_while_messages_are_out_counts_them_by_the_letter(spec: Ser
     assert client.bodies() == [b"3"]
 
 
-@pytest.mark.deviates("0-9-1/basic.qos/applies-until-changed")
+@pytest.mark.deviates("0-9-1/basic.qos/applies-until-changed#active")
 def test_a_new_window_holds_for_new_consumers_only_in_rabbitmq(rabbitmq: Server) -> None:
     client = rabbitmq.client()
     client.declare("q")

@@ -18,7 +18,7 @@ def test_recovered_messages_come_again_with_the_flag_set(client: Client) -> None
     assert [(each.body, each.method.redelivered) for each in again] == [(b"1", True), (b"2", True)]
 
 
-@pytest.mark.rule("0-9-1/basic.recover/all-unacked")
+@pytest.mark.rule("0-9-1/basic.recover/all-unacked#all")
 def test_all_that_is_unacknowledged_comes_again_under_new_tags(client: Client) -> None:
     client.declare("q")
     client.consume("q")
@@ -31,12 +31,13 @@ def test_all_that_is_unacknowledged_comes_again_under_new_tags(client: Client) -
     assert [(each.body, each.method.delivery_tag) for each in again] == [(b"2", 4), (b"3", 5)]
 
 
-@pytest.mark.rule("0-9-1/basic.recover/all-unacked")
+@pytest.mark.rule("0-9-1/basic.recover/all-unacked#none")
 def test_nothing_to_recover_is_fine(client: Client) -> None:
     client.recover()
     client.expect_nothing()
 
 
+@pytest.mark.rule("0-9-1/domain.redelivered/implementation#original")
 @pytest.mark.rule("0-9-1/basic.recover/requeue-false")
 def test_messages_go_back_to_their_recipients_by_the_letter(spec: Server) -> None:
     client = spec.client()
@@ -81,6 +82,7 @@ def test_a_message_sent_back_to_its_recipient_takes_one_place_in_the_window(spec
     assert client.bodies() == [b"2"]
 
 
+@pytest.mark.deviates("0-9-1/domain.redelivered/implementation#original")
 @pytest.mark.deviates("0-9-1/basic.recover/requeue-false")
 @pytest.mark.parametrize("method", [m.BasicRecover(), m.BasicRecoverAsync()], ids=lambda each: each.NAME)
 def test_rabbitmq_does_not_send_back_to_the_recipient(rabbitmq: Server, method: m.Method) -> None:

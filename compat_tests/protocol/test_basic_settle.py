@@ -33,7 +33,7 @@ def returned(client: Client) -> list[bytes]:
 # --- ack ---------------------------------------------------------------------------------------------
 
 
-@pytest.mark.rule("0-9-1/basic.ack/multiple-exists")
+@pytest.mark.rule("0-9-1/basic.ack/multiple-exists#outstanding", "0-9-1/basic.ack/multiple-exists#at-once")
 @pytest.mark.parametrize("transacted", [False, True], ids=["plain", "transacted"])
 @pytest.mark.parametrize("multiple", [False, True], ids=["single", "multiple"])
 @pytest.mark.parametrize("tag", [3, 9, 2**64 - 1])
@@ -48,7 +48,7 @@ def test_a_tag_must_be_outstanding(client: Client, tag: int, multiple: bool, tra
     assert (close.class_id, close.method_id) == (60, 80)
 
 
-@pytest.mark.rule("0-9-1/basic.ack/multiple-exists")
+@pytest.mark.rule("0-9-1/basic.ack/multiple-exists#outstanding", "0-9-1/basic.ack/multiple-exists#at-once")
 @pytest.mark.parametrize("transacted", [False, True], ids=["plain", "transacted"])
 @pytest.mark.parametrize("multiple", [False, True], ids=["single", "multiple"])
 def test_a_tag_is_outstanding_only_once(client: Client, multiple: bool, transacted: bool) -> None:
@@ -62,7 +62,7 @@ def test_a_tag_is_outstanding_only_once(client: Client, multiple: bool, transact
     assert client.expect_channel_close(406).reply_text == "PRECONDITION_FAILED - unknown delivery tag 2"
 
 
-@pytest.mark.rule("0-9-1/basic.ack/multiple-exists")
+@pytest.mark.rule("0-9-1/basic.ack/multiple-exists#outstanding")
 def test_a_tag_covered_by_an_earlier_ack_is_no_longer_outstanding(client: Client) -> None:
     take(filled(client, b"1", b"2", b"3"), "q", 3)
     client.ack(2, multiple=True)
@@ -108,6 +108,7 @@ def test_a_multiple_ack_is_for_all_up_to_the_tag(client: Client) -> None:
     assert returned(client) == [b"3"]
 
 
+@pytest.mark.rule("0-9-1/domain.delivery-tag/non-zero#all")
 @pytest.mark.rule("0-9-1/basic.ack/multiple-zero")
 def test_tag_zero_with_multiple_is_for_all(client: Client) -> None:
     take(filled(client, b"1", b"2", b"3"), "q", 3)
@@ -145,7 +146,9 @@ def test_an_acknowledged_message_is_gone_for_good(server: Server) -> None:
     assert server.client().empty("q") == [b"2"]
 
 
-@pytest.mark.rule("0-9-1/basic.ack/covers-get-and-deliver")
+@pytest.mark.rule(
+    "0-9-1/basic.ack/covers-get-and-deliver#deliver", "0-9-1/basic.ack/covers-get-and-deliver#get"
+)
 def test_deliveries_and_gets_are_acknowledged_alike(client: Client) -> None:
     filled(client, b"1", b"2")
     client.qos(1)
@@ -201,7 +204,7 @@ def test_a_message_rejected_for_now_stays_in_the_system(connect: Callable[[], Cl
     assert got.body == b"m"
 
 
-@pytest.mark.rule("0-9-1/basic.reject/requeue-01")
+@pytest.mark.rule("0-9-1/basic.reject/requeue-01#same-client", "0-9-1/basic.reject/requeue-01#others")
 def test_a_rejected_message_goes_to_somebody_else_by_the_letter(spec: Server) -> None:
     client = spec.client(channels=2)
     client.declare("q")
@@ -220,7 +223,7 @@ def test_a_rejected_message_goes_to_somebody_else_by_the_letter(spec: Server) ->
     assert (delivery.body, delivery.method.redelivered) == (b"m", True)
 
 
-@pytest.mark.rule("0-9-1/basic.reject/requeue-01")
+@pytest.mark.rule("0-9-1/basic.reject/requeue-01#same-client")
 def test_a_transacted_reject_goes_to_somebody_else_as_well(spec: Server) -> None:
     client = spec.client()
     client.declare("q")
@@ -234,7 +237,7 @@ def test_a_transacted_reject_goes_to_somebody_else_as_well(spec: Server) -> None
     assert client.count("q") == 1
 
 
-@pytest.mark.deviates("0-9-1/basic.reject/requeue-01")
+@pytest.mark.deviates("0-9-1/basic.reject/requeue-01#same-client")
 def test_a_rejected_message_may_come_back_at_once_in_rabbitmq(rabbitmq: Server) -> None:
     one, other = rabbitmq.client(), rabbitmq.client()
     one.declare("q")
@@ -259,14 +262,14 @@ def test_a_requeued_message_is_marked_redelivered(client: Client) -> None:
     assert (got.body, got.method.redelivered) == (b"m", True)
 
 
-@pytest.mark.rule("0-9-1/basic.reject/requeue-false")
+@pytest.mark.rule("0-9-1/basic.reject/requeue-false#discarded")
 def test_a_message_rejected_for_good_is_discarded(client: Client) -> None:
     take(filled(client, b"m"), "q", 1)
     client.reject(1)
     assert returned(client) == []
 
 
-@pytest.mark.rule("0-9-1/basic.reject/requeue-false")
+@pytest.mark.rule("0-9-1/basic.reject/requeue-false#dead-lettered")
 def test_a_message_rejected_for_good_is_dead_lettered_where_the_queue_says_so(server: Server) -> None:
     client = server.client()
     client.declare("dead")

@@ -10,7 +10,7 @@ from compat_tests.protocol.driver import Client, Server
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 
 
-@pytest.mark.rule("0-9-1/channel/grammar")
+@pytest.mark.rule("0-9-1/channel/grammar#used", "0-9-1/channel/grammar#only-between")
 def test_methods_are_legal_between_open_and_close_only(server: Server) -> None:
     before = server.client(channels=0)
     before.send(m.QueueDeclare(queue="q"))
@@ -98,7 +98,7 @@ def test_a_reopened_channel_starts_anew(client: Client) -> None:
     assert second.body == b"2"
 
 
-@pytest.mark.rule("0-9-1/channel.open-ok/ready")
+@pytest.mark.rule("0-9-1/channel.open-ok/ready#open", "0-9-1/channel.open-ok/ready#reserved")
 def test_open_ok_carries_an_empty_long_string(server: Server) -> None:
     client = server.client(channels=0)
     client.send(m.ChannelOpen(), channel=1)
@@ -136,7 +136,7 @@ def test_a_client_may_open_a_channel_and_pause_it(spec: Server) -> None:
         for rule in (
             "channel.flow/initial-state",
             "channel.flow/bidirectional",
-            "channel.flow/stops-deliveries",
+            "channel.flow/stops-deliveries#stops",
             "channel.flow-ok/echo",
         )
     ],
@@ -213,7 +213,7 @@ def test_who_goes_on_publishing_is_cut_off(spec: Server) -> None:
     assert client.connection.reading
 
 
-@pytest.mark.rule("0-9-1/channel.flow/stops-deliveries")
+@pytest.mark.rule("0-9-1/channel.flow/stops-deliveries#stops", "0-9-1/channel.flow/stops-deliveries#resumes")
 def test_flow_stops_deliveries_and_resumes_them(spec: Server) -> None:
     client = spec.client(channels=2)
     client.declare("q")
@@ -226,7 +226,7 @@ def test_flow_stops_deliveries_and_resumes_them(spec: Server) -> None:
     assert [client.delivery().body, client.delivery().body] == [b"1", b"2"]
 
 
-@pytest.mark.rule("0-9-1/channel.flow/stops-deliveries")
+@pytest.mark.rule("0-9-1/channel.flow/stops-deliveries#stops")
 def test_flow_holds_for_its_own_channel_only(spec: Server) -> None:
     client = spec.client(channels=2)
     client.declare("q")
@@ -291,7 +291,7 @@ def test_flow_ok_repeats_the_setting(spec: Server) -> None:
 # --- close -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.rule("0-9-1/channel.close/stability")
+@pytest.mark.rule("0-9-1/channel.close/stability#discards")
 def test_what_follows_a_failure_has_no_effect(client: Client) -> None:
     client.send(m.QueueBind(queue="missing", exchange="amq.direct"))
     client.send(m.QueueDeclare(queue="after"))
@@ -303,7 +303,7 @@ def test_what_follows_a_failure_has_no_effect(client: Client) -> None:
     client.expect_channel_close(404)
 
 
-@pytest.mark.rule("0-9-1/channel.close/stability")
+@pytest.mark.rule("0-9-1/channel.close/stability#crossed")
 def test_a_crossed_close_is_answered(client: Client) -> None:
     client.send(m.QueueDeclare(queue="missing", passive=True))
     client.send(m.ChannelClose(reply_code=200))
@@ -313,7 +313,7 @@ def test_a_crossed_close_is_answered(client: Client) -> None:
     client.open_channel()
 
 
-@pytest.mark.rule("0-9-1/channel.close/either-peer")
+@pytest.mark.rule("0-9-1/channel.close/either-peer#client", "0-9-1/channel.close/either-peer#server")
 def test_either_peer_may_close(client: Client) -> None:
     client.send(m.ChannelClose(reply_code=200, reply_text="done"))
     client.expect(m.ChannelCloseOk)
@@ -323,7 +323,9 @@ def test_either_peer_may_close(client: Client) -> None:
     assert (close.class_id, close.method_id) == (50, 10)
 
 
-@pytest.mark.rule("0-9-1/channel.close/cancels-consumers")
+@pytest.mark.rule(
+    "0-9-1/channel.close/cancels-consumers#consumers", "0-9-1/channel.close/cancels-consumers#messages"
+)
 def test_closing_ends_consumers_and_returns_what_they_held(server: Server) -> None:
     client = server.client(channels=2)
     client.declare("q")
@@ -359,7 +361,7 @@ def test_a_socket_that_ends_before_close_ok_is_logged(
     assert "channel.close-ok" in caplog.text
 
 
-@pytest.mark.rule("0-9-1/channel.close-ok/number-free")
+@pytest.mark.rule("0-9-1/channel.close-ok/number-free#client")
 def test_the_number_is_free_at_once(client: Client) -> None:
     client.send(m.ChannelClose(reply_code=200))
     client.send(m.ChannelOpen())
@@ -369,7 +371,7 @@ def test_the_number_is_free_at_once(client: Client) -> None:
     client.expect(m.BasicQosOk)
 
 
-@pytest.mark.rule("0-9-1/channel.close-ok/number-free")
+@pytest.mark.rule("0-9-1/channel.close-ok/number-free#server")
 def test_the_number_is_free_after_the_clients_close_ok(client: Client) -> None:
     client.send(m.QueueDeclare(queue="missing", passive=True))
     client.expect(m.ChannelClose)
@@ -378,7 +380,7 @@ def test_the_number_is_free_after_the_clients_close_ok(client: Client) -> None:
     client.expect(m.ChannelOpenOk)
 
 
-@pytest.mark.rule("0-9-1/channel.close/stability")
+@pytest.mark.rule("0-9-1/channel.close/stability#discards")
 def test_an_open_before_close_ok_is_discarded_by_the_letter(spec: Server) -> None:
     client = spec.client()
     client.send(m.QueueDeclare(queue="missing", passive=True))
@@ -389,7 +391,7 @@ def test_an_open_before_close_ok_is_discarded_by_the_letter(spec: Server) -> Non
     client.open_channel()
 
 
-@pytest.mark.deviates("0-9-1/channel.close/stability")
+@pytest.mark.deviates("0-9-1/channel.close/stability#discards")
 def test_an_open_before_close_ok_is_an_error_at_rabbitmq(rabbitmq: Server) -> None:
     client = rabbitmq.client()
     client.send(m.QueueDeclare(queue="missing", passive=True))

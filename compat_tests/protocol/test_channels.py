@@ -9,7 +9,7 @@ from fakeamqp.model.access import Permission, User
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 
 
-@pytest.mark.rule("0-9-1/channels/multiple")
+@pytest.mark.rule("0-9-1/channels/multiple#many")
 def test_a_hundred_channels_work_side_by_side(server: Server) -> None:
     client = server.client(channels=100)
     for number in range(1, 101):
@@ -21,7 +21,7 @@ def test_a_hundred_channels_work_side_by_side(server: Server) -> None:
         assert got.body == str(number).encode()
 
 
-@pytest.mark.rule("0-9-1/channels/multiple")
+@pytest.mark.rule("0-9-1/channels/multiple#one")
 def test_one_channel_is_enough_where_no_more_were_negotiated(server: Server) -> None:
     client = server.client(channel_max=1)
     client.declare("q")

@@ -136,6 +136,7 @@ def test_a_channel_cannot_be_opened_before_the_connection(
         client.expect_silent_end()
 
 
+@rule("0-9/connection/grammar#secure")
 @rule("0-9-1/connection/mandatory", "0-9-1/connection/grammar#secure", "0-9-1/connection/grammar#closing")
 def test_all_ten_methods_of_the_class_are_there(server: Server) -> None:
     asking = server.varied(mechanisms=("CRAM-MD5",))
@@ -157,7 +158,11 @@ def test_all_ten_methods_of_the_class_are_there(server: Server) -> None:
 # --- open, open-ok -----------------------------------------------------------------------------------------
 
 
-@rule("0-9-1/connection.open/virtual-host-separation")
+@rule(
+    "0-9-1/connection.open/virtual-host-separation#exchanges",
+    "0-9-1/connection.open/virtual-host-separation#queues",
+    "0-9-1/connection.open/virtual-host-separation#bindings",
+)
 def test_virtual_hosts_share_nothing(server: Server) -> None:
     server.state.add_virtual_host("/other")
     server.state.access.users["guest"].permissions["/other"] = Permission()
@@ -211,7 +216,7 @@ def test_an_unknown_virtual_host_is_not_allowed_by_rabbitmq(rabbitmq: Server, na
     assert (close.class_id, close.method_id) == (10, 40)
 
 
-@rule("0-9-1/connection.open-ok/ready")
+@rule("0-9-1/connection.open-ok/ready#channels", "0-9-1/connection.open-ok/ready#reserved")
 def test_open_ok_is_empty_and_channels_may_be_opened(server: Server) -> None:
     client = tune(server)
     client.send(OPEN, 0)
@@ -228,7 +233,7 @@ def provoke(client: Client) -> None:
     client.expect(m.ConnectionClose, 0)
 
 
-@rule("0-9-1/connection.close/stability")
+@rule("0-9-1/connection.close/stability#discards")
 def test_between_close_and_close_ok_nothing_counts(server: Server) -> None:
     client, other = server.client(), server.client()
     other.declare("q")
@@ -247,7 +252,8 @@ def test_between_close_and_close_ok_nothing_counts(server: Server) -> None:
     other.expect_channel_close(404)
 
 
-@rule("0-9-1/connection.close/stability")
+@rule("0-9-1/errors/crossed-close#connection")
+@rule("0-9-1/connection.close/stability#crossed")
 def test_a_crossed_close_is_answered(server: Server) -> None:
     client = server.client()
     provoke(client)
@@ -257,7 +263,7 @@ def test_a_crossed_close_is_answered(server: Server) -> None:
     client.expect_silent_end()
 
 
-@rule("0-9-1/connection.close/stability")
+@rule("0-9-1/connection.close/stability#discards")
 def test_what_was_sent_with_the_fault_is_not_obeyed(server: Server) -> None:
     client, other = server.client(), server.client()
     octets = method_frame(0, m.QueueDeclare(queue="q").encode())
@@ -276,13 +282,13 @@ def test_a_close_that_is_never_answered_is_not_waited_for(server: Server) -> Non
     assert client.connection.aborted
 
 
-@rule("0-9-1/connection.close/either-peer")
+@rule("0-9-1/connection.close/either-peer#client")
 def test_the_client_may_close(client: Client) -> None:
     client.call(CLOSE, m.ConnectionCloseOk, 0)
     client.expect_end_after_close()
 
 
-@rule("0-9-1/connection.close/either-peer")
+@rule("0-9-1/connection.close/either-peer#server")
 def test_the_server_may_close(server: Server) -> None:
     client, other = server.client(), server.connect(port=40_000)
     other.handshake()
@@ -293,7 +299,7 @@ def test_the_server_may_close(server: Server) -> None:
     client.declare("still-served")
 
 
-@rule("0-9-1/connection.close/implies-channels")
+@rule("0-9-1/connection.close/implies-channels#consumers", "0-9-1/connection.close/implies-channels#messages")
 @pytest.mark.parametrize("how", ["client", "server", "error", "lost"])
 def test_with_the_connection_go_its_channels_and_consumers_and_messages_return(
     server: Server, how: str

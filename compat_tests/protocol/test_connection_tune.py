@@ -90,7 +90,7 @@ def test_before_tune_frames_may_be_as_large_as_the_smallest_limit_and_no_larger(
             expect_refusal(client)
 
 
-@rule("0-9-1/connection.tune/channel-max-meaning")
+@rule("0-9-1/connection.tune/channel-max-meaning#highest")
 def test_channel_max_is_the_highest_channel_by_the_letter(spec: Server) -> None:
     client = offering(spec, channel_max=5).client(channels=0, channel_max=5)
     client.open_channel(5)
@@ -98,7 +98,7 @@ def test_channel_max_is_the_highest_channel_by_the_letter(spec: Server) -> None:
     client.expect_connection_close(504)
 
 
-@pytest.mark.deviates("0-9-1/connection.tune/channel-max-meaning")
+@pytest.mark.deviates("0-9-1/connection.tune/channel-max-meaning#highest")
 def test_channel_max_is_how_many_channels_rabbitmq_opens(rabbitmq: Server) -> None:
     client = offering(rabbitmq, channel_max=2).client(channels=0, channel_max=2)
     client.open_channel(2)
@@ -113,7 +113,8 @@ def test_channel_max_is_how_many_channels_rabbitmq_opens(rabbitmq: Server) -> No
     assert (close.class_id, close.method_id) == (0, 0)
 
 
-@rule("0-9-1/connection.tune/channel-max-meaning")
+@rule("0-9/connection.tune/channel-max-meaning#zero")
+@rule("0-9-1/connection.tune/channel-max-meaning#zero")
 def test_a_channel_max_of_zero_is_no_limit(server: Server) -> None:
     client = offering(server, channel_max=0).client(channels=0, channel_max=0)
     client.open_channel(65535)
@@ -122,7 +123,7 @@ def test_a_channel_max_of_zero_is_no_limit(server: Server) -> None:
         assert client.declare("q", channel=channel).queue == "q"
 
 
-@rule("0-9-1/connection.tune/frame-max-meaning")
+@rule("0-9-1/connection.tune/frame-max-meaning#largest")
 def test_frame_max_is_the_total_size_of_the_largest_frame(server: Server) -> None:
     client = server.client(frame_max=131072)
     client.declare("q")
@@ -131,7 +132,8 @@ def test_frame_max_is_the_total_size_of_the_largest_frame(server: Server) -> Non
     assert max(frame.size for frame in cut(client.take_bytes())) == 131072
 
 
-@rule("0-9-1/connection.tune/frame-max-meaning")
+@rule("0-9/connection.tune/frame-max-meaning#zero")
+@rule("0-9-1/connection.tune/frame-max-meaning#zero")
 def test_a_frame_max_of_zero_is_no_limit(server: Server) -> None:
     client = offering(server, frame_max=0).client(frame_max=0)
     client.declare("q")
@@ -140,7 +142,7 @@ def test_a_frame_max_of_zero_is_no_limit(server: Server) -> None:
     assert [len(frame.payload) for frame in cut(client.take_bytes())][2:] == [1_000_000]
 
 
-@rule("0-9-1/connection.tune/heartbeat-meaning")
+@rule("0-9-1/connection.tune/heartbeat-meaning#delay", "0-9-1/connection.tune/heartbeat-meaning#none")
 @pytest.mark.parametrize("seconds", [7, 0])
 def test_the_heartbeat_proposed_is_the_one_the_server_wants(server: Server, seconds: int) -> None:
     assert begin(offering(server, heartbeat=seconds))[1].heartbeat == seconds
@@ -201,7 +203,10 @@ def test_a_frame_max_above_the_one_proposed_ends_the_socket(server: Server, fram
     expect_refusal(client)
 
 
-@rule("0-9-1/connection.tune-ok/client-may-reduce")
+@rule(
+    "0-9-1/connection.tune-ok/client-may-reduce#frame-max",
+    "0-9-1/connection.tune-ok/client-may-reduce#channel-max",
+)
 def test_smaller_limits_are_taken_and_hold(server: Server) -> None:
     client = server.client(channel_max=1, frame_max=smallest(server))
     client.declare("q")
@@ -244,7 +249,7 @@ def test_open_may_come_in_the_same_breath(server: Server) -> None:
     client.expect_nothing()
 
 
-@rule("0-9-1/connection.tune-ok/negotiated-lowest")
+@rule("0-9-1/connection.tune-ok/negotiated-lowest#frame-max")
 def test_the_lower_limit_binds_frames_both_ways(server: Server) -> None:
     client = offering(server, frame_max=20_000).client(frame_max=10_000)
     client.declare("q")
@@ -255,7 +260,7 @@ def test_the_lower_limit_binds_frames_both_ways(server: Server) -> None:
     client.expect_end_of_frames()
 
 
-@rule("0-9-1/connection.tune-ok/negotiated-lowest")
+@rule("0-9-1/connection.tune-ok/negotiated-lowest#channel-max")
 def test_the_lower_limit_binds_channels(server: Server) -> None:
     client = offering(server, channel_max=4).client(channels=2, channel_max=2)
     client.send(m.ChannelOpen(), 3)

@@ -154,14 +154,14 @@ def test_more_body_than_announced_is_an_error(server: Server, bodies: list[bytes
     assert other.count("q") == 0
 
 
-@rule("0-9-1/content/unsolicited-header")
+@rule("0-9-1/content/unsolicited-header#header", "0-9-1/content/unsolicited-header#body")
 @pytest.mark.parametrize("frame_type", [2, 3])
 def test_content_without_a_method_is_unexpected(client: Client, frame_type: int) -> None:
     client.send_frame(frame_type, 1, bytes.fromhex("003c 0000 0000000000000000 0000"))
     expect_error(client, 505, NON_METHOD, (0, 0))
 
 
-@rule("0-9-1/content/unsolicited-header")
+@rule("0-9-1/content/unsolicited-header#body")
 def test_a_body_after_an_empty_content_is_unexpected(client: Client) -> None:
     client.publish(b"", routing_key="q")
     client.send_frame(3, 1, b"")
@@ -189,8 +189,8 @@ def test_an_empty_body_has_no_frames_either_way(client: Client) -> None:
     assert payloads[1][4:12] == bytes(8)
 
 
-@pytest.mark.deviates("0-9-1/content/channel-zero")
-@rule("0-9-1/content/channel-zero")
+@pytest.mark.deviates("0-9-1/content/channel-zero#header", "0-9-1/content/channel-zero#body")
+@rule("0-9-1/content/channel-zero#header", "0-9-1/content/channel-zero#body")
 @pytest.mark.parametrize("frame_type", [2, 3])
 def test_content_does_not_travel_on_channel_0(server: Server, frame_type: int) -> None:
     client = server.client()
@@ -199,7 +199,7 @@ def test_content_does_not_travel_on_channel_0(server: Server, frame_type: int) -
     assert (close.class_id, close.method_id) == (0, 0)
 
 
-@rule("0-9-1/content/interleave-channels")
+@rule("0-9-1/content/interleave-channels#other-channels")
 def test_contents_of_two_channels_mix(connect: Callable[..., Client]) -> None:
     client = connect(channels=2)
     client.declare("q")
@@ -215,7 +215,7 @@ def test_contents_of_two_channels_mix(connect: Callable[..., Client]) -> None:
     assert (first.body, second.body) == (b"1234", b"2143")
 
 
-@rule("0-9-1/content/interleave-channels")
+@rule("0-9-1/content/interleave-channels#other-channels")
 def test_methods_of_other_channels_may_come_within_a_content(connect: Callable[..., Client]) -> None:
     client = connect(channels=2)
     client.declare("q")
@@ -228,7 +228,8 @@ def test_methods_of_other_channels_may_come_within_a_content(connect: Callable[.
     assert message.body == b"12"
 
 
-@rule("0-9-1/content/interleave-channels")
+@rule("0-9-1/frame/strict-sequence#sequence")
+@rule("0-9-1/content/interleave-channels#one-channel")
 @pytest.mark.protocols("0-9-1")
 def test_contents_of_one_channel_do_not_mix(client: Client) -> None:
     announce(client, 4)

@@ -28,7 +28,7 @@ def test_a_delivery_tag_means_nothing_on_another_channel(server: Server) -> None
     client.declare("q", channel=1)
 
 
-@pytest.mark.rule("0-9-1/domain.delivery-tag/non-zero")
+@pytest.mark.rule("0-9-1/domain.delivery-tag/non-zero#never")
 def test_delivery_tags_count_from_one(server: Server) -> None:
     client = server.client(channels=2)
     client.declare("q")
@@ -60,7 +60,7 @@ def test_a_consumer_tag_belongs_to_its_channel(server: Server) -> None:
 # --- redelivered -----------------------------------------------------------------------------------
 
 
-@pytest.mark.rule("0-9-1/domain.redelivered/implementation")
+@pytest.mark.rule("0-9-1/domain.redelivered/implementation#flag")
 @pytest.mark.parametrize("how", ["closed", "dropped"])
 def test_what_a_lost_client_held_is_marked_redelivered(server: Server, how: str) -> None:
     first = server.client()
@@ -78,9 +78,11 @@ def test_what_a_lost_client_held_is_marked_redelivered(server: Server, how: str)
     assert (got.body, got.method.redelivered) == (b"m", True)
 
 
-@pytest.mark.rule("0-9-1/domain.redelivered/meaning")
+@pytest.mark.rule(
+    "0-9-1/domain.redelivered/meaning#same-client", "0-9-1/domain.redelivered/meaning#other-client"
+)
 def test_redelivered_says_that_somebody_had_it_before(server: Server) -> None:
-    first, second = server.client(), server.client()
+    first, second = server.client(channels=2), server.client()
     first.declare("q")
     first.publish(routing_key="q")
     first.publish(routing_key="q")
@@ -88,6 +90,10 @@ def test_redelivered_says_that_somebody_had_it_before(server: Server) -> None:
     assert got is not None
     assert not got.method.redelivered
     first.send(m.BasicReject(delivery_tag=1, requeue=True))
+    again = first.get("q", channel=2)
+    assert again is not None
+    assert again.method.redelivered, "to the client that had it"
+    first.send(m.BasicReject(delivery_tag=1, requeue=True), 2)
     second.consume("q")
     assert [second.delivery().method.redelivered for _ in range(2)] == [True, False]
 
@@ -181,7 +187,7 @@ def test_a_blank_queue_name_needs_a_declared_queue(server: Server, method: Metho
     refused(client, method, 404, "NOT_FOUND - no previously declared queue")
 
 
-@pytest.mark.rule("0-9-1/domain.path/not-null")
+@pytest.mark.rule("0-9-1/domain.path/not-null#null", "0-9-1/domain.path/not-null#length")
 @pytest.mark.parametrize(
     ("personality", "path", "code"),
     [
@@ -291,7 +297,7 @@ def test_with_no_wait_there_is_no_reply(client: Client, method: Method) -> None:
     client.expect_nothing()
 
 
-@pytest.mark.rule("0-9-1/domain.no-wait/error-still-raised")
+@pytest.mark.rule("0-9-1/domain.no-wait/error-still-raised#channel")
 @pytest.mark.parametrize(
     ("method", "code"),
     [
@@ -315,6 +321,14 @@ def test_with_no_wait_errors_are_still_raised(client: Client, method: Method, co
 
 
 # --- message-count ---------------------------------------------------------------------------------
+
+
+@pytest.mark.rule("0-9-1/domain.no-wait/error-still-raised#connection")
+def test_with_no_wait_errors_still_end_the_connection(client: Client) -> None:
+    client.declare("q")
+    client.consume("q", "t")
+    client.send(m.BasicConsume(queue="q", consumer_tag="t", no_wait=True))
+    client.expect_connection_close(530)
 
 
 @pytest.mark.rule("0-9-1/domain.message-count/ready-only")

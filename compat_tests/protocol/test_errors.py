@@ -23,7 +23,7 @@ def is_spec(server: Server) -> bool:
 # --- what ends a channel, what a connection ----------------------------------------------------------------
 
 
-@rule("0-9-1/errors/operational-is-channel")
+@rule("0-9-1/errors/operational-is-channel#missing")
 def test_a_missing_entity_ends_the_channel_only(connect: Callable[..., Client]) -> None:
     client = connect(channels=2)
     client.send(MISSING)
@@ -34,7 +34,7 @@ def test_a_missing_entity_ends_the_channel_only(connect: Callable[..., Client]) 
     assert not client.closed
 
 
-@rule("0-9-1/errors/operational-is-channel")
+@rule("0-9-1/errors/operational-is-channel#rights")
 @rule("0-9-1/reply-code/access-refused")
 def test_missing_rights_end_the_channel_only(server: Server) -> None:
     server.state.access.add(User("worker", "secret", permissions={"/": Permission(configure="^mine")}))
@@ -44,7 +44,7 @@ def test_missing_rights_end_the_channel_only(server: Server) -> None:
     client.declare("mine", channel=2)
 
 
-@rule("0-9-1/errors/structural-is-connection")
+@rule("0-9-1/errors/structural-is-connection#arguments", "0-9-1/errors/structural-is-connection#sequence")
 @pytest.mark.parametrize(
     "payload",
     [
@@ -251,7 +251,7 @@ def test_the_first_of_three_digits_tells_how_bad_it_is() -> None:
 # --- what a close says -------------------------------------------------------------------------------------
 
 
-@rule("0-9-1/errors/reply-code-and-text")
+@rule("0-9-1/errors/reply-code-and-text#channel-close")
 @pytest.mark.parametrize(
     "method",
     [
@@ -271,14 +271,27 @@ def test_channel_close_has_a_code_and_a_text(client: Client, method: m.Method) -
     assert explanation
 
 
-@rule("0-9-1/errors/reply-code-and-text")
+@rule("0-9-1/errors/reply-code-and-text#connection-close")
+@pytest.mark.parametrize("method", [m.ChannelOpen(), m.BasicConsume(queue="q", consumer_tag="t")])
+def test_connection_close_has_a_code_and_a_text(client: Client, method: m.Method) -> None:
+    client.declare("q")
+    client.consume("q", "t")
+    client.send(method)
+    close = client.expect(m.ConnectionClose, 0)
+    assert close.reply_code in constants.HARD_ERRORS
+    name, _, explanation = close.reply_text.partition(" - ")
+    assert name == constants.REPLY_NAMES[close.reply_code]
+    assert explanation
+
+
+@rule("0-9-1/errors/reply-code-and-text#return")
 def test_return_has_a_code_and_a_text(client: Client) -> None:
     client.publish(routing_key="nowhere", mandatory=True)
     returned = client.expect_content(m.BasicReturn).method
     assert (returned.reply_code, returned.reply_text) == (312, "NO_ROUTE")
 
 
-@rule("0-9-1/errors/reply-code-and-text")
+@rule("0-9-1/errors/reply-code-and-text#channel-close")
 def test_a_long_text_is_cut_to_a_short_string(client: Client) -> None:
     client.send(m.ExchangeDeclare(exchange="x" * 127, passive=True))
     assert len(client.expect_channel_close(404).reply_text) < 255
@@ -346,7 +359,7 @@ def test_success_of_what_has_no_reply_is_silent(client: Client) -> None:
 # --- opening and closing -----------------------------------------------------------------------------------
 
 
-@rule("0-9-1/errors/open-when")
+@rule("0-9-1/errors/open-when#channel")
 def test_a_channel_may_be_used_without_waiting_for_open_ok(server: Server) -> None:
     client = server.client(channels=0)
     methods = (m.ChannelOpen(), m.QueueDeclare(queue="q"))
@@ -355,7 +368,7 @@ def test_a_channel_may_be_used_without_waiting_for_open_ok(server: Server) -> No
     assert client.expect(m.QueueDeclareOk).queue == "q"
 
 
-@rule("0-9-1/errors/open-when")
+@rule("0-9-1/errors/open-when#connection", "0-9-1/errors/open-when#channel")
 def test_a_connection_may_be_used_without_waiting_for_open_ok(server: Server) -> None:
     client = invalid_path(server)
     client.expect(m.ConnectionClose, 0)
@@ -385,13 +398,13 @@ def test_the_socket_ends_after_close_and_close_ok_only(client: Client) -> None:
     client.expect_silent_end()
 
 
-@rule("0-9-1/errors/close-must-answer")
+@rule("0-9-1/errors/close-must-answer#channel", "0-9-1/errors/close-must-answer#connection")
 def test_every_close_is_answered(client: Client) -> None:
     client.call(m.ChannelClose(reply_code=200), m.ChannelCloseOk)
     client.call(m.ConnectionClose(reply_code=200), m.ConnectionCloseOk, 0)
 
 
-@rule("0-9-1/errors/crossed-close")
+@rule("0-9-1/errors/crossed-close#channel")
 def test_crossed_closes_of_a_channel_are_both_answered(client: Client) -> None:
     client.declare("q")
     client.send_bytes(
@@ -406,7 +419,7 @@ def test_crossed_closes_of_a_channel_are_both_answered(client: Client) -> None:
     client.declare("q", passive=True)
 
 
-@rule("0-9-1/errors/pre-open-error")
+@rule("0-9-1/errors/pre-open-error#login")
 @pytest.mark.parametrize(
     "octets",
     [
@@ -428,8 +441,8 @@ def test_an_error_before_tune_ends_the_socket_without_a_word(server: Server, oct
     assert not server.state.connections
 
 
-@pytest.mark.deviates("0-9-1/errors/pre-open-error")
-@rule("0-9-1/errors/pre-open-error")
+@pytest.mark.deviates("0-9-1/errors/pre-open-error#tuning")
+@rule("0-9-1/errors/pre-open-error#tuning")
 def test_an_error_before_open_ends_the_socket_without_a_word_by_the_letter(server: Server) -> None:
     client = server.connect()
     client.send_bytes(client.protocol_header)

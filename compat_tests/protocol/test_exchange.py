@@ -40,19 +40,44 @@ def refused(client: Client, method: m.Method, code: int, text: str) -> None:
 # --- what there is ---------------------------------------------------------------------------------
 
 
-@pytest.mark.rule("0-9-1/exchange/required-types")
-@pytest.mark.parametrize("kind", ["fanout", "direct"])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pytest.param(
+            "fanout",
+            marks=pytest.mark.rule(
+                "0-9-1/exchange/required-types#fanout", "0-9/exchange-type.fanout/instance#type"
+            ),
+        ),
+        pytest.param("direct", marks=pytest.mark.rule("0-9-1/exchange/required-types#direct")),
+    ],
+)
 def test_the_required_types_are_there(client: Client, kind: str) -> None:
     client.call(Declare(exchange="x", type=kind), DeclareOk)
 
 
-@pytest.mark.rule("0-9-1/exchange/recommended-types")
-@pytest.mark.parametrize("kind", ["topic", "headers"])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pytest.param(
+            "topic",
+            marks=pytest.mark.rule(
+                "0-9-1/exchange/recommended-types#topic", "0-9/exchange-type.topic/implement#type"
+            ),
+        ),
+        pytest.param(
+            "headers",
+            marks=pytest.mark.rule(
+                "0-9-1/exchange/recommended-types#headers", "0-9/exchange-type.headers/implement#type"
+            ),
+        ),
+    ],
+)
 def test_the_recommended_types_are_there(client: Client, kind: str) -> None:
     client.call(Declare(exchange="x", type=kind), DeclareOk)
 
 
-@pytest.mark.rule("0-9-1/exchange/required-instances")
+@pytest.mark.rule("0-9-1/exchange/required-instances#types", "0-9-1/exchange/required-instances#nameless")
 @pytest.mark.parametrize("kind", FOUR_TYPES)
 def test_every_virtual_host_has_an_instance_of_every_type(server: Server, kind: str) -> None:
     server.state.add_virtual_host("/other")
@@ -84,7 +109,7 @@ def test_the_nameless_exchange_serves_every_queue_by_its_name(client: Client) ->
 DEFAULT_ONLY = "ACCESS_REFUSED - operation not permitted on the default exchange"
 
 
-@pytest.mark.rule("0-9-1/exchange/default-access")
+@pytest.mark.rule("0-9-1/exchange/default-access#publish", "0-9-1/exchange/default-access#others")
 @pytest.mark.parametrize(
     "method",
     [
@@ -102,7 +127,7 @@ def test_the_default_exchange_is_not_for_declare_and_delete(client: Client, meth
     assert client.count("q") == 1
 
 
-@pytest.mark.deviates("0-9-1/exchange/default-access")
+@pytest.mark.deviates("0-9-1/exchange/default-access#bind")
 @pytest.mark.parametrize(
     "method",
     [
@@ -120,7 +145,7 @@ def test_rabbitmq_keeps_bindings_away_from_the_default_exchange(rabbitmq: Server
     refused(client, method, 403, DEFAULT_ONLY)
 
 
-@pytest.mark.rule("0-9-1/exchange/grammar")
+@pytest.mark.rule("0-9-1/exchange/grammar#declare", "0-9-1/exchange/grammar#delete")
 def test_declare_and_delete_are_answered_once_each(client: Client) -> None:
     client.call(Declare(exchange="x", type="direct"), DeclareOk)
     client.expect_nothing()
@@ -158,7 +183,7 @@ def test_the_documents_know_no_exchange_for_tracing(spec: Server) -> None:
     assert not exists(spec.client(), "amq.rabbitmq.trace")
 
 
-@pytest.mark.rule("0-9-1/exchange/lifetimes")
+@pytest.mark.rule("0-9-1/exchange/lifetimes#durable", "0-9-1/exchange/lifetimes#temporary")
 @pytest.mark.parametrize("name", ["rabbitmq-4.0", "spec"])
 def test_durable_exchanges_last_and_temporary_ones_end_with_the_server(name: str, protocol: str) -> None:
     server = Server(name, protocol=protocol)
@@ -198,7 +223,11 @@ def test_a_hundred_exchanges_fit_into_a_virtual_host(client: Client) -> None:
     assert all(exists(client, f"x{number}") for number in range(100))
 
 
-@pytest.mark.rule("0-9-1/exchange.declare/exchange-reserved")
+@pytest.mark.rule(
+    "0-9-1/exchange.declare/exchange-reserved#new",
+    "0-9-1/exchange.declare/exchange-reserved#existing",
+    "0-9-1/exchange.declare/exchange-reserved#passive",
+)
 def test_reserved_names_are_for_what_exists(client: Client) -> None:
     refused(
         client,
@@ -259,6 +288,7 @@ def test_another_type_on_redeclare_ends_the_connection_by_the_letter(spec: Serve
     assert (close.class_id, close.method_id) == (40, 10)
 
 
+@pytest.mark.rule("0-9-1/exchange.declare/passive-equivalent#type")
 @pytest.mark.deviates("0-9-1/exchange.declare/type-typed")
 @pytest.mark.parametrize("kind", ["fanout", "topic", "headers"])
 def test_another_type_on_redeclare_ends_the_channel_at_rabbitmq(rabbitmq: Server, kind: str) -> None:
@@ -308,7 +338,9 @@ def test_a_passive_declare_of_what_is_not_there_is_refused(client: Client) -> No
     refused(client, Declare(exchange="missing", type="direct", passive=True), 404, text)
 
 
-@pytest.mark.rule("0-9-1/exchange.declare/passive-equivalent")
+@pytest.mark.rule(
+    "0-9-1/exchange.declare/passive-equivalent#same", "0-9-1/exchange.declare/passive-equivalent#durable"
+)
 @pytest.mark.parametrize("durable", [True, False])
 def test_a_redeclare_must_repeat_the_declaration(client: Client, durable: bool) -> None:
     client.call(Declare(exchange="x", type="direct", durable=durable), DeclareOk)
@@ -323,7 +355,7 @@ def test_a_redeclare_must_repeat_the_declaration(client: Client, durable: bool) 
     )
 
 
-@pytest.mark.deviates("0-9-1/exchange.declare/passive-equivalent")
+@pytest.mark.deviates("0-9-1/exchange.declare/passive-equivalent#same")
 @pytest.mark.parametrize("flag", ["auto_delete", "internal"])
 @pytest.mark.parametrize("value", [True, False])
 def test_rabbitmq_compares_its_own_flags_too(rabbitmq: Server, flag: str, value: bool) -> None:
@@ -339,7 +371,7 @@ def test_rabbitmq_compares_its_own_flags_too(rabbitmq: Server, flag: str, value:
     )
 
 
-@pytest.mark.rule("0-9-1/exchange.declare/passive-equivalent")
+@pytest.mark.rule("0-9-1/exchange.declare/passive-equivalent#arguments")
 @pytest.mark.parametrize(
     ("first", "second", "text"),
     [
@@ -369,7 +401,7 @@ def test_the_alternate_exchange_is_compared(
     )
 
 
-@pytest.mark.rule("0-9-1/exchange.declare/passive-equivalent")
+@pytest.mark.rule("0-9-1/exchange.declare/passive-equivalent#arguments")
 def test_other_arguments_are_compared_by_the_letter(spec: Server) -> None:
     client = spec.client()
     client.call(Declare(exchange="x", type="direct", arguments={"colour": "red"}), DeclareOk)
@@ -377,14 +409,16 @@ def test_other_arguments_are_compared_by_the_letter(spec: Server) -> None:
     client.expect_channel_close(406)
 
 
-@pytest.mark.deviates("0-9-1/exchange.declare/passive-equivalent")
+@pytest.mark.deviates("0-9-1/exchange.declare/passive-equivalent#arguments")
 def test_other_arguments_are_not_compared_by_rabbitmq(rabbitmq: Server) -> None:
     client = rabbitmq.client()
     client.call(Declare(exchange="x", type="direct", arguments={"colour": "red"}), DeclareOk)
     client.call(Declare(exchange="x", type="direct", arguments={"colour": "blue"}), DeclareOk)
 
 
-@pytest.mark.rule("0-9-1/exchange.declare/durable-support")
+@pytest.mark.rule(
+    "0-9-1/exchange.declare/durable-support#durable", "0-9-1/exchange.declare/durable-support#transient"
+)
 def test_durable_and_transient_exchanges_can_be_declared(client: Client) -> None:
     client.call(Declare(exchange="durable", type="direct", durable=True), DeclareOk)
     client.call(Declare(exchange="transient", type="direct", durable=False), DeclareOk)
@@ -570,7 +604,9 @@ def test_deleting_what_is_missing_is_fine_with_rabbitmq(rabbitmq: Server, if_unu
     rabbitmq.client().call(Delete(exchange="missing", if_unused=if_unused), DeleteOk)
 
 
-@pytest.mark.rule("0-9-1/exchange.delete/if-unused-in-use")
+@pytest.mark.rule(
+    "0-9-1/exchange.delete/if-unused-in-use#kept", "0-9-1/exchange.delete/if-unused-in-use#refused"
+)
 def test_if_unused_spares_an_exchange_with_bindings(client: Client) -> None:
     client.call(Declare(exchange="x", type="direct"), DeclareOk)
     client.declare("q")

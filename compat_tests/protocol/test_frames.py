@@ -337,7 +337,7 @@ def test_a_body_is_cut_so_that_whole_frames_fit(server: Server) -> None:
     assert bodies == [frame_max - 8, frame_max - 8, 1]
 
 
-@pytest.mark.rule("0-9-1/frame/method-not-split")
+@pytest.mark.rule("0-9-1/frame/method-not-split#method")
 def test_a_method_larger_than_a_frame_is_refused(server: Server) -> None:
     client = server.client(frame_max=smallest_frame_max(server))
     fields = table(field("x-large", b"S" + long_string(bytes(10_000))))
@@ -345,7 +345,7 @@ def test_a_method_larger_than_a_frame_is_refused(server: Server) -> None:
     client.expect_end_of_frames()
 
 
-@pytest.mark.rule("0-9-1/frame/method-not-split")
+@pytest.mark.rule("0-9-1/frame/method-not-split#header")
 def test_a_content_header_larger_than_a_frame_is_refused(server: Server) -> None:
     client = server.client(frame_max=smallest_frame_max(server))
     client.publish(routing_key="q", headers={"large": "x" * 10_000})
@@ -411,7 +411,7 @@ def test_all_other_methods_belong_on_other_channels(client: Client, method: m.Me
     assert (close.class_id, close.method_id) == (method.CLASS_ID, method.METHOD_ID)
 
 
-@pytest.mark.rule("0-9-1/frame/strict-sequence")
+@pytest.mark.rule("0-9-1/frame/strict-sequence#interleaving")
 def test_contents_on_two_channels_may_be_interleaved(connect: Callable[..., Client]) -> None:
     client = connect(channels=2)
     client.declare("q1")
@@ -429,7 +429,7 @@ def test_contents_on_two_channels_may_be_interleaved(connect: Callable[..., Clie
     assert [client.get(f"q{n}").body for n in (1, 2)] == [b"a1b1c1", b"a2b2c2"]  # type: ignore[union-attr]
 
 
-@pytest.mark.rule("0-9-1/frame/limits-channel-class-method")
+@pytest.mark.rule("0-9-1/frame/limits-channel-class-method#channel")
 @pytest.mark.parametrize("offered", [65535, 0])
 def test_channel_numbers_have_sixteen_bits(server: Server, offered: int) -> None:
     generous = server.varied(channel_max=offered)
@@ -456,8 +456,19 @@ def test_a_method_of_an_implementation_class_is_an_error(server: Server, class_i
     other.declare("still-served")
 
 
-@pytest.mark.deviates("0-9-1/frame/unknown-method")
-@pytest.mark.rule("0-9-1/frame/unknown-method")
+@pytest.mark.rule(
+    "0-9-1/frame/limits-channel-class-method#class", "0-9-1/frame/limits-channel-class-method#method"
+)
+@pytest.mark.parametrize("ids", [(0xFFFE, 0xFFFD), (60, 0xFFFF), (0xFFFF, 10)])
+def test_class_and_method_ids_have_sixteen_bits(spec: Server, ids: tuple[int, int]) -> None:
+    client = spec.client()
+    client.send_frame(1, 1, arguments(*ids))
+    close = client.expect_connection_close(540)
+    assert (close.class_id, close.method_id) == ids
+
+
+@pytest.mark.deviates("0-9-1/frame/unknown-method#class", "0-9-1/frame/unknown-method#method")
+@pytest.mark.rule("0-9-1/frame/unknown-method#class", "0-9-1/frame/unknown-method#method")
 @pytest.mark.parametrize(
     "ids",
     [

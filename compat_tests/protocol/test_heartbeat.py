@@ -47,8 +47,8 @@ def test_a_heartbeat_is_eight_octets(server: Server) -> None:
     assert client.take_bytes() == HEARTBEAT * beats(server)
 
 
-@pytest.mark.deviates("0-9-1/heartbeat/channel-zero")
-@pytest.mark.rule("0-9-1/heartbeat/channel-zero")
+@pytest.mark.deviates("0-9-1/heartbeat/channel-zero#channel")
+@pytest.mark.rule("0-9-1/heartbeat/channel-zero#channel")
 @pytest.mark.parametrize("channel", [1, 2], ids=["open", "not-open"])
 def test_a_heartbeat_on_another_channel_is_an_error(server: Server, channel: int) -> None:
     client = server.client()
@@ -57,7 +57,8 @@ def test_a_heartbeat_on_another_channel_is_an_error(server: Server, channel: int
     assert (close.class_id, close.method_id) == (0, 0)
 
 
-@pytest.mark.rule("0-9-1/heartbeat/channel-zero")
+@pytest.mark.rule("0-9/heartbeat/channel-zero#payload")
+@pytest.mark.rule("0-9-1/heartbeat/channel-zero#payload")
 def test_a_heartbeat_with_a_payload_is_a_frame_error(client: Client) -> None:
     client.send_frame(8, 0, b"x")
     client.expect_connection_close(501)
@@ -85,14 +86,14 @@ def test_a_heartbeat_may_come_in_the_midst_of_a_content(client: Client) -> None:
     assert message.body == b"ab"
 
 
-@pytest.mark.rule("0-9-1/heartbeat/start-after-tune")
+@pytest.mark.rule("0-9-1/heartbeat/start-after-tune#sends")
 def test_the_server_sends_heartbeats_from_tune_ok_on(server: Server) -> None:
     client = tuned(server, heartbeat=1)
     server.advance(1)
     assert client.take_bytes() == HEARTBEAT * beats(server)
 
 
-@pytest.mark.rule("0-9-1/heartbeat/start-after-tune")
+@pytest.mark.rule("0-9-1/heartbeat/start-after-tune#expects")
 def test_the_server_expects_signs_of_life_from_tune_ok_on(server: Server) -> None:
     client = tuned(server, heartbeat=1)
     server.advance(3)
@@ -174,7 +175,7 @@ def test_a_part_of_a_frame_is_a_sign_of_life(server: Server) -> None:
         assert not client.closed
 
 
-@pytest.mark.rule("0-9-1/heartbeat/missed-two")
+@pytest.mark.rule("0-9-1/heartbeat/missed-two#closes", "0-9-1/heartbeat/missed-two#logs")
 def test_after_two_silent_intervals_the_socket_is_closed_without_a_word(
     server: Server, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -193,7 +194,7 @@ def test_after_two_silent_intervals_the_socket_is_closed_without_a_word(
     assert other.count("q") == 1, "what it held goes back"
 
 
-@pytest.mark.rule("0-9-1/heartbeat/missed-two")
+@pytest.mark.rule("0-9-1/heartbeat/missed-two#closes")
 @pytest.mark.parametrize("moment", [0, 0.25, 5, 9.75, 10])
 def test_the_two_intervals_begin_with_the_last_octet(spec: Server, moment: float) -> None:
     client = spec.client(heartbeat=10)
@@ -205,7 +206,7 @@ def test_the_two_intervals_begin_with_the_last_octet(spec: Server, moment: float
     assert client.connection.aborted
 
 
-@pytest.mark.deviates("0-9-1/heartbeat/missed-two")
+@pytest.mark.deviates("0-9-1/heartbeat/missed-two#closes")
 @pytest.mark.parametrize(("moment", "end"), [(0, 6), (1.5, 6), (2.5, 8), (3.75, 8), (4.25, 10)])
 def test_rabbitmq_looks_once_an_interval_and_gives_up_after_two_looks_in_vain(
     rabbitmq: Server, moment: float, end: float
@@ -221,7 +222,7 @@ def test_rabbitmq_looks_once_an_interval_and_gives_up_after_two_looks_in_vain(
     assert {each.type for each in client.inbox} == {8}
 
 
-@pytest.mark.rule("0-9-1/heartbeat/missed-two")
+@pytest.mark.rule("0-9-1/heartbeat/missed-two#closes")
 def test_silence_in_one_interval_is_forgiven(server: Server) -> None:
     client = server.client(heartbeat=1)
     for _ in range(10):
@@ -263,7 +264,7 @@ def test_silence_counts_while_a_close_is_not_answered(server: Server) -> None:
     assert client.connection.aborted
 
 
-@pytest.mark.rule("0-9-1/heartbeat/zero-disables")
+@pytest.mark.rule("0-9-1/heartbeat/zero-disables#sends", "0-9-1/heartbeat/zero-disables#expects")
 def test_zero_means_neither_heartbeats_nor_timeouts(server: Server) -> None:
     client = server.client(heartbeat=0)
     server.advance(1_000_000)

@@ -67,13 +67,22 @@ def test_rabbitmq_3_13_answers_with_0_9_1(rabbitmq: Server) -> None:
     assert refused(older, b"AMQP\x03\x01\x00\x00") == HEADER
 
 
-@pytest.mark.rule("0-9-1/protocol-header/not-amqp")
-@pytest.mark.parametrize("octets", [b"GET / HT", b"amqp\x00\x00\x09\x01", b"AMQX\x00\x00\x09\x01", bytes(8)])
+@pytest.mark.rule("0-9-1/protocol-header/not-amqp#literal", "0-9-1/protocol-header/not-amqp#protocol-id")
+@pytest.mark.parametrize(
+    "octets",
+    [
+        b"GET / HT",
+        b"amqp\x00\x00\x09\x01",
+        b"AMQX\x00\x00\x09\x01",
+        b"AMQP\x05\x00\x09\x01",
+        bytes(8),
+    ],
+)
 def test_what_is_no_header_is_answered_with_one(server: Server, octets: bytes) -> None:
     assert refused(server, octets) == usual_answer(server)
 
 
-@pytest.mark.rule("0-9-1/protocol-header/not-amqp")
+@pytest.mark.rule("0-9-1/protocol-header/not-amqp#literal")
 def test_four_bytes_tell_that_no_header_will_come(spec: Server) -> None:
     assert refused(spec, b"HTTP") == HEADER
 

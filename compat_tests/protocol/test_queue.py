@@ -97,7 +97,9 @@ def test_three_hundred_queues_fit_into_a_virtual_host(client: Client) -> None:
     assert [client.count("q0"), client.count("q150"), client.count("q299")] == [1, 0, 1]
 
 
-@pytest.mark.rule("0-9-1/queue.declare/queue-default-name")
+@pytest.mark.rule(
+    "0-9-1/queue.declare/queue-default-name#unique", "0-9-1/queue.declare/queue-default-name#told"
+)
 def test_a_queue_without_a_name_gets_one_of_its_own(server: Server) -> None:
     client, other = server.client(), server.client()
     names = [client.declare("").queue, client.declare("").queue, other.declare("").queue]
@@ -108,7 +110,7 @@ def test_a_queue_without_a_name_gets_one_of_its_own(server: Server) -> None:
         assert exists(client, name)
 
 
-@pytest.mark.rule("0-9-1/queue.declare/queue-reserved")
+@pytest.mark.rule("0-9-1/queue.declare/queue-reserved#new")
 def test_reserved_names_cannot_be_taken(client: Client) -> None:
     text = "ACCESS_REFUSED - queue name 'amq.mine' contains reserved prefix 'amq.*'"
     refused(client, Declare(queue="amq.mine"), 403, text)
@@ -116,7 +118,7 @@ def test_reserved_names_cannot_be_taken(client: Client) -> None:
     assert client.declare("amq").queue == "amq"
 
 
-@pytest.mark.rule("0-9-1/queue.declare/queue-reserved")
+@pytest.mark.rule("0-9-1/queue.declare/queue-reserved#passive", "0-9-1/queue.declare/queue-reserved#existing")
 def test_reserved_names_that_exist_may_be_declared_again_by_the_letter(spec: Server) -> None:
     client = spec.client()
     name = client.declare("", exclusive=True).queue
@@ -124,7 +126,8 @@ def test_reserved_names_that_exist_may_be_declared_again_by_the_letter(spec: Ser
     assert client.declare(name, exclusive=True).queue == name
 
 
-@pytest.mark.deviates("0-9-1/queue.declare/queue-reserved")
+@pytest.mark.rule("0-9-1/queue.declare/queue-reserved#passive")
+@pytest.mark.deviates("0-9-1/queue.declare/queue-reserved#existing")
 def test_reserved_names_that_exist_may_be_declared_passively_with_rabbitmq(rabbitmq: Server) -> None:
     client = rabbitmq.client()
     name = client.declare("", exclusive=True).queue
@@ -170,7 +173,7 @@ def test_line_ends_are_taken_out_of_names(rabbitmq: Server) -> None:
 # --- declare: passive ------------------------------------------------------------------------------
 
 
-@pytest.mark.rule("0-9-1/queue.declare/passive-passive")
+@pytest.mark.rule("0-9-1/queue.declare/passive-passive#exists", "0-9-1/queue.declare/passive-passive#missing")
 def test_passive_declare_tells_what_exists_from_what_does_not(client: Client) -> None:
     client.declare("here")
     assert client.declare("here", passive=True).queue == "here"
@@ -235,7 +238,9 @@ def test_a_declare_with_no_wait_is_not_answered(client: Client) -> None:
 # --- declare: equivalence --------------------------------------------------------------------------
 
 
-@pytest.mark.rule("0-9-1/queue.declare/passive-equivalent")
+@pytest.mark.rule(
+    "0-9-1/queue.declare/passive-equivalent#same", "0-9-1/queue.declare/passive-equivalent#durable"
+)
 @pytest.mark.parametrize("durable", [True, False])
 def test_a_redeclare_must_repeat_durability(client: Client, durable: bool) -> None:
     client.declare("q", durable=durable)
@@ -246,7 +251,9 @@ def test_a_redeclare_must_repeat_durability(client: Client, durable: bool) -> No
     refused(client, Declare(queue="q", durable=not durable, arguments={"x-expires": 9}), 406, text)
 
 
-@pytest.mark.rule("0-9-1/queue.declare/passive-equivalent")
+@pytest.mark.rule(
+    "0-9-1/queue.declare/passive-equivalent#same", "0-9-1/queue.declare/passive-equivalent#exclusive"
+)
 @pytest.mark.parametrize("exclusive", [True, False])
 def test_a_redeclare_must_repeat_exclusivity(client: Client, exclusive: bool) -> None:
     client.declare("q", exclusive=exclusive)
@@ -254,7 +261,8 @@ def test_a_redeclare_must_repeat_exclusivity(client: Client, exclusive: bool) ->
     refused(client, Declare(queue="q", exclusive=not exclusive), 405, LOCKED.format("q"))
 
 
-@pytest.mark.deviates("0-9-1/queue.declare/passive-equivalent")
+@pytest.mark.rule("0-9-1/queue.declare/passive-equivalent#same")
+@pytest.mark.rule("0-9-1/queue.declare/passive-equivalent#auto-delete")
 @pytest.mark.parametrize("auto_delete", [True, False])
 def test_a_redeclare_must_repeat_auto_delete_with_rabbitmq(rabbitmq: Server, auto_delete: bool) -> None:
     client = rabbitmq.client()
@@ -273,6 +281,7 @@ def test_an_exclusive_queue_is_never_durable(client: Client) -> None:
 
 
 @pytest.mark.rule("0-9-1/queue.declare/auto-delete-pre-existence")
+@pytest.mark.deviates("0-9-1/queue.declare/passive-equivalent#auto-delete")  # The two contradict each other.
 def test_auto_delete_is_ignored_for_a_queue_that_exists(spec: Server) -> None:
     client = spec.client()
     client.declare("stays", auto_delete=False)
@@ -313,7 +322,7 @@ def test_a_durable_queue_is_there_and_works_after_a_restart(server: Server) -> N
     assert got.body == b"new"
 
 
-@pytest.mark.rule("0-9-1/queue.declare/durable-types")
+@pytest.mark.rule("0-9-1/queue.declare/durable-types#durable", "0-9-1/queue.declare/durable-types#transient")
 def test_durable_and_transient_queues_can_be_declared(client: Client) -> None:
     for name, durable in (("durable", True), ("transient", False)):
         client.declare(name, durable=durable)
@@ -352,7 +361,9 @@ def test_a_durable_queue_does_not_make_its_messages_persistent(server: Server) -
 # --- declare: exclusive ----------------------------------------------------------------------------
 
 
-@pytest.mark.rule("0-9-1/queue.declare/exclusive-types")
+@pytest.mark.rule(
+    "0-9-1/queue.declare/exclusive-types#exclusive", "0-9-1/queue.declare/exclusive-types#shared"
+)
 def test_exclusive_and_shared_queues_can_be_declared(server: Server) -> None:
     client, other = server.client(), server.client()
     client.declare("mine", exclusive=True)
@@ -431,8 +442,20 @@ def test_an_exclusive_queue_goes_with_its_connection(server: Server, how: str) -
 # --- declare: auto-delete --------------------------------------------------------------------------
 
 
-@pytest.mark.rule("0-9-1/queue.declare/auto-delete-last-consumer")
-@pytest.mark.parametrize("how", ["cancel", "channel.close", "lost socket"])
+@pytest.mark.parametrize(
+    "how",
+    [
+        pytest.param(
+            "cancel", marks=pytest.mark.rule("0-9-1/queue.declare/auto-delete-last-consumer#cancel")
+        ),
+        pytest.param(
+            "channel.close", marks=pytest.mark.rule("0-9-1/queue.declare/auto-delete-last-consumer#channel")
+        ),
+        pytest.param(
+            "lost socket", marks=pytest.mark.rule("0-9-1/queue.declare/auto-delete-last-consumer#channel")
+        ),
+    ],
+)
 def test_an_auto_delete_queue_goes_with_its_last_consumer(server: Server, how: str) -> None:
     client, other = server.client(channels=2), server.client()
     client.declare("q", auto_delete=True)
@@ -520,7 +543,7 @@ def test_purge_leaves_what_clients_hold(server: Server) -> None:
     assert other.get("q") is None
 
 
-@pytest.mark.rule("0-9-1/queue.purge/queue-queue-known")
+@pytest.mark.rule("0-9-1/queue.purge/queue-queue-known#current", "0-9-1/queue.purge/queue-queue-known#none")
 def test_purge_needs_a_queue(client: Client) -> None:
     refused(client, Purge(queue=""), 404, NO_CURRENT_QUEUE)
     client.declare("q")
@@ -612,7 +635,7 @@ def test_what_a_deleted_queue_held_is_discarded_by_rabbitmq(rabbitmq: Server) ->
     assert client.count("dead") == 0
 
 
-@pytest.mark.rule("0-9-1/queue.delete/queue-queue-known")
+@pytest.mark.rule("0-9-1/queue.delete/queue-queue-known#current", "0-9-1/queue.delete/queue-queue-known#none")
 def test_delete_needs_a_queue(client: Client) -> None:
     refused(client, Delete(queue=""), 404, NO_CURRENT_QUEUE)
     client.declare("q")
@@ -636,7 +659,7 @@ def test_deleting_a_missing_queue_is_confirmed_by_rabbitmq(
     assert client.call(Delete(queue=name, **flags), DeleteOk).message_count == 0
 
 
-@pytest.mark.rule("0-9-1/queue.delete/if-unused-in-use")
+@pytest.mark.rule("0-9-1/queue.delete/if-unused-in-use#kept", "0-9-1/queue.delete/if-unused-in-use#refused")
 def test_if_unused_spares_a_queue_with_consumers(client: Client) -> None:
     client.declare("q")
     tag = client.consume("q")
@@ -650,7 +673,9 @@ def test_if_unused_spares_a_queue_with_consumers(client: Client) -> None:
     client.call(Delete(queue="q", if_unused=True), DeleteOk)
 
 
-@pytest.mark.rule("0-9-1/queue.delete/if-empty-not-empty")
+@pytest.mark.rule(
+    "0-9-1/queue.delete/if-empty-not-empty#kept", "0-9-1/queue.delete/if-empty-not-empty#refused"
+)
 def test_if_empty_spares_a_queue_with_messages(client: Client) -> None:
     client.declare("q")
     client.publish(routing_key="q")

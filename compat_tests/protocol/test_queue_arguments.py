@@ -181,6 +181,7 @@ def _shown(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
+@pytest.mark.rule("0-9-1/queue.declare/passive-equivalent#arguments")
 @pytest.mark.parametrize(("argument", "old", "new", "kind"), COMPARED, ids=[each[0] for each in COMPARED])
 def test_known_arguments_must_be_repeated(
     client: Client, argument: str, old: Any, new: Any, kind: str

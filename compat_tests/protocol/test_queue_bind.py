@@ -105,7 +105,7 @@ def test_a_queue_may_be_bound_to_twenty_exchanges(client: Client) -> None:
     assert sum(arrives(client, f"x{number}") for number in range(20)) == 20
 
 
-@pytest.mark.rule("0-9-1/queue.bind/queue-queue-known")
+@pytest.mark.rule("0-9-1/queue.bind/queue-queue-known#current", "0-9-1/queue.bind/queue-queue-known#none")
 def test_bind_needs_a_queue(client: Client) -> None:
     refused(client, Bind(queue="", exchange="amq.direct", routing_key="k"), 404, NO_CURRENT_QUEUE)
     client.declare("q")
@@ -129,6 +129,7 @@ def test_of_queue_and_exchange_missing_the_exchange_is_named(client: Client) -> 
     refused(client, Bind(queue="nothing", exchange="missing"), 404, NO_EXCHANGE)
 
 
+@pytest.mark.rule("0-9-1/exchange/default-access#bind")
 @pytest.mark.rule("0-9-1/queue.bind/exchange-default-exchange")
 def test_a_blank_exchange_in_bind_is_the_default_exchange(spec: Server) -> None:
     client = spec.client()
@@ -246,7 +247,7 @@ def test_unbinding_what_is_not_bound_is_fine_with_rabbitmq(rabbitmq: Server) -> 
     client.call(Unbind(queue="q", exchange="amq.direct", routing_key="k"), UnbindOk)
 
 
-@pytest.mark.rule("0-9-1/queue.unbind/queue-queue-known")
+@pytest.mark.rule("0-9-1/queue.unbind/queue-queue-known#current", "0-9-1/queue.unbind/queue-queue-known#none")
 def test_unbind_needs_a_queue(client: Client) -> None:
     client.bind("q", "amq.direct", "k")
     refused(client, Unbind(queue="", exchange="amq.direct", routing_key="k"), 404, NO_CURRENT_QUEUE)
@@ -301,7 +302,7 @@ def test_nothing_can_be_unbound_from_the_default_exchange_of_rabbitmq(rabbitmq: 
     assert arrives(client, "", "q") == 1
 
 
-@pytest.mark.rule("0-9-1/queue.unbind/removes")
+@pytest.mark.rule("0-9-1/queue.unbind/removes#removed", "0-9-1/queue.unbind/removes#others")
 def test_unbind_removes_one_binding(client: Client) -> None:
     client.bind("q", "amq.direct", "1")
     client.bind("q", "amq.direct", "2")
@@ -310,7 +311,9 @@ def test_unbind_removes_one_binding(client: Client) -> None:
     assert arrives(client, "amq.direct", "2") == 1
 
 
-@pytest.mark.rule("0-9-1/queue.unbind/arguments-identify")
+@pytest.mark.rule(
+    "0-9-1/queue.unbind/arguments-identify#key", "0-9-1/queue.unbind/arguments-identify#arguments"
+)
 def test_key_and_arguments_tell_bindings_apart(client: Client) -> None:
     one, two = {"x-match": "all", "n": 1}, {"x-match": "all", "n": 2}
     client.bind("q", "amq.match", "k", arguments=one)

@@ -46,7 +46,9 @@ def _held_messages_return(server: Server, end: Callable[[Client], None]) -> None
     ]
 
 
-@pytest.mark.rule("0-9-1/server-model/closure-requeues")
+@pytest.mark.rule(
+    "0-9-1/server-model/closure-requeues#available", "0-9-1/server-model/closure-requeues#redelivered"
+)
 def test_a_closed_channel_gives_back_what_was_not_acknowledged(server: Server) -> None:
     _held_messages_return(server, Client.close_channel)
 
@@ -65,10 +67,24 @@ def _connection_close(client: Client) -> None:
     client.call(m.ConnectionClose(reply_code=200), m.ConnectionCloseOk, 0)
 
 
-@pytest.mark.rule("0-9-1/server-model/closure-conditions")
 @pytest.mark.parametrize(
     "end",
-    [Client.close_channel, _channel_exception, _connection_exception, _connection_close, Client.drop],
+    [
+        pytest.param(
+            Client.close_channel, marks=pytest.mark.rule("0-9-1/server-model/closure-conditions#handshake")
+        ),
+        pytest.param(
+            _channel_exception, marks=pytest.mark.rule("0-9-1/server-model/closure-conditions#exception")
+        ),
+        pytest.param(
+            _connection_exception,
+            marks=pytest.mark.rule("0-9-1/server-model/closure-conditions#connection-exception"),
+        ),
+        pytest.param(
+            _connection_close, marks=pytest.mark.rule("0-9-1/server-model/closure-conditions#handshake")
+        ),
+        pytest.param(Client.drop, marks=pytest.mark.rule("0-9-1/server-model/closure-conditions#socket")),
+    ],
     ids=["channel.close", "channel exception", "connection exception", "connection.close", "lost socket"],
 )
 def test_a_channel_closes_in_five_ways(server: Server, end: Callable[[Client], None]) -> None:
@@ -166,7 +182,9 @@ def test_consumers_take_turns(server: Server) -> None:
     assert turns == ["c1", "c2", "c3"] * 3
 
 
-@pytest.mark.rule("0-9-1/server-model/copies-identical")
+@pytest.mark.rule(
+    "0-9-1/server-model/copies-identical#identical", "0-9-1/server-model/copies-identical#independent"
+)
 def test_copies_in_several_queues_are_equal_and_independent(client: Client) -> None:
     for queue in ("q1", "q2"):
         client.declare(queue)
@@ -211,7 +229,9 @@ def test_a_queue_takes_its_bindings_with_it(client: Client) -> None:
     assert client.count("q") == 0
 
 
-@pytest.mark.rule("0-9-1/server-model/immediate-handover")
+@pytest.mark.rule(
+    "0-9-1/server-model/immediate-handover#consumer", "0-9-1/server-model/immediate-handover#stored"
+)
 def test_a_waiting_consumer_gets_a_message_at_once(client: Client) -> None:
     client.declare("q")
     tag = client.consume("q")
@@ -283,7 +303,9 @@ def test_what_nobody_was_bound_for_never_comes(client: Client) -> None:
 # --- names and limits ------------------------------------------------------------------------------
 
 
-@pytest.mark.rule("0-9-1/server-model/names-case-sensitive")
+@pytest.mark.rule(
+    "0-9-1/server-model/names-case-sensitive#exchange", "0-9-1/server-model/names-case-sensitive#queue"
+)
 @pytest.mark.parametrize(
     "method",
     [m.ExchangeDeclare(exchange="amq.Direct", passive=True), m.QueueDeclare(queue="Q", passive=True)],

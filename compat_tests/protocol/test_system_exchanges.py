@@ -37,7 +37,7 @@ def test_clients_declare_system_exchanges_of_their_own(spec: Server) -> None:
     assert bodies(got) == [b"1"]
 
 
-@rule("0-9-1/exchange/required-instances")
+@rule("0-9-1/exchange/required-instances#types")
 def test_a_system_exchange_is_predeclared_by_the_letter(spec: Server) -> None:
     spec.state.add_virtual_host("other")
     for virtual_host in spec.state.virtual_hosts.values():

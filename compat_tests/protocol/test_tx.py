@@ -25,7 +25,7 @@ def rollback(client: Client, channel: int = 1) -> None:
 # --- the class ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.rule("0-9-1/tx/atomic-single-queue")
+@pytest.mark.rule("0-9-1/tx/atomic-single-queue#together")
 def test_others_see_all_of_a_transaction_or_nothing(connect: Callable[[], Client]) -> None:
     one, other = connect(), connect()
     one.declare("q")
@@ -41,7 +41,7 @@ def test_others_see_all_of_a_transaction_or_nothing(connect: Callable[[], Client
     assert other.empty("q") == [b"new"] * 10
 
 
-@pytest.mark.rule("0-9-1/tx/atomic-single-queue")
+@pytest.mark.rule("0-9-1/tx/atomic-single-queue#nothing")
 def test_a_transaction_cut_short_never_happened(connect: Callable[[], Client]) -> None:
     one, other = connect(), connect()
     one.declare("q")
@@ -54,7 +54,7 @@ def test_a_transaction_cut_short_never_happened(connect: Callable[[], Client]) -
     assert other.empty("q") == [b"old"]
 
 
-@pytest.mark.rule("0-9-1/tx/covers-publish-ack")
+@pytest.mark.rule("0-9-1/tx/covers-publish-ack#publish", "0-9-1/tx/covers-publish-ack#ack")
 def test_a_rollback_undoes_publishes_and_acks(client: Client) -> None:
     client.declare("q")
     client.fill("q", b"old")
@@ -113,7 +113,7 @@ def test_what_is_published_after_select_waits_for_the_commit(connect: Callable[[
     assert other.count("q") == 2
 
 
-@pytest.mark.rule("0-9-1/tx.select/repeatable")
+@pytest.mark.rule("0-9-1/tx.select/repeatable#repeated")
 def test_select_may_be_repeated_and_keeps_what_is_pending(client: Client) -> None:
     client.declare("q")
     select(client)
@@ -133,6 +133,7 @@ def test_select_ok_has_no_fields(client: Client) -> None:
 # --- commit ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.rule("0-9-1/tx.select/repeatable#first")
 @pytest.mark.rule("0-9-1/tx.commit/transacted")
 def test_committing_without_select_is_refused(client: Client) -> None:
     client.send(m.TxCommit())
@@ -215,6 +216,7 @@ def test_a_transaction_with_an_impossible_publish_never_commits(client: Client) 
 # --- rollback ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.rule("0-9-1/tx.select/repeatable#first")
 @pytest.mark.rule("0-9-1/tx.rollback/transacted")
 def test_rolling_back_without_select_is_refused(client: Client) -> None:
     client.send(m.TxRollback())
@@ -235,7 +237,7 @@ def test_rolled_back_publishes_are_gone(client: Client) -> None:
     assert client.count("q") == 0
 
 
-@pytest.mark.rule("0-9-1/tx.rollback/undoes-acks")
+@pytest.mark.rule("0-9-1/tx.rollback/undoes-acks#outstanding", "0-9-1/tx.rollback/undoes-acks#again")
 @pytest.mark.parametrize("how", [m.BasicAck, m.BasicReject, m.BasicNack], ids=lambda each: each.NAME)
 @pytest.mark.protocols("0-9-1")
 def test_what_was_settled_is_outstanding_again_under_its_old_tag(client: Client, how: type[m.Method]) -> None:

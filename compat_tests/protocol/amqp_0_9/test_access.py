@@ -86,7 +86,7 @@ def test_a_request_is_answered_with_a_ticket_that_works(client: Client) -> None:
         client.call(m.QueueDeclare(ticket=number, queue=queue), shared.QueueDeclareOk)
 
 
-@pytest.mark.rule("0-9/access.request/realm-validity")
+@pytest.mark.rule("0-9/access.request/realm-validity#known", "0-9/access.request/realm-validity#alike")
 def test_unknown_and_forbidden_realms_are_answered_alike(spec: Server) -> None:
     spec.vhost.extensions[Realms].add("/forbidden", ["somebody else"])
     closes = []
@@ -128,7 +128,7 @@ def test_tickets_for_two_realms_are_good_together(strict: Client) -> None:
     strict.call(m.QueueDeclare(ticket=admin, queue="admin-q"), shared.QueueDeclareOk)
 
 
-@pytest.mark.rule("0-9/access.request/exclusive-validity")
+@pytest.mark.rule("0-9/access.request/exclusive-validity#others", "0-9/access.request/exclusive-validity#own")
 def test_exclusive_access_is_refused_while_others_have_tickets(spec: Server) -> None:
     client = spec.client(channels=2)
     ticket(client, "read")
@@ -168,7 +168,7 @@ def test_a_ticket_of_another_channel_ends_the_connection(spec: Server) -> None:
 
 
 @pytest.mark.rule("0-9/channel.close/tickets-expire")
-@pytest.mark.rule("0-9/access/expire-on-change")
+@pytest.mark.rule("0-9/access/expire-on-change#channel")
 def test_a_ticket_ends_with_its_channel(spec: Server) -> None:
     client = spec.client()
     number = ticket(client)
@@ -178,7 +178,7 @@ def test_a_ticket_ends_with_its_channel(spec: Server) -> None:
     client.expect_connection_close(530)
 
 
-@pytest.mark.rule("0-9/access/expire-on-change")
+@pytest.mark.rule("0-9/access/expire-on-change#rules")
 @pytest.mark.rule("0-9/access/always-check")
 def test_a_ticket_ends_when_the_access_rules_change(spec: Server) -> None:
     client = spec.client()
@@ -263,12 +263,12 @@ def test_what_the_broker_and_others_declare_belongs_to_the_first_realm(strict: C
 Make = Callable[[int], Any]
 
 CHECKED: dict[str, tuple[str, str, Make]] = {
-    "exchange.declare/ticket-validity": (
+    "exchange.declare/ticket-validity#active": (
         "active",
         "x",
         lambda t: m.ExchangeDeclare(ticket=t, exchange="x", type="direct"),
     ),
-    "exchange.declare/ticket-validity ": (
+    "exchange.declare/ticket-validity#passive": (
         "passive",
         "x",
         lambda t: m.ExchangeDeclare(ticket=t, exchange="x", passive=True),

@@ -10,7 +10,7 @@ from fakeamqp.protocols.amqp_0_9.codec import methods as m
 rule = pytest.mark.rule
 
 
-@rule("0-9/channel/grammar")
+@rule("0-9/channel/grammar#opened")
 def test_a_channel_is_opened_used_and_closed(server: Server) -> None:
     client = server.client(channels=0)
     client.call(m.ChannelOpen(), m.ChannelOpenOk)
@@ -20,7 +20,7 @@ def test_a_channel_is_opened_used_and_closed(server: Server) -> None:
     client.call(m.ChannelOpen(), m.ChannelOpenOk)
 
 
-@rule("0-9/channel/grammar")
+@rule("0-9/channel/grammar#only-between")
 @pytest.mark.parametrize("opened", [False, True], ids=["before-open", "after-close"])
 def test_a_channel_that_is_not_open_takes_no_methods(server: Server, opened: bool) -> None:
     client = server.client(channels=0)
@@ -43,7 +43,7 @@ def test_every_channel_has_an_id_of_its_own(server: Server) -> None:
     assert all(ids)
 
 
-@rule("0-9/channels/multiple")
+@rule("0-9/channels/multiple#many", "0-9/channels/multiple#one")
 def test_a_connection_has_many_channels_or_as_few_as_one(server: Server) -> None:
     many = server.client(channels=100)
     for number in range(1, 101):
@@ -70,7 +70,7 @@ def test_a_delivery_that_has_begun_is_finished_and_then_there_is_a_pause(server:
     assert client.delivery().body == b"later"
 
 
-@rule("0-9/channel.flow/stops-deliveries")
+@rule("0-9/channel.flow/stops-deliveries#stops", "0-9/channel.flow/stops-deliveries#resumes")
 @pytest.mark.letter
 def test_what_is_recovered_during_a_pause_comes_after_it(server: Server) -> None:
     client = server.client()

@@ -21,7 +21,7 @@ def tuned(server: Server, **tune_ok: int) -> Client:
     return client
 
 
-@rule("0-9/connection/grammar")
+@rule("0-9/connection/grammar#opening", "0-9/connection/grammar#closing")
 @rule("0-9/connection.open-ok/known-hosts")
 @rule("0-9/domain.known-hosts/use")
 def test_a_connection_is_opened_step_by_step_and_closed(server: Server) -> None:
@@ -32,7 +32,7 @@ def test_a_connection_is_opened_step_by_step_and_closed(server: Server) -> None:
     client.expect_end_after_close()
 
 
-@rule("0-9/connection/grammar")
+@rule("0-9/connection/grammar#opening")
 @pytest.mark.parametrize(
     "method",
     [m.ConnectionTuneOk(), m.ConnectionOpen(virtual_host="/"), m.ChannelOpen()],
@@ -57,7 +57,7 @@ def test_the_server_says_who_it_is_in_types_that_every_client_can_read(server: S
     assert kinds <= {str, bool, dict}
 
 
-@rule("0-9/connection.tune/channel-max-meaning")
+@rule("0-9/connection.tune/channel-max-meaning#total")
 def test_channel_max_is_how_many_channels_there_may_be(server: Server) -> None:
     client = tuned(server, channel_max=3)
     client.call(m.ConnectionOpen(virtual_host="/"), m.ConnectionOpenOk, 0)
@@ -67,7 +67,7 @@ def test_channel_max_is_how_many_channels_there_may_be(server: Server) -> None:
     client.expect_connection_close(504 if server.state.personality.name == "spec" else 530)
 
 
-@rule("0-9/connection.tune/frame-max-meaning")
+@rule("0-9/connection.tune/frame-max-meaning#largest")
 @pytest.mark.parametrize("limit", [4096, 5000])
 @pytest.mark.letter
 def test_no_frame_is_longer_than_frame_max(server: Server, limit: int) -> None:
@@ -110,7 +110,7 @@ def test_heartbeats_come_at_the_interval_that_was_agreed(server: Server) -> None
     assert not silent.closed
 
 
-@rule("0-9/heartbeat/channel-zero")
+@rule("0-9/heartbeat/channel-zero#channel")
 @pytest.mark.letter
 def test_a_heartbeat_on_a_channel_is_a_frame_error(client: Client) -> None:
     client.send_frame(8, 1, b"")

@@ -55,7 +55,17 @@ def test_a_header_of_another_class_is_a_frame_error(client: Client) -> None:
     client.expect_connection_close(501)
 
 
-@rule("0-9/content/channel-zero")
+@rule("0-9/content/interleave-channels#one-channel", "0-9/frame/strict-sequence#sequence")
+@pytest.mark.letter
+def test_contents_of_one_channel_do_not_mix(client: Client) -> None:
+    client.send(m.BasicPublish(routing_key="q"))
+    client.send_frame(2, 1, struct.pack(">HHQH", 60, 0, 5, 0))
+    client.send_frame(3, 1, b"123")
+    client.send(m.BasicPublish(routing_key="q"))
+    client.expect_connection_close(501)
+
+
+@rule("0-9/content/channel-zero#header", "0-9/content/channel-zero#body")
 @pytest.mark.parametrize("kind", [2, 3], ids=["header", "body"])
 @pytest.mark.letter
 def test_no_content_travels_on_channel_0(client: Client, kind: int) -> None:

@@ -71,7 +71,7 @@ def test_names_of_queues_have_digits_letters_and_underscores(client: Client, nam
 
 @rule("0-9/domain.no-ack/auto-ack")
 @rule("0-9/basic/09")
-@rule("0-9/server-model/ack-removes")
+@rule("0-9/server-model/ack-removes#delivery")
 def test_without_acknowledgements_what_was_delivered_is_gone(connect: Callable[..., Client]) -> None:
     client = connect()
     client.declare("q")
@@ -83,7 +83,7 @@ def test_without_acknowledgements_what_was_delivered_is_gone(connect: Callable[.
 
 
 @rule("0-9/basic/10")
-@rule("0-9/server-model/ack-removes")
+@rule("0-9/server-model/ack-removes#acknowledgement")
 def test_with_acknowledgements_what_was_not_acknowledged_comes_again(connect: Callable[..., Client]) -> None:
     client = connect()
     client.declare("q")

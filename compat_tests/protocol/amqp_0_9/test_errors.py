@@ -39,7 +39,7 @@ def test_a_close_that_says_nothing_is_one_too(client: Client) -> None:
     client.call(m.ConnectionClose(), m.ConnectionCloseOk, 0)
 
 
-@rule("0-9/errors/fail-fast")
+@rule("0-9/errors/fail-fast#channel", "0-9/errors/fail-fast#connection")
 @pytest.mark.letter
 def test_nothing_goes_on_where_an_error_has_been(client: Client) -> None:
     client.send(CHANNEL_ERROR)
@@ -93,7 +93,7 @@ def test_a_channel_that_closes_hears_nothing_but_the_answer(
 
 
 @rule("0-9/reply-code/no-route")
-@rule("0-9/server-model/unroutable-choice")
+@rule("0-9/server-model/unroutable-choice#dropped", "0-9/server-model/unroutable-choice#returned")
 def test_a_mandatory_message_without_a_route_comes_back_with_312(client: Client) -> None:
     client.publish(b"dropped", routing_key="nowhere")
     client.expect_nothing()

@@ -20,11 +20,11 @@ def declare(client: Client, exchange: str = "x", kind: str = "direct", **argumen
 @pytest.mark.parametrize(
     "name",
     [
-        pytest.param("amq.direct", marks=rule("0-9/exchange-type.direct/instances")),
-        pytest.param("", marks=rule("0-9/exchange-type.direct/instances")),
-        pytest.param("amq.fanout", marks=rule("0-9/exchange-type.fanout/instance")),
-        pytest.param("amq.topic", marks=rule("0-9/exchange-type.topic/implement")),
-        pytest.param("amq.match", marks=rule("0-9/exchange-type.headers/implement")),
+        pytest.param("amq.direct", marks=rule("0-9/exchange-type.direct/instances#direct")),
+        pytest.param("", marks=rule("0-9/exchange-type.direct/instances#nameless")),
+        pytest.param("amq.fanout", marks=rule("0-9/exchange-type.fanout/instance#instance")),
+        pytest.param("amq.topic", marks=rule("0-9/exchange-type.topic/implement#instance")),
+        pytest.param("amq.match", marks=rule("0-9/exchange-type.headers/implement#instance")),
         "amq.headers",
     ],
 )
@@ -60,7 +60,7 @@ def test_reserved_names_are_refused_as_clients_expect_it(lenient: Server) -> Non
     client.expect_connection_close(530)
 
 
-@rule("0-9/exchange.declare/name-pattern")
+@rule("0-9/exchange.declare/name-pattern#exchange")
 def test_names_have_a_pattern_to_the_letter(spec: Server) -> None:
     client = spec.client()
     client.send(m.ExchangeDeclare(exchange="a b", type="direct"))
@@ -69,7 +69,18 @@ def test_names_have_a_pattern_to_the_letter(spec: Server) -> None:
     declare(client, "a-b_c.d:1")
 
 
-@rule("0-9/exchange.declare/name-pattern")
+@rule("0-9/exchange.declare/name-pattern#empty")
+@pytest.mark.parametrize("fields", [{"exchange": "", "type": "direct"}, {"exchange": "ok", "type": ""}])
+def test_a_name_and_a_type_are_not_empty(spec: Server, fields: dict[str, str]) -> None:
+    client = spec.client()
+    client.send(m.ExchangeDeclare(**fields))
+    if fields["exchange"]:
+        client.expect_connection_close(503)
+    else:
+        client.expect_channel_close(403)  # It is the name of the default exchange.
+
+
+@rule("0-9/exchange.declare/name-pattern#type")
 def test_a_type_has_a_pattern_too(spec: Server) -> None:
     client = spec.client()
     client.send(m.ExchangeDeclare(exchange="ok", type="a b"))
@@ -157,7 +168,7 @@ def test_arguments_of_a_passive_declare_do_not_count(client: Client) -> None:
     declare(client, passive=True, arguments={"alternate-exchange": "other", "any": 1})
 
 
-@rule("0-9/exchange.delete/if-unused")
+@rule("0-9/exchange.delete/if-unused#kept", "0-9/exchange.delete/if-unused#refused")
 def test_an_exchange_in_use_is_kept_where_the_client_says_so(client: Client) -> None:
     declare(client)
     client.declare("q")

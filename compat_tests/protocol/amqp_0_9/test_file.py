@@ -153,7 +153,7 @@ def test_a_client_of_0_9_1_gets_files_as_messages(server: Server) -> None:
 # --- consumers ---------------------------------------------------------------------------------------
 
 
-@rule("0-9/file.consume-ok/tag", "0-9/file.consume/tag-scope")
+@rule("0-9/file.consume-ok/tag", "0-9/file.consume/tag-scope#empty")
 def test_an_empty_tag_is_replaced_and_told(client: Client) -> None:
     client.declare("q")
     tag = consume(client, tag="")
@@ -174,7 +174,7 @@ def test_a_blank_queue_is_the_one_declared_last(server: Server) -> None:
     other.expect_connection_close(530)
 
 
-@rule("0-9/file.consume/consumer-tag-01", "0-9/file.consume/tag-scope")
+@rule("0-9/file.consume/consumer-tag-01", "0-9/file.consume/tag-scope#connection")
 @pytest.mark.parametrize("channel", [1, 2])
 def test_a_tag_in_use_on_the_connection_ends_it(server: Server, channel: int) -> None:
     client = server.client(channels=2)
@@ -182,6 +182,17 @@ def test_a_tag_in_use_on_the_connection_ends_it(server: Server, channel: int) ->
     client.consume("q", "t")
     client.send(m.FileConsume(queue="q", consumer_tag="t"), channel)
     client.expect_connection_close(530)
+
+
+@rule("0-9/file.consume/tag-scope#connection")
+def test_another_connection_may_use_the_same_tag(server: Server) -> None:
+    client, other = server.client(), server.client()
+    for each, queue in ((client, "q"), (other, "r")):
+        each.declare(queue)
+        assert consume(each, queue) == "t"
+    publish_file(client, b"2", "r")
+    publish_file(client, b"1", "q")
+    assert (bodies(client), bodies(other)) == ([b"1"], [b"2"])
 
 
 @rule("0-9/file.consume/exclusive-01")
@@ -234,7 +245,7 @@ def test_many_consumers_take_turns(server: Server) -> None:
         assert take(client, channel=number).body == b"%d" % number
 
 
-@rule("0-9/file.cancel/stops", "0-9/file.cancel-ok/tag")
+@rule("0-9/file.cancel/stops#stops", "0-9/file.cancel/stops#delivered", "0-9/file.cancel-ok/tag")
 def test_cancel_ends_deliveries_and_leaves_what_was_delivered(client: Client) -> None:
     client.declare("q")
     publish_file(client, b"1")
@@ -250,7 +261,7 @@ def test_cancel_ends_deliveries_and_leaves_what_was_delivered(client: Client) ->
     assert client.count("q") == 1
 
 
-@rule("0-9/file.cancel/stops")
+@rule("0-9/file.cancel/stops#stops")
 def test_what_is_under_way_to_a_cancelled_consumer_goes_back(client: Client) -> None:
     client.declare("q")
     for body in (b"1", b"2"):
@@ -336,7 +347,7 @@ def test_a_new_window_holds_for_consumers_that_are_there_and_counts_what_they_ha
     client.send(m.FileAck(delivery_tag=first.tag))
 
 
-@rule("0-9/file.qos/prefetch-size")
+@rule("0-9/file.qos/prefetch-size#fits")
 def test_the_window_limits_octets_unless_nothing_is_there(client: Client) -> None:
     client.declare("q")
     client.call(m.FileQos(prefetch_size=5), m.FileQosOk)
@@ -352,7 +363,19 @@ def test_the_window_limits_octets_unless_nothing_is_there(client: Client) -> Non
     client.expect_nothing()
 
 
-@rule("0-9/file.qos/prefetch-size", "0-9/file.consume/no-ack")
+@rule("0-9/file/04#automatic")
+@rule("0-9/file.qos/prefetch-size#zero")
+def test_a_window_of_zero_octets_is_no_limit(client: Client) -> None:
+    client.declare("q")
+    client.call(m.FileQos(prefetch_size=1), m.FileQosOk)
+    client.call(m.FileQos(prefetch_size=0), m.FileQosOk)
+    consume(client)
+    for body in (b"11", b"22", b"33"):
+        publish_file(client, body)
+    assert bodies(client) == [b"11", b"22", b"33"]
+
+
+@rule("0-9/file.qos/prefetch-size#no-ack", "0-9/file.consume/no-ack")
 def test_without_acknowledgements_there_is_no_window_and_files_are_gone(client: Client) -> None:
     client.declare("q")
     client.call(m.FileQos(prefetch_size=1, prefetch_count=1), m.FileQosOk)

@@ -34,19 +34,19 @@ def three(client: Client) -> list[int]:
     return [take(client).tag for _ in range(3)]
 
 
-@rule("0-9/file.ack/semantics", "0-9/file/04")
+@rule("0-9/file.ack/semantics#single", "0-9/file/04#explicit")
 def test_a_single_ack_covers_one_file(client: Client, three: list[int]) -> None:
     client.send(m.FileAck(delivery_tag=three[1]))
     assert left(client) == 2
 
 
-@rule("0-9/file.ack/semantics")
+@rule("0-9/file.ack/semantics#multiple")
 def test_a_multiple_ack_covers_all_up_to_its_tag(client: Client, three: list[int]) -> None:
     client.send(m.FileAck(delivery_tag=three[1], multiple=True))
     assert left(client) == 1
 
 
-@rule("0-9/file.ack/semantics")
+@rule("0-9/file.ack/semantics#zero")
 def test_tag_0_covers_all(client: Client, three: list[int]) -> None:
     client.send(m.FileAck(delivery_tag=0, multiple=True))
     client.send(m.FileAck(delivery_tag=0, multiple=True))

@@ -121,7 +121,13 @@ def test_who_may_not_write_there(lenient: Server) -> None:
     client.expect_channel_close(403)
 
 
-@rule("0-9/file.publish/mandatory-01", "0-9/file.publish/immediate-01", "0-9/file.return/content")
+@rule(
+    "0-9/file.publish/mandatory-01",
+    "0-9/file.publish/immediate-01",
+    "0-9/file.return/content#code",
+    "0-9/file.return/content#source",
+    "0-9/file.return/content#content",
+)
 @pytest.mark.parametrize(("key", "flag", "code"), [("nobody", "mandatory", 312), ("q", "immediate", 313)])
 def test_what_comes_back(client: Client, key: str, flag: str, code: int) -> None:
     client.declare("q")
@@ -164,7 +170,7 @@ def test_no_file_is_discarded_for_want_of_room(client: Client, overflow: str) ->
 # --- transactions --------------------------------------------------------------------------------------
 
 
-@rule("0-9/file/transactional")
+@rule("0-9/file/transactional#messages")
 def test_publishes_are_done_at_commit(client: Client) -> None:
     client.declare("q")
     client.call(m.TxSelect(), shared.TxSelectOk)
@@ -177,7 +183,7 @@ def test_publishes_are_done_at_commit(client: Client) -> None:
     assert client.count("q") == 1
 
 
-@rule("0-9/file/transactional", "0-9/file.publish/asynchronous")
+@rule("0-9/file/transactional#messages", "0-9/file.publish/asynchronous")
 def test_a_content_may_come_after_the_commit(client: Client) -> None:
     client.declare("q")
     client.call(m.TxSelect(), shared.TxSelectOk)
@@ -189,7 +195,7 @@ def test_a_content_may_come_after_the_commit(client: Client) -> None:
     assert client.count("q") == 1
 
 
-@rule("0-9/file/transactional")
+@rule("0-9/file/transactional#acks")
 def test_acks_count_at_commit_and_are_undone_by_rollback(server: Server) -> None:
     client = server.client()
     client.declare("q")

@@ -56,7 +56,7 @@ def test_several_contents_are_staged_in_the_order_of_open(client: Client) -> Non
     assert [(each.body, each.properties.filename) for each in (first, second)] == [(b"22", "b"), (b"1", "a")]
 
 
-@rule("0-9/file.open/content-size-01")
+@rule("0-9/file.open/content-size-01#zero")
 def test_a_content_may_be_empty(client: Client) -> None:
     client.declare("q")
     publish_file(client, b"", filename="f")
@@ -65,7 +65,7 @@ def test_a_content_may_be_empty(client: Client) -> None:
     assert (file.opened.content_size, file.body, file.properties.filename) == (0, b"", "f")
 
 
-@rule("0-9/file.open/content-size-01")
+@rule("0-9/file.open/content-size-01#accurate")
 @pytest.mark.parametrize("body", [b"12345", b"123"])
 def test_a_content_of_another_size_than_announced(client: Client, body: bytes) -> None:
     open_file(client, 4)

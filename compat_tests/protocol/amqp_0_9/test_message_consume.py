@@ -324,7 +324,7 @@ def test_an_exclusive_consumer_shuts_out_a_get(spec: Server) -> None:
 
 
 @rule("0-9/message.recover/01")
-@rule("0-9/message.recover/requeue")
+@rule("0-9/message.recover/requeue#recipient")
 def test_a_recover_sends_again_to_where_it_was_sent(server: Server, requester: Requester) -> None:
     requester.consume("q", "d")
     fill(requester, b"1", b"2", b"3", b"4")
@@ -340,7 +340,7 @@ def test_a_recover_sends_again_to_where_it_was_sent(server: Server, requester: R
     second.client.expect_nothing()
 
 
-@rule("0-9/message.recover/requeue")
+@rule("0-9/message.recover/requeue#queue")
 def test_a_recover_may_give_messages_to_anybody(server: Server, requester: Requester) -> None:
     requester.consume("q", "d")
     fill(requester, b"1", b"2")

@@ -44,10 +44,17 @@ def test_each_of_the_eight_octets_counts(server: Server, position: int) -> None:
     assert refused(server, bytes(header)) in HEADERS
 
 
-@rule("0-9/protocol-header/rejected")
+@rule("0-9/protocol-header/rejected#literal", "0-9/protocol-header/rejected#version")
 @rule("0-9/connection.start/protocol-name")
 @pytest.mark.parametrize(
-    "octets", [b"AMQP\x02\x00\x01\x01", b"HTTP/1.1", b"AMQP\x01\x02\x00\x09", b"AMQQ\x01\x01\x00\x09"]
+    "octets",
+    [
+        b"AMQP\x02\x00\x01\x01",
+        b"HTTP/1.1",
+        b"AMQP\x01\x01\x01\x00",
+        b"AMQP\x01\x02\x00\x09",
+        b"AMQQ\x01\x01\x00\x09",
+    ],
 )
 def test_an_unknown_header_is_answered_with_a_valid_one_and_no_method(server: Server, octets: bytes) -> None:
     assert refused(server, octets) in HEADERS

@@ -102,7 +102,7 @@ def test_the_owner_may_declare_its_exclusive_queue_without_the_flag(client: Clie
     assert client.declare("q").message_count == 1
 
 
-@rule("0-9/queue.declare/passive")
+@rule("0-9/queue.declare/passive#creates-nothing", "0-9/queue.declare/passive#arguments")
 def test_a_passive_declare_creates_nothing_and_knows_no_arguments(client: Client) -> None:
     for _ in range(2):
         client.send(m.QueueDeclare(queue="q", passive=True))
@@ -285,7 +285,7 @@ def test_a_queue_that_is_not_there_is_a_404(client: Client, method: m.QueueDelet
     client.expect_channel_close(404)
 
 
-@rule("0-9/queue.delete/if-unused-01")
+@rule("0-9/queue.delete/if-unused-01#kept", "0-9/queue.delete/if-unused-01#refused")
 def test_a_queue_with_consumers_is_kept_where_the_client_says_so(client: Client) -> None:
     client.open_channel(2)
     client.declare("q")

@@ -35,6 +35,7 @@ def redirected(server: Server) -> tuple[Client, m.ConnectionRedirect]:
     return client, client.call(m.ConnectionOpen(virtual_host="/"), m.ConnectionRedirect, 0)
 
 
+@pytest.mark.rule("0-9/connection/grammar#redirect")
 @pytest.mark.rule("0-9/connection.redirect/instead-of-open-ok")
 @pytest.mark.rule("0-9/connection.redirect/host-format")
 @pytest.mark.rule("0-9/domain.known-hosts/use")
@@ -74,7 +75,7 @@ def test_a_redirected_client_can_do_nothing_here(server: Server) -> None:
         client.expect(shared.ConnectionClose, 0)
 
 
-@pytest.mark.rule("0-9/connection.open/insist-behaviour")
+@pytest.mark.rule("0-9/connection.open/insist-behaviour#opens")
 @pytest.mark.rule("0-9/connection.open-ok/known-hosts")
 def test_who_insists_is_served_and_told_of_the_others(server: Server) -> None:
     server.state.redirect = Redirect("elsewhere", ("third.example",))
@@ -83,7 +84,7 @@ def test_who_insists_is_served_and_told_of_the_others(server: Server) -> None:
     client.open_channel()
 
 
-@pytest.mark.rule("0-9/connection.open/insist-behaviour")
+@pytest.mark.rule("0-9/connection.open/insist-behaviour#closes")
 def test_who_insists_on_a_virtual_host_that_is_not_there_is_refused(server: Server) -> None:
     server.state.redirect = Redirect("elsewhere")
     client = tuned(server)
@@ -130,7 +131,9 @@ def test_a_client_of_0_8_is_redirected_by_the_number_that_it_knows(server: Serve
 # --- paths ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.rule("0-9/domain.path/syntax")
+@pytest.mark.rule(
+    "0-9/domain.path/syntax#slash", "0-9/domain.path/syntax#characters", "0-9/domain.path/syntax#length"
+)
 @pytest.mark.parametrize("path", ["no-slash", "/with space", "/a//b", "/.", "/" + "a" * 127])
 def test_the_name_of_a_virtual_host_is_a_path(path: str) -> None:
     for name, code in (("spec", 502), ("rabbitmq-4.2", None)):
@@ -147,7 +150,9 @@ def test_the_name_of_a_virtual_host_is_a_path(path: str) -> None:
             client.expect_connection_close(code)
 
 
-@pytest.mark.rule("0-9/domain.path/syntax")
+@pytest.mark.rule(
+    "0-9/domain.path/syntax#slash", "0-9/domain.path/syntax#characters", "0-9/domain.path/syntax#length"
+)
 @pytest.mark.parametrize("path", ["/", "/data", "/a/b.c-d_e+f!g=h:i", "/" + "a" * 126])
 def test_paths_that_are_right_are_opened(server: Server, path: str) -> None:
     server.state.add_virtual_host(path)

@@ -51,7 +51,7 @@ def test_every_channel_has_an_id_of_its_own(server: Server) -> None:
 
 
 @pytest.mark.rule("0-9/channel.resume/resumes")
-@pytest.mark.rule("0-9/channel/grammar")
+@pytest.mark.rule("0-9/channel/grammar#resumed")
 @pytest.mark.rule("0-9/channel.ok/completion")
 @pytest.mark.rule("0-9/channel.resume/optional")
 def test_a_channel_is_resumed_on_another_connection(server: Server) -> None:

@@ -265,7 +265,7 @@ def sent(client: Client) -> list[bytes]:
     return [each.payload for each in cut(client.take_bytes()) if each.type == 3]
 
 
-@rule("0-9/stream.qos/prefetch")
+@rule("0-9/stream.qos/prefetch#count", "0-9/stream.qos/prefetch#size")
 @pytest.mark.parametrize("for_connection", [False, True])
 @pytest.mark.parametrize("limit", [{"prefetch_count": 2}, {"prefetch_size": 20}])
 def test_windows_count_what_the_transport_has_not_taken(
@@ -287,7 +287,7 @@ def test_windows_count_what_the_transport_has_not_taken(
     assert sent(client) == []
 
 
-@rule("0-9/stream.qos/prefetch")
+@rule("0-9/stream.qos/prefetch#zero")
 def test_no_window_is_no_limit(client: Client, server: Server) -> None:
     client.declare("q")
     consume(client)
@@ -383,7 +383,13 @@ def test_every_exchange_routes_streams(client: Client, kind: str) -> None:
     assert bodies(client) == ([b"body", b"other"] if kind == "fanout" else [b"body"])
 
 
-@rule("0-9/stream.publish/mandatory-01", "0-9/stream.publish/immediate-01", "0-9/stream.return/content")
+@rule(
+    "0-9/stream.publish/mandatory-01",
+    "0-9/stream.publish/immediate-01",
+    "0-9/stream.return/content#code",
+    "0-9/stream.return/content#source",
+    "0-9/stream.return/content#content",
+)
 @pytest.mark.parametrize(("key", "flag", "code"), [("nobody", "mandatory", 312), ("q", "immediate", 313)])
 def test_what_comes_back(client: Client, key: str, flag: str, code: int) -> None:
     client.declare("q")

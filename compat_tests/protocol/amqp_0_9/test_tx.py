@@ -23,7 +23,7 @@ def test_there_is_no_end_without_a_beginning(client: Client, method: m.TxCommit)
     client.expect_channel_close(406)
 
 
-@pytest.mark.deviates("0-9/tx.rollback/undoes-acks")
+@pytest.mark.deviates("0-9/tx.rollback/undoes-acks#outstanding")
 @pytest.mark.letter
 def test_what_a_rollback_gives_back_is_delivered_again_at_once(lenient: Server) -> None:
     """Clients in the field wait for it, without basic.recover, which the text forbids there."""
@@ -44,7 +44,7 @@ def test_what_a_rollback_gives_back_is_delivered_again_at_once(lenient: Server) 
     assert client.count("q") == 0
 
 
-@rule("0-9/tx.rollback/undoes-acks")
+@rule("0-9/tx.rollback/undoes-acks#outstanding", "0-9/tx.rollback/undoes-acks#again")
 @pytest.mark.parametrize("how", [m.BasicAck, m.BasicReject], ids=lambda each: each.NAME)
 def test_what_was_settled_is_outstanding_again_under_its_old_tag(
     spec: Server, how: type[m.BasicAck | m.BasicReject]
@@ -65,7 +65,7 @@ def test_what_was_settled_is_outstanding_again_under_its_old_tag(
     assert client.empty("q") == [b"3"]
 
 
-@pytest.mark.deviates("0-9/tx.rollback/undoes-acks")
+@pytest.mark.deviates("0-9/tx.rollback/undoes-acks#outstanding")
 @pytest.mark.letter
 def test_what_was_got_and_settled_goes_back_to_its_queue(lenient: Server) -> None:
     client = lenient.client()

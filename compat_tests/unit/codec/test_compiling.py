@@ -86,7 +86,8 @@ VALUES = {
 }
 
 
-@rule("0-9-1/types/bits-break")
+@rule("0-9/types/bits-break#ninth")
+@rule("0-9-1/types/bits-break#other-type", "0-9-1/types/bits-break#ninth")
 @pytest.mark.parametrize(
     ("name", "bits", "octets"),
     [

@@ -91,7 +91,7 @@ def test_header_and_bodies_of_a_content() -> None:
 
 
 @both
-@rule("0-9-1/frame/limits-channel-class-method")
+@rule("0-9-1/frame/limits-channel-class-method#channel")
 def test_channels_have_16_bits() -> None:
     assert frames.method_frame(65535, b"")[1:3] == b"\xff\xff"
     for channel in (-1, 65536, None):

@@ -231,7 +231,7 @@ def test_unused_bits_of_an_octet_are_ignored() -> None:
 
 
 @both
-@rule("0-9-1/types/integers-unsigned")
+@rule("0-9-1/types/integers-unsigned#unsigned", "0-9-1/types/integers-unsigned#big-endian")
 @pytest.mark.parametrize(
     ("method", "field", "bits"), [(m.BasicQos, "prefetch_count", 16), (m.BasicQos, "prefetch_size", 32)]
 )
@@ -243,13 +243,13 @@ def test_integers_are_unsigned_and_big_endian(method: type[Method], field: str, 
 
 
 @both
-@rule("0-9-1/types/integers-unsigned")
+@rule("0-9-1/types/integers-unsigned#unsigned")
 def test_a_delivery_tag_has_64_bits() -> None:
     assert m.BasicAck(2**64 - 1).encode() == b"\x00\x3c\x00\x50" + b"\xff" * 8 + b"\x00"
 
 
 @both
-@rule("0-9-1/types/shortstr")
+@rule("0-9-1/types/shortstr#length", "0-9-1/types/shortstr#utf-8")
 def test_short_strings_are_utf_8_behind_one_length_octet() -> None:
     name = "ö" * 100
     payload = m.QueueDeclareOk(name).encode()

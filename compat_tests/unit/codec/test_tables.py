@@ -351,7 +351,11 @@ LEGAL_NAMES = ["a", "Z", "$", "#", "a1_$#", "x-match", "x" * 128]
 ILLEGAL_NAMES = ["", "1abc", "_a", "-a", "a b", "é", "aé", "a.b", "a\n", "x" * 129]
 
 
-@rule("0-9-1/types/table-name-syntax")
+@rule(
+    "0-9-1/types/table-name-syntax#first",
+    "0-9-1/types/table-name-syntax#following",
+    "0-9-1/types/table-name-syntax#length",
+)
 @rule("0-9-1/types/table-name-validation")
 def test_the_published_grammar_checks_names() -> None:
     for name in LEGAL_NAMES:

@@ -88,7 +88,11 @@ def test_of_headers_with_one_name_the_first_counts_in_a_method() -> None:
         assert m.QueueBind.decode(octets, grammar).arguments == {"x-match": "any"}
 
 
-@rule("0-9/types/table-name-syntax")
+@rule(
+    "0-9/types/table-name-syntax#first",
+    "0-9/types/table-name-syntax#following",
+    "0-9/types/table-name-syntax#length",
+)
 @rule("0-9/types/table-name-validation")
 def test_names_are_looked_at() -> None:
     for name in (b"a", b"$a", b"#9_", b"x-match", b"a" * 128):
