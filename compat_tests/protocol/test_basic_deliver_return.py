@@ -95,7 +95,9 @@ def test_the_default_exchange_has_no_name_in_deliver(client: Client) -> None:
     assert (delivery.method.exchange, delivery.method.routing_key) == ("", "q")
 
 
-@pytest.mark.rule("0-9-1/basic.deliver/tags-ascending")
+@pytest.mark.rule(
+    "0-9-1/basic.deliver/tags-ascending#all-kinds", "0-9-1/basic.deliver/tags-ascending#channel"
+)
 def test_tags_count_up_over_all_consumers_and_gets_of_a_channel(client: Client) -> None:
     client.open_channel(2)
     for queue in ("a", "b", "c"):

@@ -288,6 +288,7 @@ def test_the_client_may_close(client: Client) -> None:
     client.expect_end_after_close()
 
 
+@rule("0-9/connection/grammar#closing")
 @rule("0-9-1/connection.close/either-peer#server")
 def test_the_server_may_close(server: Server) -> None:
     client, other = server.client(), server.connect(port=40_000)

@@ -556,7 +556,9 @@ def test_declare_creates_what_is_missing(client: Client) -> None:
     assert exists(client, "x")
 
 
-@pytest.mark.rule("0-9-1/exchange.declare/reserved-flags")
+@pytest.mark.rule(
+    "0-9-1/exchange.declare/reserved-flags#auto-delete", "0-9-1/exchange.declare/reserved-flags#internal"
+)
 def test_the_reserved_bits_are_ignored_by_the_letter(spec: Server) -> None:
     client = spec.client()
     client.call(Declare(exchange="x", type="fanout", auto_delete=True, internal=True), DeclareOk)
@@ -569,7 +571,9 @@ def test_the_reserved_bits_are_ignored_by_the_letter(spec: Server) -> None:
     client.call(Declare(exchange="x", type="fanout"), DeclareOk)
 
 
-@pytest.mark.deviates("0-9-1/exchange.declare/reserved-flags")
+@pytest.mark.deviates(
+    "0-9-1/exchange.declare/reserved-flags#auto-delete", "0-9-1/exchange.declare/reserved-flags#internal"
+)
 def test_the_reserved_bits_mean_auto_delete_and_internal_at_rabbitmq(rabbitmq: Server) -> None:
     client = rabbitmq.client()
     client.call(Declare(exchange="x", type="fanout", auto_delete=True, internal=True), DeclareOk)
@@ -652,7 +656,7 @@ def test_a_delete_with_no_wait_is_not_answered(client: Client) -> None:
     refused(client, Declare(exchange="x", passive=True), 404, "NOT_FOUND - no exchange 'x' in vhost '/'")
 
 
-@pytest.mark.rule("0-9-1/exchange.delete-ok/confirm")
+@pytest.mark.rule("0-9-1/exchange.delete-ok/confirm#empty", "0-9-1/exchange.delete-ok/confirm#follows")
 def test_delete_ok_is_empty_and_follows_the_deletion(client: Client) -> None:
     client.call(Declare(exchange="x", type="direct"), DeclareOk)
     client.send(Delete(exchange="x"))

@@ -352,7 +352,7 @@ def test_a_content_header_larger_than_a_frame_is_refused(server: Server) -> None
     client.expect_end_of_frames()
 
 
-@pytest.mark.rule("0-9-1/frame/exceeds-agreed-limits")
+@pytest.mark.rule("0-9-1/frame/exceeds-agreed-limits#frame-size")
 def test_a_client_that_exceeds_the_agreed_frame_size_is_disconnected(server: Server) -> None:
     other = server.client()
     client = server.client(frame_max=smallest_frame_max(server))
@@ -361,7 +361,7 @@ def test_a_client_that_exceeds_the_agreed_frame_size_is_disconnected(server: Ser
     other.declare("still-served")
 
 
-@pytest.mark.rule("0-9-1/frame/exceeds-agreed-limits")
+@pytest.mark.rule("0-9-1/frame/exceeds-agreed-limits#channels")
 def test_a_client_that_exceeds_the_agreed_channels_is_disconnected(server: Server) -> None:
     client = server.client(channels=2, channel_max=2)
     client.send(m.ChannelOpen(), 3)

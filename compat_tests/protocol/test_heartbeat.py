@@ -137,6 +137,7 @@ def test_rabbitmq_sends_none_behind_a_half_with_data_but_the_first(
     assert came == times
 
 
+@pytest.mark.rule("0-9-1/heartbeat/any-octet-counts#sent")
 @pytest.mark.rule("0-9-1/heartbeat/interval")
 def test_a_busy_server_sends_no_heartbeats(spec: Server) -> None:
     client = spec.client(heartbeat=1)
@@ -157,7 +158,7 @@ def test_a_server_that_falls_idle_sends_a_heartbeat_within_an_interval(server: S
     assert HEARTBEAT in client.take_bytes()
 
 
-@pytest.mark.rule("0-9-1/heartbeat/any-octet-counts")
+@pytest.mark.rule("0-9-1/heartbeat/any-octet-counts#received")
 def test_any_method_is_a_sign_of_life(server: Server) -> None:
     client = server.client(heartbeat=1)
     for _ in range(20):
@@ -166,7 +167,7 @@ def test_any_method_is_a_sign_of_life(server: Server) -> None:
         assert not client.closed
 
 
-@pytest.mark.rule("0-9-1/heartbeat/any-octet-counts")
+@pytest.mark.rule("0-9-1/heartbeat/any-octet-counts#received")
 def test_a_part_of_a_frame_is_a_sign_of_life(server: Server) -> None:
     client = server.client(heartbeat=1)
     for octet in HEARTBEAT:
@@ -231,7 +232,7 @@ def test_silence_in_one_interval_is_forgiven(server: Server) -> None:
         assert not client.closed
 
 
-@pytest.mark.rule("0-9-1/heartbeat/during-close")
+@pytest.mark.rule("0-9-1/heartbeat/during-close#sends")
 def test_heartbeats_go_on_while_a_close_is_not_answered(spec: Server) -> None:
     client = spec.client(heartbeat=1)
     client.send(m.QueueDeclare(), 0)
@@ -256,7 +257,7 @@ def test_rabbitmq_waits_for_close_ok_no_longer_than_a_heartbeat(
     assert client.closed
 
 
-@pytest.mark.rule("0-9-1/heartbeat/during-close")
+@pytest.mark.rule("0-9-1/heartbeat/during-close#expects")
 def test_silence_counts_while_a_close_is_not_answered(server: Server) -> None:
     client = server.client(heartbeat=1)
     client.send(m.QueueDeclare(), 0)

@@ -205,7 +205,7 @@ def test_a_queue_gets_nothing_before_it_is_bound(client: Client) -> None:
     assert client.get("q") is None
 
 
-@pytest.mark.rule("0-9-1/queue.bind-ok/confirm")
+@pytest.mark.rule("0-9-1/queue.bind-ok/confirm#empty", "0-9-1/queue.bind-ok/confirm#follows")
 def test_bind_ok_is_empty_and_follows_the_binding(client: Client) -> None:
     client.send(Bind(queue="q", exchange="amq.direct", routing_key="k"))
     assert client.take_frame().payload == bytes((0, 50, 0, 21))
@@ -338,7 +338,7 @@ def test_unbind_ends_with_its_arguments(client: Client) -> None:
     assert (close.class_id, close.method_id) == (50, 50)
 
 
-@pytest.mark.rule("0-9-1/queue.unbind-ok/confirm")
+@pytest.mark.rule("0-9-1/queue.unbind-ok/confirm#empty", "0-9-1/queue.unbind-ok/confirm#follows")
 def test_unbind_ok_is_empty_and_follows_the_removal(client: Client) -> None:
     client.bind("q", "amq.direct", "k")
     client.send(Unbind(queue="q", exchange="amq.direct", routing_key="k"))

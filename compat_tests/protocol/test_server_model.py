@@ -317,7 +317,9 @@ def test_names_have_case(client: Client, method: m.Method) -> None:
     client.expect_channel_close(404)
 
 
-@pytest.mark.rule("0-9-1/server-model/names-conventions")
+@pytest.mark.rule(
+    "0-9-1/server-model/names-conventions#server", "0-9-1/server-model/names-conventions#applications"
+)
 def test_what_the_server_declares_begins_with_amq(server: Server) -> None:
     client = server.client()
     assert all(name == "" or name.startswith("amq.") for name in server.vhost.exchanges)

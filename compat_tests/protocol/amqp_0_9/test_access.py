@@ -199,7 +199,7 @@ def test_permissions_hold_whatever_the_ticket(spec: Server) -> None:
     client.expect_channel_close(403)
 
 
-@pytest.mark.rule("0-9/access.request/passive")
+@pytest.mark.rule("0-9/access.request/passive#looking", "0-9/access.request/passive#changing")
 def test_passive_access_is_for_looking(strict: Client) -> None:
     number = ticket(strict, "passive")
     strict.call(m.QueueDeclare(ticket=number, queue="q", passive=True), shared.QueueDeclareOk)
@@ -208,7 +208,7 @@ def test_passive_access_is_for_looking(strict: Client) -> None:
     strict.expect_channel_close(403)
 
 
-@pytest.mark.rule("0-9/access.request/active")
+@pytest.mark.rule("0-9/access.request/active#creating", "0-9/access.request/active#deleting")
 def test_active_access_is_for_creating_and_deleting(strict: Client) -> None:
     number = ticket(strict, "active")
     strict.call(m.QueueDeclare(ticket=number, queue="new"), shared.QueueDeclareOk)

@@ -207,13 +207,13 @@ def test_streams_are_no_part_of_it(server: Server) -> None:
 # --- what is refused -----------------------------------------------------------------------------------
 
 
-@rule("0-9/dtx.select/sets-mode")
+@rule("0-9/dtx.select/sets-mode#needed")
 def test_start_without_select(client: Client) -> None:
     client.send(m.DtxStart(dtx_identifier="branch"))
     client.expect_channel_close(406)
 
 
-@rule("0-9/dtx.select/sets-mode")
+@rule("0-9/dtx.select/sets-mode#mode")
 def test_select_may_come_again(client: Client) -> None:
     for _ in range(2):
         client.call(m.DtxSelect(), m.DtxSelectOk)

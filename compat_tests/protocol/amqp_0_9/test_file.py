@@ -307,7 +307,7 @@ def test_the_queue_of_a_consumer_is_deleted(client: Client) -> None:
 # --- windows -----------------------------------------------------------------------------------------
 
 
-@rule("0-9/file.qos/prefetch-count-01", "0-9/file.qos-ok/confirm")
+@rule("0-9/file.qos/prefetch-count-01", "0-9/file.qos-ok/confirm#confirms")
 def test_no_more_files_are_sent_than_the_window_allows(client: Client) -> None:
     client.declare("q")
     client.call(m.FileQos(prefetch_count=2), m.FileQosOk)
@@ -323,7 +323,7 @@ def test_no_more_files_are_sent_than_the_window_allows(client: Client) -> None:
     client.expect_nothing()
 
 
-@rule("0-9/file.qos-ok/confirm")
+@rule("0-9/file.qos-ok/confirm#confirms", "0-9/file.qos-ok/confirm#holds")
 def test_a_new_window_holds_for_consumers_that_are_there_and_counts_what_they_have(client: Client) -> None:
     client.declare("q")
     consume(client)

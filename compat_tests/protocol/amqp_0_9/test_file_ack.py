@@ -128,7 +128,7 @@ def test_who_looks_at_the_channel_sees_what_it_holds(client: Client, three: list
     assert held() == 3
 
 
-@rule("0-9/file.reject/01", "0-9/file.reject/02")
+@rule("0-9/file.reject/01", "0-9/file.reject/02#dead-lettered")
 def test_what_is_rejected_is_gone_or_dead_lettered(client: Client) -> None:
     client.declare("dead")
     client.declare("q", arguments={"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead"})
@@ -141,6 +141,17 @@ def test_what_is_rejected_is_gone_or_dead_lettered(client: Client) -> None:
     assert (file.body, file.properties.filename) == (b"body", "f")
     assert file.properties.headers is not None
     assert file.properties.headers["x-first-death-queue"] == "q"
+
+
+@rule("0-9/file.reject/02#discarded")
+def test_what_is_rejected_is_discarded_where_the_queue_says_nothing(client: Client) -> None:
+    client.declare("q")
+    publish_file(client, b"body")
+    consume(client)
+    client.send(m.FileReject(delivery_tag=take(client).tag))
+    client.close_channel()
+    client.open_channel()
+    assert client.count("q") == 0
 
 
 @rule("0-9/file.reject/requeue-01")

@@ -42,7 +42,7 @@ def begin_stage(client: Client, body: bytes, size: int, channel: int = 1) -> Non
 # --- from the client -----------------------------------------------------------------------------------
 
 
-@rule("0-9/file.open/requests-staging", "0-9/file.open-ok/staged-size", "0-9/file.stage/content")
+@rule("0-9/file.open/requests-staging", "0-9/file.open-ok/staged-size#new", "0-9/file.stage/content")
 def test_several_contents_are_staged_in_the_order_of_open(client: Client) -> None:
     client.declare("q")
     assert open_file(client, 1, "a") == 0
@@ -105,6 +105,7 @@ def test_too_many_contents_that_nobody_publishes(client: Client) -> None:
     client.expect_connection_close(506)
 
 
+@rule("0-9/file.open-ok/staged-size#held")
 @rule("0-9/file.open/restart", "0-9/file.open-ok/staged-size-01")
 def test_an_identifier_that_is_opened_again_goes_on(client: Client) -> None:
     client.declare("q")
@@ -123,6 +124,7 @@ def test_another_size_is_another_content(client: Client) -> None:
     assert open_file(client, 5) == 0
 
 
+@rule("0-9/file.open-ok/staged-size#held")
 @rule("0-9/file.open/restart", "0-9/file.open-ok/staged-size-01", "0-9/file.open-ok/staged-size-02")
 @pytest.mark.parametrize("how", ["transport", "restart of the channel", "method"])
 def test_a_stage_that_breaks_off_is_gone_on_with(server: Server, how: str) -> None:
@@ -213,7 +215,12 @@ def test_a_header_of_another_class_ends_the_connection(client: Client) -> None:
 # --- to the client -------------------------------------------------------------------------------------
 
 
-@rule("0-9/file.open/either-side", "0-9/file.deliver/staged-first", "0-9/file.open-ok/expects-stage")
+@rule(
+    "0-9/file.open/either-side#client",
+    "0-9/file.open/either-side#server",
+    "0-9/file.deliver/staged-first",
+    "0-9/file.open-ok/expects-stage",
+)
 @rule("0-9/file.deliver/asynchronous")
 def test_the_broker_opens_one_file_after_the_other(client: Client) -> None:
     client.declare("q")

@@ -13,7 +13,7 @@ from fakeamqp.protocols.framed.codec.frames import content_frames
 rule = pytest.mark.rule
 
 
-@rule("0-9/frame/channel-global")
+@rule("0-9/frame/channel-global#connection", "0-9/frame/channel-global#others")
 @pytest.mark.letter
 def test_what_concerns_the_connection_comes_on_channel_0_and_the_rest_on_its_channel(server: Server) -> None:
     client = server.connect()
@@ -30,20 +30,29 @@ def test_what_concerns_the_connection_comes_on_channel_0_and_the_rest_on_its_cha
     assert [(frame.type, frame.channel) for frame in frames] == [(1, 7), (2, 7), (3, 7)]
 
 
-@rule("0-9/frame/channel-global")
+@rule("0-9/frame/channel-global#others")
 def test_methods_of_a_channel_do_not_belong_on_channel_0(client: Client) -> None:
     client.send(m.QueueDeclare(queue="q"), 0)
     client.expect_connection_close(504)
 
 
-@rule("0-9/frame/method-processing")
+@rule("0-9/frame/method-processing#context")
 def test_the_context_of_a_method_is_looked_at_before_its_arguments(client: Client) -> None:
     """A channel that is not open, and a type of exchange that does not exist."""
     client.send(m.ExchangeDeclare(exchange="x", type="no-such"), 9)
     client.expect_connection_close(504)
 
 
-@rule("0-9/frame/method-processing")
+@rule("0-9/frame/method-processing#arguments")
+def test_the_arguments_of_a_method_are_looked_at_before_it_is_carried_out(client: Client) -> None:
+    client.send(m.QueueDeclare(queue="q", arguments={"x-expires": -1}))
+    client.expect_channel_close(406)
+    client.open_channel()
+    client.send(m.QueueDeclare(queue="q", passive=True))
+    client.expect_channel_close(404)
+
+
+@rule("0-9/frame/method-processing#unpacked")
 def test_a_method_is_unpacked_before_it_is_carried_out(client: Client) -> None:
     client.send_frame(1, 1, arguments(50, 10, b"\0\0", b"\x05q"))
     client.expect_connection_close(501)

@@ -198,7 +198,7 @@ def test_the_broker_says_when_a_message_expires(server: Server, requester: Reque
         assert (asked.method.ttl, asked.method.expiration) == (ttl, expiration)
 
 
-@rule("0-9/message.transfer/ttl")
+@rule("0-9/message.transfer/ttl#discarded")
 def test_a_message_is_discarded_when_its_time_is_over(server: Server, requester: Requester) -> None:
     requester.publish("q", b"short", ttl=50)
     requester.publish("q", b"longer", ttl=500)
@@ -208,7 +208,7 @@ def test_a_message_is_discarded_when_its_time_is_over(server: Server, requester:
     assert requester.get("q") is None
 
 
-@rule("0-9/message.transfer/ttl")
+@rule("0-9/message.transfer/ttl#dead-lettered")
 def test_a_message_is_dead_lettered_when_its_time_is_over(server: Server, requester: Requester) -> None:
     client = requester.client
     client.declare("dead")

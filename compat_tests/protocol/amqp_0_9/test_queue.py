@@ -296,7 +296,7 @@ def test_a_queue_with_consumers_is_kept_where_the_client_says_so(client: Client)
     assert client.declare("q", passive=True).consumer_count == 1
 
 
-@rule("0-9/queue.delete/if-empty-01")
+@rule("0-9/queue.delete/if-empty-01#kept", "0-9/queue.delete/if-empty-01#refused")
 def test_a_queue_with_messages_is_kept_where_the_client_says_so(client: Client) -> None:
     client.declare("q")
     client.fill("q", b"1")

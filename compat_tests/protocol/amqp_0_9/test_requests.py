@@ -92,7 +92,7 @@ def test_a_number_that_is_not_the_next_ends_the_connection(
     other.call(QOS, m.MessageOk)
 
 
-@pytest.mark.rule("0-9/request/per-channel-sequences")
+@pytest.mark.rule("0-9/request/per-channel-sequences#channel")
 def test_each_channel_counts_on_its_own(server: Server) -> None:
     client = server.client(channels=2)
     for number in (1, 2):
@@ -101,7 +101,7 @@ def test_each_channel_counts_on_its_own(server: Server) -> None:
         assert requester.response()[:2] == (1, 1)
 
 
-@pytest.mark.rule("0-9/request/per-channel-sequences")
+@pytest.mark.rule("0-9/request/per-channel-sequences#channel")
 def test_a_channel_that_is_opened_again_counts_anew(requester: Requester) -> None:
     requester.call(QOS, m.MessageOk)
     requester.client.close_channel()
@@ -245,7 +245,7 @@ def test_each_response_has_the_next_number(requester: Requester) -> None:
         assert requester.response().number == number
 
 
-@pytest.mark.rule("0-9/request/batch-or-single")
+@pytest.mark.rule("0-9/request/batch-or-single#batch")
 @pytest.mark.rule("0-9/response/range")
 def test_equal_answers_to_requests_of_one_turn_go_as_one(server: Server) -> None:
     requester = Requester(batching(server).client())
@@ -256,7 +256,7 @@ def test_equal_answers_to_requests_of_one_turn_go_as_one(server: Server) -> None
     requester.client.expect_nothing()
 
 
-@pytest.mark.rule("0-9/request/batch-or-single")
+@pytest.mark.rule("0-9/request/batch-or-single#single")
 def test_clients_in_the_field_get_one_response_to_each_request(lenient: Server) -> None:
     requester = Requester(lenient.client())
     requester.ask(QOS, QOS)
@@ -441,7 +441,7 @@ def pings(requester: Requester, count: int) -> None:
         requester.request(m.ChannelPong)
 
 
-@pytest.mark.rule("0-9/request/per-channel-sequences")
+@pytest.mark.rule("0-9/request/per-channel-sequences#direction")
 @pytest.mark.rule("0-9/request/response-mark")
 def test_requests_of_the_broker_count_and_say_what_it_has_processed(requester: Requester) -> None:
     requester.call(m.ChannelPing(), m.ChannelOk)

@@ -65,7 +65,7 @@ def test_each_property_alone(name: str, value: object, flag: int, octets: bytes,
 
 
 @both
-@rule("0-9-1/content/values-in-order")
+@rule("0-9-1/content/values-in-order#order")
 @rule("0-9-1/basic/properties-types")
 def test_all_properties_at_once() -> None:
     assert ALL.encode() == b"\xff\xfc" + b"".join(octets for _, _, _, octets in ONE_EACH)
@@ -73,7 +73,7 @@ def test_all_properties_at_once() -> None:
 
 
 @both
-@rule("0-9-1/content/values-in-order")
+@rule("0-9-1/content/values-in-order#flagged", "0-9-1/content/values-in-order#order")
 def test_only_flagged_values_are_present_and_in_order() -> None:
     assert BasicProperties(message_id="m", priority=1).encode() == b"\x08\x80\x01\x01m"
 

@@ -58,9 +58,9 @@ def same(one: object, other: object) -> bool:
 
 
 BOTH = [
-    pytest.param(b"t\x00", False, id="t-false", marks=rule("0-9-1/types/value-boolean")),
-    pytest.param(b"t\x01", True, id="t-true", marks=rule("0-9-1/types/value-boolean")),
-    pytest.param(b"t\x80", True, id="t-any-nonzero", marks=rule("0-9-1/types/value-boolean")),
+    pytest.param(b"t\x00", False, id="t-false", marks=rule("0-9-1/types/value-boolean#zero")),
+    pytest.param(b"t\x01", True, id="t-true", marks=rule("0-9-1/types/value-boolean#other")),
+    pytest.param(b"t\x80", True, id="t-any-nonzero", marks=rule("0-9-1/types/value-boolean#other")),
     pytest.param(b"b\x80", -128, id="b", marks=rule("0-9-1/types/value-int8")),
     pytest.param(b"B\xff", 255, id="B", marks=rule("0-9-1/types/value-uint8")),
     pytest.param(b"u\xff\xfe", 65534, id="u", marks=rule("0-9-1/types/value-uint16")),
