@@ -279,7 +279,7 @@ def test_line_ends_are_taken_out_of_names(rabbitmq: Server) -> None:
     assert not exists(client, "ab")
 
 
-@pytest.mark.rule("0-9-1/exchange.declare/type-typed")
+@pytest.mark.rule("0-9-1/exchange.declare/type-typed#refused")
 def test_another_type_on_redeclare_ends_the_connection_by_the_letter(spec: Server) -> None:
     client = spec.client()
     client.call(Declare(exchange="x", type="direct"), DeclareOk)
@@ -289,7 +289,20 @@ def test_another_type_on_redeclare_ends_the_connection_by_the_letter(spec: Serve
 
 
 @pytest.mark.rule("0-9-1/exchange.declare/passive-equivalent#type")
-@pytest.mark.deviates("0-9-1/exchange.declare/type-typed")
+@pytest.mark.rule("0-9-1/exchange.declare/type-typed#kept")
+def test_an_exchange_keeps_its_type(server: Server) -> None:
+    client = server.client()
+    client.call(Declare(exchange="x", type="direct"), DeclareOk)
+    client.declare("q")
+    client.bind("q", "x", "k")
+    server.client().send(Declare(exchange="x", type="fanout"))
+    client.publish(b"other key", exchange="x", routing_key="other")
+    client.publish(b"its key", exchange="x", routing_key="k")
+    assert client.empty("q") == [b"its key"]
+    client.call(Declare(exchange="x", type="direct"), DeclareOk)
+
+
+@pytest.mark.deviates("0-9-1/exchange.declare/type-typed#refused")
 @pytest.mark.parametrize("kind", ["fanout", "topic", "headers"])
 def test_another_type_on_redeclare_ends_the_channel_at_rabbitmq(rabbitmq: Server, kind: str) -> None:
     client = rabbitmq.client()

@@ -166,7 +166,7 @@ def test_a_weight_has_sixteen_bits(client: Client) -> None:
 
 
 @rule("0-9/content/mixed-classes")
-@rule("0-9/queue/any-content")
+@rule("0-9/queue/any-content#mix", "0-9/queue/any-content#independent")
 def test_a_queue_holds_contents_of_several_classes_and_gives_each_to_its_own_consumers(
     client: Client,
 ) -> None:

@@ -132,7 +132,7 @@ def test_an_exclusive_queue_shuts_out_the_others(world: World) -> None:
 
 
 @pytest.mark.rule("0-9/content/mixed-classes")
-@pytest.mark.rule("0-9/queue/any-content")
+@pytest.mark.rule("0-9/queue/any-content#mix")
 def test_contents_of_all_classes_wait_in_one_queue(world: World) -> None:
     old = world.old
     old.declare("q")
