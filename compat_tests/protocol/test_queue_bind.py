@@ -37,7 +37,7 @@ def client(server: Server) -> Client:
 # --- bind ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.rule("0-9-1/queue.bind/duplicates")
+@pytest.mark.rule("0-9-1/queue.bind/duplicates#accepted", "0-9-1/queue.bind/duplicates#nothing")
 def test_binding_twice_is_binding_once(client: Client) -> None:
     client.bind("q", "amq.direct", "k")
     client.bind("q", "amq.direct", "k")

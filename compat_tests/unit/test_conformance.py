@@ -116,6 +116,14 @@ def test_an_id_put_together_is_found_where_it_can_be_a_rule() -> None:
     assert list(marks_in(dedent(source), ["0-9-1/a/b", "0-9-1/other/b"])) == [("0-9-1/a/b", ())]
 
 
+def test_an_id_put_together_may_have_a_clause_behind_it() -> None:
+    source = """
+    @pytest.mark.parametrize("x", [pytest.param(x, marks=rule(f"0-9-1/a/{x}")) for x in ("b#one", "no#one")])
+    def test(x): ...
+    """
+    assert list(marks_in(dedent(source), ["0-9-1/a/b"])) == [("0-9-1/a/b#one", ())]
+
+
 def test_a_mark_comes_with_the_protocols_that_its_test_or_the_module_names() -> None:
     source = """
     pytestmark = [pytest.mark.slow, pytest.mark.protocols("0-9-1", "0-9")]
