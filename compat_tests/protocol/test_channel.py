@@ -137,6 +137,7 @@ def test_a_client_may_open_a_channel_and_pause_it(spec: Server) -> None:
             "channel.flow/initial-state",
             "channel.flow/bidirectional",
             "channel.flow/stops-deliveries#stops",
+            "channel.flow/stops-deliveries#resumes",
             "channel.flow-ok/echo",
         )
     ],

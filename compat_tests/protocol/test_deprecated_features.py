@@ -202,11 +202,18 @@ def two_consumers(server: Server) -> Client:
     [
         (Server("rabbitmq-4.2"), [b"1"]),
         (Server("rabbitmq-4.3", permit=["global_qos"]), [b"1"]),
-        (Server("rabbitmq-4.3"), [b"1", b"2"]),
+        pytest.param(
+            Server("rabbitmq-4.3"),
+            [b"1", b"2"],
+            marks=pytest.mark.deviates(
+                "0-9-1/basic.qos/global-connection#connection", "0-9-1/basic.qos/prefetch-both#connection"
+            ),
+        ),
         (Server("rabbitmq-4.2", deny=["global_qos"]), [b"1", b"2"]),
     ],
     ids=["4.2", "4.3 permitted", "4.3", "4.2 denied"],
 )
+@pytest.mark.protocols("0-9-1")
 def test_a_global_limit_that_is_denied_silently_is_one_for_each_consumer(
     server: Server, bodies: list[bytes]
 ) -> None:

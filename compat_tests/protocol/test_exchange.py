@@ -257,6 +257,7 @@ def test_names_have_letters_digits_and_four_signs(spec: Server, name: str) -> No
     client.expect_channel_close(403)  # Also exchange/default-access.
 
 
+@pytest.mark.deviates("0-9/exchange.declare/name-pattern#exchange")
 @pytest.mark.deviates("0-9-1/exchange.declare/exchange-syntax")
 @pytest.mark.parametrize("name", ["a b", "a/b", "é", "it's", "a\0b"])
 def test_rabbitmq_takes_any_name_but_the_empty_one(rabbitmq: Server, name: str) -> None:
@@ -439,6 +440,7 @@ def test_durable_and_transient_exchanges_can_be_declared(client: Client) -> None
     assert exists(client, "transient")
 
 
+@pytest.mark.rule("0-9-1/exchange/lifetimes#durable")
 @pytest.mark.rule("0-9-1/exchange.declare/durable-survives#durable")
 def test_durable_exchanges_survive_a_restart_with_their_type(server: Server) -> None:
     client = server.client()
@@ -464,8 +466,14 @@ def test_an_exchange_is_transient_unless_asked(name: str) -> None:
     refused(again, Declare(exchange="x", passive=True), 404, "NOT_FOUND - no exchange 'x' in vhost '/'")
 
 
-TRANSIENT_ENDS = pytest.mark.rule("0-9-1/exchange.declare/durable-survives#transient")
-TRANSIENT_STAYS = pytest.mark.deviates("0-9-1/exchange.declare/durable-survives#transient")
+TRANSIENT_ENDS = pytest.mark.rule(
+    "0-9-1/exchange.declare/durable-survives#transient", "0-9-1/exchange/lifetimes#temporary"
+)
+TRANSIENT_STAYS = pytest.mark.deviates(
+    "0-9-1/exchange.declare/durable-survives#transient",
+    "0-9-1/exchange.declare/durable-default",
+    "0-9-1/exchange/lifetimes#temporary",
+)
 
 
 @pytest.mark.parametrize(

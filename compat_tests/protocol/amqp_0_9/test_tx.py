@@ -23,6 +23,7 @@ def test_there_is_no_end_without_a_beginning(client: Client, method: m.TxCommit)
     client.expect_channel_close(406)
 
 
+@rule("0-9/tx.rollback/undoes-acks#again")
 @pytest.mark.deviates("0-9/tx.rollback/undoes-acks#outstanding")
 @pytest.mark.letter
 def test_what_a_rollback_gives_back_is_delivered_again_at_once(lenient: Server) -> None:
