@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hmac
 import logging
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,10 +12,12 @@ import pytest
 from compat_tests.protocol.amqp_0_10.driver import Client, Server
 from fakeamqp.model.access import Permission, User
 from fakeamqp.model.limits import VirtualHostLimits
+from fakeamqp.model.personality import personality
 from fakeamqp.model.state import Redirect
-from fakeamqp.protocols.amqp_0_10.choices import choices_for
+from fakeamqp.protocols.amqp_0_10.choices import Amqp010Choices, choices_for
 from fakeamqp.protocols.amqp_0_10.codec import commands as x
 from fakeamqp.protocols.amqp_0_10.codec import controls as c
+from fakeamqp.protocols.amqp_0_10.codec.frames import FRAME_HEADER
 from fakeamqp.protocols.amqp_0_10.codec.types import Array
 
 
@@ -24,6 +27,12 @@ def _refused(client: Client) -> None:
         client.expect_close(320)
     else:
         client.expect_silent_end()
+
+
+def _offering(name: str, **choices: Any) -> Server:
+    """A broker of this personality that offers other limits."""
+    known = personality(name)
+    return Server(replace(known, extensions={Amqp010Choices: replace(choices_for(known), **choices)}))
 
 
 # --- start -------------------------------------------------------------------------------------------
@@ -68,7 +77,9 @@ def test_real_clients_leave_required_fields_out(server: Server) -> None:
     assert client.session().query("none").queue is None
 
 
-@pytest.mark.rule("0-10/connection.start-ok/mechanism-validity")
+@pytest.mark.rule("0-10/connection.start-ok/mechanism-validity#ends")
+@pytest.mark.rule("0-10/connection.start-ok/mechanism-validity#silently")
+@pytest.mark.deviates("0-10/connection.start-ok/mechanism-validity#silently")
 def test_a_mechanism_that_was_not_offered_ends_the_connection(server: Server) -> None:
     client = server.dial()
     client.begin()
@@ -147,7 +158,7 @@ def test_a_wrong_answer_to_a_challenge_ends_the_connection(server: Server) -> No
 
 
 @pytest.mark.rule("0-10/connection.tune/channel-max")
-@pytest.mark.rule("0-10/connection.tune/max-frame-size-minimum")
+@pytest.mark.rule("0-10/connection.tune/max-frame-size-minimum#proposed")
 @pytest.mark.rule("0-10/connection.tune/heartbeat-max-permitted-range")
 @pytest.mark.rule("0-10/connection.tune/heartbeat-max-no-heartbeat-min")
 @pytest.mark.rule("0-10/connection.tune/heartbeat-min")
@@ -168,7 +179,9 @@ def test_a_client_may_ask_for_all_that_is_offered(server: Server) -> None:
     client.call(c.ConnectionOpen(virtual_host="/"), c.ConnectionOpenOk)
 
 
-@pytest.mark.rule("0-10/connection.tune-ok/channel-max-upper-limit")
+@pytest.mark.rule("0-10/connection.tune-ok/channel-max-upper-limit#ends")
+@pytest.mark.rule("0-10/connection.tune-ok/channel-max-upper-limit#silently")
+@pytest.mark.deviates("0-10/connection.tune-ok/channel-max-upper-limit#silently")
 def test_a_channel_max_above_the_offer_ends_the_connection(server: Server) -> None:
     client = server.dial()
     client.begin()
@@ -177,6 +190,28 @@ def test_a_channel_max_above_the_offer_ends_the_connection(server: Server) -> No
     _refused(client)
 
 
+def _asking_for_too_large_frames(name: str) -> Client:
+    client = _offering(name, max_frame_size=4096).dial()
+    client.begin()
+    assert client.login().max_frame_size == 4096
+    client.send(c.ConnectionTuneOk(channel_max=10, max_frame_size=4097))
+    return client
+
+
+@pytest.mark.rule("0-10/connection.tune-ok/max-frame-size-upper-limit#ends")
+@pytest.mark.rule("0-10/connection.tune-ok/max-frame-size-upper-limit#silently")
+def test_a_max_frame_size_above_the_offer_ends_the_connection() -> None:
+    _asking_for_too_large_frames("spec").expect_silent_end()
+
+
+@pytest.mark.rule("0-10/connection.tune-ok/max-frame-size-upper-limit#ends")
+@pytest.mark.deviates("0-10/connection.tune-ok/max-frame-size-upper-limit#silently")
+def test_brokers_in_the_field_say_so_before() -> None:
+    _asking_for_too_large_frames("rabbitmq-4.3").expect_close(320)
+
+
+@pytest.mark.rule("0-10/connection.tune/max-frame-size-minimum#agreed")
+@pytest.mark.rule("0-10/frame/min-max-frame-size#agreed")
 @pytest.mark.rule("0-10/connection.tune-ok/max-frame-size-minimum")
 def test_a_max_frame_size_below_the_minimum_ends_the_connection(server: Server) -> None:
     client = server.dial()
@@ -186,7 +221,7 @@ def test_a_max_frame_size_below_the_minimum_ends_the_connection(server: Server) 
     _refused(client)
 
 
-@pytest.mark.rule("0-10/connection.tune-ok/heartbeat-permitted-range")
+@pytest.mark.rule("0-10/connection.tune-ok/heartbeat-permitted-range#most")
 def test_a_heartbeat_above_the_range_ends_the_connection(
     server: Server, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -202,8 +237,20 @@ def test_a_heartbeat_above_the_range_ends_the_connection(
     assert any(text in each for each in said)
 
 
-@pytest.mark.rule("0-10/frame/min-max-frame-size")
-@pytest.mark.rule("0-10/connection.tune/max-frame-size-minimum")
+@pytest.mark.rule("0-10/connection.tune-ok/heartbeat-permitted-range#least")
+@pytest.mark.parametrize("name", ["rabbitmq-4.3", "spec"])
+def test_a_heartbeat_below_the_range_ends_the_connection(name: str) -> None:
+    server = _offering(name, heartbeat_min=5)
+    server.open(heartbeat=5)
+    client = server.dial()
+    client.begin()
+    assert client.login().heartbeat_min == 5
+    client.send(c.ConnectionTuneOk(channel_max=10, heartbeat=4))
+    _refused(client)
+
+
+@pytest.mark.rule("0-10/frame/min-max-frame-size#before")
+@pytest.mark.rule("0-10/connection.tune/max-frame-size-minimum#before")
 def test_frames_of_4096_octets_are_taken_before_tuning(server: Server) -> None:
     client = server.dial()
     client.begin()
@@ -214,8 +261,7 @@ def test_frames_of_4096_octets_are_taken_before_tuning(server: Server) -> None:
     client.call(start_ok, c.ConnectionTune)
 
 
-@pytest.mark.rule("0-10/connection.tune-ok/max-frame-size-max-frame-size")
-@pytest.mark.rule("0-10/connection.tune-ok/max-frame-size-upper-limit")
+@pytest.mark.rule("0-10/connection.tune-ok/max-frame-size-max-frame-size#taken")
 @pytest.mark.rule("0-10/frame/framing-error")
 def test_a_frame_above_the_agreed_size_is_a_framing_error(server: Server) -> None:
     client = server.open(max_frame_size=4096)
@@ -227,8 +273,25 @@ def test_a_frame_above_the_agreed_size_is_a_framing_error(server: Server) -> Non
     client.expect_close(501)
 
 
-@pytest.mark.rule("0-10/connection.tune-ok/channel-max-available-channels")
-@pytest.mark.rule("0-10/frame/channel-range")
+@pytest.mark.rule("0-10/connection.tune-ok/max-frame-size-max-frame-size#sent")
+def test_no_frame_of_the_broker_is_above_the_agreed_size(server: Server) -> None:
+    session = server.open(max_frame_size=4096).session()
+    session.declare("q")
+    session.publish(b"x" * 20_000)
+    session.subscribe()
+    (transfer,) = session.transfers()
+    assert transfer.body == b"x" * 20_000
+    octets, sizes = session.client.bytes_in.removeprefix(session.client.header), []
+    while octets:
+        sizes.append(FRAME_HEADER.unpack_from(octets)[2])
+        octets = octets[sizes[-1] :]
+    assert max(sizes) == 4096
+
+
+@pytest.mark.rule("0-10/connection.tune-ok/channel-max-available-channels#within")
+@pytest.mark.rule("0-10/connection.tune-ok/channel-max-available-channels#beyond")
+@pytest.mark.rule("0-10/frame/channel-range#within")
+@pytest.mark.rule("0-10/frame/channel-range#beyond")
 def test_channels_run_from_zero_to_one_below_the_maximum(server: Server) -> None:
     client = server.open(channel_max=3)
     for channel in (0, 2):
@@ -275,15 +338,26 @@ def test_a_virtual_host_that_the_user_may_not_enter_is_refused(server: Server) -
     client.expect_close(320)
 
 
-@pytest.mark.rule("0-10/connection.open/virtual-host-separation")
+@pytest.mark.rule("0-10/connection.open/virtual-host-separation#queues")
+@pytest.mark.rule("0-10/connection.open/virtual-host-separation#exchanges")
+@pytest.mark.rule("0-10/connection.open/virtual-host-separation#messages")
 def test_virtual_hosts_are_wholly_separate(server: Server) -> None:
     server.state.add_virtual_host("other")
     server.state.access.add(User("two", "two", (), {"/": Permission(), "other": Permission()}))
     here = server.session(user="two", password="two")
     here.declare("q")
+    here.declare_exchange("e", "fanout")
     there = server.session(user="two", password="two", virtual_host="other")
     assert there.query("q").queue is None
-    assert here.query("q").queue == "q"
+    assert there.call(x.ExchangeQuery(name="e")).not_found
+    there.declare("q")
+    there.bind("q", "amq.fanout")
+    here.publish(b"for here")
+    here.publish(b"for nobody", exchange="amq.fanout")
+    there.publish(b"for there")
+    for each, bodies in ((here, [b"for here"]), (there, [b"for there"])):
+        each.subscribe()
+        assert each.bodies() == bodies
 
 
 @pytest.mark.rule("0-10/connection.redirect/instead")
@@ -299,7 +373,7 @@ def test_a_broker_that_has_moved_redirects(server: Server) -> None:
     assert (redirect.host, redirect.known_hosts) == ("there.example:5673", ["elsewhere.example"])
 
 
-@pytest.mark.rule("0-10/connection.open/insist-behavior")
+@pytest.mark.rule("0-10/connection.open/insist-behavior#opens")
 def test_who_insists_is_not_redirected(server: Server) -> None:
     server.state.redirect = Redirect("there.example:5673")
     client = server.dial()
@@ -307,6 +381,17 @@ def test_who_insists_is_not_redirected(server: Server) -> None:
     client.login()
     client.send(c.ConnectionTuneOk())
     client.call(c.ConnectionOpen(virtual_host="/", insist=True), c.ConnectionOpenOk)
+
+
+@pytest.mark.rule("0-10/connection.open/insist-behavior#closes")
+def test_who_insists_on_what_is_not_there_is_told_so(server: Server) -> None:
+    server.state.redirect = Redirect("there.example:5673")
+    client = server.dial()
+    client.begin()
+    client.login()
+    client.send(c.ConnectionTuneOk())
+    client.send(c.ConnectionOpen(virtual_host="nowhere", insist=True))
+    client.expect_close(402)
 
 
 # --- order -------------------------------------------------------------------------------------------
@@ -403,6 +488,7 @@ def test_codes_of_other_protocols_become_a_forced_close(server: Server, client: 
     client.expect_close(320)
 
 
+@pytest.mark.rule("0-10/frame/connection-any-channel#culprit")
 @pytest.mark.rule("0-10/connection.close/culprit-channel")
 def test_close_goes_by_the_channel_to_blame(client: Client) -> None:
     client.session(b"five", 5)
@@ -424,7 +510,7 @@ def test_nothing_but_close_counts_once_the_broker_has_closed(server: Server, cli
     client.expect(c.ConnectionCloseOk)
 
 
-@pytest.mark.rule("0-10/frame/connection-any-channel")
+@pytest.mark.rule("0-10/frame/connection-any-channel#any")
 def test_controls_of_the_connection_may_come_on_any_channel(client: Client) -> None:
     client.send(c.ConnectionHeartbeat(), 7)
     client.expect_nothing()

@@ -134,14 +134,18 @@ def test_a_session_may_be_selected_any_number_of_times(session: Session) -> None
     assert session.call(x.DtxSelect()) is None
 
 
-@pytest.mark.rule("0-10/dtx.select/required")
+@pytest.mark.rule("0-10/dtx/demarcation-grammar#select")
+@pytest.mark.rule("0-10/dtx.select/required#raises")
+@pytest.mark.rule("0-10/dtx.select/required#code")
+@pytest.mark.deviates("0-10/dtx.select/required#code")
 @pytest.mark.parametrize("command", [x.DtxStart(xid=X), x.DtxEnd(xid=X), x.DtxStart(resume=True)])
-def test_demarcation_needs_select(lenient: Server, spec: Server, command: Command) -> None:
-    spec.session().fails(command, 409)
-    lenient.session().fails(command, 503)
+@pytest.mark.parametrize(("personality", "code"), [("rabbitmq-4.3", 503), ("spec", 409)])
+def test_demarcation_needs_select(personality: str, code: int, command: Command) -> None:
+    Server(personality).session().fails(command, code)
 
 
-@pytest.mark.rule("0-10/dtx/transactionality")
+@pytest.mark.rule("0-10/dtx/transactionality#within")
+@pytest.mark.rule("0-10/dtx/transactionality#outside")
 def test_work_belongs_to_a_branch_between_start_and_end(filled: Server, one: Branches) -> None:
     one.publish(b"before")
     one.start()
@@ -153,7 +157,7 @@ def test_work_belongs_to_a_branch_between_start_and_end(filled: Server, one: Bra
     assert ready(filled, "b") == [b"before", b"after", b"within"]
 
 
-@pytest.mark.rule("0-10/dtx/demarcation-grammar")
+@pytest.mark.rule("0-10/dtx/demarcation-grammar#turns")
 def test_branches_are_worked_on_in_turn(filled: Server, one: Branches) -> None:
     for xid in (X, Y):
         assert one.start(xid) is OK
@@ -164,7 +168,8 @@ def test_branches_are_worked_on_in_turn(filled: Server, one: Branches) -> None:
     assert ready(filled, "b") == [b"other branch", b"branch"]
 
 
-@pytest.mark.rule("0-10/dtx/coordination-grammar")
+@pytest.mark.rule("0-10/dtx/coordination-grammar#one-phase")
+@pytest.mark.rule("0-10/dtx/coordination-grammar#two-phase")
 @pytest.mark.rule("0-10/dtx/xa-ok")
 @pytest.mark.parametrize("two_phase", [False, True])
 @pytest.mark.parametrize("commits", [False, True])
@@ -181,7 +186,7 @@ def test_all_ways_to_the_end(
     assert ready(filled, "b") == ([b"new"] if commits else [])
 
 
-@pytest.mark.rule("0-10/dtx/xid")
+@pytest.mark.rule("0-10/dtx/xid#parts")
 def test_an_xid_in_octets() -> None:
     xid = structs.Xid(0x01020304, b"g" * 64, b"b")
     packed = bytes.fromhex("01020304") + b"\x40" + b"g" * 64 + b"\x01b"
@@ -190,7 +195,8 @@ def test_an_xid_in_octets() -> None:
     assert x.DtxStart(xid=xid).encode() == bytes.fromhex("0602 0100 0100") + xid.encode()
 
 
-@pytest.mark.rule("0-10/dtx/xid")
+@pytest.mark.rule("0-10/dtx/xid#parts")
+@pytest.mark.rule("0-10/dtx/xid#length")
 def test_xids_differ_in_each_part_and_may_be_long(one: Branches) -> None:
     for xid in (
         structs.Xid(1, b"g" * 64, b"b" * 64),
@@ -222,8 +228,9 @@ def test_a_status_in_octets(one: Branches) -> None:
 
 
 @pytest.mark.rule("0-10/dtx/xa-rbrollback")
-@pytest.mark.rule("0-10/dtx.end/fail-failure")
-@pytest.mark.rule("0-10/dtx.commit/result")
+@pytest.mark.rule("0-10/dtx.end/fail-failure#marks")
+@pytest.mark.rule("0-10/dtx.end/fail-failure#reports")
+@pytest.mark.rule("0-10/dtx.commit/result#rollback-only")
 def test_failed_work_is_rolled_back(filled: Server, one: Branches) -> None:
     one.start()
     one.move()
@@ -249,6 +256,9 @@ def test_what_takes_too_long_is_rolled_back_at_once(filled: Server, one: Branche
     one.session.fails(x.DtxRollback(xid=X), 404)
 
 
+@pytest.mark.rule("0-10/dtx.recover/in-doubt#decided")
+@pytest.mark.rule("0-10/dtx.forget/illegal-state#decided")
+@pytest.mark.rule("0-10/dtx/coordination-grammar#forget")
 @pytest.mark.parametrize(
     ("how", "status", "a", "b"),
     [
@@ -292,7 +302,10 @@ def test_a_branch_without_work_is_done_once_it_is_prepared(one: Branches) -> Non
     assert one.start() is OK
 
 
-@pytest.mark.rule("0-10/dtx.prepare/result")
+@pytest.mark.rule("0-10/dtx.prepare/result#ok")
+@pytest.mark.rule("0-10/dtx.prepare/result#rdonly")
+@pytest.mark.rule("0-10/dtx.prepare/result#rbrollback")
+@pytest.mark.rule("0-10/dtx.prepare/result#rbtimeout")
 def test_what_prepare_says(filled: Server, one: Branches) -> None:
     one.work(X)
     one.work(Y, fail=True)
@@ -310,8 +323,11 @@ def test_what_prepare_says(filled: Server, one: Branches) -> None:
     ]
 
 
-@pytest.mark.rule("0-10/dtx.end/result")
-@pytest.mark.rule("0-10/dtx.start/result")
+@pytest.mark.rule("0-10/dtx.end/result#rbrollback")
+@pytest.mark.rule("0-10/dtx.end/result#rbtimeout")
+@pytest.mark.rule("0-10/dtx.start/result#ok")
+@pytest.mark.rule("0-10/dtx.start/result#rbrollback")
+@pytest.mark.rule("0-10/dtx.start/result#rbtimeout")
 def test_what_start_and_end_say(filled: Server, one: Branches) -> None:
     two = selected(filled, b"two")
     one.start(X)
@@ -331,6 +347,7 @@ def test_what_start_and_end_say(filled: Server, one: Branches) -> None:
 # --- start --------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.rule("0-10/dtx/demarcation-grammar#turns")
 @pytest.mark.rule("0-10/dtx.start/illegal-state")
 def test_a_session_works_on_one_branch_at_a_time(one: Branches) -> None:
     one.start(X)
@@ -351,11 +368,12 @@ def test_nor_is_what_has_ended(one: Branches) -> None:
     one.session.fails(x.DtxStart(xid=X), 530)
 
 
-@pytest.mark.rule("0-10/dtx.start/join-and-resume")
-def test_join_and_resume_contradict_each_other(lenient: Server, spec: Server) -> None:
-    command = x.DtxStart(xid=X, join=True, resume=True)
-    selected(spec).session.fails(command, 530)
-    selected(lenient).session.fails(command, 503)
+@pytest.mark.rule("0-10/dtx.start/join-and-resume#raises")
+@pytest.mark.rule("0-10/dtx.start/join-and-resume#code")
+@pytest.mark.deviates("0-10/dtx.start/join-and-resume#code")
+@pytest.mark.parametrize(("personality", "code"), [("rabbitmq-4.3", 503), ("spec", 530)])
+def test_join_and_resume_contradict_each_other(personality: str, code: int) -> None:
+    selected(Server(personality)).session.fails(x.DtxStart(xid=X, join=True, resume=True), code)
 
 
 @pytest.mark.rule("0-10/dtx.start/join")
@@ -411,6 +429,7 @@ def test_another_branch_has_its_turn_meanwhile(filled: Server, one: Branches) ->
 # --- end ----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.rule("0-10/dtx/demarcation-grammar#turns")
 @pytest.mark.rule("0-10/dtx.end/illegal-state")
 def test_nothing_ends_that_was_not_started(one: Branches) -> None:
     one.session.fails(x.DtxEnd(xid=X), 409)
@@ -423,15 +442,19 @@ def test_no_foreign_branch_is_ended(one: Branches) -> None:
     assert exception.description == "the session is not associated with branch 0:global:other branch"
 
 
-@pytest.mark.rule("0-10/dtx.end/suspend-and-fail")
-def test_suspend_and_fail_contradict_each_other(lenient: Server, spec: Server) -> None:
-    for server, code in ((lenient, 503), (spec, 530)):
-        one = selected(server)
-        one.start()
-        one.session.fails(x.DtxEnd(xid=X, suspend=True, fail=True), code)
-        assert Branches(server.session(b"other")).rollback() is OK
+@pytest.mark.rule("0-10/dtx.end/suspend-and-fail#raises")
+@pytest.mark.rule("0-10/dtx.end/suspend-and-fail#code")
+@pytest.mark.deviates("0-10/dtx.end/suspend-and-fail#code")
+@pytest.mark.parametrize(("personality", "code"), [("rabbitmq-4.3", 503), ("spec", 530)])
+def test_suspend_and_fail_contradict_each_other(personality: str, code: int) -> None:
+    server = Server(personality)
+    one = selected(server)
+    one.start()
+    one.session.fails(x.DtxEnd(xid=X, suspend=True, fail=True), code)
+    assert Branches(server.session(b"other")).rollback() is OK
 
 
+@pytest.mark.rule("0-10/dtx.end/result#ok")
 @pytest.mark.rule("0-10/dtx.end/success")
 def test_without_flags_the_work_has_succeeded(one: Branches) -> None:
     one.start()
@@ -439,7 +462,8 @@ def test_without_flags_the_work_has_succeeded(one: Branches) -> None:
     assert one.commit(one_phase=True) is OK
 
 
-@pytest.mark.rule("0-10/dtx.end/session-closed")
+@pytest.mark.rule("0-10/dtx.end/session-closed#active")
+@pytest.mark.rule("0-10/dtx.end/session-closed#suspended")
 @pytest.mark.parametrize("suspended", [False, True])
 @pytest.mark.parametrize("end", ["detach", "drop", "exception"])
 def test_the_end_of_a_session_dooms_its_branches(
@@ -552,8 +576,10 @@ def test_what_is_prepared_is_committed_in_two_phases(one: Branches, other: Branc
     assert one.rollback() is OK
 
 
-@pytest.mark.rule("0-10/dtx.commit/effect")
-@pytest.mark.rule("0-10/dtx.rollback/effect")
+@pytest.mark.rule("0-10/dtx.commit/effect#published")
+@pytest.mark.rule("0-10/dtx.commit/effect#consumed")
+@pytest.mark.rule("0-10/dtx.rollback/effect#published")
+@pytest.mark.rule("0-10/dtx.rollback/effect#consumed")
 @pytest.mark.parametrize("commits", [True, False])
 def test_a_commit_moves_and_a_rollback_does_not(filled: Server, one: Branches, commits: bool) -> None:
     one.work()
@@ -567,7 +593,7 @@ def test_a_commit_moves_and_a_rollback_does_not(filled: Server, one: Branches, c
     assert not filled.vhost.queues["a"].unacked
 
 
-@pytest.mark.rule("0-10/dtx.rollback/effect")
+@pytest.mark.rule("0-10/dtx.rollback/effect#consumed")
 def test_what_comes_back_is_no_longer_the_session_s(filled: Server, one: Branches, other: Branches) -> None:
     one.start()
     one.session.subscribe("a", "d", credit=1, accept_mode=0, acquire_mode=0)
@@ -580,6 +606,13 @@ def test_what_comes_back_is_no_longer_the_session_s(filled: Server, one: Branche
     assert (again.body, again.redelivered) == (b"1", True)
 
 
+@pytest.mark.rule("0-10/dtx.commit/result#not-rdonly")
+def test_a_commit_of_a_branch_without_work_is_no_different(one: Branches, other: Branches) -> None:
+    one.start()
+    one.end()
+    assert other.commit(one_phase=True) is OK
+
+
 @pytest.mark.rule("0-10/dtx.commit/forgets")
 def test_a_completed_xid_may_be_used_again(filled: Server, one: Branches) -> None:
     for _ in range(2):
@@ -588,7 +621,7 @@ def test_a_completed_xid_may_be_used_again(filled: Server, one: Branches) -> Non
     assert ready(filled, "b") == [b"new", b"new"]
 
 
-@pytest.mark.rule("0-10/dtx.forget/illegal-state")
+@pytest.mark.rule("0-10/dtx.forget/illegal-state#others")
 def test_only_what_was_decided_about_is_forgotten(one: Branches, other: Branches) -> None:
     one.work()
     one.prepare()
@@ -604,7 +637,7 @@ def test_what_is_prepared_is_not_prepared_again(one: Branches, other: Branches) 
     assert one.commit() is OK
 
 
-@pytest.mark.rule("0-10/dtx.prepare/result")
+@pytest.mark.rule("0-10/dtx.prepare/result#rbrollback")
 def test_what_finds_no_room_is_rolled_back(filled: Server, one: Branches) -> None:
     arguments = {"x-max-length": 0, "x-overflow": "reject-publish"}
     filled.vhost.queues.declare("full", QueueDeclaration(durable=True, arguments=arguments))
@@ -619,8 +652,9 @@ def test_what_finds_no_room_is_rolled_back(filled: Server, one: Branches) -> Non
 # --- recover ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.rule("0-10/dtx.recover/in-doubt")
-@pytest.mark.rule("0-10/dtx.recover/not-active")
+@pytest.mark.rule("0-10/dtx.recover/in-doubt#prepared")
+@pytest.mark.rule("0-10/dtx.recover/not-active#started")
+@pytest.mark.rule("0-10/dtx.recover/not-active#ended")
 def test_what_is_in_doubt(one: Branches, other: Branches) -> None:
     xids = [structs.Xid(0, b"global", b"%d" % number) for number in range(5)]
     for xid in xids:
@@ -656,7 +690,8 @@ def test_nothing_in_doubt_in_octets(session: Session) -> None:
 # --- timeouts -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.rule("0-10/dtx.get-timeout/value")
+@pytest.mark.rule("0-10/dtx.get-timeout/value#set")
+@pytest.mark.rule("0-10/dtx.get-timeout/value#default")
 @pytest.mark.rule("0-10/dtx.set-timeout/reset")
 def test_a_timeout_is_read_set_and_reset(one: Branches, other: Branches) -> None:
     one.start()
@@ -692,7 +727,9 @@ def test_a_branch_has_a_minute_unless_more_is_asked_for(filled: Server, one: Bra
 # --- restarts -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.rule("0-10/dtx.prepare/obligation-1")
+@pytest.mark.rule("0-10/dtx/coordination-grammar#recovery")
+@pytest.mark.rule("0-10/dtx.prepare/obligation-1#commit")
+@pytest.mark.rule("0-10/dtx.prepare/obligation-1#rollback")
 @pytest.mark.rule("0-10/dtx.prepare/obligation-2")
 @pytest.mark.parametrize("crash", [False, True])
 @pytest.mark.parametrize("commits", [True, False])
@@ -713,7 +750,8 @@ def test_a_prepared_branch_survives(filled: Server, one: Branches, crash: bool, 
     assert ready(filled, "a") == ([b"2"] if commits else [b"1", b"2"])
 
 
-@pytest.mark.rule("0-10/dtx.recover/not-active")
+@pytest.mark.rule("0-10/dtx.recover/not-active#started")
+@pytest.mark.rule("0-10/dtx.recover/not-active#ended")
 @pytest.mark.parametrize("crash", [False, True])
 @pytest.mark.parametrize("ended", [True, False])
 def test_what_is_not_prepared_never_happened(filled: Server, one: Branches, crash: bool, ended: bool) -> None:

@@ -33,7 +33,7 @@ def test_without_an_alternate_exchange_unroutable_messages_are_dropped(
     session.expect_nothing()
 
 
-@pytest.mark.rule("0-10/exchange.declare/alternate-exchange-pre-existing-exchange")
+@pytest.mark.rule("0-10/exchange.declare/alternate-exchange-pre-existing-exchange#another")
 @pytest.mark.parametrize("passive", [False, True])
 @pytest.mark.parametrize("had", [None, "amq.fanout"])
 def test_another_alternate_exchange_is_not_allowed(client: Client, had: str | None, passive: bool) -> None:
@@ -43,7 +43,7 @@ def test_another_alternate_exchange_is_not_allowed(client: Client, had: str | No
     refused(client, command, 530, "alternate_exchange")
 
 
-@pytest.mark.rule("0-10/exchange.declare/alternate-exchange-pre-existing-exchange")
+@pytest.mark.rule("0-10/exchange.declare/alternate-exchange-pre-existing-exchange#same")
 @pytest.mark.parametrize("again", [None, "", "amq.fanout"])
 def test_the_same_alternate_exchange_or_none_changes_nothing(session: Session, again: str | None) -> None:
     session.declare_exchange("e", alternate_exchange="amq.fanout")
@@ -72,7 +72,10 @@ def test_exchanges_that_are_alternates_of_each_other_make_no_loop(session: Sessi
     session.expect_nothing()
 
 
-@pytest.mark.rule("0-10/exchange.declare/alternate-exchange-conditions")
+@pytest.mark.rule("0-10/exchange.declare/alternate-exchange-conditions#taken")
+@pytest.mark.rule("0-10/exchange.declare/alternate-exchange-conditions#accept-mode")
+@pytest.mark.rule("0-10/exchange.declare/alternate-exchange-conditions#discard")
+@pytest.mark.rule("0-10/exchange.declare/alternate-exchange-conditions#matched")
 @pytest.mark.parametrize("accept_mode", [0, 1])
 @pytest.mark.parametrize("discard", [False, True])
 @pytest.mark.parametrize("routable", [False, True])

@@ -11,10 +11,9 @@ from compat_tests.protocol.amqp_0_10.test_exchange import got
 from fakeamqp.protocols.amqp_0_10.codec import commands as x
 from fakeamqp.protocols.amqp_0_10.codec import structs
 
-pytestmark = pytest.mark.rule("0-10/exchange/routing-algorithms")
 
-
-@pytest.mark.rule("0-10/exchange/default-exchange")
+@pytest.mark.rule("0-10/exchange/default-exchange#publishing")
+@pytest.mark.rule("0-10/exchange/default-exchange#bindings")
 @pytest.mark.rule("0-10/queue.declare/default-binding")
 @pytest.mark.parametrize("destination", ["", None])
 def test_the_default_exchange_knows_queues_by_their_names(session: Session, destination: str | None) -> None:
@@ -35,13 +34,14 @@ def test_a_queue_that_is_not_bound_gets_nothing(session: Session, exchange: str)
     session.expect_nothing()
 
 
-@pytest.mark.rule("0-10/exchange/default-access")
+@pytest.mark.rule("0-10/exchange/default-access#published")
 def test_the_default_exchange_is_reached_by_its_empty_name(session: Session) -> None:
     session.declare("q")
     session.publish(exchange="", key="q")
     assert got(session) == 1
 
 
+@pytest.mark.rule("0-10/exchange/routing-algorithms#direct")
 @pytest.mark.parametrize(("key", "matches"), [("k", True), ("K", False), ("", False), ("k.l", False)])
 def test_direct(session: Session, key: str, matches: bool) -> None:
     session.declare("q")
@@ -50,6 +50,7 @@ def test_direct(session: Session, key: str, matches: bool) -> None:
     assert got(session) == matches
 
 
+@pytest.mark.rule("0-10/exchange/routing-algorithms#fanout")
 def test_fanout_minds_no_key(session: Session) -> None:
     session.declare("q")
     session.declare("other")
@@ -60,6 +61,7 @@ def test_fanout_minds_no_key(session: Session) -> None:
     assert (got(session), got(session, "other")) == (2, 2)
 
 
+@pytest.mark.rule("0-10/exchange/routing-algorithms#topic")
 @pytest.mark.parametrize(
     ("pattern", "key", "matches"),
     [
@@ -82,6 +84,7 @@ def test_topic(session: Session, pattern: str, key: str, matches: bool) -> None:
     assert got(session) == matches
 
 
+@pytest.mark.rule("0-10/exchange/routing-algorithms#headers")
 @pytest.mark.parametrize(
     ("wanted", "sent", "matches"),
     [
@@ -109,6 +112,7 @@ def test_headers(
     assert got(session) == matches
 
 
+@pytest.mark.rule("0-10/exchange/routing-algorithms#headers")
 def test_headers_exchanges_drop_what_has_none(session: Session) -> None:
     session.declare("q")
     session.bind("q", "amq.match", arguments={"x-match": "all", "a": 1})

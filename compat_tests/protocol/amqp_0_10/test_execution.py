@@ -42,9 +42,12 @@ def test_a_result_names_its_command_and_comes_before_the_completion(session: Ses
 # --- exceptions --------------------------------------------------------------------------------------
 
 
-@pytest.mark.rule("0-10/execution/ends-session")
+@pytest.mark.rule("0-10/execution/ends-session#session")
+@pytest.mark.rule("0-10/execution/ends-session#connection")
 @pytest.mark.rule("0-10/execution.exception/no-later-effects")
-@pytest.mark.rule("0-10/execution.exception/correlates")
+@pytest.mark.rule("0-10/execution.exception/correlates#code")
+@pytest.mark.rule("0-10/execution.exception/correlates#command")
+@pytest.mark.rule("0-10/execution.exception/correlates#method")
 def test_an_exception_ends_the_session_and_not_the_connection(server: Server) -> None:
     client = server.open()
     session, other = client.session(b"s", 0), client.session(b"other", 1)
@@ -67,7 +70,7 @@ def test_an_exception_ends_the_session_and_not_the_connection(server: Server) ->
     client.session(b"s", 0).declare("anew")
 
 
-@pytest.mark.rule("0-10/execution/ends-session")
+@pytest.mark.rule("0-10/execution/ends-session#session")
 def test_an_ended_session_hears_nothing_but_its_detach(server: Server) -> None:
     client = server.open()
     session = client.session(timeout=None)
@@ -100,11 +103,21 @@ def test_what_the_session_held_returns_at_once(server: Server) -> None:
     assert queued.redelivered
 
 
-@pytest.mark.rule("0-10/execution.exception/index-zero-based")
+@pytest.mark.rule("0-10/execution.exception/correlates#field")
+@pytest.mark.rule("0-10/execution.exception/index-zero-based#zero")
 @pytest.mark.rule("0-10/encoding/required-fields")
 def test_the_field_to_blame_is_counted_from_zero(session: Session) -> None:
     exception = session.fails(x.MessageSubscribe(destination="d"), _empty_name_code(session))
     assert exception.field_index == 0
+
+
+@pytest.mark.rule("0-10/execution.exception/index-zero-based#absent")
+def test_no_field_is_named_where_none_is_to_blame(session: Session) -> None:
+    session.call(x.TxSelect())
+    session.declare("q", arguments={"x-max-length": 0, "x-overflow": "reject-publish"})
+    session.publish()
+    exception = session.fails(x.TxCommit(), 506)
+    assert (exception.class_code, exception.command_code, exception.field_index) == (5, 2, None)
 
 
 def _empty_name_code(session: Session) -> int:
@@ -224,6 +237,7 @@ def test_segments_that_cannot_be_decoded_are_told_by_code_503(server: Server, oc
     assert "q" not in server.vhost.queues
 
 
+@pytest.mark.rule("0-10/encoding/domain-check#outside")
 @pytest.mark.rule("0-10/execution/illegal-argument")
 def test_a_value_outside_of_its_domain_is_told_by_code_531(session: Session) -> None:
     session.declare("q")

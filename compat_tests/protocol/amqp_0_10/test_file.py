@@ -144,7 +144,11 @@ def test_files_of_high_priority_come_first(spec: Server) -> None:
     assert [file.body for file in take_files(session)] == [b"9", b"4", b"0"]
 
 
-@pytest.mark.rule("0-10/file/acknowledgement-support", "0-10/file.consume/no-ack")
+@pytest.mark.rule(
+    "0-10/file/acknowledgement-support#automatic",
+    "0-10/file/acknowledgement-support#explicit",
+    "0-10/file.consume/no-ack",
+)
 def test_neither_what_needs_no_ack_nor_what_was_acked_returns(server: Server) -> None:
     session = server.session()
     session.declare("q")
@@ -186,7 +190,7 @@ def test_there_is_nothing_to_acknowledge_where_no_ack_is_expected(session: Sessi
 # --- transactions ------------------------------------------------------------------------------------
 
 
-@pytest.mark.rule("0-10/file/transactions")
+@pytest.mark.rule("0-10/file/transactions#published")
 def test_a_publish_that_is_rolled_back_was_never_made(session: Session) -> None:
     session.declare("q")
     consume_files(session)
@@ -199,7 +203,7 @@ def test_a_publish_that_is_rolled_back_was_never_made(session: Session) -> None:
     assert [file.body for file in take_files(session)] == [b"done"]
 
 
-@pytest.mark.rule("0-10/file/transactions", "0-10/file.publish/staged")
+@pytest.mark.rule("0-10/file/transactions#published", "0-10/file.publish/staged")
 def test_a_publish_that_is_committed_before_it_is_staged_waits_for_that(session: Session) -> None:
     session.declare("q")
     consume_files(session)
@@ -213,7 +217,7 @@ def test_a_publish_that_is_committed_before_it_is_staged_waits_for_that(session:
     assert [file.body for file in take_files(session)] == [b"late"]
 
 
-@pytest.mark.rule("0-10/file/transactions")
+@pytest.mark.rule("0-10/file/transactions#acked")
 def test_acks_that_are_rolled_back_leave_the_files_with_the_session(server: Server) -> None:
     session = server.session()
     session.declare("q")
@@ -231,7 +235,7 @@ def test_acks_that_are_rolled_back_leave_the_files_with_the_session(server: Serv
     assert take_file(session).deliver.redelivered
 
 
-@pytest.mark.rule("0-10/file/transactions")
+@pytest.mark.rule("0-10/file/transactions#acked")
 def test_acks_that_are_committed_count(server: Server) -> None:
     session = server.session()
     session.declare("q")

@@ -20,7 +20,7 @@ from compat_tests.protocol.driver import QuietTap
 from fakeamqp.protocols.amqp_0_10.codec import commands as x
 
 
-@pytest.mark.rule("0-10/file.ack/semantics")
+@pytest.mark.rule("0-10/file.ack/semantics#multiple")
 def test_an_ack_of_many_covers_all_up_to_its_tag(server: Server) -> None:
     session = server.session()
     session.declare("q")
@@ -35,7 +35,7 @@ def test_an_ack_of_many_covers_all_up_to_its_tag(server: Server) -> None:
     assert [(file.body, file.deliver.redelivered) for file in take_files(session)] == [(b"2", True)]
 
 
-@pytest.mark.rule("0-10/file.ack/semantics")
+@pytest.mark.rule("0-10/file.ack/semantics#zero")
 def test_an_ack_of_many_with_tag_zero_covers_all(server: Server) -> None:
     session = server.session()
     session.declare("q")
@@ -56,7 +56,7 @@ def test_an_ack_of_many_with_tag_zero_covers_all(server: Server) -> None:
     assert [file.body for file in take_files(session)] == [each.body for each in transfers]
 
 
-@pytest.mark.rule("0-10/file.ack/semantics")
+@pytest.mark.rule("0-10/file.ack/semantics#single")
 def test_a_single_ack_covers_one_file(server: Server) -> None:
     session = server.session()
     session.declare("q")

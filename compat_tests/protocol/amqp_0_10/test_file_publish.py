@@ -60,7 +60,7 @@ def test_a_file_for_a_topic_needs_the_permission_for_its_key(server: Server) -> 
     session.fails(x.FilePublish(exchange="amq.topic", routing_key="b.a", identifier="f"), 403)
 
 
-@pytest.mark.rule("0-10/file.publish/mandatory-implementation", "0-10/file/return-codes")
+@pytest.mark.rule("0-10/file.publish/mandatory-implementation", "0-10/file/return-codes#312")
 def test_what_is_mandatory_and_finds_no_queue_comes_back(session: Session) -> None:
     publish_file(session, b"file", "nowhere", mandatory=True)
     returned, _ = next_command(session, x.FileReturn)
@@ -73,7 +73,7 @@ def test_what_is_not_mandatory_and_finds_no_queue_is_dropped(session: Session) -
     session.expect_nothing()
 
 
-@pytest.mark.rule("0-10/file.publish/immediate-implementation", "0-10/file/return-codes")
+@pytest.mark.rule("0-10/file.publish/immediate-implementation", "0-10/file/return-codes#313")
 def test_what_is_immediate_and_finds_no_consumer_comes_back(session: Session) -> None:
     session.declare("q")
     publish_file(session, b"file", immediate=True)
@@ -116,7 +116,7 @@ def test_a_file_comes_back_as_it_was_published(session: Session) -> None:
     assert got.body == b"notes"
 
 
-@pytest.mark.rule("0-10/file.return/content", "0-10/file/return-codes")
+@pytest.mark.rule("0-10/file.return/content", "0-10/file/return-codes#311")
 def test_a_file_that_a_queue_refuses_comes_back(session: Session) -> None:
     session.declare("q", arguments={"x-max-length": 1, "x-overflow": "reject-publish"})
     publish_file(session, b"1")

@@ -41,7 +41,7 @@ def test_qos_ok_is_a_command_of_the_broker(session: Session) -> None:
     assert got.id == 0, "it is numbered like all commands of the broker's"
 
 
-@pytest.mark.rule("0-10/file.qos/prefetch-size")
+@pytest.mark.rule("0-10/file.qos/prefetch-size#limits")
 def test_a_window_of_octets_limits_what_is_outstanding(session: Session) -> None:
     session.declare("q")
     session.call(x.FileQos(prefetch_size=100))
@@ -54,7 +54,7 @@ def test_a_window_of_octets_limits_what_is_outstanding(session: Session) -> None
     assert [file.body[:1] for file in take_files(session)] == [b"2"]
 
 
-@pytest.mark.rule("0-10/file.qos/prefetch-size")
+@pytest.mark.rule("0-10/file.qos/prefetch-size#no-ack")
 def test_no_window_holds_where_no_acks_are_expected(session: Session) -> None:
     session.declare("q")
     session.call(x.FileQos(prefetch_size=100, prefetch_count=1))

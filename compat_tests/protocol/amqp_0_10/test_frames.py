@@ -70,7 +70,8 @@ def test_an_unknown_control_ends_the_connection(client: Client) -> None:
     client.expect_close(501)
 
 
-@pytest.mark.rule("0-10/execution.exception/correlates")
+@pytest.mark.rule("0-10/execution.exception/correlates#code")
+@pytest.mark.rule("0-10/execution.exception/correlates#method")
 def test_an_unknown_command_ends_the_session(session: Session) -> None:
     session.client.send_frame(b"\x04\xee\x01\x00\x00\x00", kind=1, track=1)
     exception = session.expect(x.ExecutionException)
@@ -146,7 +147,7 @@ def test_flags_that_contradict_the_frames_before(session: Session, frames: list[
     session.client.expect_close(501)
 
 
-@pytest.mark.rule("0-10/assembly/interleave-tracks")
+@pytest.mark.rule("0-10/assembly/interleave-tracks#tracks")
 @pytest.mark.rule("0-10/assembly/no-interleave-track")
 def test_controls_may_come_between_the_frames_of_a_command(server: Server) -> None:
     session = server.session()
@@ -163,7 +164,7 @@ def test_controls_may_come_between_the_frames_of_a_command(server: Server) -> No
     assert [each.message.body for each in server.vhost.queues["q"].ready] == [b"body"]
 
 
-@pytest.mark.rule("0-10/assembly/interleave-tracks")
+@pytest.mark.rule("0-10/assembly/interleave-tracks#channels")
 def test_channels_may_take_turns_within_a_command(server: Server) -> None:
     client = server.open()
     one, two = client.session(b"one", 0), client.session(b"two", 1)
@@ -178,7 +179,8 @@ def test_channels_may_take_turns_within_a_command(server: Server) -> None:
     assert [each.message.body for each in server.vhost.queues["q"].ready] == [b"1", b"0"]
 
 
-@pytest.mark.rule("0-10/assembly/empty-body")
+@pytest.mark.rule("0-10/assembly/empty-body#header")
+@pytest.mark.rule("0-10/assembly/empty-body#body")
 @pytest.mark.parametrize("content", [{}, {"body": b""}, {"header": b""}, {"header": b"", "body": b""}])
 def test_a_transfer_needs_neither_header_nor_body(server: Server, content: dict[str, Any]) -> None:
     session = server.session()
@@ -189,7 +191,7 @@ def test_a_transfer_needs_neither_header_nor_body(server: Server, content: dict[
     assert [each.message.body for each in server.vhost.queues["q"].ready] == [b""]
 
 
-@pytest.mark.rule("0-10/assembly/header-entries")
+@pytest.mark.rule("0-10/assembly/header-entries#sequence")
 def test_header_entries_may_come_in_any_order(server: Server) -> None:
     session = server.session()
     session.declare("q")
@@ -215,7 +217,7 @@ def test_entries_that_a_transfer_does_not_declare_travel_along(server: Server, e
     assert entry in session.transfer().structs
 
 
-@pytest.mark.rule("0-10/assembly/header-entries")
+@pytest.mark.rule("0-10/assembly/header-entries#once")
 def test_an_entry_that_comes_twice_is_an_error(session: Session) -> None:
     entry = structs.DeliveryProperties(routing_key="q")
     octets = structs.encode_header([entry]) * 2

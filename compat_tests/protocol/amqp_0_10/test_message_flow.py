@@ -64,7 +64,8 @@ def test_a_subscription_begins_as_a_window(session: Session) -> None:
     session.expect_nothing()
 
 
-@pytest.mark.rule("0-10/message.set-flow-mode/both-needed")
+@pytest.mark.rule("0-10/message.set-flow-mode/both-needed#message")
+@pytest.mark.rule("0-10/message.set-flow-mode/both-needed#byte")
 @pytest.mark.parametrize("first", [MESSAGE, BYTE])
 def test_both_credits_are_needed(session: Session, first: int) -> None:
     fill(session)
@@ -129,7 +130,7 @@ def test_an_unknown_destination_is_not_found(session: Session, kind: type[Comman
 # --- bytes ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.rule("0-10/message.set-flow-mode/byte-accounting")
+@pytest.mark.rule("0-10/message.set-flow-mode/byte-accounting#content")
 @pytest.mark.parametrize("mode", [CREDIT, WINDOW])
 def test_octets_are_those_of_header_and_body(session: Session, mode: int) -> None:
     fill(session)
@@ -144,6 +145,7 @@ def test_octets_are_those_of_header_and_body(session: Session, mode: int) -> Non
     assert len(session.transfers()) == 2
 
 
+@pytest.mark.rule("0-10/message.set-flow-mode/byte-accounting#frames")
 def test_frames_are_not_counted(server: Server) -> None:
     session = server.open(max_frame_size=4096).session()
     session.declare("q")
@@ -188,7 +190,8 @@ def test_a_message_that_is_too_large_waits(session: Session) -> None:
 # --- modes -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.rule("0-10/message.set-flow-mode/credit-mode")
+@pytest.mark.rule("0-10/message.set-flow-mode/credit-mode#message")
+@pytest.mark.rule("0-10/message.set-flow-mode/credit-mode#nothing-back")
 def test_in_credit_mode_nothing_comes_back(session: Session) -> None:
     fill(session)
     subscribe(session, CREDIT)
@@ -201,6 +204,8 @@ def test_in_credit_mode_nothing_comes_back(session: Session) -> None:
     session.expect_nothing()
 
 
+@pytest.mark.rule("0-10/message.set-flow-mode/credit-mode#byte")
+@pytest.mark.rule("0-10/message.set-flow-mode/credit-mode#nothing-back")
 def test_in_credit_mode_octets_do_not_come_back_either(session: Session) -> None:
     fill(session)
     subscribe(session, CREDIT)
@@ -212,7 +217,8 @@ def test_in_credit_mode_octets_do_not_come_back_either(session: Session) -> None
     assert len(transfers) == 2
 
 
-@pytest.mark.rule("0-10/message.set-flow-mode/window-mode")
+@pytest.mark.rule("0-10/message.set-flow-mode/window-mode#message")
+@pytest.mark.rule("0-10/message.set-flow-mode/window-mode#byte")
 @pytest.mark.parametrize("unit", [MESSAGE, BYTE])
 def test_in_window_mode_completions_give_credit_back(session: Session, unit: int) -> None:
     fill(session)
@@ -240,27 +246,30 @@ def test_completions_may_come_in_any_order_and_count_once(session: Session) -> N
     assert len(session.transfers()) == 2
 
 
-@pytest.mark.rule("0-10/message.set-flow-mode/only-completion-refills")
+@pytest.mark.rule("0-10/message.set-flow-mode/only-completion-refills#completed")
+@pytest.mark.rule("0-10/message.set-flow-mode/only-completion-refills#settled")
+@pytest.mark.rule("0-10/message.set-flow-mode/only-completion-refills#transactions")
 def test_nothing_else_gives_credit_back(session: Session) -> None:
     session.call(x.TxSelect())
     fill(session, 6)
     session.call(x.TxCommit())
     subscribe(session, WINDOW)
-    session.flow(3)
+    session.flow(4)
     session.flow(UNLIMITED, unit=BYTE)
-    one, two, three = (each.id for each in session.transfers())
+    one, two, three, four = (each.id for each in session.transfers())
     session.accept(one)
     session.call(x.TxCommit())
     session.release(two)
     session.reject(three)
+    session.accept(four)
     session.call(x.TxRollback())
-    session.control(c.SessionConfirmed(commands=x.SequenceSet.of(one, two, three)))
+    session.control(c.SessionConfirmed(commands=x.SequenceSet.of(one, two, three, four)))
     session.expect_nothing()
     session.completed(one)
     assert len(session.transfers()) == 1
 
 
-@pytest.mark.rule("0-10/message.set-flow-mode/mode-switching")
+@pytest.mark.rule("0-10/message.set-flow-mode/mode-switching#refused")
 @pytest.mark.parametrize("unit", [MESSAGE, BYTE])
 def test_the_mode_cannot_change_while_there_is_credit(spec: Server, unit: int) -> None:
     session = spec.session()
@@ -270,6 +279,7 @@ def test_the_mode_cannot_change_while_there_is_credit(spec: Server, unit: int) -
     session.fails(x.MessageSetFlowMode(destination="d", flow_mode=CREDIT), 409)
 
 
+@pytest.mark.rule("0-10/message.set-flow-mode/mode-switching#allowed")
 def test_the_mode_may_change_when_there_is_none(server: Server) -> None:
     session = server.session()
     session.declare("q")
@@ -285,6 +295,7 @@ def test_the_mode_may_change_when_there_is_none(server: Server) -> None:
     session.expect_nothing()
 
 
+@pytest.mark.deviates("0-10/message.set-flow-mode/mode-switching#refused")
 def test_in_the_field_the_mode_may_change_at_any_time(lenient: Server) -> None:
     session = lenient.session()
     session.declare("q")
@@ -325,15 +336,21 @@ def test_flow_adds(session: Session) -> None:
     assert len(session.transfers()) == 2
 
 
-@pytest.mark.rule("0-10/message.flow/infinite")
+@pytest.mark.rule("0-10/message.flow/infinite#largest")
+@pytest.mark.rule("0-10/message.flow/infinite#absent")
+@pytest.mark.rule("0-10/message.flow/infinite#stop")
+@pytest.mark.rule("0-10/message.flow/infinite#flush")
 @pytest.mark.parametrize("value", [UNLIMITED, None])
-def test_the_largest_value_and_none_at_all_are_without_end(session: Session, value: int | None) -> None:
+@pytest.mark.parametrize("end", [x.MessageStop, x.MessageFlush])
+def test_the_largest_value_and_none_at_all_are_without_end(
+    session: Session, value: int | None, end: type[Command]
+) -> None:
     fill(session)
     subscribe(session, CREDIT)
     for unit in (MESSAGE, BYTE):
         session.flow(value, unit=unit)
     assert len(session.transfers()) == 5
-    session.call(x.MessageStop(destination="d"))
+    session.call(end(destination="d"))
     fill(session)
     session.expect_nothing()
 
@@ -377,7 +394,9 @@ def test_each_subscription_has_its_own_credit(session: Session) -> None:
 # --- stop --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.rule("0-10/message.stop/zero-credit")
+@pytest.mark.rule("0-10/message.stop/zero-credit#message")
+@pytest.mark.rule("0-10/message.stop/zero-credit#byte")
+@pytest.mark.rule("0-10/message.stop/zero-credit#new")
 def test_nothing_comes_after_a_stop_until_there_is_new_credit(session: Session) -> None:
     subscribe(session)
     session.flow(10)
@@ -415,7 +434,7 @@ def test_what_was_sent_before_a_stop_gives_nothing_back(session: Session, comman
 # --- flush -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.rule("0-10/message.flush/exhausts")
+@pytest.mark.rule("0-10/message.flush/exhausts#zero")
 def test_flush_sends_what_there_is_before_it_completes(session: Session) -> None:
     subscribe(session, CREDIT)
     session.flow(UNLIMITED, unit=BYTE)
@@ -427,6 +446,7 @@ def test_flush_sends_what_there_is_before_it_completes(session: Session) -> None
     session.expect_nothing()
 
 
+@pytest.mark.rule("0-10/message.flush/exhausts#used-up")
 def test_flush_ends_where_credit_does(session: Session) -> None:
     fill(session)
     subscribe(session)
@@ -451,6 +471,7 @@ def test_credit_counts_anew_after_a_flush(session: Session, mode: int) -> None:
         session.expect_nothing()
 
 
+@pytest.mark.rule("0-10/message.flush/exhausts#available")
 def test_flush_sends_also_what_a_full_transport_holds_back(session: Session) -> None:
     """All that there is has to be there when the flush is done."""
     connection = session.client.connection

@@ -30,8 +30,10 @@ def received(server: Server, queue: str = "q") -> list[bytes | None]:
 # --- restart -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.rule("0-10/message/persistent-message")
-@pytest.mark.rule("0-10/message/delivery-mode-values")
+@pytest.mark.rule("0-10/message/persistent-message#persistent")
+@pytest.mark.rule("0-10/message/persistent-message#transient")
+@pytest.mark.rule("0-10/message/delivery-mode-values#transient")
+@pytest.mark.rule("0-10/message/delivery-mode-values#persistent")
 @pytest.mark.parametrize("crash", [False, True])
 def test_persistent_messages_of_durable_queues_outlive_a_restart(server: Server, crash: bool) -> None:
     session = server.session()
@@ -84,7 +86,19 @@ def test_urgent_messages_go_first(spec: Server) -> None:
     assert session.bodies()[:4] == [b"9", b"9", b"5", b"1"]
 
 
-@pytest.mark.rule("0-10/message/priority-level-implementation")
+@pytest.mark.deviates("0-10/message/min-priority-levels")
+def test_in_the_field_a_queue_has_one_level_unless_it_is_declared_with_more(lenient: Server) -> None:
+    session = lenient.session()
+    session.declare("q")
+    for priority in (0, 9):
+        session.publish(str(priority).encode(), priority=priority)
+    session.subscribe()
+    assert session.bodies() == [b"0", b"9"]
+
+
+@pytest.mark.rule("0-10/message/priority-level-implementation#lowest")
+@pytest.mark.rule("0-10/message/priority-level-implementation#highest")
+@pytest.mark.rule("0-10/message/priority-level-implementation#between")
 @pytest.mark.parametrize(
     ("levels", "order"),
     [
@@ -151,6 +165,7 @@ def test_what_came_behind_it_in_one_piece_waits(server: Server) -> None:
     assert len(server.vhost.queues["q"].ready) == 3
 
 
+@pytest.mark.rule("0-10/message/grammar#peers")
 @pytest.mark.rule("0-10/message/throttling")
 def test_publishers_are_told_to_stop_and_to_go_on(spec: Server) -> None:
     session = spec.session()

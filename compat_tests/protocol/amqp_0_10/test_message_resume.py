@@ -36,7 +36,8 @@ def begin(server: Server, *header: structs.Struct, body: bytes = b"one ", **logi
     return session.client
 
 
-@pytest.mark.rule("0-10/message.resume/offset")
+@pytest.mark.rule("0-10/message.resume/offset#amount")
+@pytest.mark.rule("0-10/message.resume/offset#rest")
 @pytest.mark.rule("0-10/message.delivery-properties/resume-id")
 def test_a_message_goes_on_where_it_was_broken_off(server: Server) -> None:
     begin(server, properties(), structs.MessageProperties(content_type="a/b"))
@@ -114,6 +115,7 @@ def test_an_unknown_id_has_nothing(server: Server) -> None:
     assert session.query().message_count == 1
 
 
+@pytest.mark.rule("0-10/message.delivery-properties/resume-ttl#ignored")
 def test_a_message_without_an_id_cannot_be_resumed(server: Server) -> None:
     begin(server, properties(id_=None, ttl=10_000))
     assert resume(server.session()) == 0
@@ -133,7 +135,7 @@ def test_an_id_is_unique_to_a_user(server: Server) -> None:
     assert resume(server.session(b"guest")) == 4
 
 
-@pytest.mark.rule("0-10/message.delivery-properties/resume-ttl")
+@pytest.mark.rule("0-10/message.delivery-properties/resume-ttl#kept")
 @pytest.mark.parametrize(("waits", "offset"), [(4.9, 4), (5.1, 0)])
 def test_what_was_broken_off_is_kept_for_as_long_as_was_asked(
     server: Server, waits: float, offset: int

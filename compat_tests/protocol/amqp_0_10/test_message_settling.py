@@ -112,6 +112,22 @@ def test_after_an_accept_a_transfer_is_not_known(spec: Server, command: type[x.C
     assert left(session) == []
 
 
+@pytest.mark.deviates("0-10/message.accept/final")
+@pytest.mark.parametrize("command", [x.MessageAccept, x.MessageRelease, x.MessageReject])
+def test_in_the_field_what_is_done_with_it_afterwards_does_nothing(
+    lenient: Server, command: type[x.Command]
+) -> None:
+    session = lenient.session()
+    session.declare("q", alternate_exchange="amq.fanout")
+    session.declare("rejected")
+    session.bind("rejected", "amq.fanout")
+    (transfer,) = taken(session, b"1")
+    session.accept(transfer.id)
+    session.call(command(transfers=SequenceSet.of(transfer.id)))
+    session.detach()
+    assert (left(session), left(session, "rejected")) == ([], [])
+
+
 @pytest.mark.rule("0-10/message.reject/final")
 @pytest.mark.rule("0-10/message.release/final")
 @pytest.mark.parametrize("first", [x.MessageReject, x.MessageRelease])
@@ -148,7 +164,7 @@ def test_what_was_only_seen_cannot_be_accepted(server: Server) -> None:
 # --- reject ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.rule("0-10/message.reject/alternate-exchange")
+@pytest.mark.rule("0-10/message.reject/alternate-exchange#alternate")
 @pytest.mark.rule("0-10/message/reject-code-unspecified")
 @pytest.mark.parametrize("code", [0, 1, 2])
 def test_what_is_rejected_goes_to_the_alternate_exchange_of_its_queue(session: Session, code: int) -> None:
@@ -166,6 +182,7 @@ def test_what_is_rejected_goes_to_the_alternate_exchange_of_its_queue(session: S
     assert again.delivery == transfer.delivery
 
 
+@pytest.mark.rule("0-10/message.reject/alternate-exchange#discarded")
 def test_without_an_alternate_exchange_what_is_rejected_is_gone(session: Session) -> None:
     (transfer,) = taken(session, b"1")
     session.reject(transfer.id)
@@ -206,7 +223,8 @@ def test_what_is_released_is_there_for_any_subscriber(session: Session) -> None:
     assert (again.command.destination, again.body) == ("other", b"1")
 
 
-@pytest.mark.rule("0-10/message.release/set-redelivered")
+@pytest.mark.rule("0-10/message.release/set-redelivered#set")
+@pytest.mark.rule("0-10/message.release/set-redelivered#unchanged")
 @pytest.mark.rule("0-10/message.transfer/redelivered-on-requeue")
 def test_set_redelivered_marks_and_nothing_takes_the_mark_away(session: Session) -> None:
     fill(session, b"marked", b"not marked")

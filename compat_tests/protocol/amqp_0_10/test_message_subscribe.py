@@ -141,7 +141,7 @@ def test_what_transfers_say_of_resuming_costs_credit(session: Session, octets: s
 # --- how long it lasts -------------------------------------------------------------------------------
 
 
-@pytest.mark.rule("0-10/message.subscribe/lifetime")
+@pytest.mark.rule("0-10/message.subscribe/lifetime#session")
 def test_a_subscription_lasts_as_long_as_its_session(session: Session, other: Session) -> None:
     session.subscribe()
     assert other.query().subscriber_count == 1
@@ -178,7 +178,8 @@ def test_a_session_that_moves_goes_on_receiving_on_the_new_transport(server: Ser
 # --- queues that go ----------------------------------------------------------------------------------
 
 
-@pytest.mark.rule("0-10/message.subscribe/queue-deletion")
+@pytest.mark.rule("0-10/execution.exception/correlates#unknown")
+@pytest.mark.rule("0-10/message.subscribe/queue-deletion#credit")
 def test_a_session_ends_when_a_queue_is_deleted_that_it_takes_from(session: Session, other: Session) -> None:
     session.subscribe()
     other.call(x.QueueDelete(queue="q"))
@@ -186,6 +187,7 @@ def test_a_session_ends_when_a_queue_is_deleted_that_it_takes_from(session: Sess
     assert "'q'" in (exception.description or "")
 
 
+@pytest.mark.rule("0-10/message.subscribe/queue-deletion#no-credit")
 def test_by_the_text_credit_does_not_matter(spec: Server) -> None:
     session, other = spec.session(b"one"), spec.session(b"other")
     session.declare("q")
@@ -194,6 +196,7 @@ def test_by_the_text_credit_does_not_matter(spec: Server) -> None:
     ended(session, 408)
 
 
+@pytest.mark.deviates("0-10/message.subscribe/queue-deletion#no-credit")
 def test_in_the_field_who_has_no_credit_is_told_when_it_asks_for_more(lenient: Server) -> None:
     session, other = lenient.session(b"one"), lenient.session(b"other")
     session.declare("q")
@@ -247,6 +250,7 @@ def test_cancelling_what_is_not_there_is_an_error(session: Session) -> None:
     session.fails(x.MessageCancel(destination="nope"), 404)
 
 
+@pytest.mark.rule("0-10/message.subscribe/lifetime#cancelled")
 @pytest.mark.rule("0-10/message.cancel/stops")
 def test_nothing_comes_after_a_cancel(session: Session, other: Session) -> None:
     session.subscribe()
@@ -257,8 +261,11 @@ def test_nothing_comes_after_a_cancel(session: Session, other: Session) -> None:
     assert other.query().subscriber_count == 0
 
 
-@pytest.mark.rule("0-10/message.cancel/post-cancel-transfer-resolution")
-def test_what_came_before_a_cancel_can_still_be_settled(session: Session) -> None:
+@pytest.mark.rule("0-10/message.cancel/post-cancel-transfer-resolution#accept")
+@pytest.mark.rule("0-10/message.cancel/post-cancel-transfer-resolution#release")
+@pytest.mark.rule("0-10/message.cancel/post-cancel-transfer-resolution#acquire")
+@pytest.mark.rule("0-10/message.cancel/post-cancel-transfer-resolution#reject")
+def test_what_came_before_a_cancel_can_still_be_settled(session: Session, other: Session) -> None:
     for number in range(4):
         session.publish(f"{number}".encode())
     session.subscribe(destination="browser", acquire_mode=1, credit=4)
@@ -272,6 +279,9 @@ def test_what_came_before_a_cancel_can_still_be_settled(session: Session) -> Non
     session.reject(rejected)
     assert session.call(x.MessageAcquire(transfers=SequenceSet.of(seen))).transfers
     assert session.query().message_count == 1
+    session.detach()
+    other.subscribe()
+    assert [(each.body, each.redelivered) for each in other.transfers()] == [(b"1", False), (b"3", True)]
 
 
 def test_completing_what_came_before_a_cancel_does_nothing(session: Session) -> None:

@@ -138,7 +138,7 @@ def test_subscribing_needs_permission_to_read(server: Server) -> None:
 # --- what may be missing -----------------------------------------------------------------------------
 
 
-@pytest.mark.rule("0-10/assembly/empty-body")
+@pytest.mark.rule("0-10/assembly/empty-body#body")
 @pytest.mark.parametrize("body", [b"", None])
 def test_an_empty_body_comes_back_as_one_and_no_body_as_none(session: Session, body: bytes | None) -> None:
     send(session, TO_Q, body=body)
@@ -215,6 +215,7 @@ def test_priorities_run_from_0_to_9(spec: Server) -> None:
     session.fails(x.MessageTransfer(accept_mode=1), 531, header=header, body=b"lost")
 
 
+@pytest.mark.deviates("0-10/message/priority-values")
 def test_brokers_in_the_field_take_any_priority(lenient: Server) -> None:
     session = lenient.session()
     session.declare("q")
@@ -254,7 +255,9 @@ def test_deliveries_say_what_the_subscription_asked_for(session: Session) -> Non
     assert said == [("browser", 1, 1)] * 2 + [("taker", 0, 0)] * 2
 
 
-@pytest.mark.rule("0-10/message/grammar")
+@pytest.mark.rule("0-10/message/grammar#peers")
+@pytest.mark.rule("0-10/message/grammar#recipients")
+@pytest.mark.rule("0-10/message/grammar#clients")
 def test_each_peer_sends_what_it_may(server: Server) -> None:
     """Every command of the class, and nothing but transfers (and answers to publishers) in return."""
     session = server.session()
@@ -283,7 +286,8 @@ def ids(*numbers: int) -> x.SequenceSet:
     return x.SequenceSet.of(*numbers)
 
 
-@pytest.mark.rule("0-10/message/states")
+@pytest.mark.rule("0-10/message/states#acquired")
+@pytest.mark.rule("0-10/message/states#not-acquired")
 def test_a_transfer_goes_from_start_by_acquired_or_not_to_its_end(session: Session) -> None:
     for body in (b"acquired", b"not acquired"):
         session.publish(body)

@@ -42,7 +42,9 @@ def depth(session: Session, queue: str = "unrouted") -> int | None:
 # --- unroutable --------------------------------------------------------------------------------------
 
 
-@pytest.mark.rule("0-10/message.delivery-properties/discard-unroutable")
+@pytest.mark.rule("0-10/message.delivery-properties/discard-unroutable#dropped")
+@pytest.mark.rule("0-10/message.delivery-properties/discard-unroutable#rejected")
+@pytest.mark.rule("0-10/message.delivery-properties/discard-unroutable#alternate")
 @pytest.mark.parametrize("mode", [EXPLICIT, NONE])
 @pytest.mark.parametrize("discard", [True, False])
 def test_what_cannot_be_routed_is_dropped_rejected_or_goes_to_the_alternate_exchange(
@@ -59,6 +61,11 @@ def test_what_cannot_be_routed_is_dropped_rejected_or_goes_to_the_alternate_exch
     assert depth(session) == (1 if mode == NONE and not discard else 0)
 
 
+@pytest.mark.rule("0-10/exchange.declare/alternate-exchange-conditions#taken")
+@pytest.mark.deviates("0-10/exchange.declare/alternate-exchange-conditions#accept-mode")
+@pytest.mark.deviates("0-10/exchange.declare/alternate-exchange-conditions#discard")
+@pytest.mark.rule("0-10/message.delivery-properties/discard-unroutable#alternate")
+@pytest.mark.deviates("0-10/message.delivery-properties/discard-unroutable#rejected")
 @pytest.mark.parametrize("mode", [EXPLICIT, NONE, None])
 @pytest.mark.parametrize("discard", [True, False])
 def test_in_the_field_it_goes_to_the_alternate_exchange_in_any_mode(
@@ -69,6 +76,7 @@ def test_in_the_field_it_goes_to_the_alternate_exchange_in_any_mode(
     assert depth(in_the_field) == 1
 
 
+@pytest.mark.deviates("0-10/message.reject/by-server")
 def test_in_the_field_it_is_dropped_without_a_word_where_there_is_no_alternate(lenient: Server) -> None:
     session = lenient.session()
     session.call(x.MessageTransfer(destination="amq.direct"), body=b"lost")
@@ -88,6 +96,7 @@ def test_the_broker_rejects_what_no_queue_is_there_for(spec: Server) -> None:
     session.expect_nothing()
 
 
+@pytest.mark.rule("0-10/message/grammar#recipients")
 @pytest.mark.rule("0-10/message.transfer/accepts-explicit")
 @pytest.mark.parametrize("mode", [EXPLICIT, None])
 def test_the_broker_accepts_what_it_takes(spec: Server, mode: int | None) -> None:
@@ -99,6 +108,7 @@ def test_the_broker_accepts_what_it_takes(spec: Server, mode: int | None) -> Non
     session.expect_nothing()
 
 
+@pytest.mark.deviates("0-10/message.transfer/accepts-explicit")
 def test_brokers_in_the_field_say_nothing_but_that_it_is_done(lenient: Server) -> None:
     session = lenient.session()
     session.declare("q")
@@ -145,7 +155,8 @@ def test_immediate_messages_need_somebody_who_takes_them_at_once(spec: Server) -
     assert session.query().message_count == 0
 
 
-@pytest.mark.rule("0-10/message.delivery-properties/immediate")
+@pytest.mark.rule("0-10/message.delivery-properties/immediate#any")
+@pytest.mark.rule("0-10/message.delivery-properties/immediate#none")
 def test_immediate_is_for_all_queues_or_none(spec: Server) -> None:
     session = spec.session()
     for queue in ("able", "unable"):
@@ -170,6 +181,7 @@ def test_what_nobody_takes_at_once_is_as_good_as_unroutable(by_the_text: Session
     assert depth(session) == (0 if discard else 1)
 
 
+@pytest.mark.deviates("0-10/message.delivery-properties/immediate#any")
 def test_brokers_in_the_field_do_not_look_at_immediate(lenient: Server) -> None:
     session = lenient.session()
     session.declare("q")

@@ -57,7 +57,8 @@ def test_what_is_behind_something_taken_is_shown(server: Server) -> None:
     assert browser.bodies() == [_SMALL]
 
 
-@pytest.mark.rule("0-10/execution.exception/correlates")
+@pytest.mark.rule("0-10/execution.exception/correlates#code")
+@pytest.mark.rule("0-10/execution.exception/correlates#command")
 def test_a_session_that_fails_before_it_was_brought_up_to_date_says_why(server: Server) -> None:
     """The client is to say which commands it has; the exception does not wait for that."""
     session = server.open().session(b"s", timeout=100)
@@ -74,8 +75,8 @@ def test_a_session_that_fails_before_it_was_brought_up_to_date_says_why(server: 
     assert exception.command_id == session.next_id
 
 
-@pytest.mark.rule("0-10/session.attach/force")
-@pytest.mark.rule("0-10/execution/ends-session")
+@pytest.mark.rule("0-10/session.attach/force#attaches")
+@pytest.mark.rule("0-10/execution/ends-session#session")
 def test_a_session_that_has_failed_is_another_where_it_is_attached_by_force(server: Server) -> None:
     """Its client never heard of the exception, since it had lost the transport by then."""
     session = server.open().session(b"s", timeout=100)

@@ -85,6 +85,7 @@ def test_without_a_command_point_nothing_is_carried_out(server: Server) -> None:
     assert not server.vhost.queues["q"].ready
 
 
+@pytest.mark.rule("0-10/session.command-point/newly-attached-transports#again")
 def test_on_each_transport_the_command_point_comes_first(server: Server) -> None:
     client = server.open()
     session = client.session(timeout=60)

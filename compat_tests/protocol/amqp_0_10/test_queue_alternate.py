@@ -11,7 +11,7 @@ from compat_tests.protocol.amqp_0_10.test_exchange import got, refused
 from fakeamqp.protocols.amqp_0_10.codec import commands as x
 
 
-@pytest.mark.rule("0-10/queue.declare/alternate-exchange-pre-existing-exchange")
+@pytest.mark.rule("0-10/queue.declare/alternate-exchange-pre-existing-exchange#another")
 @pytest.mark.parametrize("passive", [False, True])
 @pytest.mark.parametrize("had", [None, "amq.fanout"])
 def test_another_alternate_exchange_is_not_allowed(client: Client, had: str | None, passive: bool) -> None:
@@ -22,7 +22,7 @@ def test_another_alternate_exchange_is_not_allowed(client: Client, had: str | No
     assert session.query().alternate_exchange == had
 
 
-@pytest.mark.rule("0-10/queue.declare/alternate-exchange-pre-existing-exchange")
+@pytest.mark.rule("0-10/queue.declare/alternate-exchange-pre-existing-exchange#same")
 @pytest.mark.parametrize("again", [None, "", "amq.fanout"])
 def test_the_same_alternate_exchange_or_none_changes_nothing(session: Session, again: str | None) -> None:
     session.declare("q", alternate_exchange="amq.fanout")
@@ -44,7 +44,7 @@ def alternate(session: Session, **declaration: Any) -> None:
     session.declare("q", alternate_exchange="alternate", **declaration)
 
 
-@pytest.mark.rule("0-10/queue.declare/alternate-exchange-routing")
+@pytest.mark.rule("0-10/queue.declare/alternate-exchange-routing#rejected")
 def test_rejected_messages_go_to_the_alternate_exchange(session: Session) -> None:
     alternate(session)
     session.publish(b"no")
@@ -53,8 +53,8 @@ def test_rejected_messages_go_to_the_alternate_exchange(session: Session) -> Non
     assert (got(session), got(session, "kept")) == (0, 1)
 
 
-@pytest.mark.rule("0-10/queue.declare/alternate-exchange-routing")
-@pytest.mark.rule("0-10/queue.delete/orphans")
+@pytest.mark.rule("0-10/queue.declare/alternate-exchange-routing#orphaned")
+@pytest.mark.rule("0-10/queue.delete/orphans#alternate")
 def test_orphans_go_to_the_alternate_exchange_in_their_order(session: Session) -> None:
     alternate(session)
     for body in (b"1", b"2", b"3"):
@@ -64,7 +64,7 @@ def test_orphans_go_to_the_alternate_exchange_in_their_order(session: Session) -
     assert session.bodies() == [b"1", b"2", b"3"]
 
 
-@pytest.mark.rule("0-10/queue.declare/alternate-exchange-routing")
+@pytest.mark.rule("0-10/queue.declare/alternate-exchange-routing#leave")
 @pytest.mark.parametrize("bound", [False, True])
 def test_what_the_alternate_exchange_cannot_route_is_gone_all_the_same(session: Session, bound: bool) -> None:
     session.declare("q", alternate_exchange="amq.fanout")
@@ -77,7 +77,7 @@ def test_what_the_alternate_exchange_cannot_route_is_gone_all_the_same(session: 
     session.expect_nothing()
 
 
-@pytest.mark.rule("0-10/queue.delete/orphans")
+@pytest.mark.rule("0-10/queue.delete/orphans#discarded")
 def test_orphans_of_a_queue_without_alternate_exchange_are_discarded(session: Session) -> None:
     session.declare("q")
     session.declare("other")

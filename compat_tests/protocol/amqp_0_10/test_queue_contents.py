@@ -16,7 +16,8 @@ from compat_tests.protocol.amqp_0_10.driver import Session
 from fakeamqp.protocols.amqp_0_10.codec import commands as x
 
 
-@pytest.mark.rule("0-10/queue/any-content")
+@pytest.mark.rule("0-10/queue/any-content#any")
+@pytest.mark.rule("0-10/queue/any-content#independently")
 def test_a_queue_takes_contents_of_every_class_and_each_class_takes_its_own(session: Session) -> None:
     session.declare("q")
     session.publish(b"message")

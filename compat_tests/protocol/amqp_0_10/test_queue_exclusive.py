@@ -33,8 +33,11 @@ USES: list[Command] = [
 ]
 
 
-@pytest.mark.rule("0-10/queue.declare/exclusive-in-use")
-@pytest.mark.rule("0-10/queue.declare/exclusive-per-session")
+@pytest.mark.rule("0-10/queue.declare/exclusive-in-use#declare")
+@pytest.mark.rule("0-10/queue.declare/exclusive-in-use#bind")
+@pytest.mark.rule("0-10/queue.declare/exclusive-in-use#subscribe")
+@pytest.mark.rule("0-10/queue.declare/exclusive-in-use#delete")
+@pytest.mark.rule("0-10/queue.declare/exclusive-per-session#sessions")
 @pytest.mark.parametrize("command", USES, ids=lambda each: each.NAME)
 @pytest.mark.parametrize("same_connection", [False, True])
 def test_an_exclusive_queue_is_locked_to_other_sessions(
@@ -51,7 +54,7 @@ def test_an_exclusive_queue_is_locked_to_other_sessions(
     assert got(owner) == 2
 
 
-@pytest.mark.rule("0-10/queue.declare/exclusive-in-use")
+@pytest.mark.rule("0-10/queue.declare/exclusive-in-use#own")
 @pytest.mark.parametrize("command", USES, ids=lambda each: each.NAME)
 def test_its_own_session_may_use_it(session: Session, command: Command) -> None:
     session.declare("q", exclusive=True)
@@ -60,18 +63,20 @@ def test_its_own_session_may_use_it(session: Session, command: Command) -> None:
     session.expect_nothing()
 
 
-@pytest.mark.rule("0-10/queue.declare/exclusive-in-use")
-def test_others_may_ask_whether_it_is_there_but_not_by_the_text(lenient: Server, spec: Server) -> None:
-    command = x.QueueDeclare(queue="q", passive=True)
-    for server in (lenient, spec):
-        server.session().declare("q", exclusive=True)
+@pytest.mark.deviates("0-10/queue.declare/exclusive-in-use#passive")
+def test_others_may_ask_whether_it_is_there(lenient: Server) -> None:
+    lenient.session().declare("q", exclusive=True)
     other = lenient.session(b"other")
-    other.call(command)
+    other.call(x.QueueDeclare(queue="q", passive=True))
     other.expect_nothing()
-    locked(spec.open(), command)
 
 
-@pytest.mark.rule("0-10/queue.declare/exclusive-in-use")
+@pytest.mark.rule("0-10/queue.declare/exclusive-in-use#passive")
+def test_by_the_text_others_may_not(spec: Server) -> None:
+    spec.session().declare("q", exclusive=True)
+    locked(spec.open(), x.QueueDeclare(queue="q", passive=True))
+
+
 def test_anybody_may_send_to_it_and_ask_about_it(server: Server) -> None:
     server.session().declare("q", exclusive=True)
     other = server.session(b"other")
@@ -80,7 +85,8 @@ def test_anybody_may_send_to_it_and_ask_about_it(server: Server) -> None:
     assert (found.exclusive, found.message_count) == (True, 1)
 
 
-@pytest.mark.rule("0-10/queue.declare/exclusive-types")
+@pytest.mark.rule("0-10/queue.declare/exclusive-types#exclusive")
+@pytest.mark.rule("0-10/queue.declare/exclusive-types#shared")
 @pytest.mark.parametrize("exclusive", [False, True])
 def test_queues_are_shared_or_exclusive(server: Server, exclusive: bool) -> None:
     session = server.session()
@@ -154,8 +160,9 @@ def test_an_exclusive_auto_delete_queue_goes_with_its_session(server: Server, en
     assert not exists(server.session(b"other"))
 
 
-@pytest.mark.rule("0-10/queue.declare/exclusive-without-auto-delete")
-@pytest.mark.rule("0-10/queue.declare/exclusive-per-session")
+@pytest.mark.rule("0-10/queue.declare/exclusive-without-auto-delete#stays")
+@pytest.mark.rule("0-10/queue.declare/exclusive-without-auto-delete#open")
+@pytest.mark.rule("0-10/queue.declare/exclusive-per-session#until")
 @pytest.mark.parametrize("end", ENDS)
 @pytest.mark.parametrize("exclusive", [False, True])
 def test_another_exclusive_queue_stays_for_all(server: Server, end: Any, exclusive: bool) -> None:
@@ -171,7 +178,7 @@ def test_another_exclusive_queue_stays_for_all(server: Server, end: Any, exclusi
     assert other.bodies() == [b"left behind"]
 
 
-@pytest.mark.rule("0-10/queue.declare/exclusive-per-session")
+@pytest.mark.rule("0-10/queue.declare/exclusive-per-session#until")
 def test_a_session_that_is_kept_keeps_its_queue(server: Server) -> None:
     session = server.open().session(timeout=60)
     session.declare("q", exclusive=True)

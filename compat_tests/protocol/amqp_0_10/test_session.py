@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from compat_tests.protocol.amqp_0_10.driver import Client, Server, Session
 from fakeamqp.model.access import Permission, User
+from fakeamqp.model.personality import personality
+from fakeamqp.protocols.amqp_0_10.choices import Amqp010Choices, choices_for
 from fakeamqp.protocols.amqp_0_10.codec import commands as x
 from fakeamqp.protocols.amqp_0_10.codec import controls as c
 from fakeamqp.protocols.amqp_0_10.codec import structs
@@ -17,9 +21,8 @@ from fakeamqp.protocols.amqp_0_10.codec.serial import SequenceSet
 # --- attach ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.rule("0-10/session.attach/reply")
+@pytest.mark.rule("0-10/session.attach/reply#success")
 @pytest.mark.rule("0-10/session.attached/name")
-@pytest.mark.rule("0-10/session/name")
 def test_attached_echoes_the_name(client: Client) -> None:
     for channel, name in enumerate([b"plain", b"", bytes(range(256))]):
         assert (client.call(c.SessionAttach(name=name), c.SessionAttached, channel).name or b"") == name
@@ -33,6 +36,7 @@ def test_a_session_may_be_attached_again_where_it_is(client: Client) -> None:
     assert session.query("q").queue == "q"
 
 
+@pytest.mark.rule("0-10/session.attach/reply#failure")
 @pytest.mark.rule("0-10/session.attach/one-transport-per-session")
 @pytest.mark.rule("0-10/session/detach-code-session-busy")
 def test_a_session_has_one_transport(server: Server, client: Client) -> None:
@@ -43,6 +47,7 @@ def test_a_session_has_one_transport(server: Server, client: Client) -> None:
     session.declare("q")
 
 
+@pytest.mark.rule("0-10/session.attach/reply#failure")
 @pytest.mark.rule("0-10/session.attach/one-session-per-transport")
 @pytest.mark.rule("0-10/session/detach-code-transport-busy")
 def test_a_transport_has_one_session(client: Client) -> None:
@@ -52,7 +57,9 @@ def test_a_transport_has_one_session(client: Client) -> None:
     session.declare("q")
 
 
-@pytest.mark.rule("0-10/session.attach/force")
+@pytest.mark.rule("0-10/session/name#identifies")
+@pytest.mark.rule("0-10/session.attach/force#detaches")
+@pytest.mark.rule("0-10/session.attach/force#attaches")
 @pytest.mark.rule("0-10/session.detached/spontaneous")
 def test_force_takes_a_session_from_its_other_transport(server: Server, client: Client) -> None:
     session = client.session(b"s")
@@ -66,6 +73,7 @@ def test_force_takes_a_session_from_its_other_transport(server: Server, client: 
     assert taken.query("q").queue == "q", "the state came along"
 
 
+@pytest.mark.rule("0-10/session/name#scoped")
 @pytest.mark.rule("0-10/session.attach/scoping")
 def test_names_belong_to_users(server: Server, client: Client) -> None:
     server.state.access.add(User("two", "two", (), {"/": Permission()}))
@@ -74,6 +82,7 @@ def test_names_belong_to_users(server: Server, client: Client) -> None:
     assert len(server.state.sessions) == 2
 
 
+@pytest.mark.rule("0-10/frame/channel-range#zero")
 def test_channel_zero_is_a_channel_like_others(client: Client) -> None:
     zero, nine = client.session(b"zero", 0), client.session(b"nine", 9)
     zero.declare("a")
@@ -94,7 +103,8 @@ def test_who_loses_a_session_learns_first_what_is_completed(server: Server, clie
 # --- attachment --------------------------------------------------------------------------------------
 
 
-@pytest.mark.rule("0-10/session/attachment")
+@pytest.mark.rule("0-10/session/attachment#answered")
+@pytest.mark.rule("0-10/session/attachment#discarded")
 @pytest.mark.rule("0-10/session/detach-code-not-attached")
 @pytest.mark.parametrize(
     "control",
@@ -103,9 +113,15 @@ def test_who_loses_a_session_learns_first_what_is_completed(server: Server, clie
 )
 def test_controls_without_a_session_are_answered_with_detached(client: Client, control: Control) -> None:
     assert client.call(control, c.SessionDetached, 3).code == DetachCode.NOT_ATTACHED
+    client.call(c.SessionAttach(name=b"s"), c.SessionAttached, 3)
+    client.send_command(x.ExecutionSync(), 3)
+    assert client.expect(c.SessionDetached, 3).code == DetachCode.UNKNOWN_IDS, "no command point has counted"
+    client.drop()
+    assert not client.server.state.sessions, "no timeout has counted"
 
 
-@pytest.mark.rule("0-10/session/attachment")
+@pytest.mark.rule("0-10/session/attachment#answered")
+@pytest.mark.rule("0-10/session/attachment#discarded")
 def test_commands_without_a_session_are_answered_alike(server: Server, client: Client) -> None:
     client.send_command(x.QueueDeclare(queue="q"), 3)
     assert client.expect(c.SessionDetached, 3).code == DetachCode.NOT_ATTACHED
@@ -148,7 +164,8 @@ def test_what_was_done_is_completed_before_the_end(client: Client) -> None:
 # --- timeout -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.rule("0-10/session.request-timeout/maximum-granted-timeout")
+@pytest.mark.rule("0-10/session.request-timeout/maximum-granted-timeout#largest")
+@pytest.mark.rule("0-10/session.request-timeout/maximum-granted-timeout#reported")
 @pytest.mark.rule("0-10/session.timeout/granted#one-reply")
 @pytest.mark.rule("0-10/session.request-timeout/either-side")
 def test_each_request_is_granted(client: Client) -> None:
@@ -159,6 +176,8 @@ def test_each_request_is_granted(client: Client) -> None:
         session.expect_nothing()
 
 
+@pytest.mark.rule("0-10/session.request-timeout/maximum-granted-timeout#bounded")
+@pytest.mark.rule("0-10/session.request-timeout/maximum-granted-timeout#reported")
 @pytest.mark.rule("0-10/session.timeout/granted#value")
 @pytest.mark.parametrize("seconds", [30, 10])
 def test_what_was_granted_is_how_long_the_session_is_kept(
@@ -174,6 +193,24 @@ def test_what_was_granted_is_how_long_the_session_is_kept(
     assert "q" in server.vhost.queues
     server.advance(1)
     assert "q" not in server.vhost.queues
+
+
+@pytest.mark.rule("0-10/session.request-timeout/maximum-granted-timeout#largest")
+@pytest.mark.rule("0-10/session.request-timeout/maximum-granted-timeout#reported")
+@pytest.mark.parametrize("asked", [61, 0xFFFFFFFF, None])
+def test_no_session_is_kept_for_longer_than_the_broker_allows(asked: int | None) -> None:
+    known = personality("rabbitmq-4.3")
+    choices = replace(choices_for(known), longest_session_timeout=60)
+    server = Server(replace(known, extensions={Amqp010Choices: choices}))
+    client = server.open()
+    session = client.session(b"s")
+    client.send(c.SessionRequestTimeout(timeout=asked))
+    assert session.expect(c.SessionTimeout).timeout == 60
+    client.drop()
+    server.advance(59)
+    assert server.state.sessions
+    server.advance(2)
+    assert not server.state.sessions
 
 
 @pytest.mark.rule("0-10/session.timeout/granted#absent")
@@ -217,7 +254,7 @@ def test_a_session_without_timeout_ends_with_its_transport(server: Server, clien
     assert not server.state.sessions
 
 
-@pytest.mark.rule("0-10/message.subscribe/lifetime")
+@pytest.mark.rule("0-10/message.subscribe/lifetime#session")
 def test_a_kept_session_keeps_its_subscriptions(server: Server, client: Client) -> None:
     session = client.session(b"s", timeout=60)
     session.declare("q")
@@ -239,7 +276,7 @@ def test_a_restart_ends_all_sessions(server: Server, client: Client) -> None:
 # --- command point -----------------------------------------------------------------------------------
 
 
-@pytest.mark.rule("0-10/session.command-point/newly-attached-transports")
+@pytest.mark.rule("0-10/session.command-point/newly-attached-transports#new")
 @pytest.mark.rule("0-10/session/detach-code-unknown-ids")
 def test_commands_before_the_command_point_detach(server: Server, client: Client) -> None:
     client.call(c.SessionAttach(name=b"s"), c.SessionAttached)
@@ -249,8 +286,9 @@ def test_commands_before_the_command_point_detach(server: Server, client: Client
     assert "q" not in server.vhost.queues
 
 
-@pytest.mark.rule("0-10/session.command-point/numbering")
-@pytest.mark.rule("0-10/session/commands-numbered")
+@pytest.mark.rule("0-10/session.command-point/numbering#id")
+@pytest.mark.rule("0-10/session/commands-numbered#commands")
+@pytest.mark.rule("0-10/session/commands-numbered#controls")
 def test_commands_are_numbered_from_the_command_point(client: Client) -> None:
     session = client.session(at=1000)
     session.send(x.ExecutionSync())
@@ -288,6 +326,7 @@ def test_behind_another_offset_no_command_begins(client: Client) -> None:
     client.expect_close(501)
 
 
+@pytest.mark.rule("0-10/session.command-point/numbering#offset")
 @pytest.mark.rule("0-10/session.command-point/nonzero-offset")
 def test_a_command_goes_on_where_it_was_cut(server: Server, client: Client) -> None:
     client.session(b"s", timeout=None)
@@ -326,7 +365,7 @@ def test_the_broker_numbers_its_commands_too(client: Client) -> None:
 
 
 @pytest.mark.rule("0-10/session.flush/expected")
-@pytest.mark.rule("0-10/session.expected/commands-empty-means-new-session")
+@pytest.mark.rule("0-10/session.expected/commands-empty-means-new-session#new")
 @pytest.mark.rule("0-10/session.expected/only-on-request")
 def test_a_new_session_expects_nothing(client: Client) -> None:
     client.call(c.SessionAttach(name=b"s"), c.SessionAttached)
@@ -335,6 +374,7 @@ def test_a_new_session_expects_nothing(client: Client) -> None:
     assert not expected.commands and not expected.fragments
 
 
+@pytest.mark.rule("0-10/session.expected/commands-empty-means-new-session#known")
 @pytest.mark.rule("0-10/session.expected/include-next-command")
 @pytest.mark.rule("0-10/session.expected/minimal-fragments")
 @pytest.mark.rule("0-10/session.expected/no-overlaps")
@@ -430,19 +470,23 @@ def test_clients_in_the_field_get_no_reply_that_they_did_not_ask_for(lenient: Se
 # --- gap ---------------------------------------------------------------------------------------------
 
 
-@pytest.mark.rule("0-10/session.gap/gap-confirmation-and-completion")
+@pytest.mark.rule("0-10/session.gap/gap-confirmation-and-completion#completed")
+@pytest.mark.rule("0-10/session.gap/gap-confirmation-and-completion#confirmed")
 @pytest.mark.rule("0-10/session.gap/continue")
-@pytest.mark.rule("0-10/session.gap/completed-or-confirmed-commands")
+@pytest.mark.rule("0-10/session.gap/completed-or-confirmed-commands#completed")
+@pytest.mark.rule("0-10/session.gap/completed-or-confirmed-commands#confirmed")
 def test_commands_of_a_gap_count_as_done(client: Client) -> None:
     session = client.session()
-    session.call(x.ExecutionSync())
+    session.call(x.QueueDeclare(queue="before"))
     client.send(c.SessionGap(commands=_ids(0, 1, 2)))
     session.next_id = 3
     session.call(x.QueueDeclare(queue="behind"))
     client.inbox.clear()
-    client.send(c.SessionFlush(completed=True))
+    client.send(c.SessionFlush(completed=True, confirmed=True))
+    assert list(client.expect(c.SessionConfirmed).commands or ()) == [0, 1, 2, 3]
     assert list(client.expect(c.SessionCompleted).commands or ()) == [0, 1, 2, 3]
-    assert session.query("behind").queue == "behind"
+    for queue in ("before", "behind"):
+        assert session.query(queue).queue == queue
 
 
 @pytest.mark.rule("0-10/session.gap/aborted-commands")

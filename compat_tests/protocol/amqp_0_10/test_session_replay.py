@@ -49,8 +49,8 @@ def _expected(client: Client) -> int:
 _STREAM_OF_TRANSFERS = sum(map(len, _transfers(Server("rabbitmq-4.2").dial(), 0)))
 
 
-@pytest.mark.rule("0-10/session/replay")
-@pytest.mark.rule("0-10/session.command-point/numbering")
+@pytest.mark.rule("0-10/session/replay#client")
+@pytest.mark.rule("0-10/session.command-point/numbering#id")
 @pytest.mark.rule("0-10/session.expected/include-next-command")
 @pytest.mark.parametrize("cut", range(_STREAM_OF_TRANSFERS + 1))
 def test_a_publisher_that_is_cut_off_anywhere_loses_and_repeats_nothing(cut: int) -> None:
@@ -72,7 +72,8 @@ def test_a_publisher_that_is_cut_off_anywhere_loses_and_repeats_nothing(cut: int
     assert _published(server) == _BODIES
 
 
-@pytest.mark.rule("0-10/session.command-point/numbering")
+@pytest.mark.rule("0-10/session/replay#client")
+@pytest.mark.rule("0-10/session.command-point/numbering#id")
 @pytest.mark.parametrize("cut", range(0, _STREAM_OF_TRANSFERS + 1, 7))
 def test_a_publisher_may_send_everything_again(cut: int) -> None:
     server = Server("rabbitmq-4.2")
@@ -142,7 +143,7 @@ def _prepared() -> tuple[Server, Session]:
 _STREAM_OF_DELIVERIES = len(_deliver_all(*_prepared()))
 
 
-@pytest.mark.rule("0-10/session/replay")
+@pytest.mark.rule("0-10/session/replay#server")
 @pytest.mark.rule("0-10/session.flush/expected")
 @pytest.mark.parametrize("cut", range(_STREAM_OF_DELIVERIES + 1))
 def test_a_subscriber_that_is_cut_off_anywhere_loses_and_repeats_nothing(cut: int) -> None:
@@ -201,7 +202,7 @@ def _payload(octets: bytes) -> bytes:
     return found
 
 
-@pytest.mark.rule("0-10/session/replay")
+@pytest.mark.rule("0-10/session/replay#part")
 @pytest.mark.rule("0-10/session.command-point/nonzero-offset")
 @pytest.mark.rule("0-10/session.expected/minimal-fragments")
 @pytest.mark.parametrize("offset", [1, 10, 40, 90])

@@ -172,7 +172,7 @@ def test_a_message_needs_the_permission_to_write(server: Server) -> None:
     session.fails(x.StreamPublish(exchange="amq.direct", routing_key="q"), 403, header=header, body=b"1")
 
 
-@pytest.mark.rule("0-10/stream/return-codes")
+@pytest.mark.rule("0-10/stream/return-codes#311")
 def test_what_a_queue_refuses_comes_back(session: Session) -> None:
     session.declare("q", arguments={"x-max-length": 1, "x-overflow": "reject-publish"})
     publish_packet(session, b"1")
@@ -181,14 +181,14 @@ def test_what_a_queue_refuses_comes_back(session: Session) -> None:
     assert (returned.reply_code, got.body) == (311, b"2")
 
 
-@pytest.mark.rule("0-10/stream.publish/mandatory-implementation", "0-10/stream/return-codes")
+@pytest.mark.rule("0-10/stream.publish/mandatory-implementation", "0-10/stream/return-codes#312")
 def test_what_is_mandatory_and_finds_no_queue_comes_back(session: Session) -> None:
     publish_packet(session, b"1", "nowhere", mandatory=True)
     returned, _ = next_command(session, x.StreamReturn)
     assert returned.reply_code == 312
 
 
-@pytest.mark.rule("0-10/stream.publish/immediate-implementation", "0-10/stream/return-codes")
+@pytest.mark.rule("0-10/stream.publish/immediate-implementation", "0-10/stream/return-codes#313")
 def test_what_is_immediate_and_finds_no_consumer_comes_back(session: Session) -> None:
     session.declare("q")
     publish_packet(session, b"1", immediate=True)
@@ -199,7 +199,7 @@ def test_what_is_immediate_and_finds_no_consumer_comes_back(session: Session) ->
     assert bodies(session) == [b"2"]
 
 
-@pytest.mark.rule("0-10/stream/return-codes")
+@pytest.mark.rule("0-10/stream/return-codes#311")
 def test_what_is_too_large_comes_back(lenient: Server) -> None:
     session = lenient.session()
     publish_packet(session, bytes(lenient.state.personality.largest_message + 1))

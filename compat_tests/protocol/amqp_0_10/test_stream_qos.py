@@ -58,7 +58,7 @@ def test_a_window_of_octets_limits_what_is_ahead(session: Session) -> None:
     assert len(take_packets(session)) == 1
 
 
-@pytest.mark.rule("0-10/stream.qos/consume-rate", "0-10/stream.qos/consume-rate-ignore-prefetch")
+@pytest.mark.rule("0-10/stream.qos/consume-rate#limit", "0-10/stream.qos/consume-rate-ignore-prefetch")
 def test_a_rate_spreads_deliveries_over_time(session: Session) -> None:
     server = session.client.server
     session.declare("q")
@@ -78,7 +78,7 @@ def test_a_rate_spreads_deliveries_over_time(session: Session) -> None:
     assert bodies(session) == [b"at once"]
 
 
-@pytest.mark.rule("0-10/stream.qos/consume-rate")
+@pytest.mark.rule("0-10/stream.qos/consume-rate#zero")
 def test_no_rate_is_no_limit(session: Session) -> None:
     session.declare("q")
     qos(session, consume_rate=1)

@@ -45,7 +45,8 @@ def feed(assembler: Assembler, frames: list) -> Assembly | None:
 
 
 @rule("0-10/assembly/structure")
-@rule("0-10/assembly/empty-body")
+@rule("0-10/assembly/empty-body#header")
+@rule("0-10/assembly/empty-body#body")
 @rule("0-10/assembly/control-single-segment")
 def test_segments_make_an_assembly() -> None:
     assembler = Assembler()

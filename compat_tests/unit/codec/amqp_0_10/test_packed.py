@@ -153,7 +153,7 @@ def test_message_properties_octet_for_octet() -> None:
     assert structs.MessageProperties.decode(every.encode()) == every
 
 
-@rule("0-10/dtx/xid")
+@rule("0-10/dtx/xid#parts")
 def test_an_xid_is_the_coded_struct_that_peers_use() -> None:
     xid = structs.Xid(7, b"g" * 64, b"b1")
     octets = bytes_of("0000004c 0604 0700 00000007 40" + "67" * 64 + "02 6231")
@@ -239,7 +239,7 @@ def test_flags_that_stand_for_no_field_are_refused(kind: type[Packed]) -> None:
 
 
 @rule("0-10/encoding/enum-values")
-@rule("0-10/encoding/domain-check")
+@rule("0-10/encoding/domain-check#outside")
 @pytest.mark.parametrize("kind", **named([kind for kind in KINDS if kind.DOMAINS]))
 def test_values_outside_of_their_domain_are_refused(kind: type[Packed]) -> None:
     for name, domain in kind.DOMAINS.items():
@@ -344,7 +344,7 @@ def test_a_value_that_its_field_cannot_hold_is_refused_by_name(record: Packed, f
 # --- headers -------------------------------------------------------------------------------------------
 
 
-@rule("0-10/assembly/header-entries")
+@rule("0-10/assembly/header-entries#sequence")
 def test_a_header_has_structs_in_any_order() -> None:
     one = structs.DeliveryProperties(routing_key="k")
     two = structs.MessageProperties(content_type="t")
@@ -355,7 +355,7 @@ def test_a_header_has_structs_in_any_order() -> None:
     assert structs.decode_header(structs.encode_header([strange, one])) == (strange, one)
 
 
-@rule("0-10/assembly/header-entries")
+@rule("0-10/assembly/header-entries#once")
 def test_a_struct_that_comes_twice_in_a_header_is_refused() -> None:
     octets = structs.DeliveryProperties().encode()
     with pytest.raises(IllegalValue, match="0x0401 twice"):

@@ -49,7 +49,7 @@ def uses(properties: Properties) -> list[object]:
     return [properties.content_type, properties.headers, properties.header_tag("a")]
 
 
-@rule("0-10/message.message-properties/application-headers")
+@rule("0-10/message.message-properties/application-headers#carried")
 def test_all_but_delivery_properties_keep_their_octets() -> None:
     four = (STRANGE, FRAGMENT, DELIVERY, MESSAGE)
     for structs in ((DELIVERY, MESSAGE), (MESSAGE, DELIVERY), four, (MESSAGE,)):
