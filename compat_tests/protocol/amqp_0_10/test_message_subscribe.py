@@ -280,6 +280,7 @@ def test_what_came_before_a_cancel_can_still_be_settled(session: Session, other:
     assert session.call(x.MessageAcquire(transfers=SequenceSet.of(seen))).transfers
     assert session.query().message_count == 1
     session.detach()
+    assert not session.client.server.vhost.queues["q"].unacked
     other.subscribe()
     assert [(each.body, each.redelivered) for each in other.transfers()] == [(b"1", False), (b"3", True)]
 
