@@ -338,6 +338,7 @@ def test_a_virtual_host_that_the_user_may_not_enter_is_refused(server: Server) -
     client.expect_close(320)
 
 
+@pytest.mark.rule("0-10/exchange/name#scoped")
 @pytest.mark.rule("0-10/connection.open/virtual-host-separation#queues")
 @pytest.mark.rule("0-10/connection.open/virtual-host-separation#exchanges")
 @pytest.mark.rule("0-10/connection.open/virtual-host-separation#messages")

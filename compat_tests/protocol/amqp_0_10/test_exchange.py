@@ -86,7 +86,7 @@ def test_each_type_has_an_instance(session: Session, name: str, kind: str) -> No
     assert (found.type, found.durable, found.not_found) == (kind, True, False)
 
 
-@pytest.mark.rule("0-10/exchange/name")
+@pytest.mark.rule("0-10/exchange/name#characters")
 @pytest.mark.parametrize("name", ["e_1", "E", "9", "_", "n" * 255])
 def test_names_are_letters_digits_and_underscores(session: Session, name: str) -> None:
     session.declare_exchange(name)

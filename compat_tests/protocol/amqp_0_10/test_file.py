@@ -9,6 +9,7 @@ from compat_tests.protocol.amqp_0_10.contents import (
     consume_files,
     next_command,
     publish_file,
+    stage_file,
     take_file,
     take_files,
 )
@@ -92,7 +93,7 @@ def test_a_file_in_a_durable_queue_outlives_a_crash(server: Server) -> None:
     assert take_file(session).body == b"kept"
 
 
-@pytest.mark.rule("0-10/file/no-discard")
+@pytest.mark.rule("0-10/file/no-discard#kept")
 @pytest.mark.parametrize("limit", ({"x-max-length": 2}, {"x-max-length-bytes": 4}))
 def test_a_file_that_a_queue_has_no_room_for_is_returned_and_nothing_is_lost(
     session: Session, limit: dict[str, int]
@@ -109,7 +110,7 @@ def test_a_file_that_a_queue_has_no_room_for_is_returned_and_nothing_is_lost(
     assert [file.body for file in take_files(session)] == [b"f3"]
 
 
-@pytest.mark.rule("0-10/file/no-discard")
+@pytest.mark.rule("0-10/file/no-discard#kept")
 def test_a_file_that_a_consumer_takes_at_once_needs_no_room(session: Session) -> None:
     session.declare("q", arguments={"x-max-length": 0})
     consume_files(session)
@@ -117,7 +118,7 @@ def test_a_file_that_a_consumer_takes_at_once_needs_no_room(session: Session) ->
     assert [file.body for file in take_files(session)] == [b"file"]
 
 
-@pytest.mark.rule("0-10/file/no-discard")
+@pytest.mark.rule("0-10/file/no-discard#kept")
 def test_a_quorum_queue_that_is_full_has_files_returned(lenient: Server) -> None:
     session = lenient.session()
     limit = {"x-queue-type": "quorum", "x-max-length": 1, "x-overflow": "reject-publish"}
@@ -132,6 +133,34 @@ def test_a_quorum_queue_that_is_full_has_files_returned(lenient: Server) -> None
     assert (returned.reply_code, got.body) == (311, b"returned")
     counts = [session.query(queue).message_count for queue in ("q", "roomy")]
     assert counts == [2, 0], "what comes back went nowhere"
+
+
+@pytest.mark.rule("0-10/file/no-discard#slowed")
+def test_publishers_of_files_are_not_read_from_while_the_broker_takes_no_more(server: Server) -> None:
+    session = server.session()
+    session.declare("q")
+    for identifier in ("one", "two"):
+        stage_file(session, identifier.encode(), identifier)
+    server.state.block("memory")
+    for identifier in ("one", "two"):
+        session.send(x.FilePublish(routing_key="q", identifier=identifier))
+    assert not session.client.connection.reading
+    assert len(server.vhost.queues["q"].ready) == 1
+    server.state.unblock()
+    assert session.client.connection.reading
+    assert [each.message.body for each in server.vhost.queues["q"].ready] == [b"one", b"two"]
+
+
+@pytest.mark.deviates("0-10/file/priority-levels")
+def test_in_the_field_a_queue_has_one_level_for_files_unless_it_is_declared_with_more(
+    lenient: Server,
+) -> None:
+    session = lenient.session()
+    session.declare("q")
+    for priority in (0, 9):
+        publish_file(session, b"%d" % priority, priority=priority)
+    consume_files(session)
+    assert [file.body for file in take_files(session)] == [b"0", b"9"]
 
 
 @pytest.mark.rule("0-10/file/priority-levels")

@@ -17,7 +17,7 @@ from fakeamqp.protocols.amqp_0_10.codec import commands as x
 from fakeamqp.protocols.amqp_0_10.codec import structs
 
 
-@pytest.mark.rule("0-10/file.deliver/staged", "0-10/file.open-ok/staged-size-behavior")
+@pytest.mark.rule("0-10/file.deliver/staged", "0-10/file.open-ok/staged-size-behavior#server")
 def test_the_broker_opens_stages_and_delivers_under_one_identifier(session: Session) -> None:
     session.declare("q")
     publish_file(session, b"notes", filename="notes.txt")
@@ -35,7 +35,7 @@ def test_the_broker_opens_stages_and_delivers_under_one_identifier(session: Sess
     )
 
 
-@pytest.mark.rule("0-10/file.open-ok/staged-size-behavior")
+@pytest.mark.rule("0-10/file.open-ok/staged-size-behavior#server")
 def test_the_broker_sends_from_where_the_client_says(session: Session) -> None:
     session.declare("q")
     publish_file(session, b"notes")
@@ -43,7 +43,7 @@ def test_the_broker_sends_from_where_the_client_says(session: Session) -> None:
     assert take_file(session, have=b"no").body == b"notes"
 
 
-@pytest.mark.rule("0-10/file.open-ok/staged-size-behavior")
+@pytest.mark.rule("0-10/file.open-ok/staged-size-behavior#server")
 def test_the_broker_sends_nothing_that_the_client_has(session: Session) -> None:
     session.declare("q")
     publish_file(session, b"notes")
@@ -54,7 +54,7 @@ def test_the_broker_sends_nothing_that_the_client_has(session: Session) -> None:
     assert staged.body == b""
 
 
-@pytest.mark.rule("0-10/file.open-ok/staged-size-behavior")
+@pytest.mark.rule("0-10/file.open-ok/staged-size-behavior#server")
 def test_no_client_has_more_than_there_is(session: Session) -> None:
     session.declare("q")
     publish_file(session, b"notes")
@@ -63,7 +63,7 @@ def test_no_client_has_more_than_there_is(session: Session) -> None:
     assert session.fails(x.FileOpenOk(staged_size=6), 531).field_index == 0
 
 
-@pytest.mark.rule("0-10/file.open-ok/staged-size-behavior")
+@pytest.mark.rule("0-10/file.open-ok/staged-size-behavior#server")
 def test_an_open_ok_needs_an_open(session: Session) -> None:
     session.fails(x.FileOpenOk(staged_size=0), 409)
 

@@ -46,7 +46,7 @@ def small_frames(server: Server, name: bytes = b"s", *, timeout: int | None = 0)
     return server.open(max_frame_size=4096).session(name, timeout=timeout)
 
 
-@pytest.mark.rule("0-10/file.stage/content")
+@pytest.mark.rule("0-10/file.stage/content#carries")
 def test_a_content_comes_with_its_properties(session: Session) -> None:
     session.declare("q")
     assert open_file(session, 5) == 0
@@ -57,7 +57,7 @@ def test_a_content_comes_with_its_properties(session: Session) -> None:
     assert (file.body, file.properties.filename) == (b"notes", "notes.txt")
 
 
-@pytest.mark.rule("0-10/file.stage/content")
+@pytest.mark.rule("0-10/file.stage/content#required")
 @pytest.mark.parametrize("header", (None, [], [structs.MessageProperties()]), ids=("no", "empty", "other"))
 def test_a_content_without_properties_is_refused(
     session: Session, header: list[structs.Struct] | None
@@ -67,14 +67,14 @@ def test_a_content_without_properties_is_refused(
     assert (exception.class_code, exception.command_code) == (9, 8)
 
 
-@pytest.mark.rule("0-10/file.open/content-size-content-size")
+@pytest.mark.rule("0-10/file.open/content-size-content-size#accurate")
 @pytest.mark.parametrize("body", (b"123456", b"1234"))
 def test_a_content_of_another_size_than_announced_is_refused(session: Session, body: bytes) -> None:
     assert open_file(session, 5) == 0
     session.fails(x.FileStage(), 531, header=[structs.FileProperties()], body=body)
 
 
-@pytest.mark.rule("0-10/file.open/content-size-content-size")
+@pytest.mark.rule("0-10/file.open/content-size-content-size#zero")
 @pytest.mark.parametrize("body", (None, b""))
 def test_an_empty_content_can_be_staged(session: Session, body: bytes | None) -> None:
     session.declare("q")
@@ -93,7 +93,7 @@ def test_what_is_larger_than_any_message_need_not_be_sent(lenient: Server) -> No
     session.fails(x.FileOpen(identifier="f", content_size=largest + 1), 506)
 
 
-@pytest.mark.rule("0-10/file.open/identifier", "0-10/file.open-ok/staged-size-behavior")
+@pytest.mark.rule("0-10/file.open/identifier", "0-10/file.open-ok/staged-size-behavior#client")
 def test_another_session_goes_on_with_what_was_broken_off(server: Server) -> None:
     session = small_frames(server)
     assert open_file(session, len(CONTENT)) == 0
@@ -186,7 +186,7 @@ def test_another_identifier_is_another_content(server: Server) -> None:
     assert open_file(small_frames(server), len(CONTENT), "two") == 0
 
 
-@pytest.mark.rule("0-10/file.open/content-size-content-size")
+@pytest.mark.rule("0-10/file.open/content-size-content-size#accurate")
 def test_another_size_is_another_content(server: Server) -> None:
     session = small_frames(server)
     assert open_file(session, len(CONTENT)) == 0
@@ -195,7 +195,9 @@ def test_another_size_is_another_content(server: Server) -> None:
     assert open_file(small_frames(server), len(CONTENT) + 1) == 0
 
 
-@pytest.mark.rule("0-10/file.open/content-size-content-size", "0-10/file.open-ok/staged-size-staging")
+@pytest.mark.rule(
+    "0-10/file.open/content-size-content-size#accurate", "0-10/file.open-ok/staged-size-staging"
+)
 def test_what_came_of_too_little_is_kept(server: Server) -> None:
     session = server.session()
     session.declare("q")
@@ -310,7 +312,7 @@ def test_only_what_was_opened_can_be_published(session: Session) -> None:
     assert (exception.command_code, exception.field_index) == (9, 4)
 
 
-@pytest.mark.rule("0-10/file.stage/content")
+@pytest.mark.rule("0-10/file.stage/content#open")
 def test_a_stage_needs_an_open(session: Session) -> None:
     session.fails(x.FileStage(), 409, header=[structs.FileProperties()], body=b"file")
 

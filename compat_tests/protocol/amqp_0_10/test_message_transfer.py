@@ -241,7 +241,7 @@ def test_a_message_that_is_too_large_ends_the_session(lenient: Server) -> None:
 # --- to the client -----------------------------------------------------------------------------------
 
 
-@pytest.mark.rule("0-10/message.transfer/to-client")
+@pytest.mark.rule("0-10/message.transfer/to-client#destination", "0-10/message.transfer/to-client#modes")
 @pytest.mark.rule("0-10/message.transfer/acquire-mode-publish")
 def test_deliveries_say_what_the_subscription_asked_for(session: Session) -> None:
     session.publish()

@@ -113,6 +113,18 @@ def test_what_is_least_urgent_is_discarded_first(spec: Server) -> None:
     assert bodies(session) == [b"9", b"4"]
 
 
+@pytest.mark.deviates("0-10/stream/priority-levels")
+def test_in_the_field_a_queue_has_one_level_for_streams_unless_it_is_declared_with_more(
+    lenient: Server,
+) -> None:
+    session = lenient.session()
+    session.declare("q")
+    for priority in (0, 9):
+        publish_packet(session, b"%d" % priority, priority=priority)
+    consume_stream(session)
+    assert bodies(session) == [b"0", b"9"]
+
+
 @pytest.mark.rule("0-10/stream/priority-levels")
 def test_messages_of_high_priority_come_first(spec: Server) -> None:
     session = spec.session()
