@@ -161,7 +161,6 @@ def test_a_wrong_answer_to_a_challenge_ends_the_connection(server: Server) -> No
 @pytest.mark.rule("0-10/connection.tune/max-frame-size-minimum#proposed")
 @pytest.mark.rule("0-10/connection.tune/heartbeat-max-permitted-range")
 @pytest.mark.rule("0-10/connection.tune/heartbeat-max-no-heartbeat-min")
-@pytest.mark.rule("0-10/connection.tune/heartbeat-min")
 def test_what_is_offered_makes_sense(server: Server) -> None:
     client = server.dial()
     client.begin()
@@ -305,7 +304,6 @@ def test_channels_run_from_zero_to_one_below_the_maximum(server: Server) -> None
 
 @pytest.mark.rule("0-10/connection.open-ok/known-hosts")
 @pytest.mark.rule("0-10/connection.open/capabilities")
-@pytest.mark.rule("0-10/connection/host-array")
 def test_open_ok_carries_known_hosts(server: Server) -> None:
     client = server.dial()
     client.begin()
@@ -364,6 +362,7 @@ def test_virtual_hosts_are_wholly_separate(server: Server) -> None:
 @pytest.mark.rule("0-10/connection.redirect/instead")
 @pytest.mark.rule("0-10/connection.redirect/usage")
 @pytest.mark.rule("0-10/connection/host-url")
+@pytest.mark.rule("0-10/connection/host-array")
 def test_a_broker_that_has_moved_redirects(server: Server) -> None:
     server.state.redirect = Redirect("there.example:5673", ("elsewhere.example",))
     client = server.dial()
@@ -436,7 +435,6 @@ def test_a_heartbeat_has_no_answer(client: Client) -> None:
 
 
 @pytest.mark.rule("0-10/connection.heartbeat/idle")
-@pytest.mark.rule("0-10/connection.tune-ok/heartbeat-no-heartbeat-min")
 def test_an_idle_connection_gets_heartbeats(server: Server) -> None:
     client = server.open(heartbeat=10)
     server.advance(10)
@@ -448,6 +446,32 @@ def test_without_an_agreed_heartbeat_there_is_none(server: Server) -> None:
     server.advance(1000)
     client.expect_nothing()
     assert not client.closed
+
+
+@pytest.mark.rule("0-10/connection.tune/heartbeat-min")
+@pytest.mark.rule("0-10/connection.tune/heartbeat-max-no-heartbeat-min")
+@pytest.mark.parametrize("name", ["rabbitmq-4.3", "spec"])
+def test_without_a_least_heartbeat_there_is_none(name: str) -> None:
+    server = _offering(name, heartbeat_min=None)
+    client = server.dial()
+    client.begin()
+    tune = client.login()
+    assert (tune.heartbeat_min, tune.heartbeat_max) == (None, None)
+    client.send(c.ConnectionTuneOk())
+    client.call(c.ConnectionOpen(virtual_host="/"), c.ConnectionOpenOk)
+    server.advance(1000)
+    client.expect_nothing()
+    assert not client.closed
+
+
+@pytest.mark.rule("0-10/connection.tune-ok/heartbeat-no-heartbeat-min")
+@pytest.mark.parametrize("name", ["rabbitmq-4.3", "spec"])
+def test_a_heartbeat_that_was_not_offered_ends_the_connection(name: str) -> None:
+    client = _offering(name, heartbeat_min=None).dial()
+    client.begin()
+    client.login()
+    client.send(c.ConnectionTuneOk(heartbeat=1))
+    _refused(client)
 
 
 @pytest.mark.rule("0-10/connection.heartbeat/timeout")

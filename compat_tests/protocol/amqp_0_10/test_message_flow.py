@@ -232,6 +232,7 @@ def test_in_window_mode_completions_give_credit_back(session: Session, unit: int
     assert len(session.transfers()) == 1
 
 
+@pytest.mark.rule("0-10/session.completed/out-of-order")
 def test_completions_may_come_in_any_order_and_count_once(session: Session) -> None:
     fill(session)
     subscribe(session, WINDOW)
