@@ -596,4 +596,6 @@ def test_a_limit_holds_for_its_virtual_host_only(server: Server) -> None:
     server.state.add_virtual_host("other")
     server.state.access.users["guest"].permissions["other"] = Permission()
     server.vhost.limits = VirtualHostLimits(max_connections=0)
-    server.open(virtual_host="other")
+    session = server.session(virtual_host="other")
+    session.declare("q")
+    assert session.query("q").queue == "q"
