@@ -44,16 +44,33 @@ def test_a_frame_by_its_octets(client: Client) -> None:
         pytest.param({"size": 11}, marks=pytest.mark.rule("0-10/frame/size-too-small"), id="size 11"),
         pytest.param({"size": 0}, marks=pytest.mark.rule("0-10/frame/size-too-small"), id="size 0"),
         pytest.param(
-            {"track": 1}, marks=pytest.mark.rule("0-10/frame/track-control"), id="control on track 1"
+            {"track": 1}, marks=pytest.mark.rule("0-10/frame/track-control#taken"), id="control on track 1"
         ),
         pytest.param(
-            {"kind": 1}, marks=pytest.mark.rule("0-10/frame/track-command"), id="command on track 0"
+            {"kind": 1}, marks=pytest.mark.rule("0-10/frame/track-command#taken"), id="command on track 0"
         ),
     ],
 )
 def test_octets_that_are_no_frame_end_the_connection(client: Client, wrong: dict[str, int]) -> None:
     client.send_frame(_HEARTBEAT, **wrong)
     client.expect_close(501)
+
+
+@pytest.mark.rule("0-10/frame/track-control#sent")
+@pytest.mark.rule("0-10/frame/track-command#sent")
+def test_the_broker_sends_controls_on_track_0_and_commands_on_track_1(server: Server) -> None:
+    client = server.open()
+    session = client.session()
+    session.declare("q")
+    session.publish()
+    session.subscribe()
+    assert session.bodies() == [b"body"]
+    octets, tracks = client.bytes_in.removeprefix(client.header), set()
+    while octets:
+        _, kind, size, _, track, _, _ = FRAME_HEADER.unpack_from(octets)
+        tracks.add((kind, track))
+        octets = octets[size:]
+    assert tracks == {(0, 0), (1, 1), (2, 1), (3, 1)}
 
 
 def test_after_broken_framing_only_close_ok_counts(client: Client) -> None:

@@ -48,8 +48,8 @@ def test_flags_say_where_segments_and_assemblies_begin_and_end() -> None:
     assert [flags for flags, *_ in cut(encode_frames(3, ((1, b"c"), (3, b"")), 22))] == [0b1011, 0b0111]
 
 
-@rule("0-10/frame/track-control")
-@rule("0-10/frame/track-command")
+@rule("0-10/frame/track-control#sent")
+@rule("0-10/frame/track-command#sent")
 def test_controls_have_track_0_and_commands_track_1() -> None:
     assert [track for _, _, track, _, _ in cut(encode_frames(0, ((0, b"x" * 30),), 22))] == [0, 0, 0]
     octets = encode_frames(0, ((1, b"c"), (2, b"h"), (3, b"b")), 4096)
@@ -97,9 +97,9 @@ def test_any_assembly_comes_back(segments: list[bytes], size: int, kinds: tuple,
         pytest.param((15, 255, 12, 0, 1, 0), "segment type 255", marks=rule("0-10/frame/segment-types")),
         pytest.param((15, 0, 11, 0, 0, 0), "smaller", marks=rule("0-10/frame/size-too-small")),
         pytest.param((15, 0, 0, 0, 0, 0), "smaller", marks=rule("0-10/frame/size-too-small")),
-        pytest.param((15, 0, 12, 0, 1, 0), "type 0 .* track 1", marks=rule("0-10/frame/track-control")),
-        pytest.param((15, 1, 12, 0, 0, 0), "type 1 .* track 0", marks=rule("0-10/frame/track-command")),
-        pytest.param((15, 3, 12, 0, 0, 0), "type 3 .* track 0", marks=rule("0-10/frame/track-command")),
+        pytest.param((15, 0, 12, 0, 1, 0), "type 0 .* track 1", marks=rule("0-10/frame/track-control#taken")),
+        pytest.param((15, 1, 12, 0, 0, 0), "type 1 .* track 0", marks=rule("0-10/frame/track-command#taken")),
+        pytest.param((15, 3, 12, 0, 0, 0), "type 3 .* track 0", marks=rule("0-10/frame/track-command#taken")),
         pytest.param((15, 1, 12, 0, 2, 0), "no track 2"),
     ],
 )
