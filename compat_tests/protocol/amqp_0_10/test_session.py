@@ -33,6 +33,7 @@ def test_a_session_may_be_attached_again_where_it_is(client: Client) -> None:
     session = client.session(b"s")
     session.declare("q", exclusive=True, auto_delete=True)
     client.call(c.SessionAttach(name=b"s"), c.SessionAttached)
+    session.call(x.QueuePurge(queue="q"))  # The queue is this session's alone.
     assert session.query("q").queue == "q"
 
 
@@ -70,6 +71,7 @@ def test_force_takes_a_session_from_its_other_transport(server: Server, client: 
     other.expect(c.SessionAttached)
     taken = Session(other, b"s", 0)
     taken.point(session.next_id)
+    taken.call(x.QueuePurge(queue="q"))  # The queue is this session's alone.
     assert taken.query("q").queue == "q", "the state came along"
 
 
