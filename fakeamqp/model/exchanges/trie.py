@@ -2,7 +2,7 @@
 
 Keys are split at every dot, so consecutive dots delimit empty words (exchange-type.topic/empty-words),
 and the empty key is no word at all. Wildcards count only as whole words of a pattern, never in a message's
-key. Consecutive `#` are as one, and are stored as one.
+key. Consecutive `#` are as one, and are stored as one: `a.#.#` and `a.#` are the same pattern.
 """
 
 from __future__ import annotations
