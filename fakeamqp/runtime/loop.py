@@ -212,6 +212,7 @@ class Loop:
 
     def _turn(self, lock: EngineLock, timeout: float | None) -> float | None:
         takes = self._takes
+        expected = self.handover
         try:
             events = self._selector.select(timeout)
         except OSError:
@@ -250,11 +251,12 @@ class Loop:
             # While an operation or a call is under way, a predicate would see a part of it.
             if self.waiters and not operations.pending and handover is None:
                 self.check_waiters()
-            return self._sleep()
+            # The events of this turn may be older than the handover: the next turn has those it is about.
+            return self._sleep() if self.handover is expected else 0.0
         finally:
             self.operations.pauses = None
-            if self.handover is not None:
-                self.handover.turned.set()
+            if expected is not None and self.handover is expected:
+                expected.turned.set()
             lock.release()
 
     # -- long operations
