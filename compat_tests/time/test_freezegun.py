@@ -491,21 +491,38 @@ def test_a_broker_that_is_woken_between_two_frozen_worlds_waits_for_the_second(
         assert counts() == (1, 0)
 
 
+@pytest.mark.parametrize("woken", [False, True], ids=["before a look", "after a look"])
 def test_a_client_is_answered_between_two_timers_of_a_tick(
-    wall_broker: Broker, monkeypatch: pytest.MonkeyPatch
+    wall_broker: Broker, monkeypatch: pytest.MonkeyPatch, woken: bool
 ) -> None:
     monkeypatch.setattr("fakeamqp.runtime.loop._SLICE_SECONDS", 0.0)
     happened = []
+    goes_on = threading.Event()
     client = Talker(Address("broker", wall_broker.host, wall_broker.port))
     client.declare(PROBED)
 
     def asks() -> None:
-        client.say(m.QueueDeclare(queue=PROBED, passive=True))
         loop = wall_broker._engine._loop
-        while loop is not None and not loop.readable():
+        assert loop is not None
+        if woken:
+            loop.wake()
+            while not wall_broker._engine._lock._turnstile.locked():
+                pass
+            look, test = loop._selector.select, threading.current_thread()
+
+            def looks_late(timeout: float | None = None) -> object:
+                """The loop looks again once the tick goes on, or waits for it to look."""
+                if threading.current_thread() is not test:
+                    goes_on.wait(0.2)
+                return look(timeout)
+
+            monkeypatch.setattr(loop._selector, "select", looks_late)
+        client.say(m.QueueDeclare(queue=PROBED, passive=True))
+        while not loop.readable():
             pass
 
     def answered() -> None:
+        goes_on.set()
         client.await_method(m.QueueDeclareOk)
         happened.append("answered")
 
