@@ -248,6 +248,15 @@ def test_a_transfer_is_rejected(server: FaultServer, requester: Requester, fault
     assert server.bodies() == [b"yes"]
 
 
+def test_a_transfer_that_cannot_be_read_is_lost_when_it_is_refused(
+    server: FaultServer, client: Client, faults: Faults
+) -> None:
+    rule = faults.on("message.transfer", direction="received").nack().once()
+    client.send_frame(1, 1, b"\x00\x78\x00\x0a\x00")  # Class 120, method 10, and one octet of its fields.
+    assert (rule.hits, rule.error) == (1, None)
+    assert "no confirms on this channel: the message is lost without an answer" in server.said
+
+
 def test_a_publish_that_is_refused_is_lost(server: FaultServer, client: Client, faults: Faults) -> None:
     faults.on("basic.publish").nack().once()
     client.publish(b"no", routing_key="q")

@@ -68,8 +68,8 @@ class MethodGroup091(MethodGroup):
 
     def nack(self, interception: Interception) -> Self | None:
         """Refuse a publish; replace the ack of a confirm by a nack."""
-        if self.name == PUBLISH:
-            if self.tag is None:
+        if self.direction == "received":
+            if self.name != PUBLISH or self.tag is None:  # Other publishes are of 0-9.
                 return super().nack(interception)
             if not self.is_duplicate:
                 self.port.nack_publish(self.channel)
