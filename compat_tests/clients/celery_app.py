@@ -60,8 +60,10 @@ def _leave_logging_alone(**_: object) -> None:
 @contextmanager
 def worker(app: celery.Celery) -> Iterator[None]:
     """A worker in a thread of its own, told to shut down at the end as `celery control shutdown` does."""
-    with start_worker(app, perform_ping_check=False, pool="solo", shutdown_timeout=SECONDS):
+    with start_worker(app, perform_ping_check=False, pool="solo", shutdown_timeout=SECONDS) as started:
         try:
             yield
         finally:
             app.control.shutdown()
+            # Else start_worker() tells it to terminate while it shuts down, and its thread raises both.
+            started.blueprint.join(SECONDS)
