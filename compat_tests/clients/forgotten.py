@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import Any
 from unittest import mock
 
+import aio_pika
 import amqp.transport
 
 __all__ = ["all_transports_closed", "forgotten_sockets_closed"]
@@ -46,17 +47,33 @@ def all_transports_closed() -> Iterator[None]:
 
 @asynccontextmanager
 async def forgotten_sockets_closed(seconds: float = 20) -> AsyncIterator[None]:
-    """aiormq 6 never closes the socket of a connection that the broker has ended."""
+    """Close the connections and sockets that aio-pika and aiormq leave open.
+
+    aiormq 6 never closes the socket of a connection that the broker has ended. aio-pika forgets a connection
+    that is refused: if garbage is then collected in a thread without an event loop, such as the broker's, its
+    `__del__` makes a coroutine that is never awaited.
+    """
     writers: list[asyncio.StreamWriter] = []
-    open_connection = asyncio.open_connection
+    connections: list[aio_pika.Connection] = []
+    open_connection, initialize = asyncio.open_connection, aio_pika.Connection.__init__
 
     async def noted(*args: Any, **options: Any) -> Any:
         reader, writer = await open_connection(*args, **options)
         writers.append(writer)
         return reader, writer
 
-    with mock.patch.object(asyncio, "open_connection", noted):
+    def noted_connection(connection: aio_pika.Connection, *args: Any, **options: Any) -> None:
+        connections.append(connection)
+        initialize(connection, *args, **options)
+
+    with (
+        mock.patch.object(asyncio, "open_connection", noted),
+        mock.patch.object(aio_pika.Connection, "__init__", noted_connection),
+    ):
         yield
+    for connection in connections:
+        if connection.transport is None:
+            await connection.close()
     for writer in writers:
         writer.close()
         with suppress(OSError):

@@ -74,8 +74,9 @@ async def test_mistakes_close_the_channel(broker: Broker) -> None:
 
 
 async def test_a_wrong_password(broker: Broker) -> None:
-    with pytest.raises(aio_pika.exceptions.ProbableAuthenticationError, match="ACCESS_REFUSED"):
-        await aio_pika.connect(host=broker.host, port=broker.port, password="wrong")
+    async with forgotten_sockets_closed():
+        with pytest.raises(aio_pika.exceptions.ProbableAuthenticationError, match="ACCESS_REFUSED"):
+            await aio_pika.connect(host=broker.host, port=broker.port, password="wrong")
 
 
 async def test_heartbeats_are_negotiated(broker: Broker) -> None:

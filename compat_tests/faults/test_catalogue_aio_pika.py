@@ -11,6 +11,7 @@ import aio_pika
 import aio_pika.exceptions as errors
 import pytest
 
+from compat_tests.clients.forgotten import forgotten_sockets_closed
 from fakeamqp import Broker
 from fakeamqp.faults import Faults, Rule
 
@@ -113,8 +114,9 @@ async def test_held_confirms(broker: Broker, how: Any) -> None:
 @pytest.mark.asyncio
 async def test_logins_and_access(broker: Broker) -> None:
     refused = broker.faults.on("connection.start-ok").refuse_login().once()
-    with pytest.raises(errors.ProbableAuthenticationError):
-        await aio_pika.connect(broker.url)
+    async with forgotten_sockets_closed():
+        with pytest.raises(errors.ProbableAuthenticationError):
+            await aio_pika.connect(broker.url)
     broker.faults.on("queue.declare", queue="orders").close_channel(403).once()
     async with connected(broker) as connection:
         channel = await connection.channel()
