@@ -284,3 +284,35 @@ def test_a_clock_that_says_no_more_than_the_time_runs_by_itself(clock: ManualClo
     assert clock.holds_peers
     assert clock.heading() == clock.now()
     assert clock.hint(timers) == ""
+
+
+# --- timers that are not moved when they are needed later ------------------------------------------------
+
+
+def test_pending_timers_are_in_the_order_in_which_they_are_needed(timers: Timers) -> None:
+    needed: dict[str, float | None] = {"a": 101, "b": 105, "c": None, "d": 103.5}
+    for due, name in [(101, "a"), (102, "b"), (103, "c"), (103, "d")]:
+        timers.call_at(due, lambda: None, name, revise=lambda name=name: needed[name])
+    timers.call_at(104, lambda: None, "e")
+    assert [(each.words, each.due) for each in timers.pending()] == [
+        ("a", 101),
+        ("d", 103.5),
+        ("e", 104),
+        ("b", 105),
+    ]
+    needed.update(b=102, c=103)
+    assert [each.words for each in timers.pending()] == ["a", "b", "c", "d", "e"]
+
+
+def test_a_timer_is_not_needed_before_it_runs(timers: Timers) -> None:
+    timers.call_at(102, lambda: None, revise=lambda: 101)
+    assert [each.due for each in timers.pending()] == [102]
+
+
+def test_a_timer_that_is_not_needed_runs_all_the_same(clock: ManualClock, timers: Timers) -> None:
+    ran: list[float] = []
+    timers.call_at(101, lambda: ran.append(clock.now()), revise=lambda: None)
+    assert (list(timers.pending()), timers.next_due()) == ([], 101)
+    clock.instant = 101
+    timers.run_due()
+    assert ran == [101]

@@ -1,8 +1,9 @@
 """The acknowledgement timeout: a client that exceeds it loses its channel (RabbitMQ: documented).
 
 Each queue has its timeout (`Queue.acknowledgement_timeout`); most queues have the default of half an hour. So
-there is one timer for each timeout in use, due for the oldest delivery that has it. Settling a delivery does
-not touch a timer: a timer that is due after its delivery was settled is set for the oldest remaining one.
+there is one timer for each timeout in use, set for the oldest delivery that has it. Settling a delivery does
+not touch a timer: a timer that runs after its delivery was settled is set for the oldest remaining one. The
+list of pending timers shows it for the oldest remaining one before that (`revise` of `Timers.call_at`).
 """
 
 from __future__ import annotations
@@ -40,9 +41,19 @@ class AcknowledgementTimeouts:
 
     def start(self, timeout: float, delivery: Delivery) -> None:
         """Watch this delivery, and later ones with the same timeout."""
-        label = f"{self._name} has held a delivery from q '{delivery.queue.name}' too long"
-        due = delivery.delivered_at + timeout
-        self.running[timeout] = self._timers.call_at(due, lambda: self._check(timeout), label)
+
+        def due() -> float | None:
+            oldest = self._oldest(timeout)
+            return None if oldest is None else oldest.delivered_at + timeout
+
+        def label() -> str:
+            oldest = self._oldest(timeout)
+            held = "a delivery" if oldest is None else f"a delivery from q '{oldest.queue.name}'"
+            return f"{self._name} has held {held} too long"
+
+        self.running[timeout] = self._timers.call_at(
+            delivery.delivered_at + timeout, lambda: self._check(timeout), label, revise=due
+        )
 
     def stop(self) -> None:
         """Cancel the timers: the channel has ended."""
@@ -52,11 +63,15 @@ class AcknowledgementTimeouts:
 
     def _check(self, timeout: float) -> None:
         del self.running[timeout]
-        held = self._ledger.outstanding.values()
-        oldest = next((each for each in held if each.queue.acknowledgement_timeout == timeout), None)
+        oldest = self._oldest(timeout)
         if oldest is None:
             return
         if oldest.delivered_at + timeout <= self._timers.clock.now():
             self._expired(oldest, timeout)
         else:
             self.start(timeout, oldest)
+
+    def _oldest(self, timeout: float) -> Delivery | None:
+        """The oldest unsettled delivery with this timeout."""
+        held = self._ledger.outstanding.values()
+        return next((each for each in held if each.queue.acknowledgement_timeout == timeout), None)

@@ -61,7 +61,7 @@ class Clock(Protocol):
 class Timer:
     """One callback to run at one instant. Created by `Timers.call_at`."""
 
-    __slots__ = ("_callback", "_label", "_timers", "awaits_peer", "due", "housekeeping")
+    __slots__ = ("_callback", "_label", "_revise", "_timers", "awaits_peer", "due", "housekeeping")
 
     def __init__(
         self,
@@ -70,12 +70,14 @@ class Timer:
         label: Label,
         housekeeping: bool,
         awaits_peer: bool,
+        revise: Callable[[], float | None] | None,
         timers: Timers,
     ) -> None:
         self.due = due
         self.housekeeping = housekeeping
         self.awaits_peer = awaits_peer
         self._label = label
+        self._revise = revise
         self._callback: Callable[[], object] | None = callback
         self._timers: Timers | None = timers
 
@@ -92,13 +94,13 @@ class Timer:
     def cancel(self) -> None:
         """Prevent the timer from running and release its callback. Does nothing if it already ran."""
         timers = self._timers
-        self._callback = self._timers = None
+        self._callback = self._revise = self._timers = None
         if timers is not None:
             timers._one_cancelled()
 
     def _take(self) -> Callable[[], object] | None:
         callback = self._callback
-        self._callback = self._timers = None
+        self._callback = self._revise = self._timers = None
         return callback
 
     def __repr__(self) -> str:
@@ -133,6 +135,7 @@ class Timers:
         *,
         housekeeping: bool = False,
         awaits_peer: bool = False,
+        revise: Callable[[], float | None] | None = None,
     ) -> Timer:
         """Call `callback()` once the clock's `now()` has reached `due` (seconds on that clock).
 
@@ -146,8 +149,11 @@ class Timers:
                 to the next timer passes over it.
             awaits_peer: a client's next step cancels the timer; before time moves past it, the mover may wait
                 a moment for the client.
+            revise: for a timer that is not moved when it is needed later or no longer: returns the instant at
+                which it is needed as things are, or None. `pending` asks it. At `due` the timer runs in any
+                case, and its callback sets another.
         """
-        timer = Timer(due, callback, label, housekeeping, awaits_peer, self)
+        timer = Timer(due, callback, label, housekeeping, awaits_peer, revise, self)
         heappush(self._heap, (due, next(self._sequence), timer))
         return timer
 
@@ -163,20 +169,30 @@ class Timers:
         return None
 
     def pending(self) -> Iterator[Timer]:
-        """The active timers, in the order in which they will run. Change nothing while iterating.
+        """The active timers that are needed, in the order in which they will run. Change nothing meanwhile.
 
         The first few are found cheaply, however many there are: the heap is walked from its top.
         """
         heap = self._heap
-        front = [(*heap[0][:2], 0)] if heap else []
+        # The last field says whether this is the position of a timer that is needed later than it runs.
+        front = [(*heap[0][:2], 0, False)] if heap else []
         while front:
-            _due, _sequence, index = heappop(front)
+            due, sequence, index, later = heappop(front)
             timer = heap[index][2]
-            if timer.active:
+            if later:
                 yield timer
+                continue
+            if timer.active:
+                needed = due if timer._revise is None else timer._revise()
+                if needed is not None:
+                    timer.due = max(due, needed)
+                    if timer.due > due:
+                        heappush(front, (timer.due, sequence, index, True))
+                    else:
+                        yield timer
             for below in (2 * index + 1, 2 * index + 2):
                 if below < len(heap):
-                    heappush(front, (*heap[below][:2], below))
+                    heappush(front, (*heap[below][:2], below, False))
 
     def run_due(self, pauses: Callable[[], bool] | None = None) -> int:
         """Run every timer that is due, including due timers that these schedule. Returns how many ran.

@@ -19,7 +19,7 @@ class DeliveryTimeouts:
     """Watches the deliveries of one queue.
 
     A queue has few different timeouts, mostly one. There is one timer for each, set for the oldest delivery
-    with this timeout; settling touches no timer.
+    with this timeout. Settling touches no timer; pending timers tell of the oldest delivery that is left.
 
     Args:
         virtual_host: its clock is used.
@@ -63,7 +63,14 @@ class DeliveryTimeouts:
             delivery.delivered_at + limit,
             lambda: self._look(limit),
             f"q '{self._name}' times out unsettled deliveries",
+            revise=lambda: self._due(limit),
         )
+
+    def _due(self, limit: float) -> float | None:
+        """When the oldest unsettled delivery with this timeout is late; None if there is none."""
+        held = (each for each in self._outstanding if self._limit(each) == limit)
+        oldest = next(held, None)
+        return None if oldest is None else oldest.delivered_at + limit
 
     def _look(self, limit: float) -> None:
         del self._running[limit]

@@ -85,9 +85,16 @@ class VirtualHost:
 
     # --- time ---------------------------------------------------------------------------------------
 
-    def call_at(self, due: float, callback: Callable[[], None], label: Label) -> Timer:
-        """Run `callback` at an instant of the broker's clock."""
-        return self.state.timers.call_at(due, callback, label)
+    def call_at(
+        self,
+        due: float,
+        callback: Callable[[], None],
+        label: Label,
+        *,
+        revise: Callable[[], float | None] | None = None,
+    ) -> Timer:
+        """Run `callback` at an instant of the broker's clock; see `Timers.call_at`."""
+        return self.state.timers.call_at(due, callback, label, revise=revise)
 
     def call_later(self, delay: float, callback: Callable[[], None], label: Label) -> Timer:
         """Run `callback` after `delay` seconds of the broker's clock."""
