@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import heapq
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypedDict, TypeVar
 
@@ -24,6 +24,7 @@ from fakeamqp.inspect.errors import (
     nearest,
 )
 from fakeamqp.inspect.hints import time_hint
+from fakeamqp.inspect.json_patterns import MISSING, NO_JSON, differences, parsed
 from fakeamqp.inspect.messages import (
     PROPERTIES,
     ContentView,
@@ -78,7 +79,9 @@ class Wanted(TypedDict, total=False):
 
     - `exchange`: the name of the exchange; "" is the default exchange. - `routing_key`: a str is a topic
     pattern, in which the word `*` matches one word and `#` any number of words. - `body`: bytes, or a str
-    that is compared in UTF-8, or a dict or list that is compared with the body parsed as JSON.
+    that is compared in UTF-8, or a dict or list that is compared with the body parsed as JSON. - `json`: a
+    part of the body parsed as JSON. A dict names members with their expected values, at every depth; further
+    members are ignored. A list must have the same length. To compare with all of the body, use `body`.
     - `headers`: a mapping of required headers to expected values; further headers are ignored.
     - `content_type`, `content_encoding`, `delivery_mode`, `priority`, `correlation_id`, `reply_to`,
       `expiration`, `message_id`, `timestamp`, `type`, `user_id`, `app_id`: the message's properties.
@@ -99,6 +102,7 @@ class Wanted(TypedDict, total=False):
         | Callable[[bytes], object]
         | None
     )
+    json: Any
     headers: Mapping[str, Any] | None
     content_type: Text | None
     content_encoding: Text | None
@@ -196,6 +200,8 @@ class _Test(NamedTuple):
 _MOST_CONSIDERED = 50
 _MOST_SHOWN = 5
 _MOST_MISSES = 3
+_MOST_PLACES = 6
+"""How many differences of one JSON value are shown."""
 _WIDEST = 200
 
 
@@ -225,7 +231,7 @@ class Expectation:
         self._range = Range.of(given.pop("count", (1, None)))
         self._tests: list[_Test] = []
         # The cheapest comparisons that differ most often come first.
-        for name in ("routing_key", "exchange", "virtual_host", *_OF_THE_EVENT, *PROPERTIES, "body"):
+        for name in ("routing_key", "exchange", "virtual_host", *_OF_THE_EVENT, *PROPERTIES, "body", "json"):
             if name in given:
                 self._tests += _tests(name, given[name])
 
@@ -352,11 +358,9 @@ class Expectation:
         lines = ["", "The nearest miss:" if len(misses) == 1 else "The nearest misses:"]
         for miss in best[:_MOST_MISSES]:
             lines.append(f"  {_cut(repr(happened.view(miss.record)))}")
-            width = max(len(test.name) for test in miss.failed)
-            for test in miss.failed:
-                was = _shown(test.read(miss.record))
-                note = _difference_note(test, miss.record)
-                lines.append(f"    {test.name:<{width}}  expected {test.shown}, was {was}{note}")
+            reasons = [reason for test in miss.failed for reason in _reasons(test, miss.record)]
+            width = max(len(name) for name, _ in reasons)
+            lines += [f"    {name:<{width}}  {text}" for name, text in reasons]
         if len(misses) > _MOST_MISSES:
             lines.append(f"  ... and {len(misses) - _MOST_MISSES} more that are further off or older")
         return lines
@@ -375,16 +379,6 @@ def expect_published(published: Published, **wanted: Unpack[Wanted]) -> tuple[Pu
 # --- tests ------------------------------------------------------------------------------------------------
 
 
-class _Missing:
-    """The value of a missing header."""
-
-    def __repr__(self) -> str:
-        return "not there"
-
-
-_MISSING = _Missing()
-
-
 def _tests(name: str, wanted: Any) -> list[_Test]:
     if name == "headers":
         if not isinstance(wanted, Mapping):
@@ -395,6 +389,9 @@ def _tests(name: str, wanted: Any) -> list[_Test]:
         ]
     if name == "body":
         return [_Test(name, wanted, _body_shown(wanted), lambda record: record[1].body, _body_fits(wanted))]
+    if name == "json":
+        shown = _body_shown(wanted).removeprefix("JSON ")
+        return [_Test(name, wanted, shown, lambda record: parsed(record[1].body), _json_fits(wanted))]
     fits = _topic_fits(wanted) if name == "routing_key" and isinstance(wanted, str) else _fits(wanted)
     return [_Test(name, wanted, _shown(wanted), _reader(name), fits, name not in _OF_THE_EVENT)]
 
@@ -411,7 +408,7 @@ def _reader(name: str) -> Callable[[Any], Any]:
 
 
 def _header_reader(key: str) -> Callable[[Any], Any]:
-    return lambda record: (record[1].properties.headers or {}).get(key, _MISSING)
+    return lambda record: (record[1].properties.headers or {}).get(key, MISSING)
 
 
 def _fits(wanted: Any) -> Callable[[Any], bool]:
@@ -423,7 +420,7 @@ def _fits(wanted: Any) -> Callable[[Any], bool]:
 
         return found
     if _is_predicate(wanted):
-        return lambda value: value is not _MISSING and _asked(wanted, value) is True
+        return lambda value: value is not MISSING and _asked(wanted, value) is True
     return lambda value: bool(wanted == value)
 
 
@@ -453,20 +450,19 @@ def _body_fits(wanted: Any) -> Callable[[bytes], bool]:
         encoded = wanted.encode()
         return lambda body: body == encoded
     if isinstance(wanted, (dict, list)):
-        return lambda body: bool(_parsed(body) == wanted)
+        return lambda body: bool(parsed(body) == wanted)
     if isinstance(wanted, re.Pattern) and isinstance(wanted.pattern, str):
         return lambda body: wanted.search(body.decode("utf-8", "surrogateescape")) is not None
     return _fits(wanted)
 
 
-def _parsed(body: bytes) -> Any:
-    """The body parsed as JSON, or a value that equals nothing if it is invalid."""
-    import json
+def _json_fits(wanted: Any) -> Callable[[Any], bool]:
+    return lambda value: next(differences(wanted, value, _accepts), None) is None
 
-    try:
-        return json.loads(body)
-    except ValueError:
-        return _MISSING
+
+def _accepts(wanted: Any, value: Any) -> bool:
+    """Whether a value of JSON, or the marker that it is none, matches a part of a pattern."""
+    return value is not NO_JSON and _fits(wanted)(value)
 
 
 # --- words ------------------------------------------------------------------------------------------------
@@ -496,17 +492,43 @@ def _body_shown(wanted: Any) -> str:
     return _shown(wanted)
 
 
+def _reasons(test: _Test, record: Any) -> Iterator[tuple[str, str]]:
+    """The name of what does not match, and how; of JSON, every place where it differs."""
+    value = test.read(record)
+    if test.name == "json" and value is not NO_JSON:
+        found = list(differences(test.wanted, value, _accepts))
+        for each in found[:_MOST_PLACES]:
+            near = f" (there is {each.near!r})" if each.near else ""
+            part = _json_part(each.wanted) if not each.said else each.said
+            was = f"{len(each.was)}: {_json_part(each.was)}" if each.said else _json_part(each.was)
+            yield f"json{each.path}", f"expected {part}, was {was}{near or _kind_note(each.wanted, each.was)}"
+        if len(found) > _MOST_PLACES:
+            yield "json", f"... and {len(found) - _MOST_PLACES} more places"
+        return
+    was = f"not JSON: {_shown(record[1].body)}" if value is NO_JSON else _shown(value)
+    yield test.name, f"expected {test.shown}, was {was}{_difference_note(test, record)}"
+
+
+def _json_part(value: Any) -> str:
+    """A part of a pattern or of a value; unlike elsewhere, None is a value of JSON."""
+    return "None" if value is None else _shown(value)
+
+
 def _difference_note(test: _Test, record: Any) -> str:
     """A note about a value that does not match."""
     value = test.read(record)
-    if _is_predicate(test.wanted) and value is not _MISSING:
+    if _is_predicate(test.wanted) and value is not MISSING:
         answer = _asked(test.wanted, value)
         return f" ({test.shown[5:-8]} raised {answer!r})" if isinstance(answer, Exception) else ""
-    if test.name == "body" and isinstance(test.wanted, (dict, list)) and _parsed(value) is _MISSING:
+    if test.name == "body" and isinstance(test.wanted, (dict, list)) and parsed(value) is NO_JSON:
         return ", which is not JSON"
-    kinds = (type(value).__name__, type(test.wanted).__name__)
-    if kinds[0] != kinds[1] and isinstance(test.wanted, (str, int, float, bytes)):
-        return f" ({kinds[0]}, not {kinds[1]})" if str(value) == str(test.wanted) else ""
+    return _kind_note(test.wanted, value)
+
+
+def _kind_note(wanted: Any, value: Any) -> str:
+    kinds = (type(value).__name__, type(wanted).__name__)
+    if kinds[0] != kinds[1] and isinstance(wanted, (str, int, float, bytes)):
+        return f" ({kinds[0]}, not {kinds[1]})" if str(value) == str(wanted) else ""
     return ""
 
 
@@ -517,9 +539,12 @@ def _likeness(record: Any, failed: Sequence[_Test]) -> float:
     total = 0.0
     for test in failed:
         value = test.read(record)
-        if isinstance(value, (str, bytes)):
+        if test.name == "json":
+            places = 0 if value is NO_JSON else sum(1 for _ in differences(test.wanted, value, _accepts))
+            total += 1 / places if places else 0.0
+        elif isinstance(value, (str, bytes)):
             wanted = test.wanted if isinstance(test.wanted, (str, bytes)) else test.shown
             total += difflib.SequenceMatcher(None, str(wanted)[:_WIDEST], str(value)[:_WIDEST]).ratio()
-        elif value is not None and value is not _MISSING:
+        elif value is not None and value is not MISSING:
             total += 0.5
     return total

@@ -297,8 +297,8 @@ class Inspection:
 
         Args:
             timeout: in real seconds.
-            expected: `exchange`, `routing_key` (a topic pattern), `body`, `headers`, `count` and others; see
-                `fakeamqp.inspect.Wanted`.
+            expected: `exchange`, `routing_key` (a topic pattern), `body`, `json` (a part of the body),
+                `headers`, `count` and others; see `fakeamqp.inspect.Wanted`.
 
         Raises:
             NotPublished: no message matches, or not as many as expected; the text shows the nearest misses.

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+from unittest.mock import ANY
 
 import pytest
 
@@ -239,6 +240,73 @@ def test_why_a_body_does_not_fit(server: Server, client: Client):
     assert "expected JSON {'id': 1}, was b'not json', which is not JSON" in misses(server, body={"id": 1})
     client.publish(b'{"id": 2}', routing_key="x")
     assert "expected JSON {'id': 1}, was b'{\"id\": 2}'\n" in misses(server, body={"id": 1})
+
+
+ORDER = b'{"id": 7, "paid": true, "note": null, "items": [{"sku": "apple", "n": 2}, {"sku": "pear", "n": 1}]}'
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        {},
+        {"id": 7},
+        {"paid": True, "note": None},
+        {"items": [{"sku": "apple"}, {}]},
+        {"items": [{"sku": re.compile("^app")}, {"n": lambda n: n < 2}]},
+        {"id": ANY},
+        lambda order: len(order["items"]) == 2,
+    ],
+)
+def test_a_part_of_the_json_fits(server: Server, client: Client, wanted: object):
+    client.publish(ORDER, routing_key="x")
+    assert found(server, json=wanted) == [0]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "said"),
+    [
+        ({"id": 8}, "json.id  expected 8, was 7"),
+        ({"id": "7"}, "json.id  expected '7', was 7 (int, not str)"),
+        ({"paid": 1}, "json.paid  expected 1, was True"),
+        ({"id": None}, "json.id  expected None, was 7"),
+        ({"note": "x"}, "json.note  expected 'x', was None"),
+        ({"item": []}, "json.item  expected [], was not there (there is 'items')"),
+        ({"no such": 1}, "json['no such']  expected 1, was not there"),
+        ({"items": [{}]}, "json.items  expected 1 element, was 2: [{'sku': 'apple', 'n': 2}"),
+        ({"items": [{}, {"n": 3}]}, "json.items[1].n  expected 3, was 1"),
+        ({"items": {"n": 3}}, "json.items  expected {'n': 3}, was [{'sku': 'apple'"),
+        ([ORDER], "json  expected [b"),
+        ({"id": lambda n: n > 9}, "json.id  expected what <lambda> accepts, was 7"),
+    ],
+    ids=lambda value: "" if isinstance(value, str) else None,
+)
+def test_where_json_differs(server: Server, client: Client, wanted: object, said: str):
+    client.publish(ORDER, routing_key="x")
+    assert f"\n    {said}" in misses(server, json=wanted)
+
+
+def test_all_places_where_json_differs_are_listed_up_to_a_limit(server: Server, client: Client):
+    client.publish(ORDER, routing_key="x")
+    text = misses(server, json={"id": 8, "paid": False}, routing_key="y")
+    assert "    routing_key  expected 'y', was 'x'\n" in text
+    assert "    json.id      expected 8, was 7\n    json.paid    expected False, was True" in text
+    text = misses(server, json=dict.fromkeys("abcdefgh", 1))
+    assert text.count("was not there") == 6
+    assert "    json    ... and 2 more places" in text
+
+
+def test_what_is_not_json_is_said_to_be_none(server: Server, client: Client):
+    client.publish(b"two apples", routing_key="x")
+    assert "json  expected {'id': 7}, was not JSON: b'two apples'" in misses(server, json={"id": 7})
+    assert found(server, json=lambda value: True) == []
+    assert found(server, json=ANY) == []
+
+
+def test_the_json_with_the_fewest_differences_is_nearest(server: Server, client: Client):
+    for body in (b'{"a": 1, "b": 1}', b'{"a": 0, "b": 0}', b"no"):
+        client.publish(body, routing_key="x")
+    text = misses(server, json={"a": 1, "b": 2})
+    assert re.findall(r"<published b'(.*?)'", text)[0] == '{"a": 1, "b": 1}'
 
 
 def test_a_value_of_another_type_is_pointed_out(server: Server, client: Client):
