@@ -345,16 +345,31 @@ class Broker(Inspection):
 
     @property
     def url(self) -> str:
-        """The URL for clients, with the credentials of the first user and virtual host "/"."""
+        """The URL for clients, with the virtual host "/" (as `%2F`) and an account.
+
+        The account is the first one whose password is known: of an account from definitions the broker knows
+        the hash only, unless the password is "guest" for guest, or the argument `users` has it.
+
+        Raises:
+            BrokerError: no account has a known password.
+        """
         from urllib.parse import quote
 
+        users = self._state.access.users.values()
+        user = next((each for each in users if each.password is not None), None)
+        if user is None:
+            hashed = [each.name for each in users if each.password_hash is not None]
+            if hashed:
+                raise BrokerError(_unknown_password(hashed[0]))
+            user = next(iter(users), None)
+        if user is None:
+            return self._url_with("")
+        return self._url_with(f"{quote(user.name, safe='')}:{quote(user.password or '', safe='')}@")
+
+    def _url_with(self, login: str) -> str:
         host, port = self._running_address()
-        user = next(iter(self._state.access.users.values()), None)
-        credentials = ""
-        if user is not None:
-            credentials = f"{quote(user.name, safe='')}:{quote(user.password or '', safe='')}@"
         scheme = "amqps" if self._tls_wanted else "amqp"
-        return f"{scheme}://{credentials}{f'[{host}]' if ':' in host else host}:{port}/"
+        return f"{scheme}://{login}{f'[{host}]' if ':' in host else host}:{port}/%2F"
 
     @property
     def tls(self) -> ServerTLS:
@@ -748,6 +763,14 @@ class Broker(Inspection):
             found.limits = found.limits.changed(
                 where, max_connections=max_connections, max_channels=max_channels
             )
+
+
+def _unknown_password(name: str) -> str:
+    return (
+        f"the broker does not know the password of user {name!r}: the definitions contain its hash only. Tell "
+        f"it with Broker(users={{{name!r}: '...'}}, definitions=...), or add an account for the test with "
+        "broker.add_user('test', '...')"
+    )
 
 
 class _EngineReader:

@@ -85,7 +85,8 @@ def _parser() -> argparse.ArgumentParser:
         "serve",
         help="run a broker until SIGINT or SIGTERM",
         description="Run a broker until SIGINT or SIGTERM. Once it is ready it prints the line "
-        "'listening on amqp://guest:guest@127.0.0.1:PORT/'. Its queues and messages are lost when it ends.",
+        "'listening on amqp://guest:guest@127.0.0.1:PORT/%2F'. Its queues and messages are lost when "
+        "it ends.",
     )
     serve.add_argument(
         "--host",
@@ -327,8 +328,11 @@ def _serve(options: argparse.Namespace) -> int:
                 broker.clock.rate = options.clock_rate
             with broker:
                 _tune_garbage_collection()
-                print(f"listening on {broker.url}", flush=True)
-                if broker.url.startswith("amqps:"):
+                url, remark = _url(broker)
+                print(f"listening on {url}", flush=True)
+                if remark:
+                    logging.getLogger("fakeamqp").warning(remark)
+                if url.startswith("amqps:"):
                     print(f"certificate authority in {broker.tls.ca_file}", flush=True)
                 signals.wait()
         code = 0
@@ -337,6 +341,19 @@ def _serve(options: argparse.Namespace) -> int:
             # Standard error is a pipe that is not read. The interpreter would wait for it at its end.
             os._exit(code)
     return code
+
+
+def _url(broker: Broker) -> tuple[str, str]:
+    """The URL of a broker. Without a login, and with the reason, if it knows the password of no account."""
+    from fakeamqp import BrokerError
+
+    try:
+        return broker.url, ""
+    except BrokerError:
+        return broker._url_with(""), (
+            "the URL names no user, since the definitions contain only hashes of passwords; "
+            "log in with a password of the broker that exported them"
+        )
 
 
 def _tune_garbage_collection() -> None:

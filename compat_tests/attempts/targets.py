@@ -22,7 +22,7 @@ from compat_tests.differential.raw_client import Address, RawClient
 __all__ = ["NAMES", "Target", "broker_process", "descriptors", "rabbitmq"]
 
 NAMES = ("fakeamqp", "RabbitMQ 4.3")
-_LISTENING = re.compile(r"listening on amqps?://[^@]*@127\.0\.0\.1:(\d+)/\n")
+_LISTENING = re.compile(r"listening on amqps?://[^@]*@127\.0\.0\.1:(\d+)/%2F\n")
 _PAGE = resource.getpagesize()
 _TICKS = os.sysconf("SC_CLK_TCK")
 

@@ -279,7 +279,7 @@ def test_ipv6_loopback() -> None:
     except FakeAMQPError as problem:
         pytest.skip(f"no IPv6 loopback here: {problem}")
     with broker:
-        assert broker.url == f"amqp://guest:guest@[::1]:{broker.port}/"
+        assert broker.url == f"amqp://guest:guest@[::1]:{broker.port}/%2F"
         connect(broker).close()
 
 

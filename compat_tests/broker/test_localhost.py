@@ -31,7 +31,7 @@ def refused(broker: Broker) -> list[str]:
 def test_both_addresses_lead_to_the_same_broker() -> None:
     with Broker(host="localhost") as broker:
         assert broker.host == "127.0.0.1"
-        assert broker.url == f"amqp://guest:guest@127.0.0.1:{broker.port}/"
+        assert broker.url == f"amqp://guest:guest@127.0.0.1:{broker.port}/%2F"
         with connect(broker, "127.0.0.1") as one, connect(broker, "::1") as other:
             one.channel().queue_declare("q")
             other.channel().queue_declare("q", passive=True)

@@ -28,7 +28,7 @@ def test_the_help_of_serve_quotes_the_line_to_wait_for(capsys):
     with pytest.raises(SystemExit) as leaving:
         main(["serve", "--help"])
     assert leaving.value.code == 0
-    assert "amqp://guest:guest@127.0.0.1:PORT/" in "".join(capsys.readouterr().out.split("\n"))
+    assert "amqp://guest:guest@127.0.0.1:PORT/%2F" in "".join(capsys.readouterr().out.split("\n"))
 
 
 def test_the_demo_tells_what_happened(capsys):

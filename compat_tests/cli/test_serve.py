@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import gc
+import json
 import os
 import re
 import signal
@@ -20,7 +21,7 @@ from compat_tests.loopback import LOOPBACK, needs_ipv6
 from fakeamqp import Broker
 from fakeamqp.cli import _tune_garbage_collection
 
-LISTENING = re.compile(r"listening on (amqps?://guest:guest@127\.0\.0\.1:(\d+)/)\n")
+LISTENING = re.compile(r"listening on (amqps?://(?:guest:guest@)?127\.0\.0\.1:(\d+)/%2F)\n")
 TIMEOUT = 30
 
 
@@ -230,6 +231,27 @@ def test_the_wall_clock_can_be_chosen():
         for _method, _properties, body in channel.consume("dead", inactivity_timeout=TIMEOUT):
             assert body == b"late"
             break
+
+
+def test_without_a_known_password_the_url_names_no_user(tmp_path):
+    path = tmp_path / "definitions.json"
+    path.write_text(
+        json.dumps(
+            {
+                "users": [
+                    {"name": "guest", "password_hash": "kI3GCqW5JLMJa4iX1lo7X4D6XbYqlLgxIs30+P6tENUV2POR"}
+                ]
+            }
+        )
+    )
+    with serving("--port", "0", "--definitions", str(path)) as (process, url, port):
+        assert url == f"amqp://127.0.0.1:{port}/%2F"
+        process.send_signal(signal.SIGTERM)
+        _, errors = process.communicate(timeout=TIMEOUT)
+    assert errors == (
+        "WARNING fakeamqp: the URL names no user, since the definitions contain only hashes of passwords; "
+        "log in with a password of the broker that exported them\n"
+    )
 
 
 def test_definitions_are_loaded_before_it_listens(tmp_path):

@@ -22,4 +22,4 @@ class Reach:
     @property
     def url(self) -> str:
         scheme = "amqp" if self.context is None else "amqps"
-        return f"{scheme}://guest:guest@{self.host}:{self.port}/"
+        return f"{scheme}://guest:guest@{self.host}:{self.port}/%2F"

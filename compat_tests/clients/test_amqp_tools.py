@@ -31,7 +31,7 @@ def url(request: pytest.FixtureRequest, nothing_is_left: None) -> object:
 
 
 def run(reach: Reach, tool: str, *arguments: str, given: bytes = b"") -> subprocess.CompletedProcess[bytes]:
-    options = ["--url", f"{reach.url}%2f"]
+    options = ["--url", reach.url]
     if reach.ca_file is not None:
         options += ["--cacert", reach.ca_file]
     return subprocess.run(

@@ -172,3 +172,20 @@ def test_the_fixtures_tell_what_they_are(run_tests: RunTests) -> None:
         line = next(line for line in text.splitlines() if line.startswith(f"{name} --"))
         described = text.splitlines()[text.splitlines().index(line) + 1]
         assert described.startswith("    ") and "no docstring" not in described
+
+
+def test_clients_log_in_where_definitions_have_the_hash_of_guests_password(run_tests: RunTests) -> None:
+    result = run_tests(
+        """
+        import pytest
+
+        HASH = "c2FsdDRwMuw4kgNZhm0cEYx1m4NAR6BCdplxDdFbnDjbRIKq"
+        USER = {"name": "guest", "tags": ["administrator"], "password_hash": HASH}
+
+        @pytest.mark.amqp(definitions={"users": [USER]})
+        def test_it(pika_channel, amqp_url):
+            pika_channel.queue_declare("orders")
+            assert "guest:guest@" in amqp_url
+        """
+    )
+    result.assert_outcomes(passed=1)

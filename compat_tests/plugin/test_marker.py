@@ -60,7 +60,7 @@ def test_the_closest_marker_wins_and_the_others_fill_in(run_tests: RunTests) -> 
             @pytest.mark.amqp(users={"test": "t"})
             def test_closest(self, amqp_url):
                 assert "test:t@" in amqp_url
-                pika.BlockingConnection(pika.URLParameters(amqp_url + "north")).close()
+                pika.BlockingConnection(pika.URLParameters(amqp_url.removesuffix("%2F") + "north")).close()
 
             def test_class(self, amqp_url):
                 assert "class:c@" in amqp_url

@@ -11,8 +11,8 @@ import pytest
 from fakeamqp import Broker
 
 
-def pika_client(broker: Broker, virtual_host: str = "") -> pika.BlockingConnection:
-    return pika.BlockingConnection(pika.URLParameters(broker.url + virtual_host))
+def pika_client(broker: Broker, virtual_host: str = "%2F") -> pika.BlockingConnection:
+    return pika.BlockingConnection(pika.URLParameters(broker.url.removesuffix("%2F") + virtual_host))
 
 
 def consume(channel, queue: str, count: int) -> None:

@@ -84,15 +84,22 @@ class User:
 
     def has_password(self, password: str) -> bool:
         """Whether this is the account's password."""
-        import base64  # Imported for the first login only: they make importing `Broker` slower.
+        import hmac  # Imported for the first login only: it makes importing `Broker` slower.
+
+        if self.password is None:
+            return self.fits_hash(password)
+        octets = password.encode("utf-8", "surrogateescape")
+        return hmac.compare_digest(self.password.encode("utf-8", "surrogateescape"), octets)
+
+    def fits_hash(self, password: str) -> bool:
+        """Whether `password_hash` is the hash of this password."""
+        import base64
         import hashlib
         import hmac
 
-        octets = password.encode("utf-8", "surrogateescape")
-        if self.password is not None:
-            return hmac.compare_digest(self.password.encode("utf-8", "surrogateescape"), octets)
         if self.password_hash is None:
             return False
+        octets = password.encode("utf-8", "surrogateescape")
         algorithm, encoded = self.password_hash
         salted = base64.b64decode(encoded)
         return hmac.compare_digest(hashlib.new(algorithm, salted[:4] + octets).digest(), salted[4:])
@@ -112,7 +119,15 @@ class AccessControl:
         self._granted: set[tuple[str, str, Action, str]] = set()
 
     def add(self, user: User) -> None:
-        """Add an account, or replace the one of the same name."""
+        """Add an account, or replace the one of the same name.
+
+        The password of an account that has only a hash becomes known if it is that of the replaced account,
+        or for the account guest "guest".
+        """
+        if user.password is None and user.password_hash is not None:
+            before = self.users.get(user.name)
+            known = [None if before is None else before.password, "guest" if user.name == "guest" else None]
+            user.password = next((each for each in known if each is not None and user.fits_hash(each)), None)
         self.users[user.name] = user
         self.changed()
 

@@ -93,7 +93,7 @@ def _hashed_password(user: User) -> tuple[str, str]:
     import base64  # Imported for exports only: they make importing `Broker` slower.
     import hashlib
 
-    if user.password is None:
+    if user.password is None or user.fits_hash(user.password):
         return user.password_hash or ("sha256", "")
     salt = hashlib.sha256(user.name.encode("utf-8", "surrogateescape")).digest()[:4]
     salted = salt + user.password.encode("utf-8", "surrogateescape")
