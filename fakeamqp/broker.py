@@ -54,6 +54,9 @@ Definitions: TypeAlias = "str | os.PathLike[str] | Mapping[str, Any]"
 
 T = TypeVar("T")
 
+_NO_JSON: Any = object()
+"""`json` of `Broker.publish` that was not given: None is a JSON value."""
+
 _SHUTDOWN = "CONNECTION_FORCED - broker forced connection closure with reason 'shutdown'"
 _CONNECTION_FORCED = 320
 
@@ -481,8 +484,9 @@ class Broker(Inspection):
 
     def publish(
         self,
-        body: bytes | str,
+        body: bytes | bytearray | memoryview | str | None = None,
         *,
+        json: Any = _NO_JSON,
         exchange: str = "",
         routing_key: str = "",
         virtual_host: str = "/",
@@ -493,6 +497,8 @@ class Broker(Inspection):
 
         Args:
             body: bytes, or text to be encoded as UTF-8.
+            json: instead of `body`: a value to be encoded as JSON. The content type is then
+                "application/json", unless `content_type` is given.
             exchange: an existing exchange; "" is the default exchange.
             routing_key: for the default exchange, the name of a queue.
             virtual_host: the virtual host of the exchange.
@@ -500,6 +506,7 @@ class Broker(Inspection):
             properties: `content_type`, `delivery_mode`, `expiration`, `priority`, ...
 
         Raises:
+            TypeError: the body is neither bytes nor text, or not exactly one of `body` and `json` is given.
             NotFound: the exchange or the virtual host does not exist.
             PreconditionFailed: `expiration` is not a valid TTL.
             UnknownProperty: a property is misspelled.
@@ -510,7 +517,9 @@ class Broker(Inspection):
         from fakeamqp.model.message import Message
         from fakeamqp.model.properties import plain_properties
 
-        payload = body.encode() if isinstance(body, str) else bytes(body)
+        payload = _payload(body, json)
+        if json is not _NO_JSON:
+            properties.setdefault("content_type", "application/json")
         made = plain_properties(headers=headers, **properties)
         with self._engine:
             target = self._state.virtual_host(virtual_host)
@@ -767,9 +776,9 @@ class Broker(Inspection):
 
 def _unknown_password(name: str) -> str:
     return (
-        f"the broker does not know the password of user {name!r}: the definitions contain its hash only. Tell "
-        f"it with Broker(users={{{name!r}: '...'}}, definitions=...), or add an account for the test with "
-        "broker.add_user('test', '...')"
+        f"the broker does not know the password of user {name!r}: the definitions contain its hash only. "
+        f"Tell it with Broker(users={{{name!r}: '...'}}, definitions=...), or add an account for the test "
+        "with broker.add_user('test', '...')"
     )
 
 
@@ -795,6 +804,26 @@ class _EngineReader:
     def wait_for(self, predicate: Callable[[BrokerState], object], /, timeout: float = 5.0) -> bool:
         """See `StateReader`."""
         return self._engine.wait_until(lambda: predicate(self._state), timeout)
+
+
+def _payload(body: object, json: object) -> bytes:
+    if json is not _NO_JSON:
+        if body is not None:
+            raise TypeError("broker.publish: body and json are given; give one of them")
+        from json import dumps
+
+        return dumps(json).encode()
+    if isinstance(body, str):
+        return body.encode()
+    if body is None:
+        raise TypeError("broker.publish: no body; give bytes, text, or a value as json=")
+    try:
+        return memoryview(body).tobytes()  # type: ignore[arg-type]
+    except TypeError:
+        raise TypeError(
+            f"broker.publish: the body is {type(body).__name__}, and must be bytes or str; "
+            "what is to be encoded as JSON goes as json=, such as broker.publish(json={...})"
+        ) from None
 
 
 def _still_busy(state: BrokerState, timeout: float) -> str:

@@ -6,6 +6,7 @@ import asyncio
 import json
 import socket
 import threading
+from array import array
 from collections.abc import Iterator
 from typing import Any
 
@@ -317,6 +318,47 @@ def test_what_was_published_can_be_expected(broker: Broker) -> None:
         assert found.unroutable
         with pytest.raises(NotPublished, match=r"order\.placed"):
             broker.expect_published(routing_key="order.paid", timeout=0.01)
+
+
+@pytest.mark.parametrize(
+    ("body", "stored"),
+    [
+        (b"x", b"x"),
+        ("h\u00e4h", b"h\xc3\xa4h"),
+        ("", b""),
+        (bytearray(b"x"), b"x"),
+        (memoryview(b"axb")[1:2], b"x"),
+        (array("H", [0x4141]), b"AA"),
+    ],
+)
+def test_bodies_are_bytes_or_text(body, stored) -> None:
+    with Broker() as broker:
+        assert broker.publish(body).body == stored
+
+
+@pytest.mark.parametrize("body", [5, 0, True, 1.5, {"a": 1}, [1, 2], (65,), object(), Broker])
+def test_other_bodies_are_refused(body) -> None:
+    with Broker() as broker:
+        with pytest.raises(TypeError) as problem:
+            broker.publish(body, routing_key="q")
+        assert str(problem.value) == (
+            f"broker.publish: the body is {type(body).__name__}, and must be bytes or str; what is to be "
+            "encoded as JSON goes as json=, such as broker.publish(json={...})"
+        )
+        assert broker.all_published == []
+
+
+def test_a_value_can_be_published_as_json() -> None:
+    with Broker() as broker:
+        view = broker.publish(json={"id": 7, "name": "h\u00e4h"}, routing_key="q")
+        assert (view.json(), view.content_type) == ({"id": 7, "name": "h\u00e4h"}, "application/json")
+        assert broker.publish(json=None).body == b"null"
+        assert broker.publish(json=[], content_type="text/x").content_type == "text/x"
+        broker.expect_published(body={"id": 7, "name": "h\u00e4h"}, include_own=True, timeout=0)
+        with pytest.raises(TypeError, match="body and json are given"):
+            broker.publish(b"x", json={})
+        with pytest.raises(TypeError, match="no body; give bytes, text, or a value as json="):
+            broker.publish(routing_key="q")
 
 
 def test_publishing_without_a_client_reaches_consumers(broker: Broker) -> None:

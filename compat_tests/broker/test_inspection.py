@@ -57,7 +57,7 @@ def test_a_restart_says_what_it_lost(broker: Broker, channel: BlockingChannel) -
     assert (lost.body, lost.queue, lost.reason) == (b"transient", "q", "restart")
 
 
-def test_coroutines_go_on_while_they_wait(broker: Broker) -> None:
+def test_coroutines_go_on_while_they_wait(broker: Broker, channel: BlockingChannel) -> None:
     async def body() -> None:
         waiting = asyncio.gather(
             broker.expect_published_async(routing_key="a"),
@@ -66,7 +66,7 @@ def test_coroutines_go_on_while_they_wait(broker: Broker) -> None:
             broker.queue("q").wait_for_async(),
         )
         await asyncio.sleep(0)
-        broker.publish(b"1", routing_key="a")
+        channel.basic_publish("", "a", b"1")
         broker._reader.read(lambda state: state.virtual_host("/").queues.declare("q"))
         published, dropped, seen, queue = await waiting
         assert (len(published), len(dropped), seen, queue.name) == (1, 1, True, "q")
@@ -76,6 +76,58 @@ def test_coroutines_go_on_while_they_wait(broker: Broker) -> None:
             await broker.expect_dropped_async(reason="expired", timeout=0)
 
     asyncio.run(body())
+
+
+def test_what_the_test_publishes_is_left_out_unless_asked_for(
+    broker: Broker, channel: BlockingChannel
+) -> None:
+    broker.publish(b"own", routing_key="a")
+    with pytest.raises(NotPublished) as failure:
+        broker.expect_published(routing_key="a", timeout=0)
+    assert (
+        "expected at least 1 published message with\n"
+        "    routing_key  'a'\n"
+        "but nothing was published\n\n"
+        "The test itself published such a message; include_own=True counts what it publishes.\n\n"
+        "But once such a message was dropped:\n"
+        f"  {broker.dropped[0]!r}"
+    ) in str(failure.value)
+    broker.expect_nothing_published(routing_key="a")
+    assert broker.published == []
+    channel.basic_publish("", "a", b"client's")
+    [found] = broker.expect_published(routing_key="a", count=1)
+    assert found.body == b"client's"
+    assert broker.published == [found]
+
+    own, _ = broker.expect_published(routing_key="a", count=2, include_own=True)
+    assert (own.body, own.connection) == (b"own", None)
+    assert [each.body for each in broker.all_published] == [b"own", b"client's"]
+    with pytest.raises(NotPublished, match="but 2 of 2 published fit"):
+        broker.expect_nothing_published(routing_key="a", include_own=True)
+
+
+def test_answers_of_a_service_are_the_tests_own(broker: Broker, channel: BlockingChannel) -> None:
+    service = broker.add_service("price", lambda _: b"5")
+    channel.basic_publish("amq.system", "price", b"tea", pika.BasicProperties(reply_to="answers"))
+    service.wait()
+    assert [each.body for each in broker.published] == [b"tea"]
+    assert [each.body for each in broker.all_published] == [b"tea", b"5"]
+
+
+def test_own_messages_are_left_out_in_coroutines_too(broker: Broker) -> None:
+    async def body() -> None:
+        broker.publish(b"own", routing_key="a")
+        await broker.expect_nothing_published_async()
+        await broker.expect_published_async(include_own=True)
+        with pytest.raises(NotPublished):
+            await broker.expect_nothing_published_async(include_own=True)
+
+    asyncio.run(body())
+
+
+def test_what_happened_to_the_tests_own_messages_is_not_left_out(broker: Broker) -> None:
+    broker.publish(b"own", routing_key="nowhere")
+    broker.expect_dropped(body=b"own", reason="unroutable")
 
 
 def test_nothing_published_counts_what_is_still_on_its_way(broker: Broker, channel: BlockingChannel) -> None:

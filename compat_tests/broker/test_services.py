@@ -64,7 +64,7 @@ def test_an_answer_without_an_address_goes_nowhere(broker: Broker) -> None:
     service = broker.add_service("price", lambda _: b"5")
     broker.publish(b"tea", exchange="amq.system", routing_key="price")
     service.wait()
-    assert len(broker.published) == 1
+    assert len(broker.all_published) == 1
 
 
 def test_a_service_may_use_the_broker(broker: Broker, channel: BlockingChannel) -> None:

@@ -95,8 +95,8 @@ def test_without_a_known_password_the_url_is_an_error_that_says_so(users):
             _ = broker.url
         assert str(problem.value) == (
             "the broker does not know the password of user 'guest': the definitions contain its hash only. "
-            "Tell it with Broker(users={'guest': '...'}, definitions=...), or add an account for the test with "
-            "broker.add_user('test', '...')"
+            "Tell it with Broker(users={'guest': '...'}, definitions=...), or add an account for the test "
+            "with broker.add_user('test', '...')"
         )
         broker.add_user("test", "it")
         assert login(broker) == "test:it"

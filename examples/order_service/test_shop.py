@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -82,7 +81,7 @@ def test_shipping_can_be_tested_without_the_other_desks(
     amqp_broker: Broker, pika_connection: BlockingConnection
 ) -> None:
     shipping = ShippingDesk(pika_connection)
-    amqp_broker.publish(json.dumps({"id": "o-1"}).encode(), exchange=EXCHANGE, routing_key="order.paid.eu")
+    amqp_broker.publish(json={"id": "o-1"}, exchange=EXCHANGE, routing_key="order.paid.eu")
     while not shipping.shipped:
         pika_connection.process_data_events(time_limit=0.1)
 

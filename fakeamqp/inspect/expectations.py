@@ -31,6 +31,8 @@ from fakeamqp.inspect.messages import (
     Published,
     PublishedView,
     Recorded,
+    all_published_views,
+    by_client,
     history,
     published_views,
     shortened,
@@ -52,6 +54,7 @@ if TYPE_CHECKING:
     from fakeamqp.model.state import BrokerState
 
 __all__ = [
+    "ALL_PUBLISHED",
     "DEAD_LETTERED",
     "DROPPED",
     "PUBLISHED",
@@ -161,6 +164,8 @@ class Kind(NamedTuple):
     error: type[NotAsExpected]
     history: Callable[[BrokerState], History[Any]]
     views: Callable[[BrokerState], Recorded[Any, Any]]
+    counts: Callable[[Any], bool] = lambda record: True
+    """Whether a record of the history is among the views."""
 
     @property
     def function(self) -> str:
@@ -168,7 +173,8 @@ class Kind(NamedTuple):
         return "expect_" + self.word.replace("-", "_")
 
 
-PUBLISHED = Kind("published", Wanted, NotPublished, history, published_views)
+PUBLISHED = Kind("published", Wanted, NotPublished, history, published_views, by_client)
+ALL_PUBLISHED = Kind("published", Wanted, NotPublished, history, all_published_views)
 RETURNED = Kind("returned", WantedReturned, NotReturned, returns, returned_views)
 DEAD_LETTERED = Kind("dead-lettered", WantedDeadLettered, NotDeadLettered, dead_letters, dead_lettered_views)
 DROPPED = Kind("dropped", WantedDropped, NotDropped, drops, dropped_views)
@@ -270,8 +276,18 @@ class Expectation:
             return found
         said = self._report(happened, found)
         if len(found) < self._range.least:
-            said += self._instead(state)
+            said += self._left_out(state) + self._instead(state)
         raise self.kind.error(said + time_hint(state))
+
+    def _left_out(self, state: BrokerState) -> str:
+        """A note about messages of the test itself that match and do not count."""
+        if self.kind is not PUBLISHED:
+            return ""
+        own = sum(self._fits(record) for record in history(state) if not by_client(record))
+        if not own:
+            return ""
+        what = "such a message" if own == 1 else f"{own} such messages"
+        return f"\n\nThe test itself published {what}; include_own=True counts what it publishes."
 
     def _instead(self, state: BrokerState) -> str:
         """Other events of messages that match the expected one."""
@@ -300,7 +316,7 @@ class Expectation:
             if published.count < seen:  # The history was cleared.
                 seen = found = 0
             fresh = islice(reversed(published), published.count - seen)
-            found += sum(self._fits(record) for record in fresh)
+            found += sum(self.kind.counts(record) and self._fits(record) for record in fresh)
             seen = published.count
             return self._range.holds(found) or self._range.passed_by(found)
 

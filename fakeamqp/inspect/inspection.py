@@ -259,10 +259,17 @@ class Inspection:
 
     @property
     def published(self) -> Published:
-        """Everything published, in order: by clients and by `publish`."""
+        """Everything that clients have published, in order. `all_published` has the test's own as well."""
         from fakeamqp.inspect.messages import published_views
 
         return self._reader.read(published_views)
+
+    @property
+    def all_published(self) -> Published:
+        """Everything published, in order: by clients, by `publish` and by services of the test."""
+        from fakeamqp.inspect.messages import all_published_views
+
+        return self._reader.read(all_published_views)
 
     @property
     def returned(self) -> Returned:
@@ -291,38 +298,38 @@ class Inspection:
     # --- assertions -------------------------------------------------------------------------------------
 
     def expect_published(
-        self, *, timeout: float = 5.0, **expected: Unpack[Wanted]
+        self, *, timeout: float = 5.0, include_own: bool = False, **expected: Unpack[Wanted]
     ) -> tuple[PublishedView, ...]:
-        """Wait until matching messages have been published, and return them.
+        """Wait until clients have published matching messages, and return them.
 
         Args:
             timeout: in real seconds.
-            expected: `exchange`, `routing_key` (a topic pattern), `body`, `json` (a part of the body),
-                `headers`, `count` and others; see `fakeamqp.inspect.Wanted`.
+            include_own: also count what the test itself published, with `publish` or from a service.
+            expected: `exchange`, `routing_key` (a topic pattern), `body`, `headers`, `count` and others; see
+                `fakeamqp.inspect.Wanted`.
 
         Raises:
             NotPublished: no message matches, or not as many as expected; the text shows the nearest misses.
             BadExpectation: a keyword is misspelled.
         """
-        from fakeamqp.inspect.expectations import PUBLISHED
-
-        return self._expect(PUBLISHED, timeout, expected)
+        return self._expect(_published(include_own), timeout, expected)
 
     async def expect_published_async(
-        self, *, timeout: float = 5.0, **expected: Unpack[Wanted]
+        self, *, timeout: float = 5.0, include_own: bool = False, **expected: Unpack[Wanted]
     ) -> tuple[PublishedView, ...]:
         """`expect_published` for coroutines: it does not block the event loop."""
-        from fakeamqp.inspect.expectations import PUBLISHED
+        return await _in_thread(self._expect, _published(include_own), timeout, expected)
 
-        return await _in_thread(self._expect, PUBLISHED, timeout, expected)
-
-    def expect_nothing_published(self, *, timeout: float = 5.0, **expected: Unpack[Wanted]) -> None:
-        """Wait until the broker is idle, and fail if a matching message has been published.
+    def expect_nothing_published(
+        self, *, timeout: float = 5.0, include_own: bool = False, **expected: Unpack[Wanted]
+    ) -> None:
+        """Wait until the broker is idle, and fail if a client has published a matching message.
 
         Messages that clients have sent before the call count; messages they still buffer cannot.
 
         Args:
             timeout: how many real seconds to wait for the broker to be idle.
+            include_own: also count what the test itself published, with `publish` or from a service.
             expected: as for `expect_published`, but without `count`; no keyword means any message at all.
 
         Raises:
@@ -330,17 +337,17 @@ class Inspection:
             BrokerError: the broker is still busy after `timeout` seconds.
             BadExpectation: a keyword is misspelled, or `count` is given.
         """
-        from fakeamqp.inspect.expectations import PUBLISHED, Expectation
+        from fakeamqp.inspect.expectations import Expectation
 
-        nothing = Expectation.of_nothing(PUBLISHED, expected)
+        nothing = Expectation.of_nothing(_published(include_own), expected)
         self.wait_until_idle(timeout)
         self._reader.read(nothing.check_now)
 
     async def expect_nothing_published_async(
-        self, *, timeout: float = 5.0, **expected: Unpack[Wanted]
+        self, *, timeout: float = 5.0, include_own: bool = False, **expected: Unpack[Wanted]
     ) -> None:
         """`expect_nothing_published` for coroutines: it does not block the event loop."""
-        await _in_thread(self.expect_nothing_published, timeout=timeout, **expected)
+        await _in_thread(self.expect_nothing_published, timeout=timeout, include_own=include_own, **expected)
 
     def expect_returned(
         self, *, timeout: float = 5.0, **expected: Unpack[WantedReturned]
@@ -427,6 +434,12 @@ class Inspection:
         expectation = Expectation(kind, **expected)
         self._reader.wait_for(expectation.follow(), timeout)
         return self._reader.read(expectation.check_now)
+
+
+def _published(include_own: bool) -> Kind:
+    from fakeamqp.inspect.expectations import ALL_PUBLISHED, PUBLISHED
+
+    return ALL_PUBLISHED if include_own else PUBLISHED
 
 
 async def _in_thread(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:

@@ -26,7 +26,9 @@ __all__ = [
     "Published",
     "PublishedView",
     "Recorded",
+    "all_published_views",
     "aside_view",
+    "by_client",
     "content_of",
     "delayed_view",
     "elsewhere",
@@ -309,12 +311,27 @@ class Published(Recorded[PublishedView, "Publication"]):
 
 
 def published_views(state: BrokerState) -> Published:
-    """The publishes that the history contains.
+    """The publishes of clients that the history contains.
+
+    Raises:
+        NoHistory: the broker keeps none.
+    """
+    kept = history(state)
+    return Published((each for each in kept if by_client(each)), kept.count - len(kept))
+
+
+def all_published_views(state: BrokerState) -> Published:
+    """The publishes that the history contains, those of the test included.
 
     Raises:
         NoHistory: the broker keeps none.
     """
     return Published.of(history(state))
+
+
+def by_client(record: Publication) -> bool:
+    """Whether a client published it, and not the test itself."""
+    return record.message.publisher is not None
 
 
 def history(state: BrokerState) -> History[Publication]:
