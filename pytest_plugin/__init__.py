@@ -7,7 +7,16 @@ them. Client libraries, asyncio and the broker are imported only when a test use
 from __future__ import annotations
 
 from .fixtures.aio_pika_client import aio_pika_connection, aio_pika_connection_on_anyio
-from .fixtures.broker import BrokerFactory, amqp_broker, amqp_clock, amqp_faults, amqp_url, make_amqp_broker
+from .fixtures.broker import (
+    BrokerFactory,
+    amqp_broker,
+    amqp_broker_session,
+    amqp_clock,
+    amqp_env,
+    amqp_faults,
+    amqp_url,
+    make_amqp_broker,
+)
 from .fixtures.pika_client import pika_channel, pika_connection
 from .fixtures.spark_session import spark_amqp
 from .fixtures.spark_stream import StreamFactory, amqp_stream, make_amqp_stream
@@ -15,6 +24,7 @@ from .plugin import (
     pytest_addoption,
     pytest_configure,
     pytest_generate_tests,
+    pytest_load_initial_conftests,
     pytest_report_teststatus,
     pytest_runtest_call,
     pytest_runtest_makereport,
@@ -30,7 +40,9 @@ __all__ = [
     "aio_pika_connection",
     "aio_pika_connection_on_anyio",
     "amqp_broker",
+    "amqp_broker_session",
     "amqp_clock",
+    "amqp_env",
     "amqp_faults",
     "amqp_stream",
     "amqp_url",
@@ -41,6 +53,7 @@ __all__ = [
     "pytest_addoption",
     "pytest_configure",
     "pytest_generate_tests",
+    "pytest_load_initial_conftests",
     "pytest_report_teststatus",
     "pytest_runtest_call",
     "pytest_runtest_makereport",

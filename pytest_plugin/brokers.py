@@ -8,15 +8,28 @@ import pytest
 
 if TYPE_CHECKING:
     from fakeamqp import Broker
+    from fakeamqp.trace import Trace
+    from fakeamqp.trace.recorder import Mark
 
-__all__ = ["forget", "named", "of", "remember"]
+__all__ = ["forget", "named", "of", "remember", "trace"]
 
 _BROKERS: pytest.StashKey[list[Broker]] = pytest.StashKey()
+_SINCE: pytest.StashKey[dict[int, Mark]] = pytest.StashKey()
 
 
-def remember(item: pytest.Item, broker: Broker) -> None:
-    """Note that `item` uses `broker`."""
+def remember(item: pytest.Item, broker: Broker, *, since: Mark | None = None) -> None:
+    """Note that `item` uses `broker`; what came before `since` belongs to earlier tests."""
     item.stash.setdefault(_BROKERS, []).append(broker)
+    if since is not None:
+        item.stash.setdefault(_SINCE, {})[id(broker)] = since
+
+
+def trace(item: pytest.Item, broker: Broker) -> Trace:
+    """What happened on a broker of `item` during `item`. The broker must have a recorder."""
+    recorder = broker._recorder
+    assert recorder is not None
+    with broker._engine:
+        return recorder.trace(item.stash.get(_SINCE, {}).get(id(broker)))
 
 
 def of(item: pytest.Item) -> list[Broker]:
@@ -28,6 +41,8 @@ def forget(item: pytest.Item) -> None:
     """Drop the brokers of `item`, since pytest keeps items until the end of the run."""
     if _BROKERS in item.stash:
         del item.stash[_BROKERS]
+    if _SINCE in item.stash:
+        del item.stash[_SINCE]
 
 
 def named(broker: Broker) -> str:

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import difflib
 from typing import Any
 
 import pytest
 
 from . import options
 
-__all__ = ["DESCRIPTION", "arguments", "broker_options", "parametrize"]
+__all__ = [
+    "DESCRIPTION",
+    "arguments",
+    "broker_options",
+    "environment",
+    "parametrize",
+    "request_environment",
+    "resets",
+    "scope",
+]
 
 NAME = "amqp"
 OPTIONS = (
@@ -27,10 +37,14 @@ OPTIONS = (
     "virtual_hosts",
 )
 """The usual arguments of `fakeamqp.Broker`. The marker takes all others as well."""
+_OWN = ("env", "reset", "scope")
+"""The arguments of the marker that are not the broker's."""
 
 DESCRIPTION = (
     "amqp(personality=..., clock=..., tls=..., users=..., definitions=..., ...): "
     "arguments for the fakeamqp.Broker of this test; the closest marker wins; "
+    "scope='session' for the broker of the session, which is reset after each test (reset=False: it is not); "
+    "env=[...] for environment variables with its URL; "
     "with a list of personalities the test runs once for each"
 )
 _PARAMETER = "_amqp_personality"
@@ -71,6 +85,8 @@ def broker_options(item: pytest.Item) -> dict[str, Any]:
     if any(mark.args for mark in item.iter_markers(NAME)):
         pytest.fail(f"@pytest.mark.{NAME} takes named arguments only, such as {_list()}", pytrace=False)
     merged = arguments(item)
+    own = {name: merged.pop(name) for name in _OWN if name in merged}
+    _check_own(own)
     if not merged:
         return merged
     if _is_list(merged.get("personality")):
@@ -79,6 +95,50 @@ def broker_options(item: pytest.Item) -> dict[str, Any]:
     if options.real_url(item.config) is not None:
         pytest.skip(f"@pytest.mark.{NAME} configures fakeamqp, and --amqp-real-url uses a real broker")
     return merged
+
+
+def scope(item: pytest.Item) -> str | None:
+    """The scope of `amqp_broker` that the marker sets, or None."""
+    given: str | None = arguments(item).get("scope")
+    return given
+
+
+def resets(item: pytest.Item) -> bool:
+    """Whether the broker of the session is reset after `item`."""
+    return bool(arguments(item).get("reset", True))
+
+
+def environment(item: pytest.Item) -> tuple[str, ...]:
+    """The environment variables that the marker names."""
+    given = arguments(item).get("env", ())
+    return (given,) if isinstance(given, str) else tuple(given)
+
+
+def request_environment(item: pytest.Item) -> None:
+    """A test whose marker names environment variables gets the fixture that sets them, before all others."""
+    names = getattr(item, "fixturenames", None)
+    if environment(item) and names is not None and "amqp_env" not in names:
+        names.insert(0, "amqp_env")
+
+
+def _check_own(given: dict[str, Any]) -> None:
+    said = ""
+    if "scope" in given:
+        said = options.scope_problem(given["scope"])
+    if not said and not isinstance(given.get("reset", True), bool):
+        said = f"reset={given['reset']!r}: give True or False"
+    if not said and "env" in given:
+        from . import environment as variables
+
+        env = given["env"]
+        entries = (env,) if isinstance(env, str) else env
+        if not isinstance(entries, (list, tuple)):
+            said = f"env={env!r}: give the names of the variables, such as env=['BROKER_URL']"
+        else:
+            said = next(filter(None, map(variables.problem, entries)), "")
+            said = said and f"env: {said}"
+    if said:
+        pytest.fail(f"@pytest.mark.{NAME}: {said}", pytrace=False)
 
 
 def _is_list(personality: object) -> bool:
@@ -101,6 +161,12 @@ def _check(arguments: dict[str, Any]) -> None:
     unusual = {name: value for name, value in arguments.items() if name not in OPTIONS}
     if not unusual:
         return
+    for name in unusual:
+        near = difflib.get_close_matches(name, (*_OWN, *OPTIONS), n=1)
+        if near and near[0] in _OWN:
+            pytest.fail(
+                f"@pytest.mark.{NAME} has no argument {name!r}; did you mean {near[0]!r}?", pytrace=False
+            )
     from fakeamqp import Broker, FakeAMQPError
 
     try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import pytest
@@ -11,15 +11,19 @@ import pytest
 from fakeamqp.errors import without_login
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
 __all__ = [
     "broker_defaults",
     "check",
+    "check_broker",
     "compared",
     "declare",
+    "environment",
     "ignored",
     "real_url",
+    "scope",
+    "scope_problem",
     "spark_fast",
     "timeline_lines",
     "trace_folder",
@@ -34,6 +38,13 @@ _SPARK_FAST = "amqp_spark_fast"
 _TRACE = "amqp_trace"
 _TRACE_FORMATS = "amqp_trace_formats"
 
+_SCOPE = "amqp_scope"
+_ENV = "amqp_env"
+_ARGUMENTS = "amqp_broker_arguments"
+
+_LISTS = ("deny", "permit", "virtual_hosts")
+"""Arguments of the broker in whose place a text would be read letter by letter."""
+_SCOPES = ("function", "session")
 _FORMATS = ("jsonl", "html", "pcapng")
 
 
@@ -54,6 +65,14 @@ def declare(parser: pytest.Parser) -> None:
         default=None,
         help="behaviour that brokers emulate unless a marker sets it: rabbitmq-3.10, rabbitmq-3.13, "
         "rabbitmq-4.0, rabbitmq-4.2, rabbitmq-4.3 or spec",
+    )
+    group.addoption(
+        "--amqp-scope",
+        dest=_SCOPE,
+        metavar="SCOPE",
+        default=None,
+        help="session: the fixture amqp_broker is one broker for all tests, reset after each; "
+        "function: each test gets its own (default)",
     )
     group.addoption(
         "--amqp-compare",
@@ -86,6 +105,21 @@ def declare(parser: pytest.Parser) -> None:
     )
     parser.addini(_REAL_URL, "the same as --amqp-real-url", default="")
     parser.addini(_PERSONALITY, "the same as --amqp-personality", default="")
+    parser.addini(_SCOPE, "the same as --amqp-scope", default="")
+    parser.addini(
+        _ENV,
+        "environment variables with the URL of the broker of the session, set before the first conftest.py "
+        "is loaded: names, or NAME=template, such as BROKER_HOST={host}",
+        type="linelist",
+        default=[],
+    )
+    parser.addini(
+        _ARGUMENTS,
+        "arguments of fakeamqp.Broker for all brokers of the fixtures, a line each: name=value, where the "
+        "value is JSON or text; the marker amqp overrides them for a test",
+        type="linelist",
+        default=[],
+    )
     parser.addini(_TRACE, "the same as --amqp-trace; relative to the ini file", default="")
     parser.addini(_TRACE_FORMATS, "the same as --amqp-trace-formats", default="")
     parser.addini(_SPARK_FAST, "the same as --amqp-spark-fast", type="bool", default=False)
@@ -100,18 +134,12 @@ def check(config: pytest.Config) -> None:
     """Check the values of the options before the first test runs.
 
     Raises:
-        pytest.UsageError: the URL is not an AMQP URL, the number of lines is not a number, the folder of the
+        pytest.UsageError: see `check_broker`; or the number of lines is not a number, the folder of the
             recordings is not a folder, a format does not exist, or the personalities to compare are not two
             that exist.
     """
+    check_broker(config)
     _check_comparison(config)
-    url = real_url(config)
-    if url is not None:
-        parts = urlsplit(url)
-        if parts.scheme not in ("amqp", "amqps") or not parts.hostname:
-            raise pytest.UsageError(
-                f"--amqp-real-url: {without_login(url)!r} is not of the form amqp://user:password@host:port/"
-            )
     lines = config.getini(_TIMELINE_LINES)
     if not str(lines).isdecimal():
         raise pytest.UsageError(f"{_TIMELINE_LINES}: {lines!r} is not a number of lines")
@@ -122,6 +150,83 @@ def check(config: pytest.Config) -> None:
         if name not in _FORMATS:
             known = _nearest(name, _FORMATS) or f"the formats are {', '.join(_FORMATS)}"
             raise pytest.UsageError(f"--amqp-trace-formats: there is no format {name!r}; {known}")
+
+
+def check_broker(config: pytest.Config) -> None:
+    """Check the options that say which broker tests use. pytest may not have parsed the command line yet.
+
+    Raises:
+        pytest.UsageError: the URL is not an AMQP URL, a scope or an argument of the broker does not exist or
+            is invalid, or an environment variable has an unknown field.
+    """
+    url = real_url(config)
+    if url is not None:
+        parts = urlsplit(url)
+        if parts.scheme not in ("amqp", "amqps") or not parts.hostname:
+            raise pytest.UsageError(
+                f"--amqp-real-url: {without_login(url)!r} is not of the form amqp://user:password@host:port/"
+            )
+    said = scope_problem(scope(config))
+    if said:
+        raise pytest.UsageError(f"{_SCOPE}: {said}")
+    if environment(config):
+        from .environment import problem
+
+        for entry in environment(config):
+            if problem(entry):
+                raise pytest.UsageError(f"{_ENV}: {problem(entry)}")
+    if config.getini(_ARGUMENTS):
+        _check_arguments(config)
+
+
+def _check_arguments(config: pytest.Config) -> None:
+    for line in config.getini(_ARGUMENTS):
+        name, sign, _ = line.partition("=")
+        if not name.strip() or not sign:
+            raise pytest.UsageError(
+                f"{_ARGUMENTS}: {line!r} is not of the form name=value, such as clock=virtual"
+            )
+    arguments = _arguments(config)
+    for name in _LISTS:
+        if isinstance(arguments.get(name), str):
+            raise pytest.UsageError(
+                f'{_ARGUMENTS}: {name} is a list in JSON, such as {name}=["{arguments[name]}"]'
+            )
+    from fakeamqp import Broker, FakeAMQPError
+
+    try:
+        Broker(**arguments)  # Not started: the constructor checks the arguments and names the nearest match.
+    except (FakeAMQPError, TypeError, ValueError) as error:
+        raise pytest.UsageError(f"{_ARGUMENTS}: {error}") from None
+
+
+def _arguments(config: pytest.Config) -> dict[str, Any]:
+    """The arguments of all brokers; values that are not JSON are text. Paths are relative to the ini file."""
+    import json
+
+    arguments: dict[str, Any] = {}
+    for line in config.getini(_ARGUMENTS):
+        name, _, text = (part.strip() for part in line.partition("="))
+        try:
+            arguments[name] = json.loads(text)
+        except ValueError:
+            arguments[name] = text
+    if isinstance(arguments.get("definitions"), str):
+        arguments["definitions"] = Path(_folder(config), arguments["definitions"])
+    return arguments
+
+
+def scope_problem(asked: object) -> str:
+    """What is wrong with a scope, or ""."""
+    if asked in _SCOPES:
+        return ""
+    if asked in ("class", "module", "package"):
+        return (
+            f"a broker has the scope 'function' or 'session', not {asked!r}; the broker of the session is "
+            "reset after each test, so it serves a class or a module as well"
+        )
+    near = _nearest(str(asked), _SCOPES)
+    return f"there is no scope {asked!r}; {near or 'there are function and session'}"
 
 
 def _check_comparison(config: pytest.Config) -> None:
@@ -136,6 +241,10 @@ def _check_comparison(config: pytest.Config) -> None:
     for option, other in (
         ("--amqp-real-url", real_url(config)),
         ("--amqp-personality", config.getoption(_PERSONALITY)),
+        (
+            "the ini option amqp_env, whose variables name one broker for all tests",
+            environment(config) or None,
+        ),
     ):
         if other is not None:
             raise pytest.UsageError(
@@ -177,10 +286,22 @@ def real_url(config: pytest.Config) -> str | None:
     return _value(config, _REAL_URL)
 
 
-def broker_defaults(config: pytest.Config) -> Mapping[str, object]:
+def broker_defaults(config: pytest.Config) -> dict[str, Any]:
     """Default arguments of every `fakeamqp.Broker` that the fixtures create; markers override them."""
+    arguments = _arguments(config) if config.getini(_ARGUMENTS) else {}
     personality = _value(config, _PERSONALITY)
-    return {} if personality is None else {"personality": personality}
+    return arguments if personality is None else {**arguments, "personality": personality}
+
+
+def scope(config: pytest.Config) -> str:
+    """The scope of the fixture `amqp_broker` where no marker sets it: "function" or "session"."""
+    return _value(config, _SCOPE) or "function"
+
+
+def environment(config: pytest.Config) -> list[str]:
+    """The environment variables with the address of the broker of the session."""
+    entries: list[str] = config.getini(_ENV)
+    return entries
 
 
 def timeline_lines(config: pytest.Config) -> int:
@@ -199,8 +320,7 @@ def trace_folder(config: pytest.Config) -> Path | None:
     if given:
         return Path(config.invocation_params.dir, given)
     given = config.getini(_TRACE)
-    base = config.rootpath if config.inipath is None else config.inipath.parent
-    return Path(base, given) if given else None
+    return Path(_folder(config), given) if given else None
 
 
 def trace_formats(config: pytest.Config) -> tuple[str, ...]:
@@ -209,5 +329,12 @@ def trace_formats(config: pytest.Config) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for name in names if name)) or _FORMATS
 
 
+def _folder(config: pytest.Config) -> Path:
+    """The folder of the ini file."""
+    return config.rootpath if config.inipath is None else config.inipath.parent
+
+
 def _value(config: pytest.Config, name: str) -> str | None:
-    return config.getoption(name) or config.getini(name) or None
+    # Before the first conftest.py is loaded, pytest knows the command line by this namespace only.
+    early = getattr(config, "known_args_namespace", None)
+    return config.getoption(name, None) or getattr(early, name, None) or config.getini(name) or None

@@ -7,12 +7,13 @@ from typing import Any, TypeAlias
 
 import pytest
 
-from . import brokers, marker, options, recordings, report, unused_faults
+from . import brokers, marker, options, recordings, report, session_broker, unused_faults
 
 __all__ = [
     "pytest_addoption",
     "pytest_configure",
     "pytest_generate_tests",
+    "pytest_load_initial_conftests",
     "pytest_report_teststatus",
     "pytest_runtest_call",
     "pytest_runtest_makereport",
@@ -28,6 +29,14 @@ _Status: TypeAlias = "tuple[str, str, str | tuple[str, Any]] | None"
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Declare the command line options and the corresponding ini options."""
     options.declare(parser)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_load_initial_conftests(early_config: pytest.Config) -> Generator[None, object, object]:
+    """Set the environment variables of `amqp_env` before anything of the project is imported."""
+    options.check_broker(early_config)
+    session_broker.set_environment(early_config)
+    return (yield)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -63,8 +72,13 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Fail on a misspelled marker before the setup, even if no fixture reads the marker."""
+    """Fail on a misspelled marker before the setup, even if no fixture reads the marker.
+
+    The broker of the session belongs to this test before its fixtures are set up.
+    """
     marker.broker_options(item)
+    marker.request_environment(item)
+    session_broker.begin(item)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -102,6 +116,8 @@ def pytest_runtest_makereport(
             from .comparison import runs
 
             runs.note(item, brokers.of(item))
+        session_broker.end(item)
+        recordings.end(item)
         brokers.forget(item)
     return result
 

@@ -23,15 +23,23 @@ if TYPE_CHECKING:
     from fakeamqp import Broker
     from fakeamqp.trace import Trace
 
-__all__ = ["begin", "expected", "warn", "write"]
+__all__ = ["begin", "end", "expected", "warn", "write"]
 
 _NAMES: pytest.StashKey[Counter[str]] = pytest.StashKey()
 _RUNS: pytest.StashKey[int] = pytest.StashKey()
+_RUNNING: pytest.StashKey[bool] = pytest.StashKey()
 
 
 def begin(item: pytest.Item) -> None:
-    """Note a run of `item`: a repeated run gets files of its own."""
-    item.stash[_RUNS] = item.stash.get(_RUNS, 0) + 1
+    """Note a run of `item`, before its first broker: a repeated run gets files of its own."""
+    if not item.stash.get(_RUNNING, False):
+        item.stash[_RUNNING] = True
+        item.stash[_RUNS] = item.stash.get(_RUNS, 0) + 1
+
+
+def end(item: pytest.Item) -> None:
+    """The run of `item` has ended."""
+    item.stash[_RUNNING] = False
 
 
 def expected(item: pytest.Item) -> list[Path]:
@@ -43,7 +51,7 @@ def write(item: pytest.Item) -> None:
     """Write the files of `item`. An error is reported as a warning and does not fail the test."""
     problems = []
     for broker, title, paths in _planned(item):
-        trace = broker.trace
+        trace = brokers.trace(item, broker)
         for kind, path in paths.items():
             try:
                 _write(trace, kind, path, title)

@@ -30,7 +30,7 @@ def sections(item: pytest.Item, report: pytest.TestReport) -> Iterator[tuple[str
     made = brokers.of(item)
     for broker in made:
         title = "AMQP timeline" if len(made) == 1 else f"AMQP timeline of {brokers.named(broker)}"
-        yield title, _timeline(broker, options.timeline_lines(item.config))
+        yield title, _timeline(item, broker)
     for broker in made:
         for plan in _plans(broker):
             yield "AMQP chaos plan", plan
@@ -49,10 +49,11 @@ def recorded(reports: Iterable[pytest.TestReport]) -> Iterator[str]:
                 yield f"{report.nodeid}: {shown}"
 
 
-def _timeline(broker: Broker, count: int) -> str:
+def _timeline(item: pytest.Item, broker: Broker) -> str:
     if broker._recorder is None:
         return "(the trace is off)"
-    text = broker.trace.timeline(limit=count or None)
+    count = options.timeline_lines(item.config)
+    text = brokers.trace(item, broker).timeline(limit=count or None)
     return _LEFT_OUT.sub(r"\1; -o amqp_timeline_lines=0 shows all)", text, count=1) or "(nothing happened)"
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias
 
 from fakeamqp.trace.cutting import frames_in
 from fakeamqp.trace.peers import Peers
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from fakeamqp.trace.entries import Packed
     from fakeamqp.trace.timeline import Trace
 
-__all__ = ["Recorder"]
+__all__ = ["Mark", "Recorder"]
 
 Direction: TypeAlias = Literal["received", "sent"]
 
@@ -52,6 +53,15 @@ class Named(Protocol):
     heard_at: float
 
 
+class Mark(NamedTuple):
+    """A moment of a recorder: how often it was cleared, the number of entries since, and the time."""
+
+    clears: int
+    entries: int
+    instant: float
+    wall_time: float | None
+
+
 class Recorder:
     """Keeps the latest events of one broker. The broker calls it as its tap; see `fakeamqp.model.tap.Tap`.
 
@@ -74,6 +84,7 @@ class Recorder:
 
     __slots__ = (
         "_began",
+        "_clears",
         "_clock",
         "_count",
         "_entries",
@@ -106,10 +117,12 @@ class Recorder:
         self._entries: deque[Packed] = deque(maxlen=self.capacity)
         self._keep = self._entries.append
         self._peers = Peers()
+        self._clears = 0
         self.clear()
 
     def clear(self) -> None:
         """Forget everything. Times and the short names of connections start again."""
+        self._clears += 1
         self._began = self._now()
         self._wall_time = None if self._time is None else self._time()
         self._entries.clear()
@@ -125,17 +138,27 @@ class Recorder:
         peer = self._peers.get(connection)
         return None if peer is None else peer[1]
 
-    def trace(self) -> Trace:
-        """The current record. Call it while the broker does not run."""
+    def mark(self) -> Mark:
+        """The present moment, for a trace of what comes later."""
+        return Mark(self._clears, self._count, self._now(), None if self._time is None else self._time())
+
+    def trace(self, since: Mark | None = None) -> Trace:
+        """The current record, or what came since a mark. Call it while the broker does not run.
+
+        A mark that is older than the last `clear` has no effect.
+        """
         from fakeamqp.trace.timeline import Trace
 
+        if since is None or since.clears != self._clears:
+            since = Mark(self._clears, 0, self._began, self._wall_time)
+        dropped = self._count - len(self._entries)
         return Trace(
-            tuple(self._entries),
-            self._count - len(self._entries),
-            self._began,
+            tuple(islice(self._entries, max(0, since.entries - dropped), None)),
+            max(0, dropped - since.entries),
+            since.instant,
             capacity=self.capacity,
             aliases={name: alias for name, alias, _ in self._peers.values()},
-            wall_time=self._wall_time,
+            wall_time=since.wall_time,
             clock=self._clock,
         )
 

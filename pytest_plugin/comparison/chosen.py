@@ -17,14 +17,20 @@ _PERSONALITY: pytest.StashKey[Personality] = pytest.StashKey()
 _REPEATING: pytest.StashKey[bool] = pytest.StashKey()
 _FIXTURES = frozenset(("aio_pika_connection", "amqp_url", "make_amqp_broker"))
 """Every fixture with a broker is one of these or depends on one."""
+_OF_THE_SESSION = "amqp_broker_session"
+"""The fixture with the broker of the session, which has one personality for all tests."""
 
 
 def applies(item: pytest.Item) -> bool:
-    """Whether `item` runs on both personalities: it takes a broker, and no marker sets its personality."""
+    """Whether `item` runs on both personalities.
+
+    It does if it takes a broker of its own, and no marker sets the personality.
+    """
     if options.compared(item.config) is None:
         return False
-    takes_broker = not _FIXTURES.isdisjoint(getattr(item, "fixturenames", ()))
-    return takes_broker and "personality" not in marker.arguments(item)
+    fixtures = getattr(item, "fixturenames", ())
+    takes_broker = not _FIXTURES.isdisjoint(fixtures) and _OF_THE_SESSION not in fixtures
+    return takes_broker and "personality" not in marker.arguments(item) and marker.scope(item) != "session"
 
 
 def pair(config: pytest.Config) -> tuple[Personality, Personality]:

@@ -1,0 +1,182 @@
+"""The fixture and the ini option `amqp_env`: environment variables with the address of the broker."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from compat_tests.plugin.conftest import INI, RunTests
+
+USUAL = ("AMQP_URL", "RABBITMQ_URL", "CELERY_BROKER_URL")
+
+
+@pytest.fixture(autouse=True)
+def clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in USUAL:
+        monkeypatch.delenv(name, raising=False)
+
+
+def test_the_fixture_sets_the_usual_names_for_one_test(run_tests: RunTests) -> None:
+    result = run_tests(
+        """
+        import os
+        import pytest
+
+        def test_with(amqp_env, amqp_url):
+            assert amqp_env == {name: amqp_url for name in ("AMQP_URL", "RABBITMQ_URL", "CELERY_BROKER_URL")}
+            assert {os.environ[name] for name in amqp_env} == {amqp_url}
+
+        def test_without():
+            assert "AMQP_URL" not in os.environ
+        """
+    )
+    result.assert_outcomes(passed=2)
+
+
+def test_the_marker_names_them_and_that_is_enough(run_tests: RunTests) -> None:
+    result = run_tests(
+        """
+        import os
+        import unittest
+        from urllib.parse import urlsplit
+
+        import pytest
+
+        PARTS = ["BROKER_HOST={host}", "BROKER_PORT={port}", "LOGIN={user}:{password}", "ROOM={virtual_host}"]
+
+        @pytest.fixture
+        def app():
+            return os.environ["BROKER_HOST"]
+
+        @pytest.mark.amqp(env=PARTS, users={"alice": "s3cr3t"})
+        def test_parts(app, amqp_broker):
+            assert (app, os.environ["BROKER_PORT"]) == (amqp_broker.host, str(amqp_broker.port))
+            assert os.environ["LOGIN"] == "alice:s3cr3t" and os.environ["ROOM"] == "/"
+
+        @pytest.mark.amqp(env="MY_URL")
+        class Orders(unittest.TestCase):
+            def test_it(self):
+                self.assertTrue(os.environ["MY_URL"].startswith("amqp://guest:guest@127.0.0.1:"))
+
+        @pytest.mark.amqp(tls=True, env=["CA={ca_file}"])
+        def test_tls(amqp_broker):
+            assert os.environ["CA"] == str(amqp_broker.tls.ca_file)
+        """
+    )
+    result.assert_outcomes(passed=3)
+
+
+IMPORTED = """
+    import app
+    import pika
+    import pytest
+
+    def test_first(amqp_broker):
+        assert app.URL == amqp_broker.url
+        app.publish()
+        amqp_broker.queue("orders").wait_for(ready=1)
+
+    def test_second(amqp_url):
+        assert app.URL == amqp_url
+
+    def test_without_any_fixture():
+        app.publish()
+        assert False, "on purpose"
+"""
+APP = """
+import os
+import pika
+
+URL = os.environ["BROKER_URL"]
+
+def publish():
+    with pika.BlockingConnection(pika.URLParameters(URL)) as connection:
+        channel = connection.channel()
+        channel.queue_declare("orders")
+        channel.basic_publish("", "orders", b"apples")
+"""
+
+
+def test_settings_that_are_read_at_import_find_the_broker_of_the_session(
+    run_tests: RunTests, pytester: pytest.Pytester
+) -> None:
+    pytester.syspathinsert()
+    pytester.makepyfile(app=APP)
+    pytester.makeconftest("import app")
+    result = run_tests(IMPORTED, "-o", "amqp_env=BROKER_URL")
+    result.assert_outcomes(passed=2, failed=1)
+    # The queue is declared anew: the broker was reset.
+    result.stdout.fnmatch_lines(["*AMQP timeline*", "*queue.declare*orders*", "*basic.publish*"])
+    assert result.stdout.str().count("queue.declare-ok") == 1
+    assert "BROKER_URL" not in os.environ
+
+
+def test_every_worker_of_xdist_has_its_own(pytester: pytest.Pytester) -> None:
+    pytester.makeini(INI + "amqp_env = BROKER_URL\n")
+    pytester.makepyfile(app=APP)
+    pytester.makeconftest("import sys; sys.path.insert(0, '.'); import app")
+    pytester.makepyfile(
+        test_inner="""
+        import app
+        import pytest
+
+        @pytest.mark.parametrize("run", range(6))
+        def test_it(run, amqp_broker):
+            assert amqp_broker.url == app.URL
+            app.publish()
+            amqp_broker.queue("orders").wait_for(ready=1)
+        """
+    )
+    pytester.runpytest_subprocess("-n2", timeout=120).assert_outcomes(passed=6)
+
+
+def test_a_real_broker_is_named_instead(
+    run_tests: RunTests, pytester: pytest.Pytester, amqp_url: str
+) -> None:
+    pytester.syspathinsert()
+    pytester.makepyfile(app=APP)
+    pytester.makeconftest(f"import app\nassert app.URL == {amqp_url!r}")
+    result = run_tests(
+        """
+        import os
+
+        def test_it(amqp_env, amqp_url):
+            assert amqp_env == {"BROKER_URL": amqp_url} and os.environ["BROKER_URL"] == amqp_url
+        """,
+        "-o",
+        "amqp_env=BROKER_URL",
+        f"--amqp-real-url={amqp_url}",
+    )
+    result.assert_outcomes(passed=1)
+
+
+@pytest.mark.parametrize(
+    ("entry", "said"),
+    [
+        ("BROKER_HOST={hots}", "*'BROKER_HOST={hots}': there is no {hots}; did you mean {host}?*"),
+        ("={host}", "*'={host}' is neither a name nor NAME=template*"),
+        ("A={host", "*'A={host': *"),
+    ],
+)
+def test_a_wrong_entry_is_an_error(run_tests: RunTests, entry: str, said: str) -> None:
+    result = run_tests("", "-o", f"amqp_env={entry}")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines([said])
+    result = run_tests(
+        f"""
+        import pytest
+
+        @pytest.mark.amqp(env=[{entry!r}])
+        def test_it():
+            pass
+        """
+    )
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines([said])
+
+
+def test_a_comparison_cannot_have_one_address_for_all(run_tests: RunTests) -> None:
+    result = run_tests("", "-o", "amqp_env=AMQP_URL", "--amqp-compare=rabbitmq-3.13,rabbitmq-4.3")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["*leave out the ini option amqp_env*"])

@@ -1,0 +1,370 @@
+"""The broker of the session: the fixture, the scope, the reset after each test, and what a report shows."""
+
+from __future__ import annotations
+
+import pytest
+
+from compat_tests.plugin.conftest import INI, RunTests
+
+TWO_TESTS = """
+    import pytest
+
+    ports = []
+
+    def test_first(amqp_broker, pika_channel):
+        ports.append(amqp_broker.port)
+        pika_channel.queue_declare("first", durable=True)
+
+    def test_second(amqp_broker, pika_channel):
+        ports.append(amqp_broker.port)
+        assert amqp_broker.queues() == () and len(amqp_broker.connections) == 1
+        assert len(set(ports)) == {brokers}
+"""
+
+
+@pytest.mark.parametrize(
+    "arguments", [("--amqp-scope=session",), ("-o", "amqp_scope=session")], ids=["option", "ini"]
+)
+def test_one_broker_serves_all_tests_and_is_reset_after_each(
+    run_tests: RunTests, arguments: tuple[str, ...]
+) -> None:
+    run_tests(TWO_TESTS.replace("{brokers}", "1"), *arguments).assert_outcomes(passed=2)
+    run_tests(TWO_TESTS.replace("{brokers}", "2")).assert_outcomes(passed=2)
+
+
+def test_the_marker_sets_the_scope_and_the_closest_wins(run_tests: RunTests) -> None:
+    result = run_tests(
+        """
+        import pytest
+
+        pytestmark = pytest.mark.amqp(scope="session")
+        ports = []
+
+        def test_first(amqp_broker):
+            ports.append(amqp_broker.port)
+
+        def test_second(amqp_broker, amqp_broker_session):
+            assert amqp_broker is amqp_broker_session
+            assert ports == [amqp_broker.port]
+
+        @pytest.mark.amqp(scope="function", users={"alice": "secret"})
+        def test_apart(amqp_broker, amqp_url):
+            assert amqp_broker.port not in ports and "//alice:" in amqp_url
+        """
+    )
+    result.assert_outcomes(passed=3)
+
+
+def test_other_fixtures_of_a_test_are_about_the_same_broker(run_tests: RunTests) -> None:
+    result = run_tests(
+        """
+        import pytest
+
+        @pytest.fixture(scope="session")
+        def app(amqp_broker_session):
+            return amqp_broker_session.url
+
+        def test_it(app, pika_channel, amqp_url, amqp_faults, amqp_broker_session):
+            assert amqp_url == app
+            pika_channel.queue_declare("orders")
+            assert amqp_broker_session.queue("orders").ready == 0
+            assert amqp_faults is amqp_broker_session.faults
+
+        def test_next(app, amqp_broker):
+            assert amqp_broker.queues() == () and amqp_broker.url == app
+        """
+    )
+    result.assert_outcomes(passed=2)
+
+
+def test_unittest_classes_take_it(run_tests: RunTests) -> None:
+    result = run_tests(
+        """
+        import unittest
+        import pytest
+
+        @pytest.mark.amqp(scope="session")
+        class Orders(unittest.TestCase):
+            ports = set()
+
+            @pytest.fixture(autouse=True)
+            def take(self, amqp_broker, pika_channel):
+                self.broker, self.channel = amqp_broker, pika_channel
+
+            def test_one(self):
+                self.channel.queue_declare("one")
+                self.ports.add(self.broker.port)
+
+            def test_two(self):
+                self.assertEqual(self.broker.queues(), ())
+                self.ports.add(self.broker.port)
+                self.assertEqual(len(self.ports), 1)
+        """
+    )
+    result.assert_outcomes(passed=2)
+
+
+def test_reset_can_be_left_out(run_tests: RunTests) -> None:
+    result = run_tests(
+        """
+        import pytest
+
+        @pytest.mark.amqp(scope="session", reset=False)
+        class TestFlow:
+            def test_declaring(self, pika_channel):
+                pika_channel.queue_declare("orders", durable=True)
+
+            def test_publishing(self, amqp_broker, pika_channel):
+                pika_channel.basic_publish("", "orders", b"apples")
+                amqp_broker.queue("orders").wait_for(ready=1)
+                assert False, "on purpose"
+        """
+    )
+    result.assert_outcomes(passed=1, failed=1)
+    timeline = result.stdout.str().split("AMQP timeline")[1]
+    assert "basic.publish" in timeline
+    assert "queue.declare" not in timeline, "it belongs to the test before"
+    # Times count from the beginning of the test.
+    assert timeline.splitlines()[1].strip().startswith("0.0")
+
+
+def test_the_report_has_what_belongs_to_the_test(run_tests: RunTests) -> None:
+    result = run_tests(
+        """
+        import pika
+        import pytest
+
+        @pytest.fixture(scope="session")
+        def worker(amqp_broker_session):
+            connection = pika.BlockingConnection(pika.URLParameters(amqp_broker_session.url))
+            connection.channel().queue_declare("of-the-worker")
+            yield connection
+
+        def test_first(worker, pika_channel):
+            pika_channel.queue_declare("of-the-first")
+
+        def test_second(worker, pika_channel):
+            pika_channel.queue_declare("of-the-second")
+            assert False, "on purpose"
+        """
+    )
+    result.assert_outcomes(passed=1, failed=1)
+    timeline = result.stdout.str().split("AMQP timeline")[1]
+    assert "of-the-second" in timeline
+    assert "of-the-first" not in timeline and "of-the-worker" not in timeline
+
+
+def test_a_session_fixture_that_fails_reports_what_it_did(run_tests: RunTests) -> None:
+    result = run_tests(
+        """
+        import pika
+        import pytest
+
+        @pytest.fixture(scope="session")
+        def worker(amqp_broker_session):
+            with pika.BlockingConnection(pika.URLParameters(amqp_broker_session.url)) as connection:
+                connection.channel().queue_declare("orders", passive=True)
+
+        def test_it(worker):
+            pass
+        """
+    )
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(["*AMQP timeline*", "*404*NOT_FOUND*"])
+
+
+def test_faults_are_verified_and_do_not_reach_the_next_test(run_tests: RunTests) -> None:
+    result = run_tests(
+        """
+        import pytest
+
+        pytestmark = pytest.mark.amqp(scope="session")
+
+        def test_unused(amqp_faults):
+            amqp_faults.on("basic.publish").once().nack()
+
+        def test_next(amqp_broker, pika_channel):
+            pika_channel.confirm_delivery()
+            pika_channel.basic_publish("", "nowhere", b"")
+            assert len(amqp_broker.published) == 1
+        """
+    )
+    result.assert_outcomes(passed=1, failed=1)
+    result.stdout.fnmatch_lines(["*a fault was installed and never happened*"])
+
+
+def test_a_broker_that_a_test_stopped_runs_again(run_tests: RunTests) -> None:
+    result = run_tests(
+        """
+        import pytest
+
+        pytestmark = pytest.mark.amqp(scope="session")
+
+        def test_stopping(amqp_broker):
+            amqp_broker.stop()
+
+        def test_next(pika_channel):
+            pika_channel.queue_declare("orders")
+        """
+    )
+    result.assert_outcomes(passed=2)
+
+
+def test_definitions_of_the_ini_file_are_there_again_after_a_reset(
+    run_tests: RunTests, pytester: pytest.Pytester
+) -> None:
+    pytester.path.joinpath("broker.json").write_text(
+        '{"queues": [{"name": "orders", "vhost": "/", "durable": true, "arguments": {}}]}'
+    )
+    result = run_tests(
+        """
+        import pytest
+
+        @pytest.mark.parametrize("run", [1, 2])
+        def test_it(run, amqp_broker, pika_channel, amqp_clock):
+            assert amqp_broker.clock.mode == "virtual"
+            assert [queue.name for queue in amqp_broker.queues()] == ["orders"]
+            pika_channel.queue_delete("orders")
+
+        @pytest.mark.amqp(scope="function", clock="real")
+        def test_the_marker_overrides(amqp_broker):
+            assert amqp_broker.clock.mode == "real" and len(amqp_broker.queues()) == 1
+        """,
+        "-o",
+        "amqp_broker_arguments=definitions=broker.json\nclock = virtual",
+        "--amqp-scope=session",
+    )
+    result.assert_outcomes(passed=3)
+
+
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        ("clok=virtual", "*Broker has no argument 'clok'; did you mean 'clock'?*"),
+        ("clock", "*'clock' is not of the form name=value, such as clock=virtual*"),
+        ("virtual_hosts=shop", "*virtual_hosts is a list in JSON, such as virtual_hosts=*shop*"),
+        ("definitions=nowhere.json", "*cannot read*nowhere.json*"),
+    ],
+)
+def test_arguments_in_the_ini_file_are_checked_at_once(run_tests: RunTests, lines: str, said: str) -> None:
+    result = run_tests("", "-o", f"amqp_broker_arguments={lines}")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines([said])
+
+
+@pytest.mark.parametrize(
+    ("marker", "said"),
+    [
+        ("scope='sesion'", "*there is no scope 'sesion'; did you mean 'session'?*"),
+        ("scope='module'", "*the scope 'function' or 'session', not 'module'*reset after each test*"),
+        ("scop='session'", "*has no argument 'scop'; did you mean 'scope'?*"),
+        ("reset=1", "*reset=1: give True or False*"),
+        (
+            "scope='session', tls=True",
+            "*amqp(tls=...) configures a broker of the test's own*scope='function'*",
+        ),
+    ],
+)
+def test_a_wrong_marker_is_an_error(run_tests: RunTests, marker: str, said: str) -> None:
+    result = run_tests(
+        f"""
+        import pytest
+
+        @pytest.mark.amqp({marker})
+        def test_it(amqp_broker):
+            raise AssertionError("not to be run")
+        """
+    )
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines([said])
+
+
+def test_a_wrong_scope_ends_the_run_at_once(run_tests: RunTests) -> None:
+    result = run_tests("", "--amqp-scope=sesion")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["*amqp_scope: there is no scope 'sesion'; did you mean 'session'?*"])
+
+
+def test_a_virtual_clock_needs_a_broker_of_its_own_or_an_ini_option(run_tests: RunTests) -> None:
+    source = """
+        def test_it(amqp_clock):
+            amqp_clock.advance(60)
+        """
+    result = run_tests(source, "--amqp-scope=session")
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(["*has a real clock*amqp_broker_arguments*scope='function'*"])
+
+
+def test_recordings_have_what_belongs_to_the_test(run_tests: RunTests, pytester: pytest.Pytester) -> None:
+    result = run_tests(
+        """
+        import pika
+        import pytest
+
+        @pytest.mark.parametrize("name", ["apples", "pears"])
+        def test_it(amqp_broker_session, name):
+            with pika.BlockingConnection(pika.URLParameters(amqp_broker_session.url)) as connection:
+                connection.channel().queue_declare(name)
+        """,
+        "--amqp-trace=traces",
+        "--amqp-trace-formats=jsonl",
+    )
+    result.assert_outcomes(passed=2)
+    apples, pears = sorted(pytester.path.joinpath("traces").iterdir())
+    assert apples.name == "test_inner-test_it-apples.jsonl"
+    for here, elsewhere in ((apples, "pears"), (pears, "apples")):
+        text = here.read_text()
+        assert here.stem.rpartition("-")[2] in text and elsewhere not in text
+
+
+def test_a_real_broker_takes_its_place(run_tests: RunTests, amqp_broker: object) -> None:
+    result = run_tests(
+        """
+        import pytest
+
+        @pytest.mark.amqp(scope="session")
+        def test_url(pika_channel):
+            pika_channel.queue_declare("orders", exclusive=True)
+
+        def test_session(amqp_broker_session):
+            raise AssertionError("not to be run")
+        """,
+        f"--amqp-real-url={amqp_broker.url}",  # type: ignore[attr-defined]
+    )
+    result.assert_outcomes(passed=1, skipped=1)
+
+
+def test_a_comparison_gives_each_run_its_own(run_tests: RunTests) -> None:
+    result = run_tests(
+        """
+        ports = []
+
+        def test_own(amqp_broker):
+            ports.append(amqp_broker.port)
+            assert len(set(ports)) == len(ports)
+
+        def test_session(amqp_broker_session, pika_channel):
+            pika_channel.queue_declare("orders")
+        """,
+        "--amqp-scope=session",
+        "--amqp-compare=rabbitmq-3.13,rabbitmq-4.3",
+        "-v",
+    )
+    result.assert_outcomes(passed=3)
+    result.stdout.fnmatch_lines(["*test_own PASSED on rabbitmq-3.13*", "*test_session PASSED*"])
+
+
+def test_every_worker_has_one(pytester: pytest.Pytester) -> None:
+    pytester.makeini(INI)
+    pytester.makepyfile(
+        test_inner="""
+        import pytest
+
+        @pytest.mark.parametrize("run", range(6))
+        def test_it(run, amqp_broker_session, pika_channel):
+            assert amqp_broker_session.queues() == ()
+            pika_channel.queue_declare("orders")
+        """
+    )
+    result = pytester.runpytest_subprocess("-n2", timeout=120)
+    result.assert_outcomes(passed=6)
