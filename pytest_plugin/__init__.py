@@ -7,19 +7,10 @@ them. Client libraries, asyncio and the broker are imported only when a test use
 from __future__ import annotations
 
 from .fixtures.aio_pika_client import aio_pika_connection, aio_pika_connection_on_anyio
-from .fixtures.broker import (
-    BrokerFactory,
-    amqp_broker,
-    amqp_broker_session,
-    amqp_clock,
-    amqp_env,
-    amqp_faults,
-    amqp_url,
-    make_amqp_broker,
-)
+from .fixtures.broker import MakeBroker, amqp_broker, amqp_clock, amqp_faults, amqp_url, make_amqp_broker
 from .fixtures.pika_client import pika_channel, pika_connection
 from .fixtures.spark_session import spark_amqp
-from .fixtures.spark_stream import StreamFactory, amqp_stream, make_amqp_stream
+from .fixtures.spark_stream import MakeStream, amqp_stream, make_amqp_stream
 from .plugin import (
     pytest_addoption,
     pytest_configure,
@@ -35,8 +26,8 @@ from .plugin import (
 )
 
 __all__ = [
-    "BrokerFactory",
-    "StreamFactory",
+    "MakeBroker",
+    "MakeStream",
     "aio_pika_connection",
     "aio_pika_connection_on_anyio",
     "amqp_broker",

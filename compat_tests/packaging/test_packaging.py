@@ -26,14 +26,18 @@ SUFFIXES = (".py", ".html", ".css", ".js", ".sql", ".properties", ".typed")
 BUILD = """
 import sys
 from setuptools import build_meta
-print(getattr(build_meta, "build_" + sys.argv[1])(sys.argv[2]))
+settings = dict(setting.split("=") for setting in sys.argv[3:])
+print(getattr(build_meta, "build_" + sys.argv[1])(sys.argv[2], settings))
 """
 
 
 @pytest.fixture(scope="module")
 def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return copied_to(tmp_path_factory.mktemp("source"))
+
+
+def copied_to(copy: Path) -> Path:
     """A copy of what is packaged, so that building leaves nothing in the checkout."""
-    copy = tmp_path_factory.mktemp("source")
     for package in TYPED:
         folder = PACKAGES[package]
         shutil.copytree(ROOT / folder, copy / folder, ignore=shutil.ignore_patterns("__pycache__"))
@@ -42,10 +46,9 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return copy
 
 
-def build(kind: str, source: Path, target: Path) -> Path:
-    done = subprocess.run(
-        [sys.executable, "-c", BUILD, kind, str(target)], cwd=source, capture_output=True, text=True
-    )
+def build(kind: str, source: Path, target: Path, *settings: str) -> Path:
+    command = [sys.executable, "-c", BUILD, kind, str(target), *settings]
+    done = subprocess.run(command, cwd=source, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return target / done.stdout.split()[-1]
 

@@ -18,12 +18,12 @@ from fakeamqp.inspect import (
     Published,
     QueueView,
 )
-from pytest_plugin import BrokerFactory
+from pytest_plugin import MakeBroker
 
 misspelled = fakeamqp.Brokr  # type: ignore[attr-defined]
 
 
-def arguments(make_amqp_broker: BrokerFactory) -> None:
+def arguments(make_amqp_broker: MakeBroker) -> None:
     Broker(clock="virtual", heartbeat=0, largest_message=1 << 20)
     Broker(hartbeat=0)  # type: ignore[call-arg]
     Broker(heartbeat="none")  # type: ignore[arg-type]

@@ -1,0 +1,132 @@
+"""What mypy says of a test that uses an installed fakeamqp, in a project without stubs for its clients."""
+
+from __future__ import annotations
+
+import importlib
+import re
+import subprocess
+import sys
+import venv
+from collections.abc import Callable
+
+import pytest
+
+from compat_tests.api_page import MODULES
+from compat_tests.packaging.test_packaging import build, copied_to
+
+Check = Callable[[str], list[tuple[int, str]]]
+
+
+@pytest.fixture(scope="module", params=["wheel", "strict editable"])
+def check(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Check:
+    """Runs mypy on a file, and returns the line and the kind of each error."""
+    folder = tmp_path_factory.mktemp("types")
+    source = copied_to(tmp_path_factory.mktemp("source"))
+    if request.param == "wheel":
+        built = build("wheel", source, folder)
+    else:
+        built = build("editable", source, folder, "editable_mode=strict")
+    python = folder / "environment" / ("Scripts" if sys.platform == "win32" else "bin") / "python"
+    venv.create(folder / "environment", with_pip=False)
+    subprocess.run(
+        [sys.executable, "-m", "pip", f"--python={python}", "install", "--no-deps", "--no-index", str(built)],
+        check=True,
+        capture_output=True,
+    )
+
+    def check(text: str) -> list[tuple[int, str]]:
+        (folder / "test_orders.py").write_text(text)
+        options = ["--config-file=", "--ignore-missing-imports", "--strict", f"--python-executable={python}"]
+        done = subprocess.run(
+            [sys.executable, "-m", "mypy", *options, "test_orders.py"],
+            cwd=folder,
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode in (0, 1), done.stdout + done.stderr
+        found = re.findall(r"^test_orders\.py:(\d+): error: .* \[([a-z-]+)\]$", done.stdout, re.MULTILINE)
+        assert len(found) == done.stdout.count(" error: "), done.stdout
+        return [(int(line), kind) for line, kind in found]
+
+    return check
+
+
+WRONG = """\
+import fakeamqp
+from fakeamqp import Broker, Brokr
+from fakeamqp.inspect import QueueVew
+from pytest_fakeamqp import MakeBroker, MakeBrker
+
+fakeamqp.Brokr
+Broker(hartbeat=0)
+Broker(port="5672")
+Broker(clock="virtul")
+Broker(users=["guest"])
+Broker(bounds={"consumers_per_channel": 1})
+Broker(memory_limit="all")
+
+def test_orders(amqp_broker: Broker, make_amqp_broker: MakeBroker) -> None:
+    make_amqp_broker(persnality="spec")
+    make_amqp_broker(trace="off")
+    amqp_broker.quue("orders")
+    amqp_broker.publish(5)
+    amqp_broker.publish(b"", priorty=3)
+    amqp_broker.queue("orders").wait_for("3")
+    amqp_broker.expect_published(routing_kee="orders")
+    amqp_broker.faults.on("basic.publish").nak()
+    amqp_broker.clock.advance("60")
+"""
+
+RIGHT = """\
+from fakeamqp import Broker, Clock, User
+from fakeamqp.faults import Faults
+from pytest_fakeamqp import MakeBroker
+
+def test_orders(
+    amqp_broker: Broker, make_amqp_broker: MakeBroker, amqp_clock: Clock, amqp_faults: Faults, amqp_url: str
+) -> None:
+    make_amqp_broker(personality="spec", users={"app": "secret"}, heartbeat=0)
+    Broker(users=[User("app", "secret")], definitions={"queues": []}, memory_limit=None)
+    amqp_broker.publish(json={"id": 1}, routing_key="orders", priority=3)
+    amqp_broker.queue("orders").wait_for(1)
+    amqp_clock.advance(60)
+    amqp_faults.on("basic.publish").once().nack()
+"""
+
+
+def test_wrong_names_and_arguments_are_errors(check: Check) -> None:
+    assert check(WRONG) == [
+        (2, "attr-defined"),
+        (3, "attr-defined"),
+        (4, "attr-defined"),
+        (6, "attr-defined"),
+        (7, "call-arg"),
+        (8, "arg-type"),
+        (9, "arg-type"),
+        (10, "list-item"),
+        (11, "arg-type"),
+        (12, "arg-type"),
+        (15, "call-arg"),
+        (16, "arg-type"),
+        (17, "attr-defined"),
+        (18, "arg-type"),
+        (19, "call-arg"),
+        (20, "arg-type"),
+        (21, "call-arg"),
+        (22, "attr-defined"),
+        (23, "arg-type"),
+    ]
+
+
+def test_a_right_one_has_none(check: Check) -> None:
+    assert check(RIGHT) == []
+
+
+def test_every_public_name_has_a_type(check: Check) -> None:
+    imports = [
+        f"from {module} import {name} as _"
+        for module in MODULES
+        for name in importlib.import_module(module).__all__
+    ]
+    text = "\n".join(f"def f{number}() -> None:\n    {line}" for number, line in enumerate(imports))
+    assert check(text) == []
