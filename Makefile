@@ -21,6 +21,7 @@ PYSPARK ?= 4.0
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-all test-long fuzz flake-hunt crashes spark spark-core conformance blanking personalities
 .PHONY: faults bench lint format clean environment fidelity spark-environment attempts soak mutants
+.PHONY: docs docs-serve dist
 .NOTPARALLEL:
 
 help: ## Show what can be made
@@ -104,6 +105,20 @@ bench: $(VENV)/.test ## Run the benchmarks and write docs/benchmarks.md
 		--benchmark-only --benchmark-columns=median,iqr,ops,rounds $(PYTEST_ARGS)
 	$(PY) -m compat_tests.benchmarks.report
 
+# mkdocstrings formats signatures with the command ruff.
+MKDOCS := NO_MKDOCS_2_WARNING=1 PATH="$(CURDIR)/$(VENV)/bin:$$PATH" $(PY) -m mkdocs
+docs: $(VENV)/.docs ## Build the documentation as a site, in build/site
+	$(MKDOCS) build --quiet
+	@echo "Open build/site/index.html, or run: make docs-serve"
+
+docs-serve: $(VENV)/.docs ## Show the documentation as a site while you edit it
+	$(MKDOCS) serve
+
+dist: $(VENV)/.docs ## Build the distributions and check them
+	@rm -rf build/lib build/bdist.* dist
+	$(PY) -m build --quiet
+	$(PY) -m twine check --strict dist/*
+
 lint: $(VENV)/.test ## Check style, types and import contracts
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
@@ -134,6 +149,11 @@ $(VENV)/.test: $(PACKAGING) | $(PY)
 	@echo "Installing fakeamqp and all that its tests need into $(VENV) ..."
 	@$(PY) -m pip install --quiet --disable-pip-version-check -e '.[test,spark]'
 	@touch $@ $(VENV)/.demo
+
+$(VENV)/.docs: $(PACKAGING) | $(VENV)/.test
+	@echo "Installing what the documentation and a release need into $(VENV) ..."
+	@$(PY) -m pip install --quiet --disable-pip-version-check -e '.[docs,release]'
+	@touch $@
 
 $(VENV)-pyspark-%/.test: $(PACKAGING)
 	@echo "Installing fakeamqp and PySpark $* into $(@D) ..."

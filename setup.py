@@ -1,7 +1,8 @@
-"""Finds the packages; everything else about the distribution is in pyproject.toml."""
+"""Finds the packages and makes the long description; everything else is in pyproject.toml."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from shutil import copytree
 from typing import ClassVar
@@ -15,6 +16,14 @@ PLUGIN_PACKAGE = "pytest_fakeamqp"
 # Spark finds data sources by listing the folders that Python imports from.
 SPARK_FOLDER = "fakeamqp/spark/registration"
 SPARK_PACKAGE = "pyspark_fakeamqp"
+
+
+SOURCE = "https://github.com/fakeamqp/fakeamqp/blob/main/"
+
+
+def long_description() -> str:
+    """README.md with absolute links: a package index shows it without the other files."""
+    return re.sub(r"(?<=\]\()(?![a-z]+:|#)", SOURCE, Path("README.md").read_text("utf-8"))
 
 
 class BuildSparkRegistration(Command):
@@ -53,6 +62,8 @@ class Build(build):
 
 
 setup(
+    long_description=long_description(),
+    long_description_content_type="text/markdown",
     packages=[
         *find_packages(
             include=["fakeamqp", "fakeamqp.*"],

@@ -6,13 +6,17 @@ import re
 import shutil
 import subprocess
 import sys
+import tarfile
 import venv
 import zipfile
+from datetime import date
 from email.message import Message
 from email.parser import Parser
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
+import typing_extensions
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = {  # import name: folder
@@ -21,6 +25,16 @@ PACKAGES = {  # import name: folder
     "pyspark_fakeamqp": "fakeamqp/spark/registration",
 }
 TYPED = ("fakeamqp", "pytest_fakeamqp")
+SOURCE_FOLDERS = ("compat_tests", "docs", "examples", "spec")
+ALSO_IN_SOURCES = (
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+    "SECURITY.md",
+    "Containerfile",
+    "Makefile",
+    "mkdocs.yml",
+    ".ci/run",
+)
 SUFFIXES = (".py", ".html", ".css", ".js", ".sql", ".properties", ".typed")
 
 BUILD = """
@@ -28,6 +42,30 @@ import sys
 from setuptools import build_meta
 settings = dict(setting.split("=") for setting in sys.argv[3:])
 print(getattr(build_meta, "build_" + sys.argv[1])(sys.argv[2], settings))
+"""
+
+SMOKE = """
+from fakeamqp import Broker, FakeAMQPError
+
+with Broker(clock="virtual") as broker:
+    with broker.connect() as client:
+        client.sendall(b"AMQP\\x00\\x00\\x09\\x01")
+        print(client.recv(3))
+    broker.load_definitions({
+        "vhosts": [{"name": "/"}],
+        "queues": [{
+            "name": "orders", "vhost": "/", "durable": True, "auto_delete": False,
+            "arguments": {"x-message-ttl": 3600000},
+        }],
+    })
+    broker.publish("two apples", routing_key="orders")
+    print(broker.queue("orders").ready, "ready")
+    broker.clock.advance(3600)
+    print(broker.queue("orders").ready, "ready after an hour")
+try:
+    Broker(tls=True).start()
+except FakeAMQPError as error:
+    print(error)
 """
 
 
@@ -41,8 +79,11 @@ def copied_to(copy: Path) -> Path:
     for package in TYPED:
         folder = PACKAGES[package]
         shutil.copytree(ROOT / folder, copy / folder, ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
+    for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE", "MANIFEST.in", *ALSO_IN_SOURCES):
+        (copy / name).parent.mkdir(exist_ok=True)
         shutil.copy(ROOT / name, copy / name)
+    for name in SOURCE_FOLDERS:
+        shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
     return copy
 
 
@@ -63,6 +104,11 @@ def metadata(wheel: Path) -> Message:
     with zipfile.ZipFile(wheel) as archive:
         name = next(name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
         return Parser().parsestr(archive.read(name).decode())
+
+
+@pytest.fixture(scope="module")
+def sources(source: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build("sdist", source, tmp_path_factory.mktemp("sdist"))
 
 
 def packaged_files() -> set[str]:
@@ -105,12 +151,82 @@ def test_the_only_requirement_is_typing_extensions(metadata):
     assert metadata["Requires-Python"] == ">=3.10"
 
 
+def test_the_version_is_that_of_the_changelog_with_its_date(metadata):
+    changelog = (ROOT / "CHANGELOG.md").read_text()
+    released = re.findall(r"^## (\d\S*) - (\d{4}-\d\d-\d\d)$", changelog, re.MULTILINE)
+    version, day = released[0]
+    assert metadata["Version"] == version
+    date.fromisoformat(day)
+    assert (ROOT / "docs" / "release-notes.md").read_text().count(f"## {version}\n") == 1
+
+
+def test_the_metadata_say_whose_it_is_and_where_to_find_it(metadata):
+    assert metadata["Author"] == "fakeamqp developers"
+    urls = dict(each.split(", ") for each in metadata.get_all("Project-URL"))
+    assert set(urls) == {"Documentation", "Source", "Issues", "Changelog"}
+    assert all(url.startswith("https://") for url in urls.values())
+    assert {"amqp", "rabbitmq", "pytest"} <= set(metadata["Keywords"].split(","))
+
+
+def test_the_long_description_is_the_readme_with_absolute_links(metadata):
+    assert metadata["Description-Content-Type"] == "text/markdown"
+    text = metadata.get_payload()
+    links = re.findall(r"\]\(([^)\s]+)\)", text)
+    assert all(link.startswith("https://") for link in links)
+    base = "https://github.com/fakeamqp/fakeamqp/blob/main/"
+    assert text.replace(base, "").strip() == (ROOT / "README.md").read_text().strip()
+
+
+def test_the_sources_hold_tests_documentation_and_changelog(sources):
+    with tarfile.open(sources) as archive:
+        files = {name.partition("/")[2] for name in archive.getnames() if archive.getmember(name).isfile()}
+    wanted = set(ALSO_IN_SOURCES) | {
+        path.relative_to(ROOT).as_posix()
+        for folder in SOURCE_FOLDERS
+        for path in (ROOT / folder).rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+    assert wanted - files == set()
+
+
+def test_an_installation_without_extras_serves_clients(wheel, tmp_path):
+    """A clean environment: nothing but the wheel and its only requirement."""
+    venv.create(tmp_path / "environment", with_pip=False)
+    python = tmp_path / "environment" / "bin" / "python"
+    pip = [sys.executable, "-m", "pip", f"--python={python}", "install", "--no-deps", "--no-index"]
+    subprocess.run([*pip, str(wheel)], check=True, capture_output=True)
+    [packages] = (tmp_path / "environment").glob("lib/python*/site-packages")
+    shutil.copy(typing_extensions.__file__, packages)
+
+    done = subprocess.run(
+        [python, "-I", "-W", "error", "-c", SMOKE], capture_output=True, text=True, cwd=tmp_path
+    )
+
+    assert done.stderr == ""
+    assert done.stdout.splitlines() == [
+        "b'\\x01\\x00\\x00'",
+        "1 ready",
+        "0 ready after an hour",
+        "TLS without a certificate of your own needs the package trustme: pip install 'fakeamqp[tls]', "
+        "or give a certificate and a key",
+    ]
+    command = python.with_name("fakeamqp")
+    said = subprocess.run([command, "--version"], check=True, capture_output=True, text=True).stdout
+    assert said == f"fakeamqp {version('fakeamqp')}\n"
+    with subprocess.Popen([command, "serve", "--port", "0"], stdout=subprocess.PIPE, text=True) as served:
+        assert served.stdout.readline().startswith("listening on amqp://guest:guest@127.0.0.1:")
+        served.terminate()
+        assert served.wait(60) == 0
+
+
 def test_the_extras_are_there(metadata):
     assert set(metadata.get_all("Provides-Extra")) == {
         "aio-pika",
+        "docs",
         "management",
         "pika",
         "pytest",
+        "release",
         "spark",
         "test",
         "tls",
