@@ -1,8 +1,8 @@
 """Reads the recipes: pages in `docs/recipes` whose code blocks are files.
 
-A block is the file that its first line names in a comment: `# test_tasks.py`, `// orders.test.mjs`. The files of
-a page are in one folder. If several blocks name the same file, the later one replaces it for the blocks after
-it: the files before it are run first.
+A block is the file that its first line names in a comment: `# test_tasks.py`, `// orders.test.mjs`. The files
+of a page are in one folder. If several blocks name the same file, the later one replaces it for the blocks
+after it: the files before it are run first.
 """
 
 from __future__ import annotations

@@ -20,7 +20,13 @@ NAMES = [recipe.path.name for recipe in RECIPES]
 
 #: What a page needs beside pytest, pika and aio-pika: modules, or programs with a slash in front.
 NEEDS = {
+    "aiormq.md": ("aiormq",),
+    "amqpstorm.md": ("amqpstorm",),
     "celery.md": ("celery", "time_machine"),
+    "dramatiq.md": ("dramatiq",),
+    "faststream.md": ("faststream",),
+    "kombu.md": ("kombu",),
+    "taskiq.md": ("taskiq_aio_pika",),
 }
 #: Languages whose blocks are files that run, or that files that run need.
 RUN = ("python", "ini", "js", "php")
