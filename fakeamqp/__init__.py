@@ -35,7 +35,14 @@ if TYPE_CHECKING:
     from fakeamqp.model.personality import PERSONALITIES, FeatureError, Personality
     from fakeamqp.model.personality.differences import ChoiceDifference
     from fakeamqp.model.policies import PolicyError
-    from fakeamqp.runtime import CannotListen, ClockError, NothingPending, PortInUse, TLSUnavailable
+    from fakeamqp.runtime import (
+        CannotListen,
+        ClockError,
+        InterceptError,
+        NothingPending,
+        PortInUse,
+        TLSUnavailable,
+    )
     from fakeamqp.runtime.clock.handle import Clock, TimerView
     from fakeamqp.runtime.tls import ServerTLS
 
@@ -52,6 +59,7 @@ __all__ = [
     "DefinitionsError",
     "FakeAMQPError",
     "FeatureError",
+    "InterceptError",
     "LimitsError",
     "NoSuchExchange",
     "NoSuchQueue",
@@ -99,6 +107,7 @@ if not TYPE_CHECKING:
             "fakeamqp.runtime": (
                 "CannotListen",
                 "ClockError",
+                "InterceptError",
                 "NothingPending",
                 "PortInUse",
                 "TLSUnavailable",

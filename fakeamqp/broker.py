@@ -397,6 +397,12 @@ class Broker(Inspection):
 
         Args:
             targets: "host:port" or "[ipv6]:port", as the app is configured.
+
+        A connection that cannot be redirected raises `InterceptError` in the client before anything is sent:
+        for example one to an address that the app has looked up before.
+
+        Raises:
+            InterceptError: a target has no host or no port.
         """
         from fakeamqp.runtime.intercept import Intercept
 

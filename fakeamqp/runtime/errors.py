@@ -58,4 +58,4 @@ class BadCertificate(FakeAMQPError):
 
 
 class InterceptError(FakeAMQPError):
-    """An address cannot be intercepted."""
+    """An address cannot be intercepted, or a connection to it cannot be redirected."""

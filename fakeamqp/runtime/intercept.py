@@ -1,28 +1,31 @@
 """Interception: connections of this process to a given address reach the broker instead.
 
-A client connects in two steps, and both are patched. `socket.getaddrinfo` returns the broker's address for an
-intercepted name and port, also for names that do not exist. Clients with a numeric address skip this step
-(asyncio does so by itself), so `connect` and `connect_ex` of `socket.socket` replace the address as well. TLS
-is not affected: the client verifies the certificate for the name that it uses.
+What a client calls to resolve and to connect is patched while an interception is active; `intercept_patches`
+has the list. TLS is not affected: the client verifies the certificate for the name that it uses.
 
-Not covered: other processes; clients that do not use Python's sockets (uvloop, gevent's resolvers); numeric
-addresses with asyncio's proactor loop on Windows, which connects by handle.
+A connection that the patches cannot redirect is refused before it is dialled:
+
+- `_socket` reports each connect of a Python socket to an audit hook. It refuses an intercepted address that
+  no patch has replaced, for example one that a reference to the C function dials.
+- An address without a name may be that of an intercepted name, which the process resolved earlier or in
+  another way. It is refused if its port is intercepted, unless a name that is not intercepted led to it.
+
+Not covered: other processes; libraries in C that use no Python sockets; numeric addresses with asyncio's
+proactor loop on Windows, which connects by handle.
 """
 
 from __future__ import annotations
 
-import _socket
-import contextlib
 import ipaddress
-import os
 import socket
-import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from fakeamqp.errors import without_login
 from fakeamqp.runtime.errors import InterceptError
+from fakeamqp.runtime.intercept_addresses import is_numeric, normal, port_number
+from fakeamqp.runtime.intercept_patches import patches
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -61,20 +64,37 @@ class Intercept:
 
     def __enter__(self) -> Self:
         """Begin to intercept."""
-        _patches.add(self)
+        patches.add(self)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Stop; with the last interception gone, `socket` is as it was."""
-        _patches.remove(self)
+        patches.remove(self)
 
     def covers(self, host: object, port: object) -> bool:
         """Whether a connection to this host and port is redirected."""
-        name = _normal(host)
-        number = _port_number(port)
+        name = normal(host)
+        number = port_number(port)
         return name is not None and number is not None and (name, number) in self._keys
+
+    def leads_to(self, host: object, port: object) -> bool:
+        """Whether this is the address of the broker."""
+        return port_number(port) == self.address[1] and normal(host) == normal(self.address[0])
+
+    def names(self, host: object) -> bool:
+        """Whether this host is intercepted on some port."""
+        name = normal(host)
+        return any(name == each for each, _ in self._keys)
+
+    def name_on(self, port: object) -> str | None:
+        """The target on this port that is a name, if there is one: its address is not known."""
+        number = port_number(port)
+        for name, each in self._keys:
+            if each == number and name != "localhost" and not is_numeric(name):
+                return f"{name}:{each}"
+        return None
 
     def host_for(self, family: int) -> str:
         """The broker's host in a form that a socket of this family can connect to (IPv4 works for both)."""
@@ -91,139 +111,11 @@ class Intercept:
         return f"<Intercept {', '.join(self._targets)} -> {self.address[0]}:{self.address[1]}>"
 
 
-class _Patches:
-    """The patches of `socket`, installed while an interception is active."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._active: tuple[Intercept, ...] = ()
-        self._undo: list[Callable[[], None]] = []
-
-    def add(self, intercept: Intercept) -> None:
-        with self._lock:
-            if not self._active:
-                self._install()
-            self._active = (*self._active, intercept)
-
-    def remove(self, intercept: Intercept) -> None:
-        with self._lock:
-            active = list(self._active)
-            # From the end: if it was entered twice, the outer one keeps its position.
-            del active[len(active) - 1 - active[::-1].index(intercept)]
-            self._active = tuple(active)
-            if not active:
-                while self._undo:
-                    self._undo.pop()()
-
-    def after_fork(self) -> None:
-        """In a forked child: interception stays active, but the thread that held the lock does not exist."""
-        self._lock = threading.Lock()
-
-    def find(self, host: object, port: object) -> Intercept | None:
-        for intercept in reversed(self._active):
-            if intercept.covers(host, port):
-                return intercept
-        return None
-
-    def _install(self) -> None:
-        original_getaddrinfo = socket.getaddrinfo
-        python_socket = _python_socket_class()
-        original_connect = python_socket.connect
-        original_connect_ex = python_socket.connect_ex
-
-        def getaddrinfo(
-            host: Any, port: Any, family: int = 0, type: int = 0, proto: int = 0, flags: int = 0
-        ) -> Any:
-            if not flags & socket.AI_PASSIVE:  # listeners are not intercepted
-                intercept = self.find(host, port)
-                if intercept is not None:
-                    host, port = intercept.host_for(family), intercept.address[1]
-            return original_getaddrinfo(host, port, family, type, proto, flags)
-
-        def connect(sock: socket.socket, address: Any, /) -> None:
-            original_connect(sock, self._redirect(sock, address))
-
-        def connect_ex(sock: socket.socket, address: Any, /) -> int:
-            status: int = original_connect_ex(sock, self._redirect(sock, address))
-            return status
-
-        self._patch(socket, "getaddrinfo", getaddrinfo)
-        self._patch(python_socket, "connect", connect)
-        self._patch(python_socket, "connect_ex", connect_ex)
-
-    def _redirect(self, sock: socket.socket, address: Any) -> Any:
-        if (
-            sock.family in (socket.AF_INET, socket.AF_INET6)
-            and isinstance(address, tuple)
-            and len(address) >= 2
-        ):
-            intercept = self.find(address[0], address[1])
-            if intercept is not None:
-                return intercept.host_for(sock.family), intercept.address[1]
-        return address
-
-    def _patch(self, owner: Any, name: str, replacement: Any) -> None:
-        inherited = name not in vars(owner)
-        original = getattr(owner, name)
-        setattr(owner, name, replacement)
-
-        def undo() -> None:
-            # A later patch of other code stays: without interceptions ours only calls the original.
-            if vars(owner).get(name) is replacement:
-                if inherited:
-                    delattr(owner, name)
-                else:
-                    setattr(owner, name, original)
-
-        self._undo.append(undo)
-
-
-_patches = _Patches()
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_patches.after_fork)
-
-
-def _python_socket_class() -> Any:
-    """The Python class directly above the C socket, even if `socket.socket` has been replaced."""
-    for candidate in socket.socket.__mro__:
-        if _socket.socket in candidate.__bases__:
-            return candidate
-    return socket.socket
-
-
 def _parse(text: str) -> tuple[str, int]:
     host, colon, port = text.rpartition(":")
-    name = _normal(host)
+    name = normal(host)
     if not colon or not name or not port.isdecimal() or not 0 < int(port) < 65536 or "/" in host:
         raise InterceptError(
             f"cannot intercept {without_login(text)!r}: give 'host:port', such as 'rabbit.prod:5672'"
         )
     return name, int(port)
-
-
-def _normal(host: object) -> str | None:
-    if isinstance(host, (bytes, bytearray)):
-        host = bytes(host).decode("ascii", "replace")
-    if not isinstance(host, str):
-        return None
-    name = host.strip().lower().rstrip(".")
-    if name.startswith("[") and name.endswith("]"):
-        name = name[1:-1]
-    if ":" in name:
-        with contextlib.suppress(ValueError):
-            return str(ipaddress.ip_address(name))  # one spelling for each IPv6 address
-    return name
-
-
-def _port_number(port: object) -> int | None:
-    if isinstance(port, int):
-        return port
-    if isinstance(port, (bytes, bytearray)):
-        port = bytes(port).decode("ascii", "replace")
-    if isinstance(port, str):
-        if port.isdecimal():
-            return int(port)
-        with contextlib.suppress(OSError):
-            return socket.getservbyname(port, "tcp")
-    return None
