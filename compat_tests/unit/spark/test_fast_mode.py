@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import select
 import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -13,7 +15,7 @@ pytest.importorskip("py4j")
 
 from fakeamqp.spark import FastModeWarning
 from fakeamqp.spark.session import fast, local
-from fakeamqp.spark.session.fast import FastModeUnavailable, archive, cache, home
+from fakeamqp.spark.session.fast import FastModeUnavailable, archive, cache, home, processes
 from fakeamqp.spark.session.installation import Installation
 
 
@@ -48,13 +50,13 @@ def training(monkeypatch) -> list[str]:
 
     calls = Training()
 
-    def run(command, **arguments):
-        calls.append(arguments["env"]["SPARK_HOME"])
+    def run(command, environment, timeout):
+        calls.append(environment["SPARK_HOME"])
         if not calls.says:
             Path(command[-1]).write_text("archive")
         return subprocess.CompletedProcess(command, bool(calls.says), "", calls.says)
 
-    monkeypatch.setattr(archive.subprocess, "run", run)
+    monkeypatch.setattr(archive, "run_group", run)
     return calls
 
 
@@ -112,16 +114,16 @@ def test_an_archive_that_is_not_whole_is_made_again(folder, training, damage):
 
 
 def test_processes_that_want_it_at_once_wait_for_the_one_that_makes_it(folder, training, monkeypatch):
-    run, threads = archive.subprocess.run, []
+    run, threads = archive.run_group, []
 
-    def slowly(command, **arguments):
+    def slowly(command, environment, timeout):
         # The others are at the lock, or come later: for either of them it has to be made already.
         threads.extend(threading.Thread(target=archive.the_archive, args=(folder, folder)) for _ in range(3))
         for thread in threads:
             thread.start()
-        return run(command, **arguments)
+        return run(command, environment, timeout)
 
-    monkeypatch.setattr(archive.subprocess, "run", slowly)
+    monkeypatch.setattr(archive, "run_group", slowly)
     archive.the_archive(folder, folder)
     for thread in threads:
         thread.join()
@@ -138,12 +140,45 @@ def test_a_failure_is_remembered_with_its_reason(folder, training):
         archive.the_archive(folder, folder)
 
 
-def test_what_takes_too_long_is_given_up(folder, monkeypatch):
-    def run(command, **arguments):
-        Path(command[-1]).touch()
-        raise subprocess.TimeoutExpired(command, arguments["timeout"])
+def test_a_failure_is_tried_again_after_an_hour(folder, training):
+    training.says = "Error: the machine is busy"
+    with pytest.raises(FastModeUnavailable, match="busy"):
+        archive.the_archive(folder, folder)
+    training.says = ""
+    then = folder.joinpath("failed").stat().st_mtime - 3601
+    os.utime(folder / "failed", (then, then))
+    assert archive.the_archive(folder, folder).read_text() == "archive"
+    assert {path.name for path in folder.iterdir()} == {"classes.jsa", "classes.size", "lock", "used"}
 
-    monkeypatch.setattr(archive.subprocess, "run", run)
+
+def test_a_program_that_takes_too_long_ends_with_the_processes_that_it_started(monkeypatch):
+    program = (
+        "import subprocess, sys, time\n"
+        "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)'])\n"
+        "print(child.pid, flush=True)\n"
+        "time.sleep(600)\n"
+    )
+    children = []
+
+    def take_too_long(running, timeout):
+        children.append(os.pidfd_open(int(running.stdout.readline())))
+        raise subprocess.TimeoutExpired(running.args, timeout)
+
+    monkeypatch.setattr(subprocess.Popen, "communicate", take_too_long)
+    with pytest.raises(subprocess.TimeoutExpired):
+        processes.run_group([sys.executable, "-c", program], os.environ, 180)
+    [child] = children
+    ended, _, _ = select.select([child], [], [], 60)
+    os.close(child)
+    assert ended
+
+
+def test_what_takes_too_long_is_given_up(folder, monkeypatch):
+    def run(command, environment, timeout):
+        Path(command[-1]).touch()
+        raise subprocess.TimeoutExpired(command, timeout)
+
+    monkeypatch.setattr(archive, "run_group", run)
     with pytest.raises(FastModeUnavailable, match="took longer than 180 s"):
         archive.the_archive(folder, folder)
     assert {path.name for path in folder.iterdir()} == {"failed", "lock"}

@@ -6,11 +6,13 @@ import fcntl
 import os
 import subprocess
 import sys
+import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from fakeamqp.spark.session.fast.cache import forget_the_unused, note_use
 from fakeamqp.spark.session.fast.errors import FastModeUnavailable
+from fakeamqp.spark.session.fast.processes import run_group
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,12 +23,15 @@ __all__ = ["the_archive"]
 _PATIENCE = 180.0
 """The limit for the creation, in seconds. It takes about 15."""
 
+_FAILURE_COUNTS = 3600.0
+"""Seconds after which a failed creation is tried again: the machine may have been busy."""
+
 
 def the_archive(home: Path, folder: Path) -> Path:
     """The archive in the cache, created if it is missing or incomplete.
 
-    Only one process creates it, and other processes wait. A failed creation is not repeated: a file next to
-    the archive contains the reason.
+    Only one process creates it, and other processes wait. A failed creation is not repeated for an hour: a
+    file next to the archive contains the reason.
 
     Raises:
         FastModeUnavailable: the archive cannot be created.
@@ -36,13 +41,14 @@ def the_archive(home: Path, folder: Path) -> Path:
     if not _is_whole(archive):
         with _alone(folder):
             if not _is_whole(archive):
-                if failure.exists():
+                if _is_recent(failure):
                     raise FastModeUnavailable(f"{failure.read_text()} (delete {folder} to try again)")
                 try:
                     _make(archive, home)
                 except FastModeUnavailable as error:
                     failure.write_text(str(error))
                     raise
+                failure.unlink(missing_ok=True)
                 forget_the_unused(folder)
     note_use(folder)
     return archive
@@ -52,15 +58,8 @@ def _make(archive: Path, home: Path) -> None:
     unfinished = archive.with_name(f"classes.{os.getpid()}")
     environment = {**os.environ, "SPARK_HOME": str(home)}
     try:
-        done = subprocess.run(
-            [sys.executable, "-m", "fakeamqp.spark.session.fast.training", str(unfinished)],
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=_PATIENCE,
-        )
+        command = [sys.executable, "-m", "fakeamqp.spark.session.fast.training", str(unfinished)]
+        done = run_group(command, environment, _PATIENCE)
         if done.returncode or not unfinished.exists():
             raise FastModeUnavailable(f"Java wrote no class-data archive: {_last_words(done)}")
         size = unfinished.stat().st_size
@@ -78,6 +77,13 @@ def _is_whole(archive: Path) -> bool:
     try:
         return archive.stat().st_size == int(_size_file(archive).read_text())
     except (OSError, ValueError):
+        return False
+
+
+def _is_recent(failure: Path) -> bool:
+    try:
+        return abs(time.time() - failure.stat().st_mtime) < _FAILURE_COUNTS
+    except FileNotFoundError:
         return False
 
 
