@@ -27,7 +27,8 @@ PYSPARK ?= 4.0
 help: ## Show what can be made
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 22
 
-demo: $(VENV)/.demo ## Show pika and aio-pika apps using the broker
+JAVA := $(shell [ -x "$$JAVA_HOME/bin/java" ] && echo "$$JAVA_HOME/bin/java" || command -v java)
+demo: $(VENV)/.demo$(if $(JAVA),-spark) ## Show pika and aio-pika apps using the broker, and a Spark pipeline
 	@echo
 	@echo "== A tour: the broker starts, pika publishes and consumes, nothing else runs on this machine."
 	@echo
@@ -36,8 +37,16 @@ demo: $(VENV)/.demo ## Show pika and aio-pika apps using the broker
 	@echo "== The examples: small apps, each with the tests that a user would write."
 	@echo "   Every test gets a broker of its own from the fixture amqp_broker."
 	@echo
-	@$(PY) -m pytest examples -v --no-header -rfEs $(PYTEST_ARGS)
+	@$(PY) -m pytest examples --ignore-glob='examples/spark_*' -v --no-header -rfEs $(PYTEST_ARGS)
 	@echo
+ifdef JAVA
+	@echo "== A Spark pipeline: a streaming job that reads orders from a queue and publishes alerts."
+	@echo
+	@$(PY) -m pytest examples/spark_orders -v --no-header -rfEs -k raises_an_alert $(PYTEST_ARGS)
+	@echo
+else
+	@echo "Left out: the Spark pipeline in examples/spark_orders, which needs Java 17 or later."
+endif
 	@echo "That was pytest talking to a real AMQP broker inside its own process."
 	@echo "Read examples/ next: every folder is an app, its tests and a page about them."
 
@@ -145,10 +154,15 @@ $(VENV)/.demo: $(PACKAGING) | $(PY)
 	@$(PY) -m pip install --quiet --disable-pip-version-check -e '.[pytest,pika,aio-pika]' 'pytest-asyncio>=0.24'
 	@touch $@
 
+$(VENV)/.demo-spark: $(PACKAGING) | $(VENV)/.demo
+	@echo "Installing PySpark into $(VENV): some 450 MB, once ..."
+	@$(PY) -m pip install --quiet --disable-pip-version-check -e '.[spark]'
+	@touch $@
+
 $(VENV)/.test: $(PACKAGING) | $(PY)
 	@echo "Installing fakeamqp and all that its tests need into $(VENV) ..."
 	@$(PY) -m pip install --quiet --disable-pip-version-check -e '.[test,spark]'
-	@touch $@ $(VENV)/.demo
+	@touch $@ $(VENV)/.demo $(VENV)/.demo-spark
 
 $(VENV)/.docs: $(PACKAGING) | $(VENV)/.test
 	@echo "Installing what the documentation and a release need into $(VENV) ..."
