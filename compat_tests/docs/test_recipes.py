@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
 import shutil
@@ -18,7 +19,7 @@ SECONDS = 240
 RECIPES = recipes()
 NAMES = [recipe.path.name for recipe in RECIPES]
 
-#: What a page needs beside pytest, pika and aio-pika: modules, or programs with a slash in front.
+#: What a page needs beside pytest, pika and aio-pika: modules, programs (/name), files of PHP (php:name).
 NEEDS = {
     "aiormq.md": ("aiormq",),
     "amqpstorm.md": ("amqpstorm",),
@@ -28,10 +29,11 @@ NEEDS = {
     "fastapi.md": ("fastapi", "httpx"),
     "faststream.md": ("faststream",),
     "kombu.md": ("kombu",),
+    "other-languages.md": ("/node", "/npm", "/php", "php:PhpAmqpLib/autoload.php"),
     "taskiq.md": ("taskiq_aio_pika",),
 }
 #: Languages whose blocks are files that run, or that files that run need.
-RUN = ("python", "ini", "js", "php")
+RUN = ("python", "ini", "js", "php", "sh")
 
 
 @pytest.mark.parametrize(
@@ -39,47 +41,79 @@ RUN = ("python", "ini", "js", "php")
 )
 def test_recipe(recipe: Recipe, tmp_path: Path) -> None:
     for need in NEEDS.get(recipe.path.name, ()):
-        if need.startswith("/"):
-            if shutil.which(need[1:]) is None:
-                pytest.skip(f"needs the program {need[1:]}")
-        elif find_spec(need) is None:
-            pytest.skip(f"needs {need}: pip install 'fakeamqp[recipes]'")
+        if reason := missing(need):
+            pytest.skip(reason)
     for number, files in enumerate(recipe.stages()):
         folder = tmp_path / str(number)
         for name, code in files.items():
             path = folder / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(code)
+        if any(name.endswith(".mjs") for name in files):
+            (folder / "node_modules").symlink_to(node_modules())
         tests = {name for name in files if is_test(name)}
-        assert tests, f"no tests among {list(files)}"
-        passed = run_pytest(folder)
-        assert passed == tests
+        if tests:
+            assert run_pytest(folder) == tests
+        for name in files:
+            if name.endswith(".test.mjs"):
+                run(folder, "node", "--test", name)
+            elif name.endswith(".sh"):
+                run(folder, "sh", name)
 
 
-def run_pytest(folder: Path) -> set[str]:
-    """The test files in which a test has passed, where no other has not."""
+def missing(need: str) -> str:
+    """Why a page cannot run, or ""."""
+    if need.startswith("/"):
+        return "" if shutil.which(need[1:]) else f"needs the program {need[1:]}"
+    if need.startswith("php:"):
+        found = ["php", "-r", f"exit((int) !stream_resolve_include_path('{need[4:]}'));"]
+        there = subprocess.run(found, timeout=SECONDS, check=False).returncode == 0
+        return "" if there else "needs php-amqplib: Debian package php-amqplib"
+    return "" if find_spec(need) else f"needs {need}: pip install 'fakeamqp[recipes]'"
+
+
+def node_modules() -> Path:
+    """The packages of npm that recipes need, in the cache of the user. Skips the test if there are none."""
+    home = os.environ.get("XDG_CACHE_HOME")
+    folder = (Path(home) if home else Path.home() / ".cache") / "fakeamqp" / "recipes"
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (folder / "node_modules" / "amqplib" / "package.json").is_file():
+            command = ["npm", "install", "--no-fund", "--no-audit", "--prefix", str(folder), "amqplib"]
+            installed = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
+            if installed.returncode:
+                pytest.skip(f"npm cannot install amqplib: {installed.stderr.strip().splitlines()[-1:]}")
+    return folder / "node_modules"
+
+
+def environment() -> dict[str, str]:
+    """The variables of a process that knows nothing of this run, and finds the command `fakeamqp`."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
+    return {**kept, "PATH": os.pathsep.join((str(Path(sys.executable).parent), kept["PATH"]))}
+
+
+def run(folder: Path, *command: str) -> str:
+    """The output of a command that succeeds."""
     ran = subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "pytest",
-            "-v",
-            "-p",
-            "no:cacheprovider",
-            "-p",
-            "no:benchmark",
-            "--timeout=120",
-        ],
+        command,
         cwd=folder,
-        env={name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")},
+        env=environment(),
         capture_output=True,
         text=True,
         timeout=SECONDS,
         check=False,
     )
     assert ran.returncode == 0, ran.stdout + ran.stderr
-    outcomes = re.findall(r"^(\S+\.py)::.* (PASSED|SKIPPED|XFAIL)", ran.stdout, re.MULTILINE)
-    assert outcomes and {outcome for _, outcome in outcomes} == {"PASSED"}, ran.stdout
+    return ran.stdout
+
+
+def run_pytest(folder: Path) -> set[str]:
+    """The test files in which a test has passed, where no other has not."""
+    command = ["-m", "pytest", "-v", "-p", "no:cacheprovider", "-p", "no:benchmark", "--timeout=120"]
+    said = run(folder, sys.executable, *command)
+    outcomes = re.findall(r"^(\S+\.py)::.* (PASSED|SKIPPED|XFAIL)", said, re.MULTILINE)
+    assert outcomes and {outcome for _, outcome in outcomes} == {"PASSED"}, said
     return {name for name, _ in outcomes}
 
 
