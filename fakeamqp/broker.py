@@ -74,7 +74,8 @@ class Broker(Inspection):
         host: address to listen on; "localhost" means 127.0.0.1 and, where the machine has it, ::1.
         port: port to listen on; 0 takes a free one, which `port` tells once the broker runs.
         personality: the behaviour to emulate: "rabbitmq-3.10", "rabbitmq-3.13", "rabbitmq-4.0",
-            "rabbitmq-4.2" or "rabbitmq-4.3", or "spec" for the published specifications to the letter.
+            "rabbitmq-4.1", "rabbitmq-4.2" or "rabbitmq-4.3", or "spec" for the published specifications
+            to the letter.
         clock: the source of the broker's time: "real" for the machine's, even if the test has frozen it;
             "virtual" for time that only `clock.advance` and related methods move; "wall" for what
             `datetime.now()` returns, so that freezegun and time-machine move it.

@@ -103,8 +103,8 @@ def _parser() -> argparse.ArgumentParser:
         "--personality",
         default="rabbitmq-4.3",
         metavar="NAME",
-        help="behaviour to emulate: rabbitmq-3.10, rabbitmq-3.13, rabbitmq-4.0, rabbitmq-4.2, rabbitmq-4.3 "
-        "or spec (default: %(default)s)",
+        help="behaviour to emulate: rabbitmq-3.10, rabbitmq-3.13, rabbitmq-4.0, rabbitmq-4.1, rabbitmq-4.2, "
+        "rabbitmq-4.3 or spec (default: %(default)s)",
     )
     serve.add_argument(
         "--permit",

@@ -64,7 +64,7 @@ def declare(parser: pytest.Parser) -> None:
         metavar="NAME",
         default=None,
         help="behaviour that brokers emulate unless a marker sets it: rabbitmq-3.10, rabbitmq-3.13, "
-        "rabbitmq-4.0, rabbitmq-4.2, rabbitmq-4.3 or spec",
+        "rabbitmq-4.0, rabbitmq-4.1, rabbitmq-4.2, rabbitmq-4.3 or spec",
     )
     group.addoption(
         "--amqp-scope",
@@ -250,12 +250,14 @@ def _check_comparison(config: pytest.Config) -> None:
             raise pytest.UsageError(
                 f"--amqp-compare runs tests on brokers with two personalities; leave out {option}"
             )
-    from fakeamqp import PERSONALITIES
+    from fakeamqp import PERSONALITIES, Broker, FakeAMQPError
 
     for name in names:
         if name not in PERSONALITIES:
-            known = _nearest(name, PERSONALITIES) or f"there are {', '.join(PERSONALITIES)}"
-            raise pytest.UsageError(f"--amqp-compare: there is no personality {name!r}; {known}")
+            try:
+                Broker(personality=name)
+            except FakeAMQPError as error:
+                raise pytest.UsageError(f"--amqp-compare: {error}") from None
 
 
 def _nearest(name: str, known: Iterable[str]) -> str:

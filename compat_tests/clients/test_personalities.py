@@ -16,7 +16,7 @@ from aio_pika.patterns import RPC
 from compat_tests.clients.celery_app import SECONDS, shop, worker
 from fakeamqp import Broker
 
-EVERY = ("rabbitmq-3.13", "rabbitmq-4.0", "rabbitmq-4.2", "rabbitmq-4.3")
+EVERY = ("rabbitmq-3.13", "rabbitmq-4.0", "rabbitmq-4.1", "rabbitmq-4.2", "rabbitmq-4.3")
 NOT_PERMITTED = (
     "INTERNAL_ERROR - Feature `transient_nonexcl_queues` is deprecated.\nIts use is not permitted per the "
     "configuration (overriding the default, which is permitted):\n"

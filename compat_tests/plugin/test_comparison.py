@@ -545,8 +545,11 @@ def test_a_debugger_is_not_started_in_more_runs(run_tests: RunTests, differ: Dif
     [
         (["--amqp-compare=rabbitmq-4.3"], "*'rabbitmq-4.3' is not of the form A,B*"),
         (["--amqp-compare=spec,spec"], "*'spec,spec' is not of the form A,B*"),
-        (["--amqp-compare=spec,rabbitmq-4.4"], "*no personality 'rabbitmq-4.4'; did you mean 'rabbitmq-4.*"),
-        (["--amqp-compare=spec,x"], "*no personality 'x'; there are rabbitmq-3.10, *"),
+        (
+            ["--amqp-compare=spec,rabbitmq-4.4"],
+            "*no personality 'rabbitmq-4.4'; nearest to RabbitMQ 4.4 is 'rabbitmq-4.3'*",
+        ),
+        (["--amqp-compare=spec,x"], "*no personality 'x'. Known: rabbitmq-3.10, *"),
         (
             ["--amqp-compare=spec,rabbitmq-4.3", "--amqp-real-url=amqp://localhost/"],
             "*leave out --amqp-real-url",

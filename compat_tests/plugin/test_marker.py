@@ -306,7 +306,9 @@ def test_a_misspelled_personality_in_a_list_fails_its_run_only(run_tests: RunTes
         """
     )
     result.assert_outcomes(passed=1, errors=1)
-    result.stdout.fnmatch_lines(["*no personality 'rabbitmq-4.9'; did you mean*"])
+    result.stdout.fnmatch_lines(
+        ["*no personality 'rabbitmq-4.9'; nearest to RabbitMQ 4.9 is 'rabbitmq-4.3'*"]
+    )
 
 
 def test_a_list_without_personalities_is_an_error(run_tests: RunTests) -> None:

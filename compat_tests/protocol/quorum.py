@@ -6,7 +6,7 @@ from typing import Any
 
 from compat_tests.protocol.driver import Client, Content, Server
 
-RABBITMQ = ("rabbitmq-3.13", "rabbitmq-4.0", "rabbitmq-4.2", "rabbitmq-4.3")
+RABBITMQ = ("rabbitmq-3.13", "rabbitmq-4.0", "rabbitmq-4.1", "rabbitmq-4.2", "rabbitmq-4.3")
 ALL = (*RABBITMQ, "spec")
 
 

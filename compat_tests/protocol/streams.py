@@ -21,10 +21,10 @@ __all__ = [
     "refused_connection",
 ]
 
-RABBITMQ = ("rabbitmq-3.13", "rabbitmq-4.0", "rabbitmq-4.2", "rabbitmq-4.3")
+RABBITMQ = ("rabbitmq-3.13", "rabbitmq-4.0", "rabbitmq-4.1", "rabbitmq-4.2", "rabbitmq-4.3")
 ALL = (*RABBITMQ, "spec")
 BEFORE_4_0 = ("rabbitmq-3.13",)
-BEFORE_4_2 = ("rabbitmq-3.13", "rabbitmq-4.0")
+BEFORE_4_2 = ("rabbitmq-3.13", "rabbitmq-4.0", "rabbitmq-4.1")
 
 QUEUE = "queue 's' in vhost '/'"
 """How texts name the stream."""

@@ -76,12 +76,14 @@ def test_other_queues_are_as_ever(denying: Server) -> None:
     client.declare("mine", passive=True)
 
 
-@pytest.mark.parametrize("name", ["rabbitmq-3.13", "rabbitmq-4.0", "rabbitmq-4.2", "rabbitmq-4.3", "spec"])
+@pytest.mark.parametrize(
+    "name", ["rabbitmq-3.13", "rabbitmq-4.0", "rabbitmq-4.1", "rabbitmq-4.2", "rabbitmq-4.3", "spec"]
+)
 def test_transient_queues_are_fine_unless_denied(name: str) -> None:
     Server(name).client().declare("q")
 
 
-@pytest.mark.parametrize("name", ["rabbitmq-3.13", "rabbitmq-4.0", "rabbitmq-4.2"])
+@pytest.mark.parametrize("name", ["rabbitmq-3.13", "rabbitmq-4.0", "rabbitmq-4.1", "rabbitmq-4.2"])
 def test_they_can_be_denied(name: str) -> None:
     refused(Server(name, deny=["transient_nonexcl_queues"]), DENIED_BY_CONFIGURATION)
 
@@ -136,7 +138,7 @@ def test_whatever_its_value(modern: Server, value: Any) -> None:
     refused(modern, LOCATOR_DENIED_BY_DEFAULT, exclusive=True, arguments={"x-queue-master-locator": value})
 
 
-@pytest.mark.parametrize("name", ["rabbitmq-3.13", "rabbitmq-4.0", "rabbitmq-4.2"])
+@pytest.mark.parametrize("name", ["rabbitmq-3.13", "rabbitmq-4.0", "rabbitmq-4.1", "rabbitmq-4.2"])
 def test_the_master_locator_is_fine_elsewhere(name: str) -> None:
     Server(name).client().declare("q", arguments=LOCATOR)
 

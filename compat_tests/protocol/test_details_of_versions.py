@@ -11,7 +11,7 @@ from compat_tests.protocol.octets import cut
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.framed.codec.frames import content_frames
 
-RABBITMQ = ["rabbitmq-3.13", "rabbitmq-4.0", "rabbitmq-4.2", "rabbitmq-4.3"]
+RABBITMQ = ["rabbitmq-3.13", "rabbitmq-4.0", "rabbitmq-4.1", "rabbitmq-4.2", "rabbitmq-4.3"]
 
 # --- the flag redelivered of dead letters -----------------------------------------------------------
 

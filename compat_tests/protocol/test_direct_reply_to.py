@@ -89,8 +89,10 @@ def test_a_mandatory_answer_to_a_live_address_is_confirmed_and_not_returned(
 
 
 @pytest.mark.parametrize("end", ["cancel", "channel", "connection"])
-@pytest.mark.parametrize("name", ["rabbitmq-3.13", "rabbitmq-4.0", "rabbitmq-4.2", "rabbitmq-4.3"])
-def test_a_mandatory_answer_to_an_address_that_has_gone_was_returned_until_4_0(name: str, end: str) -> None:
+@pytest.mark.parametrize(
+    "name", ["rabbitmq-3.13", "rabbitmq-4.0", "rabbitmq-4.1", "rabbitmq-4.2", "rabbitmq-4.3"]
+)
+def test_a_mandatory_answer_to_an_address_that_has_gone_was_returned_until_4_1(name: str, end: str) -> None:
     # Measured on 4.0.5 and 4.3.6; 4.2.9 by its tagged source.
     server = Server(name)
     asker, answerer = server.client(), server.client()
@@ -102,7 +104,7 @@ def test_a_mandatory_answer_to_an_address_that_has_gone_was_returned_until_4_0(n
     else:
         asker.drop()
     answerer.publish(b"!", routing_key=address, mandatory=True)
-    if name in ("rabbitmq-3.13", "rabbitmq-4.0"):
+    if name in ("rabbitmq-3.13", "rabbitmq-4.0", "rabbitmq-4.1"):
         returned = answerer.expect_content(m.BasicReturn)
         assert (returned.method.reply_code, returned.method.routing_key) == (312, address)
     answerer.expect_nothing()

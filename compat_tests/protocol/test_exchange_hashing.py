@@ -230,7 +230,7 @@ def test_without_the_header_all_go_to_one_queue(rabbitmq: Server) -> None:
 
 @pytest.mark.parametrize("value", [[], {}], ids=repr)
 def test_rabbitmq_fails_on_an_empty_array_or_table(value: Any) -> None:
-    for name in ("rabbitmq-3.13", "rabbitmq-4.0", "rabbitmq-4.2"):
+    for name in ("rabbitmq-3.13", "rabbitmq-4.0", "rabbitmq-4.1", "rabbitmq-4.2"):
         ring = Ring(Server(name), *("1",) * 10, hash_header="h")
         ring.client.publish(exchange="x", headers={"h": value})
         ring.client.expect_connection_close(541)

@@ -385,7 +385,9 @@ PLUGIN_TYPES = {
 @pytest.mark.rule("0-9-1/exchange/extensions")
 @pytest.mark.rule("0-9-1/exchange-type.custom/x-prefix")
 @pytest.mark.protocols("0-9-1")
-@pytest.mark.parametrize("personality", ["rabbitmq-3.13", "rabbitmq-4.0", "rabbitmq-4.2", "rabbitmq-4.3"])
+@pytest.mark.parametrize(
+    "personality", ["rabbitmq-3.13", "rabbitmq-4.0", "rabbitmq-4.1", "rabbitmq-4.2", "rabbitmq-4.3"]
+)
 @pytest.mark.parametrize("kind", PLUGIN_TYPES)
 def test_rabbitmq_has_further_types(personality: str, kind: str) -> None:
     client = Server(personality).client()

@@ -15,7 +15,7 @@ from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 
 rule = pytest.mark.rule
 
-RABBITS = ("rabbitmq-3.13", "rabbitmq-4.0", "rabbitmq-4.2", "rabbitmq-4.3")
+RABBITS = ("rabbitmq-3.13", "rabbitmq-4.0", "rabbitmq-4.1", "rabbitmq-4.2", "rabbitmq-4.3")
 LIMITED = [*((name, 530) for name in RABBITS), ("spec", 506)]
 
 
@@ -295,7 +295,7 @@ def test_queues_that_come_and_go_are_classic_whatever_the_default(personality: s
         assert arguments(personality, "quorum", **flags) == {"x-queue-type": "classic"}
 
 
-@pytest.mark.parametrize("personality", ["rabbitmq-4.0", "rabbitmq-4.2", "rabbitmq-4.3"])
+@pytest.mark.parametrize("personality", ["rabbitmq-4.0", "rabbitmq-4.1", "rabbitmq-4.2", "rabbitmq-4.3"])
 def test_a_type_that_means_the_default_is_compared_as_it_was_written(personality: str) -> None:
     for first, second in (("undefined", "classic"), ("classic", "undefined")):
         client = Server(personality).client()

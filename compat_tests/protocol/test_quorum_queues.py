@@ -50,7 +50,7 @@ def test_quorum_queues_do_not_come_and_go(name: str, flags: dict[str, bool], wro
     refused(client, asking(**flags), 406, f"PRECONDITION_FAILED - invalid property '{wrong}' for {PLACE}")
 
 
-@pytest.mark.parametrize("name", ["rabbitmq-3.13", "rabbitmq-4.0", "rabbitmq-4.2", "spec"])
+@pytest.mark.parametrize("name", ["rabbitmq-3.13", "rabbitmq-4.0", "rabbitmq-4.1", "rabbitmq-4.2", "spec"])
 def test_quorum_queues_are_durable(name: str) -> None:
     client = Server(name).client()
     text = f"PRECONDITION_FAILED - invalid property 'non-durable' for {PLACE}"

@@ -29,7 +29,7 @@ def came(client: Client, channel: int = 1) -> list[tuple[str, bytes]]:
 # --- consumers ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["rabbitmq-3.13", "rabbitmq-4.0", "rabbitmq-4.2"])
+@pytest.mark.parametrize("name", ["rabbitmq-3.13", "rabbitmq-4.0", "rabbitmq-4.1", "rabbitmq-4.2"])
 def test_consumers_share_no_window(name: str) -> None:
     client = client_of(name)
     client.qos(5, global_=True)
@@ -234,18 +234,18 @@ def test_priorities_mean_nothing_up_to_3_13() -> None:
     assert drained(client_of("rabbitmq-3.13"), 1, 9, None, 5) == [1, 9, None, 5]
 
 
-@pytest.mark.parametrize("name", ["rabbitmq-4.0", "rabbitmq-4.2"])
+@pytest.mark.parametrize("name", ["rabbitmq-4.0", "rabbitmq-4.1", "rabbitmq-4.2"])
 def test_of_two_lanes_the_high_one_goes_first_and_every_third_turn_is_the_other_ones(name: str) -> None:
     low, high = [0, 1, 4, None], [5, 9, 255, 6, 7]
     assert drained(client_of(name), *low, *high) == [5, 9, 0, 255, 6, 1, 7, 4, None]
 
 
-@pytest.mark.parametrize("name", ["rabbitmq-4.0", "rabbitmq-4.2"])
+@pytest.mark.parametrize("name", ["rabbitmq-4.0", "rabbitmq-4.1", "rabbitmq-4.2"])
 def test_the_third_turn_is_the_high_lanes_where_it_waited_longer(name: str) -> None:
     assert drained(client_of(name), 5, 6, 7, 0, 8, 1) == [5, 6, 7, 8, 0, 1]
 
 
-@pytest.mark.parametrize("name", ["rabbitmq-4.0", "rabbitmq-4.2"])
+@pytest.mark.parametrize("name", ["rabbitmq-4.0", "rabbitmq-4.1", "rabbitmq-4.2"])
 def test_turns_are_counted_while_one_lane_is_empty(name: str) -> None:
     client = client_of(name)
     client.consume("q", "t", no_ack=True)
@@ -346,7 +346,7 @@ def test_priorities_do_not_matter_for_the_active_one_up_to_3_13() -> None:
     assert came(client) == [("b", b"2")]
 
 
-FROM_4_0 = ("rabbitmq-4.0", "rabbitmq-4.2", "rabbitmq-4.3", "spec")
+FROM_4_0 = ("rabbitmq-4.0", "rabbitmq-4.1", "rabbitmq-4.2", "rabbitmq-4.3", "spec")
 
 
 @pytest.mark.parametrize("name", FROM_4_0)
@@ -377,7 +377,8 @@ def test_a_higher_priority_takes_over_once_nothing_is_held(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "at_once"), [("rabbitmq-4.0", False), ("rabbitmq-4.2", True), ("rabbitmq-4.3", True)]
+    ("name", "at_once"),
+    [("rabbitmq-4.0", False), ("rabbitmq-4.1", True), ("rabbitmq-4.2", True), ("rabbitmq-4.3", True)],
 )
 def test_a_message_that_is_given_back_lets_the_higher_priority_take_over(name: str, at_once: bool) -> None:
     client = single(name)

@@ -351,7 +351,7 @@ def test_a_new_limit_holds_at_once(name: str) -> None:
     assert client.empty("q") == [b"3"]
 
 
-@pytest.mark.parametrize("name", ["rabbitmq-4.0", "rabbitmq-4.2", "rabbitmq-4.3"])
+@pytest.mark.parametrize("name", ["rabbitmq-4.0", "rabbitmq-4.1", "rabbitmq-4.2", "rabbitmq-4.3"])
 def test_without_a_limit_publishers_go_on(name: str) -> None:
     server = Server(name)
     client = confirming(server)

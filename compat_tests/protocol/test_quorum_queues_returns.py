@@ -63,7 +63,7 @@ def test_a_message_that_never_came_back_has_no_count(name: str) -> None:
     assert content is not None and content.properties.headers is None and not content.method.redelivered
 
 
-@pytest.mark.parametrize("name", ["rabbitmq-3.13", "rabbitmq-4.0", "rabbitmq-4.2", "spec"])
+@pytest.mark.parametrize("name", ["rabbitmq-3.13", "rabbitmq-4.0", "rabbitmq-4.1", "rabbitmq-4.2", "spec"])
 @pytest.mark.parametrize("back", [nack, recover, close])
 def test_every_return_is_counted_up_to_4_2(name: str, back: Callable[[Client], None]) -> None:
     client = client_of(name, delivery_limit=5)
@@ -244,7 +244,9 @@ def test_what_came_back_is_in_the_order_in_which_it_did(name: str) -> None:
     assert client.empty("q") == [b"b", b"a", b"c", b"d"]
 
 
-@pytest.mark.parametrize("name", ["rabbitmq-3.13", "rabbitmq-4.0", "rabbitmq-4.2", "rabbitmq-4.3"])
+@pytest.mark.parametrize(
+    "name", ["rabbitmq-3.13", "rabbitmq-4.0", "rabbitmq-4.1", "rabbitmq-4.2", "rabbitmq-4.3"]
+)
 @pytest.mark.parametrize("back", [nack, recover])
 def test_without_a_limit_what_is_given_back_is_last(name: str, back: Callable[[Client], None]) -> None:
     limit = {} if name == "rabbitmq-3.13" else {"delivery_limit": FOR_EVER}
@@ -284,7 +286,7 @@ def test_with_a_limit_that_is_no_number_it_is_in_front(name: str) -> None:
     assert client.empty("q") == [b"a", b"b", b"c", b"d"]
 
 
-@pytest.mark.parametrize("name", ["rabbitmq-4.0", "rabbitmq-4.2", "rabbitmq-4.3"])
+@pytest.mark.parametrize("name", ["rabbitmq-4.0", "rabbitmq-4.1", "rabbitmq-4.2", "rabbitmq-4.3"])
 def test_what_goes_last_has_lost_its_priority(name: str) -> None:
     client = client_of(name, delivery_limit=FOR_EVER)
     client.publish(b"urgent", routing_key="q", priority=9)
@@ -294,7 +296,7 @@ def test_what_goes_last_has_lost_its_priority(name: str) -> None:
     assert client.empty("q") == [b"normal", b"urgent"]
 
 
-@pytest.mark.parametrize("name", ["rabbitmq-4.0", "rabbitmq-4.2"])
+@pytest.mark.parametrize("name", ["rabbitmq-4.0", "rabbitmq-4.1", "rabbitmq-4.2"])
 def test_what_goes_last_is_young_again(name: str) -> None:
     client = client_of(name, delivery_limit=FOR_EVER)
     client.publish(b"normal", routing_key="q")
@@ -306,7 +308,9 @@ def test_what_goes_last_is_young_again(name: str) -> None:
     assert client.empty("q") == [b"1", b"2", b"3", b"normal"]
 
 
-@pytest.mark.parametrize("name", ["rabbitmq-3.13", "rabbitmq-4.0", "rabbitmq-4.2", "rabbitmq-4.3"])
+@pytest.mark.parametrize(
+    "name", ["rabbitmq-3.13", "rabbitmq-4.0", "rabbitmq-4.1", "rabbitmq-4.2", "rabbitmq-4.3"]
+)
 def test_many_are_given_back_by_consumer_tag(name: str) -> None:
     client = client_of(name, delivery_limit=9)
     client.qos(2)

@@ -85,7 +85,7 @@ def test_acknowledgements_are_required(server: Server, client: Client) -> None:
     refused_connection(client, BasicConsume(queue="s", no_ack=True), 540, text)
 
 
-@pytest.mark.parametrize("name", ["rabbitmq-3.13", "rabbitmq-4.0", "rabbitmq-4.2"])
+@pytest.mark.parametrize("name", ["rabbitmq-3.13", "rabbitmq-4.0", "rabbitmq-4.1", "rabbitmq-4.2"])
 def test_a_window_for_the_whole_channel_is_refused(name: str) -> None:
     client = Server(name).client()
     declare(client)
@@ -98,7 +98,7 @@ def test_a_window_for_the_whole_channel_is_refused(name: str) -> None:
     refused_connection(client, asking(), 540, f"NOT_IMPLEMENTED - {QUEUE} does not support global qos")
 
 
-@pytest.mark.parametrize("name", ["rabbitmq-3.13", "rabbitmq-4.0", "rabbitmq-4.2"])
+@pytest.mark.parametrize("name", ["rabbitmq-3.13", "rabbitmq-4.0", "rabbitmq-4.1", "rabbitmq-4.2"])
 def test_a_window_for_the_whole_channel_that_was_lifted_is_none(name: str) -> None:
     client = Server(name).client()
     declare(client)
@@ -107,7 +107,7 @@ def test_a_window_for_the_whole_channel_that_was_lifted_is_none(name: str) -> No
     consume(client)
 
 
-@pytest.mark.parametrize("name", ["rabbitmq-3.13", "rabbitmq-4.0", "rabbitmq-4.2"])
+@pytest.mark.parametrize("name", ["rabbitmq-3.13", "rabbitmq-4.0", "rabbitmq-4.1", "rabbitmq-4.2"])
 def test_a_window_that_comes_later_does_not_hold_a_stream_back(name: str) -> None:
     client = Server(name).client()
     declare(client)

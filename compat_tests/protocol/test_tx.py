@@ -402,7 +402,9 @@ def test_the_text_is_broken_into_lines_as_erlang_does(virtual_host: str, queue: 
     assert close.reply_text == f"RESOURCE_ERROR - failed to deliver message: {text}"
 
 
-@pytest.mark.parametrize("name", ["rabbitmq-3.13", "rabbitmq-4.0", "rabbitmq-4.2", "rabbitmq-4.3"])
+@pytest.mark.parametrize(
+    "name", ["rabbitmq-3.13", "rabbitmq-4.0", "rabbitmq-4.1", "rabbitmq-4.2", "rabbitmq-4.3"]
+)
 def test_a_queue_that_took_the_name_of_a_deleted_one_gets_nothing(name: str) -> None:
     client, other = with_lost_queue(name)  # Measured on 4.0.5 and 4.3.6.
     other.declare("q")

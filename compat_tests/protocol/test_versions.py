@@ -13,12 +13,19 @@ import pytest
 
 from compat_tests.protocol.driver import Client, Content, Server
 from fakeamqp.model.access import Permission, TopicPermission, User
-from fakeamqp.model.personality import PERSONALITIES, RABBITMQ_4_0, RABBITMQ_4_2, RABBITMQ_4_3
+from fakeamqp.model.personality import (
+    PERSONALITIES,
+    RABBITMQ_4_0,
+    RABBITMQ_4_1,
+    RABBITMQ_4_2,
+    RABBITMQ_4_3,
+)
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.codec.constants import PROTOCOL_HEADER
 from fakeamqp.protocols.framed.codec.tables import Timestamp
 
-OLD = ("rabbitmq-3.13", "rabbitmq-4.0")
+OLD = ("rabbitmq-3.13", "rabbitmq-4.0", "rabbitmq-4.1")
+SMALL_FRAMES = ("rabbitmq-3.13", "rabbitmq-4.0")
 NEW = ("rabbitmq-4.2", "rabbitmq-4.3")
 EVERY = (*OLD, *NEW)
 REPLIES = "amq.rabbitmq.reply-to"
@@ -39,6 +46,7 @@ def greeting(name: str) -> m.ConnectionStart:
         ("rabbitmq-3.10", "3.10.8"),
         ("rabbitmq-3.13", "3.13.7"),
         ("rabbitmq-4.0", "4.0.5"),
+        ("rabbitmq-4.1", "4.1.8"),
         ("rabbitmq-4.2", "4.2.9"),
         ("rabbitmq-4.3", "4.3.6"),
     ],
@@ -68,7 +76,9 @@ def test_all_offer_the_same_limits(name: str) -> None:
 # --- frames ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("name", "least"), [*((old, 4096) for old in OLD), *((new, 8192) for new in NEW)])
+@pytest.mark.parametrize(
+    ("name", "least"), [(name, 4096 if name in SMALL_FRAMES else 8192) for name in EVERY]
+)
 def test_the_smallest_frame_max(name: str, least: int) -> None:
     server = Server(name)
     server.client(frame_max=least).declare("q", durable=True)
@@ -648,9 +658,22 @@ def test_an_expiration_goes_on_as_a_plain_number(name: str, sent: str, expiratio
 # --- between 4.0 and 4.3 --------------------------------------------------------------------------------
 
 
-def test_what_4_0_and_4_3_do_alike_4_2_does() -> None:
-    """4.0.5 and 4.3.6 are measured, 4.2 is not: what differs from both needs a source of its own."""
+def test_what_4_0_and_4_3_do_alike_4_1_and_4_2_do() -> None:
+    """4.0.5 and 4.3.6 are measured, 4.1 and 4.2 are not: what differs from both needs a source of its own."""
     assert _alone(RABBITMQ_4_0, RABBITMQ_4_2, RABBITMQ_4_3) == []
+    assert _alone(RABBITMQ_4_0, RABBITMQ_4_1, RABBITMQ_4_2) == []
+
+
+def test_4_1_is_4_0_but_for_what_its_source_has_of_4_2() -> None:
+    """Sources: the tags v4.0.5, v4.1.8 and v4.2.9 of rabbitmq-server, choice by choice."""
+    assert [each.name for each in RABBITMQ_4_0.differences(RABBITMQ_4_1)] == [
+        "name",
+        "smallest_frame_max",
+        "deprecated_features.amqp_filter_set_bug",
+        "quorum.returns_activate",
+        "names_default_queue_type",
+        "definitions_repeat_queue_type",
+    ]
 
 
 def _alone(before: Any, between: Any, after: Any, place: str = "") -> list[str]:

@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, NamedTuple
 
 from fakeamqp.adapters import protocol_named, protocol_names, protocols_with
-from fakeamqp.errors import near_match
+from fakeamqp.errors import near_match, nearest
 from fakeamqp.faults.adapter import adapter_named, check_protocol
 from fakeamqp.faults.errors import FaultError
 from fakeamqp.faults.frame_group import HEARTBEAT
@@ -142,9 +142,23 @@ def _named(pattern: str, known: tuple[str, ...]) -> Iterable[str]:
     found = [name for name in names if fnmatchcase(name, pattern)] if "*" in pattern else []
     if not found:
         classes = dict.fromkeys(f"{name.partition('.')[0]}.*" for name in names) if "*" in pattern else ()
-        hint = near_match(pattern, classes or (*names, HEARTBEAT, CONFIRM))
+        hint = _without_class(pattern, known) or near_match(pattern, classes or (*names, HEARTBEAT, CONFIRM))
         raise FaultError(f"there is no method {pattern!r}{hint}")
     return found
+
+
+def _without_class(pattern: str, known: tuple[str, ...]) -> str:
+    """The hint for a name without its class, such as "publish": the methods of the most common protocol."""
+    if "." in pattern or "*" in pattern or nearest(pattern, (HEARTBEAT, CONFIRM)):
+        return ""
+    for each in known:
+        by_method: dict[str, list[str]] = {}
+        for name in protocol_named(each).method_names:
+            by_method.setdefault(name.partition(".")[2], []).append(name)
+        near = [pattern] if pattern in by_method else nearest(pattern, by_method)
+        if near:
+            return f"; did you mean {' or '.join(map(repr, by_method[near[0]]))}?"
+    return ""
 
 
 def _goes(name: str, direction: str, known: tuple[str, ...]) -> bool:

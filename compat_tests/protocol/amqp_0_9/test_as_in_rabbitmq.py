@@ -38,7 +38,9 @@ def client(server: Server) -> Client:
 # --- what 0-9-1 has ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["rabbitmq-3.13", "rabbitmq-4.0", "rabbitmq-4.2", "rabbitmq-4.3"])
+@pytest.mark.parametrize(
+    "name", ["rabbitmq-3.13", "rabbitmq-4.0", "rabbitmq-4.1", "rabbitmq-4.2", "rabbitmq-4.3"]
+)
 def test_start_is_the_same_to_the_byte(name: str) -> None:
     started = []
     for client in (Server(name).connect(), driver.Server(name).connect()):

@@ -22,7 +22,7 @@ from fakeamqp.model.limits import UserLimits, VirtualHostLimits
 from fakeamqp.model.queues import QueueDeclaration
 
 EXPORTS = sorted((Path(__file__).parent / "exports").glob("*.json"))
-RABBITS = ("rabbitmq-3.13", "rabbitmq-4.0", "rabbitmq-4.2", "rabbitmq-4.3")
+RABBITS = ("rabbitmq-3.13", "rabbitmq-4.0", "rabbitmq-4.1", "rabbitmq-4.2", "rabbitmq-4.3")
 
 
 def fresh(personality: str = "rabbitmq-4.2") -> Server:

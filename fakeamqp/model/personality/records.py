@@ -6,6 +6,7 @@ documentation, release notes and behaviour of the released versions.
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 from fakeamqp.errors import FakeAMQPError, nearest
@@ -19,6 +20,7 @@ __all__ = [
     "RABBITMQ_3_10",
     "RABBITMQ_3_13",
     "RABBITMQ_4_0",
+    "RABBITMQ_4_1",
     "RABBITMQ_4_2",
     "RABBITMQ_4_3",
     "SPEC",
@@ -272,6 +274,21 @@ RABBITMQ_4_0 = replace(
     new_secret_is_checked=False,
 )
 
+# No node of this series was at hand. The tagged source of 4.1.8 has the code of 4.0.5 for all choices in
+# which 4.0 and 4.2 differ, except for these, for which it has that of 4.2.9. Its metadata store is Mnesia by
+# default, as in 4.0.
+RABBITMQ_4_1 = replace(
+    RABBITMQ_4_0,
+    name="rabbitmq-4.1",
+    version="4.1.8",
+    **argument_choices("rabbitmq-4.1"),
+    smallest_frame_max=8192,  # since 4.1.0 (release notes)
+    deprecated_features=_DEPRECATED,
+    quorum=replace(RABBITMQ_4_0.quorum, returns_activate=True),  # since 4.1.2
+    names_default_queue_type=True,
+    definitions_repeat_queue_type=False,
+)
+
 RABBITMQ_3_13 = replace(
     RABBITMQ_4_0,
     name="rabbitmq-3.13",
@@ -482,8 +499,19 @@ SPEC = replace(
 )
 
 PERSONALITIES = {
-    each.name: each for each in (RABBITMQ_3_10, RABBITMQ_3_13, RABBITMQ_4_0, RABBITMQ_4_2, RABBITMQ_4_3, SPEC)
+    each.name: each
+    for each in (
+        RABBITMQ_3_10,
+        RABBITMQ_3_13,
+        RABBITMQ_4_0,
+        RABBITMQ_4_1,
+        RABBITMQ_4_2,
+        RABBITMQ_4_3,
+        SPEC,
+    )
 }
+
+_NUMBER = re.compile(r"(?:rabbitmq)?[- _v]*(\d+(?:\.\d+)*)", re.IGNORECASE)
 
 
 def personality(name: str | Personality) -> Personality:
@@ -496,7 +524,27 @@ def personality(name: str | Personality) -> Personality:
         return name
     found = PERSONALITIES.get(name)
     if found is None:
-        near = nearest(name, PERSONALITIES)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
-        raise UnknownPersonality(f"no personality {name!r}{hint} Known: {', '.join(sorted(PERSONALITIES))}")
+        raise UnknownPersonality(f"no personality {name!r}{_hint(name)} Known: {', '.join(PERSONALITIES)}")
     return found
+
+
+def _hint(name: object) -> str:
+    """What a name may mean: a series by its number, or else the one before and the one after it."""
+    asked = _NUMBER.fullmatch(str(name).strip())
+    if asked is None:
+        near = nearest(name, PERSONALITIES)
+        return f"; did you mean {near[0]!r}?" if near else "."
+    releases = [each for each in PERSONALITIES.values() if each.product == "RabbitMQ"]
+    series = {_series(each.version): repr(each.name) for each in releases}
+    wanted = _series(asked[1])
+    fitting = [name for number, name in series.items() if number[: len(wanted)] == wanted]
+    if fitting:
+        return f"; did you mean {fitting[-1]}?"
+    before = [name for number, name in series.items() if number < wanted]
+    after = [name for number, name in series.items() if number > wanted]
+    around = [*before[-1:], *after[:1]]
+    return f"; nearest to RabbitMQ {asked[1]} {'are' if len(around) > 1 else 'is'} {' and '.join(around)}."
+
+
+def _series(version: str) -> tuple[int, ...]:
+    return tuple(int(number) for number in version.split(".")[:2])
