@@ -20,6 +20,7 @@ PYSPARK ?= 4.0
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-all test-long fuzz flake-hunt crashes spark spark-core conformance blanking personalities
+.PHONY: recipes recipes-environment
 .PHONY: faults bench lint format clean environment fidelity spark-environment attempts soak mutants
 .PHONY: docs docs-serve dist
 .NOTPARALLEL:
@@ -75,6 +76,11 @@ crashes: $(VENV)/.test ## Kill streaming jobs of Spark at every point there is, 
 spark: $(VENV)-pyspark-$(PYSPARK)/.test ## Run the tests about Spark on another version: make spark PYSPARK=4.0
 	FAKEAMQP_FUZZ=$(FUZZ_FACTOR) $(VENV)-pyspark-$(PYSPARK)/bin/python -m pytest $(SPARK) --timeout=300 \
 		--hypothesis-seed=$(SEED) $(PYTEST_ARGS)
+
+recipes: $(VENV)/.recipes ## Run the code of docs/recipes, with the libraries that it is about
+	$(TESTING) compat_tests/docs/test_recipes.py $(PYTEST_ARGS)
+
+recipes-environment: $(VENV)/.recipes ## Build the environment of the tests with what recipes need
 
 environment: $(VENV)/.test ## Build the environment of the tests
 
@@ -168,6 +174,11 @@ $(VENV)/.docs: $(PACKAGING) | $(VENV)/.test
 	@echo "Installing what the documentation and a release need into $(VENV) ..."
 	@$(PY) -m pip install --quiet --disable-pip-version-check -e '.[docs,release]'
 	@touch $@
+
+$(VENV)/.recipes: $(PACKAGING) | $(PY)
+	@echo "Installing fakeamqp, all that its tests need and what recipes need into $(VENV) ..."
+	@$(PY) -m pip install --quiet --disable-pip-version-check -e '.[test,spark,recipes]'
+	@touch $@ $(VENV)/.test $(VENV)/.demo
 
 $(VENV)-pyspark-%/.test: $(PACKAGING)
 	@echo "Installing fakeamqp and PySpark $* into $(@D) ..."

@@ -33,6 +33,7 @@ LONG = (
     "clients",
     "crashes",
     "differential",
+    "docs/test_recipes.py",
     "faults/test_clients.py",
     "faults/test_soak.py",
     "fuzz/test_fuzz_plugin.py",

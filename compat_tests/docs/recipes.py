@@ -1,8 +1,8 @@
 """Reads the recipes: pages in `docs/recipes` whose code blocks are files.
 
-A block is the file that its first line names in a comment: `# test_tasks.py`, `// orders.test.mjs`. The files
-of a page are in one folder. If several blocks name the same file, the later one replaces it for the blocks
-after it: the files before it are run first.
+A block is the file that its first line names in a comment: `# test_tasks.py`, `// orders.test.mjs`. JSON has
+no comments: there the line above names the file. The files of a page are in one folder. If several blocks name
+one file, the later one replaces it for the blocks after it: the files before it are run first.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ __all__ = ["FOLDER", "Recipe", "recipes"]
 
 FOLDER = ROOT / "docs" / "recipes"
 
-_BLOCK = re.compile(r"^```(?P<language>\w+)\n(?P<code>.*?)^```$", re.MULTILINE | re.DOTALL)
+_BLOCK = re.compile(
+    r"(?:`(?P<above>\w+\.json)`:\n\n)?^```(?P<language>\w+)\n(?P<code>.*?)^```$", re.MULTILINE | re.DOTALL
+)
 _FILE = re.compile(r"(?:<\?php )?(?:#|//) (?P<name>[\w./-]+\.\w+)\n")
 
 
@@ -33,7 +35,7 @@ class Recipe:
         found = []
         for block in _BLOCK.finditer(self.path.read_text()):
             named = _FILE.match(block["code"])
-            found.append((block["language"], block["code"], named["name"] if named else None))
+            found.append((block["language"], block["code"], named["name"] if named else block["above"]))
         return found
 
     def stages(self) -> list[dict[str, str]]:

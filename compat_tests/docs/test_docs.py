@@ -17,7 +17,7 @@ BLOCKS = [
     for page in PAGES
     for index, block in enumerate(page.blocks)
 ]
-TEXTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("examples/**/*.md")])
+TEXTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/**/*.md")])
 
 
 @pytest.fixture(scope="module", autouse=True)

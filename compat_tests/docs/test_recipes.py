@@ -123,5 +123,22 @@ def test_every_block_of_code_is_a_file_that_runs(recipe: Recipe) -> None:
     assert nameless == []
 
 
+def test_the_commands_of_ci_are_those_of_pytest(tmp_path: Path) -> None:
+    page = next(recipe for recipe in RECIPES if recipe.path.name == "ci.md")
+    (tmp_path / "test_orders.py").write_text(
+        "def test_it(pika_channel):\n    pika_channel.queue_declare('orders')\n"
+    )
+    commands = [
+        found
+        for _, code, _ in page.blocks
+        for found in re.findall(r"- (?:run: )?(pytest .*)$", code, re.MULTILINE)
+    ]
+    assert len(commands) == 2
+    for command in commands:
+        run(tmp_path, sys.executable, "-m", *command.replace("-n auto", "-n 2").split())
+        assert list(tmp_path.glob("traces/*.html"))
+        shutil.rmtree(tmp_path / "traces")
+
+
 def test_the_needs_are_those_of_pages() -> None:
     assert set(NEEDS) <= set(NAMES)
