@@ -13,6 +13,7 @@ __all__ = [
     "DESCRIPTION",
     "arguments",
     "broker_options",
+    "check_reset",
     "environment",
     "parametrize",
     "request_environment",
@@ -106,6 +107,17 @@ def scope(item: pytest.Item) -> str | None:
 def resets(item: pytest.Item) -> bool:
     """Whether the broker of the session is reset after `item`."""
     return bool(arguments(item).get("reset", True))
+
+
+def check_reset(item: pytest.Item) -> None:
+    """Fail `item`, whose broker is its own, if its marker is about the reset of the broker of the session."""
+    given = arguments(item)
+    if "reset" in given and "scope" not in given:
+        pytest.fail(
+            f"@pytest.mark.{NAME}(reset={given['reset']!r}) is about the broker of the session, and this "
+            "test has a broker of its own: add scope='session'",
+            pytrace=False,
+        )
 
 
 def environment(item: pytest.Item) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from . import brokers, options, recordings, unused_faults
+from . import brokers, options, recordings, session_broker, unused_faults
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -29,6 +29,8 @@ def sections(item: pytest.Item, report: pytest.TestReport) -> Iterator[tuple[str
             yield "AMQP faults that never happened", unused
     made = brokers.of(item)
     for broker in made:
+        if session_broker.is_idle_bystander(item, broker):
+            continue
         title = "AMQP timeline" if len(made) == 1 else f"AMQP timeline of {brokers.named(broker)}"
         yield title, _timeline(item, broker)
     for broker in made:

@@ -16,9 +16,11 @@ from .comparison import chosen
 if TYPE_CHECKING:
     from fakeamqp import Broker
 
-__all__ = ["FIXTURE", "begin", "end", "of", "serves", "set_environment", "use"]
+__all__ = ["FIXTURE", "begin", "end", "is_idle_bystander", "of", "serves", "set_environment", "use"]
 
 FIXTURE = "amqp_broker_session"
+_FIXTURES = frozenset((FIXTURE, "amqp_broker", "amqp_url"))
+"""Every fixture with the broker of the session is one of these or depends on one."""
 
 
 class _Session:
@@ -93,6 +95,14 @@ def use(item: pytest.Item) -> Broker:
         recorder = broker._recorder
         brokers.remember(item, broker, since=None if recorder is None else recorder.mark())
     return broker
+
+
+def is_idle_bystander(item: pytest.Item, broker: Broker) -> bool:
+    """Whether `broker` belongs to `item` only because of the environment, and nothing happened on it."""
+    session = item.config.stash.get(_SESSION, None)
+    if session is None or session.broker is not broker or broker._recorder is None:
+        return False
+    return _FIXTURES.isdisjoint(getattr(item, "fixturenames", ())) and len(brokers.trace(item, broker)) == 0
 
 
 def end(item: pytest.Item) -> None:

@@ -1,8 +1,8 @@
 """Reads the recipes: pages in `docs/recipes` whose code blocks are files.
 
 A block is the file that its first line names in a comment: `# test_tasks.py`, `// orders.test.mjs`. JSON has
-no comments: there the line above names the file. The files of a page are in one folder. If several blocks name
-one file, the later one replaces it for the blocks after it: the files before it are run first.
+no comments: there the line above names the file. The files of a page are in one folder. If several blocks
+name one file, the later one replaces it for the blocks after it: the files before it are run first.
 """
 
 from __future__ import annotations

@@ -83,6 +83,9 @@ IMPORTED = """
     def test_without_any_fixture():
         app.publish()
         assert False, "on purpose"
+
+    def test_about_something_else():
+        assert False, "on purpose"
 """
 APP = """
 import os
@@ -105,13 +108,15 @@ def test_settings_that_are_read_at_import_find_the_broker_of_the_session(
     pytester.makepyfile(app=APP)
     pytester.makeconftest("import app")
     result = run_tests(IMPORTED, "-o", "amqp_env=BROKER_URL")
-    result.assert_outcomes(passed=2, failed=1)
+    result.assert_outcomes(passed=2, failed=2)
     # The queue is declared anew: the broker was reset.
     result.stdout.fnmatch_lines(["*AMQP timeline*", "*queue.declare*orders*", "*basic.publish*"])
     assert result.stdout.str().count("queue.declare-ok") == 1
+    assert result.stdout.str().count("AMQP timeline") == 1
     assert "BROKER_URL" not in os.environ
 
 
+@pytest.mark.long
 def test_every_worker_of_xdist_has_its_own(pytester: pytest.Pytester) -> None:
     pytester.makeini(INI + "amqp_env = BROKER_URL\n")
     pytester.makepyfile(app=APP)

@@ -139,6 +139,8 @@ def test_the_report_has_what_belongs_to_the_test(run_tests: RunTests) -> None:
             connection = pika.BlockingConnection(pika.URLParameters(amqp_broker_session.url))
             connection.channel().queue_declare("of-the-worker")
             yield connection
+            with pytest.raises(pika.exceptions.AMQPError):  # The reset has closed it.
+                connection.close()
 
         def test_first(worker, pika_channel):
             pika_channel.queue_declare("of-the-first")
@@ -259,6 +261,7 @@ def test_arguments_in_the_ini_file_are_checked_at_once(run_tests: RunTests, line
         ("scope='module'", "*the scope 'function' or 'session', not 'module'*reset after each test*"),
         ("scop='session'", "*has no argument 'scop'; did you mean 'scope'?*"),
         ("reset=1", "*reset=1: give True or False*"),
+        ("reset=False", "*amqp(reset=False) is about the broker of the session*add scope='session'*"),
         (
             "scope='session', tls=True",
             "*amqp(tls=...) configures a broker of the test's own*scope='function'*",
@@ -354,6 +357,7 @@ def test_a_comparison_gives_each_run_its_own(run_tests: RunTests) -> None:
     result.stdout.fnmatch_lines(["*test_own PASSED on rabbitmq-3.13*", "*test_session PASSED*"])
 
 
+@pytest.mark.long
 def test_every_worker_has_one(pytester: pytest.Pytester) -> None:
     pytester.makeini(INI)
     pytester.makepyfile(

@@ -104,7 +104,10 @@ class ContentView:
         """
         import json
 
-        return json.loads(self.body)
+        try:
+            return json.loads(self.body)
+        except ValueError as error:
+            raise ValueError(f"the body is not JSON: {shortened(self.body)!r} ({error})") from None
 
     @property
     def persistent(self) -> bool:

@@ -84,7 +84,7 @@ def test_the_body_as_text_and_as_json(server: Server, client: Client, orders: st
     assert good.json() == {"café": [1, None]}
     with pytest.raises(UnicodeDecodeError):
         bad.text  # noqa: B018
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match=r"^the body is not JSON: b'\\xff' \("):
         bad.json()
 
 
