@@ -7,7 +7,17 @@ them. Client libraries, asyncio and the broker are imported only when a test use
 from __future__ import annotations
 
 from .fixtures.aio_pika_client import aio_pika_connection, aio_pika_connection_on_anyio
-from .fixtures.broker import MakeBroker, amqp_broker, amqp_clock, amqp_faults, amqp_url, make_amqp_broker
+from .fixtures.broker import (
+    BrokerFactory,
+    amqp_broker,
+    amqp_broker_session,
+    amqp_clock,
+    amqp_env,
+    amqp_faults,
+    amqp_url,
+    amqp_url_session,
+    make_amqp_broker,
+)
 from .fixtures.pika_client import pika_channel, pika_connection
 from .fixtures.spark_session import spark_amqp
 from .fixtures.spark_stream import MakeStream, amqp_stream, make_amqp_stream
@@ -37,6 +47,7 @@ __all__ = [
     "amqp_faults",
     "amqp_stream",
     "amqp_url",
+    "amqp_url_session",
     "make_amqp_broker",
     "make_amqp_stream",
     "pika_channel",

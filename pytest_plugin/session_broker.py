@@ -16,10 +16,11 @@ from .comparison import chosen
 if TYPE_CHECKING:
     from fakeamqp import Broker
 
-__all__ = ["FIXTURE", "begin", "end", "is_idle_bystander", "of", "serves", "set_environment", "use"]
+__all__ = ["FIXTURES", "begin", "end", "is_idle_bystander", "of", "serves", "set_environment", "use"]
 
-FIXTURE = "amqp_broker_session"
-_FIXTURES = frozenset((FIXTURE, "amqp_broker", "amqp_url"))
+FIXTURES = ("amqp_broker_session", "amqp_url_session")
+"""The fixtures of the scope session. Every other fixture about this broker depends on one of them."""
+_FIXTURES = frozenset((*FIXTURES, "amqp_broker", "amqp_url"))
 """Every fixture with the broker of the session is one of these or depends on one."""
 
 
@@ -69,8 +70,9 @@ def serves(item: pytest.Item) -> str:
     asked = marker.scope(item)
     if asked is not None:
         return "its marker has scope='session'" if asked == "session" else ""
-    if FIXTURE in getattr(item, "fixturenames", ()):
-        return f"it takes {FIXTURE}, directly or through another fixture"
+    for fixture in FIXTURES:
+        if fixture in getattr(item, "fixturenames", ()):
+            return f"it takes {fixture}, directly or through another fixture"
     if chosen.of(item):  # A comparison gives each run a broker of its own.
         return ""
     if options.environment(item.config):
@@ -80,8 +82,8 @@ def serves(item: pytest.Item) -> str:
 
 def begin(item: pytest.Item) -> None:
     """Note that `item` uses the broker from now on, if it takes it by a fixture or by the environment."""
-    takes = FIXTURE in getattr(item, "fixturenames", ()) or options.environment(item.config)
-    if takes and options.real_url(item.config) is None:
+    takes = not set(FIXTURES).isdisjoint(getattr(item, "fixturenames", ()))
+    if (takes or options.environment(item.config)) and options.real_url(item.config) is None:
         use(item)
 
 

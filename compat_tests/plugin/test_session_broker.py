@@ -61,10 +61,15 @@ def test_other_fixtures_of_a_test_are_about_the_same_broker(run_tests: RunTests)
         import pytest
 
         @pytest.fixture(scope="session")
-        def app(amqp_broker_session):
-            return amqp_broker_session.url
+        def app(amqp_url_session):
+            return amqp_url_session
+
+        def test_first(app, pika_channel, amqp_url, amqp_broker):
+            assert amqp_url == app
+            pika_channel.queue_declare("orders")
 
         def test_it(app, pika_channel, amqp_url, amqp_faults, amqp_broker_session):
+            assert amqp_broker_session.queues() == ()
             assert amqp_url == app
             pika_channel.queue_declare("orders")
             assert amqp_broker_session.queue("orders").ready == 0
@@ -74,7 +79,7 @@ def test_other_fixtures_of_a_test_are_about_the_same_broker(run_tests: RunTests)
             assert amqp_broker.queues() == () and amqp_broker.url == app
         """
     )
-    result.assert_outcomes(passed=2)
+    result.assert_outcomes(passed=3)
 
 
 def test_unittest_classes_take_it(run_tests: RunTests) -> None:
@@ -320,6 +325,23 @@ def test_recordings_have_what_belongs_to_the_test(run_tests: RunTests, pytester:
         assert here.stem.rpartition("-")[2] in text and elsewhere not in text
 
 
+def test_an_interrupted_test_is_recorded(run_tests_apart: RunTests, pytester: pytest.Pytester) -> None:
+    result = run_tests_apart(
+        """
+        import pika
+
+        def test_it(amqp_url_session):
+            with pika.BlockingConnection(pika.URLParameters(amqp_url_session)) as connection:
+                connection.channel().queue_declare("orders")
+                raise KeyboardInterrupt
+        """,
+        "--amqp-trace=traces",
+        "--amqp-trace-formats=jsonl",
+    )
+    assert result.ret == pytest.ExitCode.INTERRUPTED
+    assert "orders" in pytester.path.joinpath("traces", "test_inner-test_it.jsonl").read_text()
+
+
 def test_a_real_broker_takes_its_place(run_tests: RunTests, amqp_broker: object) -> None:
     result = run_tests(
         """
@@ -331,10 +353,17 @@ def test_a_real_broker_takes_its_place(run_tests: RunTests, amqp_broker: object)
 
         def test_session(amqp_broker_session):
             raise AssertionError("not to be run")
+
+        @pytest.fixture(scope="session")
+        def app(amqp_url_session):
+            return amqp_url_session
+
+        def test_app(app, pika_channel, amqp_url):
+            assert app == amqp_url
         """,
         f"--amqp-real-url={amqp_broker.url}",  # type: ignore[attr-defined]
     )
-    result.assert_outcomes(passed=1, skipped=1)
+    result.assert_outcomes(passed=2, skipped=1)
 
 
 def test_a_comparison_gives_each_run_its_own(run_tests: RunTests) -> None:

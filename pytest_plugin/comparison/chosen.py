@@ -17,8 +17,8 @@ _PERSONALITY: pytest.StashKey[Personality] = pytest.StashKey()
 _REPEATING: pytest.StashKey[bool] = pytest.StashKey()
 _FIXTURES = frozenset(("aio_pika_connection", "amqp_url", "make_amqp_broker"))
 """Every fixture with a broker is one of these or depends on one."""
-_OF_THE_SESSION = "amqp_broker_session"
-"""The fixture with the broker of the session, which has one personality for all tests."""
+_OF_THE_SESSION = frozenset(("amqp_broker_session", "amqp_url_session"))
+"""The fixtures with the broker of the session, which has one personality for all tests."""
 
 
 def applies(item: pytest.Item) -> bool:
@@ -29,7 +29,7 @@ def applies(item: pytest.Item) -> bool:
     if options.compared(item.config) is None:
         return False
     fixtures = getattr(item, "fixturenames", ())
-    takes_broker = not _FIXTURES.isdisjoint(fixtures) and _OF_THE_SESSION not in fixtures
+    takes_broker = not _FIXTURES.isdisjoint(fixtures) and _OF_THE_SESSION.isdisjoint(fixtures)
     return takes_broker and "personality" not in marker.arguments(item) and marker.scope(item) != "session"
 
 
