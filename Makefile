@@ -123,7 +123,7 @@ bench: $(VENV)/.test ## Run the benchmarks and write docs/benchmarks.md
 # mkdocstrings formats signatures with the command ruff.
 MKDOCS := NO_MKDOCS_2_WARNING=1 PATH="$(CURDIR)/$(VENV)/bin:$$PATH" $(PY) -m mkdocs
 docs: $(VENV)/.docs ## Build the documentation as a site, in build/site
-	$(MKDOCS) build --quiet
+	$(MKDOCS) build
 	@echo "Open build/site/index.html, or run: make docs-serve"
 
 docs-serve: $(VENV)/.docs ## Show the documentation as a site while you edit it
