@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Literal
 
+from fakeamqp.errors import near_match
 from fakeamqp.model.errors import AccessRefused, AuthenticationFailed, NotAllowed
 from fakeamqp.model.limits import UserLimits
 from fakeamqp.model.patterns import compiled
@@ -14,6 +16,8 @@ __all__ = ["AccessControl", "Action", "Permission", "TopicPermission", "User"]
 
 Action = Literal["configure", "write", "read"]
 _MOST_REMEMBERED = 10_000
+_LONGEST_SHOWN = 100
+_MOST_COMPARED = 50
 
 
 @dataclass(frozen=True)
@@ -160,8 +164,21 @@ class AccessControl:
         """
         user = self.users.get(name)
         if user is None or not password or not user.has_password(password):
-            raise AuthenticationFailed(name)
+            raise AuthenticationFailed(name, self._why_not(name, user, password))
         return user
+
+    def _why_not(self, name: str, user: User | None, password: str) -> str:
+        """Why a user may not log in with a password."""
+        shown = repr(name[:_LONGEST_SHOWN])
+        if user is None:
+            # Comparing takes time, and anybody can have it done.
+            known = islice(self.users, _MOST_COMPARED)
+            return f"there is no user {shown}{near_match(name[:_LONGEST_SHOWN], known)}"
+        if not password:
+            return f"user {shown} gave no password"
+        if user.password is None and user.password_hash is None:
+            return f"user {shown} has no password here, and can only log in with EXTERNAL"
+        return f"the password of user {shown} is wrong"
 
     def known(self, name: str) -> User:
         """The account of a user that was authenticated by other means, such as a certificate.
@@ -171,7 +188,7 @@ class AccessControl:
         """
         user = self.users.get(name)
         if user is None:
-            raise AuthenticationFailed(name)
+            raise AuthenticationFailed(name, self._why_not(name, None, ""))
         return user
 
     def check_virtual_host(self, user: User, virtual_host: str) -> None:

@@ -67,7 +67,14 @@ class AccessRefused(ModelError):
 
 
 class AuthenticationFailed(AccessRefused):
-    """The user does not exist, or the password is wrong."""
+    """The user does not exist, or the password is wrong.
+
+    `why` is for the log and the trace only: a client must not learn which of the two it is.
+    """
+
+    def __init__(self, text: str, why: str = "") -> None:
+        super().__init__(text)
+        self.why = why or text
 
 
 class NotFound(ModelError):

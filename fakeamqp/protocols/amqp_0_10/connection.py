@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from fakeamqp.model.access import User
-from fakeamqp.model.errors import AuthenticationFailed, InvalidPath
+from fakeamqp.model.errors import AuthenticationFailed, InvalidPath, NotAllowed
 from fakeamqp.model.limits import check_connection_limits
 from fakeamqp.protocols.amqp_0_10.codec import controls
 from fakeamqp.protocols.amqp_0_10.codec.constants import MIN_MAX_FRAME_SIZE
@@ -15,7 +15,7 @@ from fakeamqp.protocols.amqp_0_10.codec.frames import HEADER_SIZE
 from fakeamqp.protocols.amqp_0_10.codec.types import Array
 from fakeamqp.protocols.amqp_0_10.replies import ConnectionFault
 from fakeamqp.protocols.common.connection_states import ConnectionState
-from fakeamqp.protocols.common.login import NotOffered
+from fakeamqp.protocols.common.login import NotOffered, why_not_opened
 
 if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_0_10.codec.packed import Control
@@ -78,7 +78,7 @@ def _authenticate(connection: Amqp010Connection, response: bytes | None) -> None
     try:
         answer = connection.login.step(response or b"")
     except AuthenticationFailed as problem:
-        connection.refuse(f"login with {connection.login.mechanism} failed: {problem}")
+        connection.refuse(f"login with {connection.login.mechanism} failed: {problem}", problem.why)
         return
     if not isinstance(answer, User):
         connection.challenge()
@@ -140,11 +140,15 @@ def _open(connection: Amqp010Connection, control: controls.ConnectionOpen) -> No
         redirect.on_redirect()
         return
     name = control.virtual_host or _DEFAULT_VIRTUAL_HOST
-    virtual_host = connection.broker.virtual_hosts.get(name)
-    if virtual_host is None:
-        raise InvalidPath(f"no virtual host '{name}'")  # connection.open/unknown-vhost
-    check_connection_limits(connection.broker, virtual_host, connection.user)
-    connection.broker.access.check_virtual_host(connection.user, virtual_host.name)
+    try:
+        virtual_host = connection.broker.virtual_hosts.get(name)
+        if virtual_host is None:
+            raise InvalidPath(f"no virtual host '{name}'")  # connection.open/unknown-vhost
+        check_connection_limits(connection.broker, virtual_host, connection.user)
+        connection.broker.access.check_virtual_host(connection.user, virtual_host.name)
+    except (NotAllowed, InvalidPath) as problem:
+        connection.login_refused(why_not_opened(connection.broker, connection.user, name, problem))
+        raise
     connection.send(0, controls.ConnectionOpenOk(known_hosts=Array.of("str16", ())))
     connection.opened(virtual_host)
 

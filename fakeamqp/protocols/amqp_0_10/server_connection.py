@@ -322,12 +322,12 @@ class Amqp010Connection(ServerConnection):
             _CLOSE_TIMEOUT, lambda: self.abort("no close-ok arrived"), "aborts without close-ok"
         )
 
-    def refuse(self, text: str) -> None:
+    def refuse(self, text: str, why: str = "") -> None:
         """See the base class; with some personalities, connection.close states the reason."""
         if self.choices.speaks_of_failed_handshakes:
             code = CloseCode.CONNECTION_FORCED
             self.send(0, controls.ConnectionClose(reply_code=code, reply_text=short_text(text)))
-        super().refuse(text)
+        super().refuse(text, why)
 
     # --- state ---------------------------------------------------------------------------------------
 

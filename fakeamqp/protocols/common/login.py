@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from fakeamqp.errors import near_match
 from fakeamqp.model.access import User
 from fakeamqp.model.errors import AuthenticationFailed
 from fakeamqp.protocols.common.sasl import offered_mechanisms
@@ -18,9 +19,20 @@ if TYPE_CHECKING:
     from fakeamqp.model.state import BrokerState
     from fakeamqp.protocols.common.sasl import Mechanism
 
-__all__ = ["Login", "NotOffered"]
+__all__ = ["Login", "NotOffered", "why_not_opened"]
 
 _LOOPBACK = ("127.", "::1", "::ffff:127.", "socketpair")
+
+
+def why_not_opened(state: BrokerState, user: User, name: str, problem: Exception) -> str:
+    """Why a user cannot open a virtual host, for the log and the trace."""
+    if name not in state.virtual_hosts:
+        url = " (the URL of virtual host '/' ends in /%2F)" if not name else ""
+        return f"there is no virtual host {name!r}{url or near_match(name, state.virtual_hosts)}"
+    if name not in user.permissions:
+        others = ", ".join(map(repr, user.permissions)) or "none"
+        return f"user {user.name!r} has no permissions on virtual host {name!r}, only on: {others}"
+    return str(problem)
 
 
 class NotOffered(AuthenticationFailed):

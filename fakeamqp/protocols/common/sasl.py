@@ -89,7 +89,7 @@ class CramMd5:
         secret = (user.password or "").encode("utf-8", "surrogateescape")
         expected = hmac.new(secret, self._challenge, "md5").hexdigest().encode()
         if not user.password or not hmac.compare_digest(expected, digest):
-            raise AuthenticationFailed(user.name)
+            raise AuthenticationFailed(user.name, f"the password of user {user.name!r} is wrong")
         return user
 
 

@@ -329,12 +329,22 @@ class ServerConnection:
         if self.broker.blocked_reason is not None:
             self.set_blocked(self.broker.blocked_reason)
 
-    def refuse(self, text: str) -> None:
+    def login_refused(self, why: str) -> None:
+        """Tell the log and the trace why a client may not log in, or not open its virtual host."""
+        self._warn("Login was refused: %s", why)
+        if self.broker.tap is not None:
+            self.broker.tap.connection(self.name, "login refused", why)
+
+    def refuse(self, text: str, why: str = "") -> None:
         """The handshake failed: close the transport without a close method, after the configured pause.
 
-        Sources: errors/pre-open-error, security/negotiation-pause.
+        `why` is given for a refused login; the text is told to clients in some personalities. Sources:
+        errors/pre-open-error, security/negotiation-pause.
         """
-        self._warn("handshake failed: %s", text)
+        if why:
+            self.login_refused(why)
+        else:
+            self._warn("handshake failed: %s", text)
         self._enter("REFUSE")
         self._cancel_timeouts()
         delay = self.broker.authentication_failure_delay

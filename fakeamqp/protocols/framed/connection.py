@@ -10,10 +10,10 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from fakeamqp.model.access import User
-from fakeamqp.model.errors import AuthenticationFailed, NotAllowed
+from fakeamqp.model.errors import AuthenticationFailed, InvalidPath, NotAllowed
 from fakeamqp.model.limits import check_connection_limits
 from fakeamqp.protocols.common.connection_states import ConnectionState
-from fakeamqp.protocols.common.login import NotOffered
+from fakeamqp.protocols.common.login import NotOffered, why_not_opened
 from fakeamqp.protocols.common.sasl import MalformedResponse
 from fakeamqp.protocols.framed.replies import ProtocolError
 
@@ -102,10 +102,11 @@ def _authenticate(connection: FramedConnection[Any], response: bytes) -> None:
     except MalformedResponse as problem:
         connection.refuse(f"login with {login.mechanism}: {problem}")
         return
-    except AuthenticationFailed:
+    except AuthenticationFailed as problem:
         connection.refuse_login(
             f"Login was refused using authentication mechanism {login.mechanism}. "
-            "For details see the broker logfile."
+            "For details see the broker logfile.",
+            problem.why,
         )
         return
     if not isinstance(answer, User):
@@ -157,9 +158,13 @@ def open_virtual_host(connection: FramedConnection[Any], name: str) -> VirtualHo
     assert connection.user is not None
     if len(name.encode("utf-8", "surrogateescape")) > connection.personality.longest_name:
         raise NotAllowed(f"a virtual host's name has at most {connection.personality.longest_name} bytes")
-    virtual_host = connection.broker.virtual_host(name)
-    check_connection_limits(connection.broker, virtual_host, connection.user)
-    connection.broker.access.check_virtual_host(connection.user, virtual_host.name)
+    try:
+        virtual_host = connection.broker.virtual_host(name)
+        check_connection_limits(connection.broker, virtual_host, connection.user)
+        connection.broker.access.check_virtual_host(connection.user, virtual_host.name)
+    except (NotAllowed, InvalidPath) as problem:
+        connection.login_refused(why_not_opened(connection.broker, connection.user, name, problem))
+        raise
     return virtual_host
 
 

@@ -626,19 +626,23 @@ class FramedConnection(ServerConnection, Generic[C]):
             self._close_timeout, lambda: self.abort("no close-ok arrived"), "aborts without close-ok"
         )
 
-    def refuse_login(self, text: str) -> None:
+    def refuse_login(self, text: str, why: str = "") -> None:
         """Refuse wrong credentials: with connection.close if the client supports that, else with `refuse`.
 
-        Source: connection.start-ok/authentication-failure.
+        The client gets the text, the log and the trace say why. Source:
+        connection.start-ok/authentication-failure.
         """
         known = "authentication_failure_close" in self.personality.capabilities
         if known and self.has_capability("authentication_failure_close"):
-            self._warn("%s", text)
+            if why:
+                self.login_refused(why)
+            else:
+                self._warn("%s", text)
             self._method = 0
             code = self.REPLIES.code("access-refused")
             self._close(Reply(code, short_text(f"ACCESS_REFUSED - {text}"), ends_connection=True))
         else:
-            self.refuse(text)
+            self.refuse(text, why)
 
     # --- state ---------------------------------------------------------------------------------------
 

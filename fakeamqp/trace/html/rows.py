@@ -49,7 +49,7 @@ _MOST_BODY = 16_384
 _MOST_TEXT = 4096
 _MOST_FIELDS = 500
 _DIRECTIONS = {"received": 0, "sent": 1}
-_BAD_CONNECTION_EVENTS = frozenset(("aborted", "lost", "blocked", "malformed input"))
+_BAD_CONNECTION_EVENTS = frozenset(("aborted", "lost", "blocked", "malformed input", "login refused"))
 _BAD_MODEL_EVENTS = frozenset(("dropped", "returned"))
 _REFUSALS = frozenset(
     ("basic.nack", "basic.return", "basic.cancel", "connection.blocked", "message.reject", "message.stop")
