@@ -55,6 +55,7 @@ def messages(broker: Broker) -> None:
     broker.publish(b"1", routing_key="orders", headers={"shop": "north"}, priority=3)
     broker.publish(b"1", routing_key="orders", priorty=3)  # type: ignore[call-arg]
     broker.expect_published(routing_key="orders", count=1)
+    broker.expect_published(json={"id": 1, "items": [{"count": lambda count: count > 1}]})
     broker.expect_published(routing_kee="orders")  # type: ignore[call-arg]
     broker.wait_for(lambda: not broker.connections)
     broker.wait_for(lambda state: True)  # type: ignore[arg-type, misc]
