@@ -808,9 +808,16 @@ class _EngineReader:
             between()
             return result
 
-    def wait_for(self, predicate: Callable[[BrokerState], object], /, timeout: float = 5.0) -> bool:
+    def wait_for(
+        self,
+        predicate: Callable[[BrokerState], object],
+        /,
+        timeout: float = 5.0,
+        *,
+        every: float | None = None,
+    ) -> bool:
         """See `StateReader`."""
-        return self._engine.wait_until(lambda: predicate(self._state), timeout)
+        return self._engine.wait_until(lambda: predicate(self._state), timeout, every)
 
 
 def _payload(body: object, json: object) -> bytes:

@@ -303,6 +303,21 @@ def test_looking_at_a_queue(broker: Broker) -> None:
             _ = broker.queue("order").ready
 
 
+def test_a_wait_for_the_app_needs_no_event_of_the_broker(broker: Broker) -> None:
+    asked: list[int] = []
+
+    def tenth_time() -> bool:
+        asked.append(len(asked))
+        return len(asked) == 10
+
+    assert broker.wait_for(tenth_time, timeout=20)
+
+
+def test_a_wait_ends_after_its_timeout_however_often_it_looks(broker: Broker) -> None:
+    assert not broker.wait_for(lambda: False, timeout=0.05)
+    assert not broker.wait_for(lambda: False, timeout=0)
+
+
 def test_waiting_in_vain_says_what_there_is(broker: Broker) -> None:
     broker._reader.read(lambda state: state.virtual_hosts["/"].queues.declare("q"))
     with pytest.raises(WaitTimeout, match="ready=0"):

@@ -40,6 +40,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Inspection"]
 
+_OFTEN = 0.02
+"""Seconds between looks at a predicate that may be about more than the broker."""
+
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -53,14 +56,15 @@ class Inspection:
         """Wait until `predicate()` is true.
 
         Args:
-            predicate: a function that asks the broker, such as `lambda: not broker.connections`. The broker
-                calls it at once and after every turn of its loop.
+            predicate: a function such as `lambda: not broker.connections`. The broker calls it at once,
+                after every turn of its loop, and every 20 milliseconds, so it may also ask the app. It must
+                not wait for a client, since the broker waits for it.
             timeout: in real seconds.
 
         Returns:
             Whether it became true in time.
         """
-        return self._reader.wait_for(lambda _: predicate(), timeout)
+        return self._reader.wait_for(lambda _: predicate(), timeout, every=_OFTEN)
 
     def wait_until_idle(self, timeout: float = 5.0) -> None:
         """Wait until the broker has processed all input and sent all output, and no timer is due."""

@@ -22,12 +22,20 @@ class StateReader(Protocol):
     def change(self, act: Callable[[BrokerState], T], /) -> T:
         """Return what `act` returns, once the operations that it began have ended."""
 
-    def wait_for(self, predicate: Callable[[BrokerState], object], /, timeout: float = 5.0) -> bool:
+    def wait_for(
+        self,
+        predicate: Callable[[BrokerState], object],
+        /,
+        timeout: float = 5.0,
+        *,
+        every: float | None = None,
+    ) -> bool:
         """Wait until `predicate` is true for the broker's state.
 
         Args:
             predicate: evaluated now and after every turn of the event loop.
             timeout: in real seconds.
+            every: evaluate it also after so many seconds without a turn.
 
         Returns:
             Whether it became true in time.

@@ -376,11 +376,17 @@ class Engine:
         if loop is not None:
             loop.wake()
 
-    def wait_until(self, predicate: Callable[[], object], timeout: float) -> bool:
+    def wait_until(self, predicate: Callable[[], object], timeout: float, every: float | None = None) -> bool:
         """Wait until `predicate()` is true, at most `timeout` real seconds; return whether it was.
 
         The predicate is evaluated inside the engine, now and at the end of every turn, so it may read the
         whole broker. An exception that it raises is raised here.
+
+        Args:
+            predicate: a function without arguments.
+            timeout: in real seconds.
+            every: evaluate it also after each span of so many seconds without a turn, for predicates about
+                more than the broker.
 
         Raises:
             EngineError: called on the loop thread, which would wait for itself.
@@ -397,7 +403,7 @@ class Engine:
             self._leave(self._loop)
             hold = self._lock.release_all()
             try:
-                waiter.event.wait(timeout)
+                self._watch(waiter, timeout, every or timeout)
             finally:
                 self._lock.acquire_again(hold)
                 if self._loop is not None and waiter in self._loop.waiters:
@@ -409,6 +415,12 @@ class Engine:
                     self.stepped.follow(self.timers, self.failures.record)
                 waiter.check()
             return self._outcome(waiter)
+
+    def _watch(self, waiter: Waiter, timeout: float, every: float) -> None:
+        while not waiter.event.wait(min(every, timeout)) and timeout > every:
+            timeout -= every
+            with self:
+                pass  # Leaving the engine evaluates the predicates.
 
     @staticmethod
     def _outcome(waiter: Waiter) -> bool:
