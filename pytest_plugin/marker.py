@@ -173,18 +173,20 @@ def _check(arguments: dict[str, Any]) -> None:
     unusual = {name: value for name, value in arguments.items() if name not in OPTIONS}
     if not unusual:
         return
-    for name in unusual:
-        near = difflib.get_close_matches(name, (*_OWN, *OPTIONS), n=1)
-        if near and near[0] in _OWN:
-            pytest.fail(
-                f"@pytest.mark.{NAME} has no argument {name!r}; did you mean {near[0]!r}?", pytrace=False
-            )
+    problem = _problem(unusual)
+    if problem is not None:
+        pytest.fail(f"@pytest.mark.{NAME}: {problem} (usual arguments are {_list()})", pytrace=False)
+
+
+def _problem(arguments: dict[str, Any]) -> Exception | None:
+    """What is wrong with arguments. It is returned, since a failure while it is handled shows both."""
     from fakeamqp import Broker, FakeAMQPError
 
     try:
-        Broker(**unusual)  # Not started: the constructor checks the arguments and names the nearest match.
+        Broker(**arguments)  # Not started: the constructor checks the arguments and names the nearest match.
     except (FakeAMQPError, TypeError) as error:
-        pytest.fail(f"@pytest.mark.{NAME}: {error} (usual arguments are {_list()})", pytrace=False)
+        return error
+    return None
 
 
 def _list() -> str:

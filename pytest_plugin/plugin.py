@@ -112,6 +112,7 @@ def pytest_runtest_makereport(
         unused_faults.place(item, call, result)
         result.sections.extend(report.sections(item, result))
     if result.when == "teardown":
+        report.note_recordings(item, result)
         if options.compared(item.config) is not None:
             from .comparison import runs
 
@@ -137,13 +138,16 @@ def pytest_report_teststatus(
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """List the recordings of failed tests, and report what `--amqp-compare` has found."""
+    """List the recordings of failed tests, say where all are, and report what `--amqp-compare` has found."""
     failed = [*terminalreporter.getreports("error"), *terminalreporter.getreports("failed")]
     lines = list(dict.fromkeys(report.recorded(failed)))
+    where = report.recordings_line(terminalreporter)
     if lines:
         terminalreporter.section("AMQP recordings")
         for line in lines:
             terminalreporter.write_line(line)
+    if where:
+        terminalreporter.write_line(where)
     compared = options.compared(terminalreporter.config)
     if compared is not None:
         from .comparison import summary

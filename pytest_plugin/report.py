@@ -15,9 +15,11 @@ if TYPE_CHECKING:
 
     from fakeamqp import Broker
 
-__all__ = ["recorded", "sections"]
+__all__ = ["note_recordings", "recorded", "recordings_line", "sections"]
 
 _RECORDING = "AMQP recording"
+_WRITTEN = "amqp_recordings"
+"""The attribute of a report with the number of recordings; pytest-xdist sends it to the controller."""
 _LEFT_OUT = re.compile(r"^(\(\d+ earlier events left out)\)$", re.MULTILINE)
 
 
@@ -51,7 +53,27 @@ def recorded(reports: Iterable[pytest.TestReport]) -> Iterator[str]:
                 yield f"{report.nodeid}: {shown}"
 
 
-def _timeline(item: pytest.Item, broker: Broker) -> str:
+def note_recordings(item: pytest.Item, report: pytest.TestReport) -> None:
+    """Note in the report of the teardown, after which all files are written, how many there are."""
+    written = sum(path.exists() for path in recordings.expected(item))
+    if written:
+        setattr(report, _WRITTEN, written)
+
+
+def recordings_line(terminalreporter: pytest.TerminalReporter) -> str:
+    """Where the recordings of a run are; "" if it has written none."""
+    reports = {id(each): each for reports in terminalreporter.stats.values() for each in reports}
+    written = [getattr(each, _WRITTEN, 0) for each in reports.values()]
+    tests, files = sum(map(bool, written)), sum(written)
+    folder = options.trace_folder(terminalreporter.config)
+    if not files or folder is None:
+        return ""
+    [shown] = _shown([folder], terminalreporter.config)
+    of = f"{tests} test{'s' if tests > 1 else ''}: {files} file{'s' if files > 1 else ''}"
+    return f"AMQP recordings of {of} in {shown}"
+
+
+def _timeline(broker: Broker, count: int) -> str:
     if broker._recorder is None:
         return "(the trace is off)"
     count = options.timeline_lines(item.config)

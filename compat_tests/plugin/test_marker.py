@@ -99,6 +99,9 @@ def test_a_misspelled_argument_names_the_near_match(run_tests: RunTests, fixture
     )
     result.assert_outcomes(errors=1)
     result.stdout.fnmatch_lines(["*'personalty'; did you mean 'personality'?*"])
+    text = result.stdout.str()
+    assert text.count("did you mean") == 1, text
+    assert "During handling" not in text
 
 
 def test_an_argument_like_no_other_gets_the_whole_list(run_tests: RunTests) -> None:

@@ -42,6 +42,9 @@ def test_every_test_that_used_a_broker_gets_its_files(run_tests: RunTests, folde
         "--amqp-trace=traces",
     )
     result.assert_outcomes(passed=2, failed=1)
+    result.stdout.fnmatch_lines(
+        ["=* AMQP recordings =*", "*", "AMQP recordings of 2 tests: 6 files in traces"]
+    )
     assert names(folder) == [
         *(f"test_inner-test_fails.{ending}" for ending in FORMATS),
         *(f"test_inner-test_it.{ending}" for ending in FORMATS),
@@ -52,6 +55,34 @@ def test_every_test_that_used_a_broker_gets_its_files(run_tests: RunTests, folde
     page = (folder / "test_inner-test_it.html").read_text()
     assert "test_inner.py::test_it" in page and "orders" in page
     assert (folder / "test_inner-test_it.pcapng").read_bytes()[:4] == b"\x0a\x0d\x0d\x0a"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (["--amqp-trace=traces"], "AMQP recordings of 1 test: 3 files in traces"),
+        (["--amqp-trace=traces", "-n", "1"], "AMQP recordings of 1 test: 3 files in traces"),
+        (["--amqp-trace=traces", "-q"], "AMQP recordings of 1 test: 3 files in traces"),
+        (
+            ["--amqp-trace=traces", "--amqp-trace-formats=html"],
+            "AMQP recordings of 1 test: 1 file in traces",
+        ),
+    ],
+)
+def test_a_run_that_passes_says_where_its_recordings_are(
+    run_tests_apart: RunTests, arguments: list[str], line: str
+) -> None:
+    result = run_tests_apart(USES_A_BROKER, *arguments)
+    result.assert_outcomes(passed=1)
+    result.stdout.fnmatch_lines([line])
+    result.stdout.no_fnmatch_line("*= AMQP recordings =*")
+
+
+def test_a_run_without_recordings_says_nothing(run_tests: RunTests) -> None:
+    for arguments in ([], ["--amqp-trace=traces"]):
+        result = run_tests("def test_it(): pass", *arguments)
+        result.assert_outcomes(passed=1)
+        result.stdout.no_fnmatch_line("*AMQP recording*")
 
 
 def test_nothing_is_written_unless_asked_for(run_tests: RunTests, pytester: pytest.Pytester) -> None:
