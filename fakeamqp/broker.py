@@ -845,7 +845,9 @@ def _still_busy(state: BrokerState, timeout: float) -> str:
 
     unread = [f"{each.name} has not read {each.unsent} bytes" for each in state.connections if each.unsent]
     reason = "; ".join(unread) or "clients keep sending"
-    return f"the broker is still busy after {timeout:g} s: {reason}{time_hint(state)}"
+    return (
+        f"the broker is still busy after {timeout:g} s: {reason}{time_hint(state, 'wait_until_idle_async')}"
+    )
 
 
 def _adjusted(name: str | Personality, settings: Mapping[str, Any]) -> Personality:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+import warnings
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 
 import pika
 import pytest
 from pika.adapters.blocking_connection import BlockingChannel
 
-from fakeamqp import Broker, NotDropped, NotPublished
+from fakeamqp import Broker, BrokerError, NotDropped, NotPublished
 
 TO_GRAVE = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "grave"}
 
@@ -76,6 +77,68 @@ def test_coroutines_go_on_while_they_wait(broker: Broker, channel: BlockingChann
             await broker.expect_dropped_async(reason="expired", timeout=0)
 
     asyncio.run(body())
+
+
+class TestWaitsThatBlockTheLoopOfTheirClient:
+    """A call for threads inside a coroutine says which one to use."""
+
+    HINT = r"so blocked the event loop: clients in this loop could not go on\. Use `await \.\.\.{}\(\.\.\.\)`"
+
+    @pytest.mark.parametrize(
+        ("wait", "awaitable"),
+        [
+            (lambda b: b.queue("q").wait_for(ready=1, timeout=0.01), "wait_for_async"),
+            (lambda b: b.expect_published(timeout=0.01), "expect_published_async"),
+            (lambda b: b.expect_dead_lettered(timeout=0.01), "expect_dead_lettered_async"),
+        ],
+    )
+    def test_the_error_says_so(
+        self, broker: Broker, wait: Callable[[Broker], object], awaitable: str
+    ) -> None:
+        async def body() -> None:
+            wait(broker)
+
+        with pytest.raises(AssertionError, match=self.HINT.format(awaitable)):
+            asyncio.run(body())
+        with pytest.raises(AssertionError) as failure:
+            wait(broker)
+        assert "event loop" not in str(failure.value)
+
+    def test_so_does_a_wait_for_peace(self, broker: Broker, channel: BlockingChannel) -> None:
+        channel.queue_declare("q")
+        channel.basic_consume("q", lambda *delivery: None)
+        broker.publish(
+            bytes(30_000_000), routing_key="q"
+        )  # More than its socket takes, and it does not read.
+
+        async def body() -> None:
+            broker.wait_until_idle(timeout=0.01)
+
+        with pytest.raises(BrokerError, match=self.HINT.format("wait_until_idle_async")):
+            asyncio.run(body())
+
+    def test_a_wait_that_answers_warns(self, broker: Broker) -> None:
+        async def body(timeout: float) -> bool:
+            return broker.wait_for(lambda: timeout > 1, timeout)
+
+        with pytest.warns(RuntimeWarning, match=self.HINT.format("wait_for_async")) as warned:
+            assert not asyncio.run(body(0.01))
+        assert warned[0].filename == __file__
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            assert asyncio.run(body(2))
+            assert not broker.wait_for(lambda: False, 0.01)
+
+    def test_a_question_and_the_right_form_do_not(self, broker: Broker) -> None:
+        async def body() -> None:
+            with pytest.raises(AssertionError) as failure:
+                broker.expect_published(timeout=0)
+            assert "event loop" not in str(failure.value)
+            with pytest.raises(AssertionError) as failure:
+                await broker.expect_published_async(timeout=0.01)
+            assert "event loop" not in str(failure.value)
+
+        asyncio.run(body())
 
 
 def test_what_the_test_publishes_is_left_out_unless_asked_for(

@@ -172,6 +172,11 @@ class Kind(NamedTuple):
         """The name of the function that expects such events."""
         return "expect_" + self.word.replace("-", "_")
 
+    @property
+    def awaitable(self) -> str:
+        """The name of its form for coroutines."""
+        return self.function + "_async"
+
 
 PUBLISHED = Kind("published", Wanted, NotPublished, history, published_views, by_client)
 ALL_PUBLISHED = Kind("published", Wanted, NotPublished, history, all_published_views)
@@ -268,8 +273,11 @@ class Expectation:
             raise self.kind.error(self._report(happened, found) + hint)
         return found
 
-    def check_now(self, state: BrokerState) -> tuple[Any, ...]:
-        """`check` of the broker's history. The error also shows what happened to the message instead."""
+    def check_now(self, state: BrokerState, *, waited: bool = False) -> tuple[Any, ...]:
+        """`check` of the broker's history. The error also shows what happened to the message instead.
+
+        `waited` says that the caller has waited before.
+        """
         happened = self.kind.views(state)
         found = self.matches(happened)
         if self._range.holds(len(found)):
@@ -277,7 +285,7 @@ class Expectation:
         said = self._report(happened, found)
         if len(found) < self._range.least:
             said += self._left_out(state) + self._instead(state)
-        raise self.kind.error(said + time_hint(state))
+        raise self.kind.error(said + time_hint(state, self.kind.awaitable if waited else ""))
 
     def _left_out(self, state: BrokerState) -> str:
         """A note about messages of the test itself that match and do not count."""

@@ -210,7 +210,7 @@ class QueueInspector:
         try:
             view = queue_view(state, self.name, self.virtual_host)
         except (NoSuchQueue, NoSuchVirtualHost) as problem:
-            return f"{waited}, but {problem}{time_hint(state)}"
+            return f"{waited}, but {problem}{time_hint(state, 'wait_for_async')}"
         lines = [f"{waited}, but there is {view!r}"]
         for title, each in (("messages", view.messages), ("consumers", view.consumers)):
             if each:
@@ -218,7 +218,7 @@ class QueueInspector:
                 lines += [f"    {item!r}" for item in each[:_MOST_SHOWN]]
             if len(each) > _MOST_SHOWN:
                 lines.append(f"    ... and {len(each) - _MOST_SHOWN} more")
-        return "\n".join(lines) + time_hint(state)
+        return "\n".join(lines) + time_hint(state, "wait_for_async")
 
     def __repr__(self) -> str:
         try:

@@ -62,9 +62,13 @@ class Inspection:
             timeout: in real seconds.
 
         Returns:
-            Whether it became true in time.
+            Whether it became true in time. If not, and the call has blocked an event loop, there is a
+            RuntimeWarning.
         """
-        return self._reader.wait_for(lambda _: predicate(), timeout, every=_OFTEN)
+        met = self._reader.wait_for(lambda _: predicate(), timeout)
+        if not met:
+            _warn_of_loop("wait_for_async")
+        return met
 
     def wait_until_idle(self, timeout: float = 5.0) -> None:
         """Wait until the broker has processed all input and sent all output, and no timer is due."""
@@ -437,7 +441,17 @@ class Inspection:
 
         expectation = Expectation(kind, **expected)
         self._reader.wait_for(expectation.follow(), timeout)
-        return self._reader.read(expectation.check_now)
+        return self._reader.read(lambda state: expectation.check_now(state, waited=timeout > 0))
+
+
+def _warn_of_loop(awaitable: str) -> None:
+    from fakeamqp.inspect.hints import loop_hint
+
+    text = loop_hint(awaitable)
+    if text:
+        import warnings
+
+        warnings.warn(text, RuntimeWarning, stacklevel=3)
 
 
 def _published(include_own: bool) -> Kind:
