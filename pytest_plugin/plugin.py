@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 import pytest
 
 from . import brokers, marker, options, recordings, report, session_broker, unused_faults
+from .fixtures.aio_pika_client import ON_PYTEST_ASYNCIO
 
 __all__ = [
     "pytest_addoption",
@@ -47,9 +48,11 @@ def pytest_configure(config: pytest.Config) -> None:
     if ignored is not None and not hasattr(config, "workerinput"):
         recordings.warn(config, ignored)
     if config.pluginmanager.has_plugin("asyncio"):
-        from .fixtures import aio_pika_on_pytest_asyncio
-
-        config.pluginmanager.register(aio_pika_on_pytest_asyncio, "fakeamqp-pytest-asyncio")
+        try:
+            from .fixtures import aio_pika_on_pytest_asyncio
+        except TypeError:  # pytest-asyncio before 0.24, whose fixtures have no loop_scope.
+            return
+        config.pluginmanager.register(aio_pika_on_pytest_asyncio, ON_PYTEST_ASYNCIO)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -229,3 +229,34 @@ def test_an_isolated_asyncio_test_case_is_told_to_connect_itself(run_tests: RunT
     )
     result.assert_outcomes(errors=1)
     result.stdout.fnmatch_lines(["*connect in asyncSetUp*"])
+
+
+@pytest.mark.long
+def test_an_old_pytest_asyncio_is_named_where_it_is_needed(
+    run_tests_apart: RunTests, pytester: pytest.Pytester
+) -> None:
+    pytester.makeconftest(
+        """
+        import pytest
+        import pytest_asyncio
+
+        def fixture(function=None, *, scope="function", name=None):
+            return pytest.fixture(function, scope=scope, name=name)
+
+        pytest_asyncio.fixture = fixture
+        """
+    )
+    result = run_tests_apart(
+        """
+        import pytest
+
+        def test_pika(pika_channel):
+            pika_channel.queue_declare("orders")
+
+        @pytest.mark.asyncio
+        async def test_aio_pika(aio_pika_connection):
+            raise AssertionError("not to be run")
+        """
+    )
+    result.assert_outcomes(passed=1, errors=1)
+    result.stdout.fnmatch_lines(["*aio_pika_connection needs pytest-asyncio 0.24 or later*"])
