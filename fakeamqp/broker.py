@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from fakeamqp.settings import PersonalityChoices
     from fakeamqp.trace.timeline import Trace
 
-__all__ = ["Broker", "BrokerError"]
+__all__ = ["BadBody", "Broker", "BrokerError"]
 
 Definitions: TypeAlias = "str | os.PathLike[str] | Mapping[str, Any]"
 
@@ -63,6 +63,14 @@ _CONNECTION_FORCED = 320
 
 class BrokerError(FakeAMQPError):
     """The broker cannot do this in its present state, or an argument is invalid; the text says what to do."""
+
+    __module__ = "fakeamqp"
+
+
+class BadBody(BrokerError, TypeError):
+    """The body of a message is neither bytes nor text."""
+
+    __module__ = "fakeamqp"
 
 
 class Broker(Inspection):
@@ -513,7 +521,8 @@ class Broker(Inspection):
             properties: `content_type`, `delivery_mode`, `expiration`, `priority`, ...
 
         Raises:
-            TypeError: the body is neither bytes nor text, or not exactly one of `body` and `json` is given.
+            BadBody: (a TypeError as well) the body is neither bytes nor text, or not exactly one of `body`
+                and `json` is given.
             NotFound: the exchange or the virtual host does not exist.
             PreconditionFailed: `expiration` is not a valid TTL.
             UnknownProperty: a property is misspelled.
@@ -823,18 +832,18 @@ class _EngineReader:
 def _payload(body: object, json: object) -> bytes:
     if json is not _NO_JSON:
         if body is not None:
-            raise TypeError("broker.publish: body and json are given; give one of them")
+            raise BadBody("broker.publish: body and json are given; give one of them")
         from json import dumps
 
         return dumps(json).encode()
     if isinstance(body, str):
         return body.encode()
     if body is None:
-        raise TypeError("broker.publish: no body; give bytes, text, or a value as json=")
+        raise BadBody("broker.publish: no body; give bytes, text, or a value as json=")
     try:
         return memoryview(body).tobytes()  # type: ignore[arg-type]
     except TypeError:
-        raise TypeError(
+        raise BadBody(
             f"broker.publish: the body is {type(body).__name__}, and must be bytes or str; "
             "what is to be encoded as JSON goes as json=, such as broker.publish(json={...})"
         ) from None

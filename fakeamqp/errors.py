@@ -10,6 +10,8 @@ __all__ = ["FakeAMQPError", "near_match", "nearest", "printable", "without_login
 class FakeAMQPError(Exception):
     """Base class of all errors that fakeamqp raises on purpose; the text says what to do."""
 
+    __module__ = "fakeamqp"
+
 
 def printable(text: str) -> str:
     """The text for a log or a terminal: escape sequences that a peer has put into it do nothing."""

@@ -37,6 +37,8 @@ class _Engine(Protocol):
 class BadRegistration(FakeAMQPError):
     """An invalid registration; the text says why."""
 
+    __module__ = "fakeamqp.services"
+
 
 class Registration:
     """A handler or transport of the test that a broker uses until it is removed, or until its context ends.

@@ -109,9 +109,18 @@ def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, object, object
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Add the timelines of its brokers to the report of a failed test."""
+    """Add the timelines of its brokers to the report of a failed test, and shorten tracebacks."""
+    full = item.config.getoption("fulltrace", False)
+    if not full and (call.excinfo is not None or getattr(item, "_excinfo", None)):
+        from . import tracebacks
+
+        tracebacks.shorten(item, call)
     result = yield
     if result.failed:
+        if not full and call.excinfo is not None:
+            from . import tracebacks
+
+            result.longrepr = tracebacks.text_instead(call) or result.longrepr
         unused_faults.place(item, call, result)
         result.sections.extend(report.sections(item, result))
     if result.when == "teardown":

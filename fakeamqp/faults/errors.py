@@ -10,13 +10,19 @@ __all__ = ["FaultError", "FaultNotSeen", "UnusedFault", "check_channel"]
 class FaultError(FakeAMQPError):
     """A fault is not possible: a name is misspelled, or an action does not fit its method."""
 
+    __module__ = "fakeamqp.faults"
+
 
 class FaultNotSeen(FakeAMQPError):
     """A fault has not happened as often as `wait` expected; the text lists near misses."""
 
+    __module__ = "fakeamqp.faults"
+
 
 class UnusedFault(FakeAMQPError):
     """Faults were installed and never happened, so the test has not tested them."""
+
+    __module__ = "fakeamqp.faults"
 
 
 def check_channel(number: object) -> None:

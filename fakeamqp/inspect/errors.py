@@ -25,45 +25,67 @@ __all__ = [
 class NoSuchQueue(FakeAMQPError, LookupError):
     """The queue does not exist; the text names the nearest match."""
 
+    __module__ = "fakeamqp"
+
 
 class NoSuchExchange(FakeAMQPError, LookupError):
     """The exchange does not exist; the text names the nearest match."""
+
+    __module__ = "fakeamqp"
 
 
 class NoSuchVirtualHost(FakeAMQPError, LookupError):
     """The virtual host does not exist; the text names the nearest match."""
 
+    __module__ = "fakeamqp.inspect"
+
 
 class NoHistory(FakeAMQPError):
     """The broker was created with `history=0` and keeps no record of messages."""
+
+    __module__ = "fakeamqp.inspect"
 
 
 class WaitTimeout(FakeAMQPError, AssertionError):
     """A wait timed out; the text shows the state at that moment."""
 
+    __module__ = "fakeamqp"
+
 
 class NotAsExpected(FakeAMQPError, AssertionError):
     """The expected messages are missing, or their number differs; the text shows the nearest misses."""
+
+    __module__ = "fakeamqp"
 
 
 class NotPublished(NotAsExpected):
     """The expected messages were not published; the text shows the nearest misses."""
 
+    __module__ = "fakeamqp"
+
 
 class NotReturned(NotAsExpected):
     """The expected messages were not returned; the text shows the nearest misses."""
+
+    __module__ = "fakeamqp"
 
 
 class NotDeadLettered(NotAsExpected):
     """The expected messages were not dead-lettered; the text shows the nearest misses."""
 
+    __module__ = "fakeamqp"
+
 
 class NotDropped(NotAsExpected):
     """The expected messages were not dropped; the text shows the nearest misses."""
 
+    __module__ = "fakeamqp"
+
 
 class BadExpectation(FakeAMQPError, TypeError):
     """An invalid expectation: a misspelled keyword, or a value of the wrong type."""
+
+    __module__ = "fakeamqp.inspect"
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

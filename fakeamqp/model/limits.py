@@ -41,6 +41,8 @@ _REFUSALS: dict[str, type[NotAllowed | PreconditionFailed | ResourceError]] = {
 class LimitsError(ParameterError):
     """The name of a limit is misspelled, or a limit is not a whole number."""
 
+    __module__ = "fakeamqp"
+
 
 @dataclass(frozen=True)
 class _Limits:

@@ -10,6 +10,10 @@ __all__ = ["NoBroker", "ReplayError"]
 class ReplayError(FakeAMQPError):
     """The recording cannot be replayed on this broker."""
 
+    __module__ = "fakeamqp.replay"
+
 
 class NoBroker(ReplayError):
     """There is no broker at the URL."""
+
+    __module__ = "fakeamqp.replay"

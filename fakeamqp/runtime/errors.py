@@ -23,13 +23,19 @@ class EngineError(FakeAMQPError):
 class ClockError(FakeAMQPError):
     """The clock cannot do this in its mode or its present state; the text says what to do instead."""
 
+    __module__ = "fakeamqp"
+
 
 class NothingPending(ClockError):
     """There is no pending timer to move the time to."""
 
+    __module__ = "fakeamqp"
+
 
 class CannotListen(FakeAMQPError):
     """The broker cannot listen on this address."""
+
+    __module__ = "fakeamqp"
 
 
 class PortInUse(CannotListen):
@@ -39,6 +45,8 @@ class PortInUse(CannotListen):
         host: the address.
         port: the port.
     """
+
+    __module__ = "fakeamqp"
 
     def __init__(self, host: str, port: int) -> None:
         super().__init__(
@@ -52,6 +60,8 @@ class PortInUse(CannotListen):
 class TLSUnavailable(FakeAMQPError):
     """TLS needs a certificate, and the package that creates one is not installed."""
 
+    __module__ = "fakeamqp"
+
 
 class BadCertificate(FakeAMQPError):
     """A certificate or key cannot be used."""
@@ -59,3 +69,5 @@ class BadCertificate(FakeAMQPError):
 
 class InterceptError(FakeAMQPError):
     """An address cannot be intercepted, or a connection to it cannot be redirected."""
+
+    __module__ = "fakeamqp"

@@ -126,6 +126,8 @@ _SECTIONS: dict[str, tuple[dict[str, Kind], dict[str, Kind]]] = {
 class DefinitionsError(FakeAMQPError):
     """The definitions cannot be loaded; the text says which entry and why."""
 
+    __module__ = "fakeamqp"
+
 
 def checking(definitions: Mapping[str, Any]) -> Iterator[None]:
     """Check that every section and every key is known, no required key is missing, and every type is right.

@@ -61,6 +61,8 @@ _DENIED_BY_CONFIGURATION = (
 class FeatureError(FakeAMQPError):
     """A deprecated feature cannot be permitted or denied: its name is unknown, or it was removed."""
 
+    __module__ = "fakeamqp"
+
 
 class DeprecatedFeatures:
     """Which deprecated features one broker permits.

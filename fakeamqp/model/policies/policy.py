@@ -25,6 +25,8 @@ _QUEUES = {"classic": "classic_queues", "quorum": "quorum_queues", "stream": "st
 class PolicyError(ParameterError):
     """A policy has an illegal field, or the policy to clear does not exist."""
 
+    __module__ = "fakeamqp"
+
 
 @dataclass(frozen=True)
 class Policy:

@@ -1,0 +1,114 @@
+"""The traceback of an error of fakeamqp ends at the line of the test."""
+
+from __future__ import annotations
+
+import importlib
+
+import pytest
+
+from compat_tests.api_page import MODULES, names
+from compat_tests.plugin.conftest import RunTests
+
+FRAMES = (
+    "handles.py",
+    "inspection.py",
+    "broker.py",
+    "expectations.py",
+    "lookup.py",
+    "threads.py",
+    "thread.py",
+)
+
+WAITS = """
+    import asyncio
+    import unittest
+    import pytest
+
+    def test_wait(amqp_broker):
+        amqp_broker.queue("q").wait_for(ready=1, timeout=0.01)  # the line
+
+    def test_expectation(amqp_broker):
+        amqp_broker.expect_published(timeout=0.01)  # the line
+
+    def test_view(amqp_broker):
+        amqp_broker.queue("q").ready  # the line
+
+    def test_fault(amqp_faults):
+        amqp_faults.on("publish")  # the line
+
+    def test_coroutine(amqp_broker):
+        asyncio.run(amqp_broker.expect_published_async(timeout=0.01))  # the line
+
+    def test_predicate(amqp_broker):
+        amqp_broker.wait_for(
+            lambda: amqp_broker.exchange("x")  # the line
+        )
+
+    class TestCase(unittest.TestCase):
+        @pytest.fixture(autouse=True)
+        def take(self, amqp_broker):
+            self.broker = amqp_broker
+
+        def test_case(self):
+            self.broker.publish(5)  # the line
+"""
+
+
+def test_it_has_no_frame_of_ours(run_tests: RunTests) -> None:
+    result = run_tests(WAITS)
+    result.assert_outcomes(failed=7)
+    lines = result.stdout.lines
+    assert sum(line.startswith(">") and line.endswith("# the line") for line in lines) == 7
+    assert not [line for line in lines if any(f"{name}:" in line for name in FRAMES)]
+    assert {
+        line.split(":")[0].split()[-1] for line in lines if line.startswith("E   ") and "fakeamqp." in line
+    } == {
+        "fakeamqp.WaitTimeout",
+        "fakeamqp.NotPublished",
+        "fakeamqp.NoSuchQueue",
+        "fakeamqp.NoSuchExchange",
+        "fakeamqp.BadBody",
+        "fakeamqp.faults.FaultError",
+    }
+
+
+def test_the_whole_trace_can_be_had(run_tests: RunTests) -> None:
+    result = run_tests(WAITS, "--full-trace", "-k", "test_wait")
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["*handles.py:*: WaitTimeout"])
+
+
+def test_bugs_keep_their_frames(run_tests: RunTests) -> None:
+    result = run_tests(
+        """
+        def test_it(amqp_broker, monkeypatch):
+            monkeypatch.setattr("fakeamqp.inspect.handles.find_queue", lambda *_: 1 / 0)
+            amqp_broker.queue("q").ready
+        """
+    )
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["*handles.py:*", "*ZeroDivisionError"])
+
+
+def test_a_fixture_that_fails_reports_the_text(run_tests: RunTests) -> None:
+    result = run_tests(
+        """
+        import pytest
+
+        @pytest.mark.amqp(host="192.0.2.1")
+        def test_it(amqp_broker):
+            pass
+        """
+    )
+    result.assert_outcomes(errors=1)
+    lines = result.stdout.lines
+    at = next(number for number, line in enumerate(lines) if "ERROR at setup of test_it" in line)
+    assert lines[at + 1].startswith("fakeamqp.CannotListen: ")
+
+
+@pytest.mark.parametrize("module", [name for name in MODULES if not name.startswith("fakeamqp.spark")])
+def test_errors_have_the_name_under_which_they_are_imported(module: str) -> None:
+    for name, value in names(importlib.import_module(module)).items():
+        if isinstance(value, type) and issubclass(value, BaseException):
+            assert value.__module__ in MODULES, name
+            assert getattr(importlib.import_module(value.__module__), name) is value
