@@ -124,12 +124,11 @@ def pytest_runtest_makereport(
         unused_faults.place(item, call, result)
         result.sections.extend(report.sections(item, result))
     if result.when == "teardown":
-        report.note_recordings(item, result)
+        session_broker.end(item)
         if options.compared(item.config) is not None:
             from .comparison import runs
 
             runs.note(item, brokers.of(item))
-        session_broker.end(item)
         recordings.end(item)
         brokers.forget(item)
     return result

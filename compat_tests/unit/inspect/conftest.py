@@ -24,7 +24,14 @@ class Outside:
 
     change = read
 
-    def wait_for(self, predicate: Callable[[BrokerState], object], /, timeout: float = 5.0) -> bool:
+    def wait_for(
+        self,
+        predicate: Callable[[BrokerState], object],
+        /,
+        timeout: float = 5.0,
+        *,
+        every: float | None = None,
+    ) -> bool:
         self.timeout = timeout
         while not predicate(self.server.state):
             if not self.steps:
