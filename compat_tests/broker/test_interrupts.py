@@ -156,7 +156,7 @@ def test_the_broker_goes_on_after_an_interrupted_long_call(monkeypatch: pytest.M
             assert asking.count(PROBED) == 0, place
             broker.clock.advance(5)
             assert answers(broker), place
-            broker.queue(PROBED).wait_for(count=0, timeout=20)
+            broker.queue(PROBED).wait_for(ready=0, timeout=20)
             asking.close()
             asking = Talker(Address("broker", broker.host, broker.port))
         asking.close()

@@ -75,7 +75,7 @@ def test_a_service_may_use_the_broker(broker: Broker, channel: BlockingChannel) 
 
     broker.add_service("copy", copy)
     broker.publish(b"note", exchange="amq.system", routing_key="copy")
-    broker.queue("log").wait_for(count=1)
+    broker.queue("log").wait_for(ready=1)
 
 
 def test_a_service_is_called_at_the_instant_of_the_publish() -> None:
@@ -88,7 +88,7 @@ def test_a_service_is_called_at_the_instant_of_the_publish() -> None:
             arguments = {"x-dead-letter-exchange": "amq.system", "x-dead-letter-routing-key": "when"}
             channel.queue_declare("q", arguments={**arguments, "x-message-ttl": 5000})
             channel.basic_publish("", "q", b"late")
-            broker.queue("q").wait_for(count=1)
+            broker.queue("q").wait_for(ready=1)
         broker.clock.advance(60)
         service.wait()
         assert times == [begin + timedelta(seconds=5)]

@@ -68,7 +68,7 @@ def test_a_restart_in_the_midst_loses_nothing(
 
 def test_a_closed_connection_loses_nothing(broker: Broker, requeue: Callable[[], None]) -> None:
     requeue()
-    broker.queue(QUEUE).wait_for(count=NUMBER)
+    broker.queue(QUEUE).wait_for(ready=NUMBER)
     broker.connections[0].close(320, "enough")
     assert bodies(broker) == EVERYTHING
 

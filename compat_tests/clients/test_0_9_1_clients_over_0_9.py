@@ -60,7 +60,7 @@ def test_pika(pika_0_9: Any, broker: Broker) -> None:
     assert method.redelivered
     channel.basic_ack(method.delivery_tag)
     channel.cancel()
-    broker.queue("orders").wait_for(count=0, unacked=0, consumers=0)
+    broker.queue("orders").wait_for(ready=0, unacked=0, consumers=0)
     channel.queue_unbind("orders", "events", "order.*")
     assert channel.queue_delete("orders").method.message_count == 0
     channel.exchange_delete("events")
@@ -106,5 +106,5 @@ def test_py_amqp(py_amqp_0_9: amqp.Connection, broker: Broker) -> None:
         py_amqp_0_9.drain_events(timeout=SECONDS)
     assert (got[0].body, got[0].headers) == (BODY, {"n": 1 << 40})
     channel.basic_ack(got[0].delivery_tag)
-    broker.queue("orders").wait_for(count=0, unacked=0)
+    broker.queue("orders").wait_for(ready=0, unacked=0)
     channel.close()

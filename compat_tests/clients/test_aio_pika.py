@@ -40,7 +40,7 @@ async def test_from_connect_to_ack(reach: Reach, connect: Any) -> None:
                 if len(seen) == 3:
                     break
         assert seen == [(b"0", 0), (b"1", 1), (b"2", 2)]
-        await reach.broker.queue("orders").wait_for_async(count=0, unacked=0, consumers=0)
+        await reach.broker.queue("orders").wait_for_async(ready=0, unacked=0, consumers=0)
 
 
 async def test_get_reject_and_requeue(broker: Broker) -> None:
@@ -54,7 +54,7 @@ async def test_get_reject_and_requeue(broker: Broker) -> None:
         again = await queue.get(timeout=SECONDS)
         assert (first.redelivered, again.redelivered) == (False, True)
         await again.nack(requeue=False)
-        await broker.queue("orders").wait_for_async(count=0, unacked=0)
+        await broker.queue("orders").wait_for_async(ready=0, unacked=0)
 
 
 async def test_mandatory_messages_come_back(broker: Broker) -> None:

@@ -58,7 +58,7 @@ async def test_a_round_trip(channel: Any, broker: Broker) -> None:
     _, again, _ = await asyncio.wait_for(came.get(), SECONDS)
     assert again.is_redeliver
     await channel.basic_client_ack(again.delivery_tag)
-    await asyncio.to_thread(broker.queue("orders").wait_for, count=0, unacked=0)
+    await asyncio.to_thread(broker.queue("orders").wait_for, ready=0, unacked=0)
 
 
 async def test_confirms(channel: Any, broker: Broker) -> None:

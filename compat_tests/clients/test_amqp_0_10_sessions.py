@@ -114,7 +114,7 @@ def test_a_subscriber_that_is_cut_off_again_and_again(
     cut.remove()
     attach(broker, consumer)
     assert drained(consumer, "d") == []
-    broker.queue("q").wait_for(count=0, unacked=0)
+    broker.queue("q").wait_for(ready=0, unacked=0)
     hang_up(consumer)
 
 

@@ -46,11 +46,11 @@ def test_declare_publish_get_consume_delete(url: Reach) -> None:
     for body in (b"small", large):
         done = run(url, "amqp-publish", "-r", "orders", "-p", "-H", "kind: order", given=body)
         assert done.returncode == 0, done.stderr
-    url.broker.queue("orders").wait_for(count=2)
+    url.broker.queue("orders").wait_for(ready=2)
     assert url.broker.queue("orders").messages[0].headers == {"kind": "order"}
     assert run(url, "amqp-get", "-q", "orders").stdout == b"small"
     assert run(url, "amqp-consume", "-q", "orders", "-c", "1", "cat").stdout == large
-    url.broker.queue("orders").wait_for(count=0, unacked=0, consumers=0)
+    url.broker.queue("orders").wait_for(ready=0, unacked=0, consumers=0)
     assert run(url, "amqp-get", "-q", "orders").returncode == 2  # Nothing there.
     assert run(url, "amqp-delete-queue", "-q", "orders").stdout.strip() == b"0"
     assert not url.broker.queue("orders").exists

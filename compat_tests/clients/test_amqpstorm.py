@@ -50,7 +50,7 @@ def test_from_connect_to_ack(reach: Reach) -> None:
         channel.start_consuming()
         assert [message.body for message in seen] == [large, large]
         assert seen[0].properties["headers"] == {"n": 1, "deep": {"list": [1, 2]}}
-        reach.broker.queue("orders").wait_for(count=0, unacked=0, consumers=0)
+        reach.broker.queue("orders").wait_for(ready=0, unacked=0, consumers=0)
 
 
 def test_get(broker: Broker) -> None:
@@ -61,7 +61,7 @@ def test_get(broker: Broker) -> None:
         message = channel.basic.get("orders")
         assert (message.body, message.redelivered) == ("1", False)
         message.nack(requeue=False)
-        broker.queue("orders").wait_for(count=0, unacked=0)
+        broker.queue("orders").wait_for(ready=0, unacked=0)
 
 
 def test_mandatory_messages_come_back(broker: Broker) -> None:
@@ -103,6 +103,6 @@ def test_a_blocked_broker_tells_publishers(broker: Broker) -> None:
         while not connection.is_blocked:
             connection.check_for_errors()
         alarm.remove()
-        broker.queue("orders").wait_for(count=1)
+        broker.queue("orders").wait_for(ready=1)
         while connection.is_blocked:
             connection.check_for_errors()

@@ -26,7 +26,7 @@ def test_tasks_and_results(app: celery.Celery, broker: Broker) -> None:
         assert app.tasks["shop.patient"].delay().get(timeout=SECONDS) == 2
         # An acknowledgement can lie in the worker's event loop until something else wakes it.
         assert len(app.control.ping(timeout=SECONDS, limit=1)) == 1
-        broker.queue("celery").wait_for(count=0, unacked=0, consumers=1)
+        broker.queue("celery").wait_for(ready=0, unacked=0, consumers=1)
     broker.queue("celery").wait_for(consumers=0)
     # Five tasks, one of them three times.
     assert len([each for each in broker.published if each.routing_key == "celery"]) == 7
@@ -34,7 +34,7 @@ def test_tasks_and_results(app: celery.Celery, broker: Broker) -> None:
 
 def test_tasks_wait_for_a_worker(app: celery.Celery, broker: Broker) -> None:
     result = app.tasks["shop.add"].apply_async((1, 2))
-    (message,) = broker.queue("celery").wait_for(count=1).messages
+    (message,) = broker.queue("celery").wait_for(ready=1).messages
     assert message.headers["task"] == "shop.add"
     with worker(app):
         assert result.get(timeout=SECONDS) == 3

@@ -41,7 +41,7 @@ def test_simple_queue(reach: Reach) -> None:
         assert (again.payload, again.delivery_info["redelivered"]) == ({"id": 1}, True)
         again.ack()
         queue.clear()
-        reach.broker.queue("orders").wait_for(count=0, unacked=(0, 1))
+        reach.broker.queue("orders").wait_for(ready=0, unacked=(0, 1))
     assert reach.broker.wait_for(lambda: not reach.broker.connections)
 
 
@@ -68,7 +68,7 @@ def test_producer_and_consumer(broker: Broker) -> None:
             while len(taken) < 2:
                 connection.drain_events(timeout=SECONDS)
         assert taken == [{"priority": 4}, {"priority": 0}]
-        broker.queue("orders").wait_for(count=0, unacked=0, consumers=0)
+        broker.queue("orders").wait_for(ready=0, unacked=0, consumers=0)
 
 
 def test_returned_messages(broker: Broker) -> None:
@@ -104,7 +104,7 @@ def test_a_consumer_comes_back_after_a_restart(broker: Broker) -> None:
             message.ack()
             self.bodies.append(body)
             if len(self.bodies) == 1:
-                broker.queue("orders").wait_for(count=0, unacked=0)
+                broker.queue("orders").wait_for(ready=0, unacked=0)
                 broker.restart()
                 broker.publish('"second"', routing_key="orders", content_type="application/json")
             else:

@@ -35,7 +35,7 @@ def test_from_connect_to_ack(reach: Reach) -> None:
         channel.confirm_delivery()
         large = bytes(range(256)) * 1024  # Several frames.
         channel.basic_publish("events", "order.created", large, pika.BasicProperties(headers={"n": 1}))
-        reach.broker.queue("orders").wait_for(count=1)
+        reach.broker.queue("orders").wait_for(ready=1)
 
         method, properties, body = next_message(channel, "orders")
         assert (method.routing_key, method.redelivered, properties.headers) == (
@@ -47,7 +47,7 @@ def test_from_connect_to_ack(reach: Reach) -> None:
         assert reach.broker.queue("orders").unacked == 1
         channel.basic_ack(method.delivery_tag)
         channel.cancel()
-        reach.broker.queue("orders").wait_for(count=0, unacked=0, consumers=0)
+        reach.broker.queue("orders").wait_for(ready=0, unacked=0, consumers=0)
     assert reach.broker.wait_for(lambda: not reach.broker.connections)
 
 
@@ -66,7 +66,7 @@ def test_get_reject_and_requeue(broker: Broker) -> None:
         channel.basic_nack(method.delivery_tag, requeue=False)
         method, _, body = channel.basic_get("orders", auto_ack=True)
         assert (body, method.redelivered) == (b"2", False)
-        broker.queue("orders").wait_for(count=0, unacked=0)
+        broker.queue("orders").wait_for(ready=0, unacked=0)
 
 
 def test_prefetch_limits_what_a_consumer_holds(broker: Broker) -> None:
@@ -80,11 +80,11 @@ def test_prefetch_limits_what_a_consumer_holds(broker: Broker) -> None:
         channel.basic_consume("orders", lambda _c, method, _p, _b: held.append(method.delivery_tag))
         while len(held) < 2:
             connection.process_data_events(SECONDS)
-        broker.queue("orders").wait_for(count=3, unacked=2)
+        broker.queue("orders").wait_for(ready=3, unacked=2)
         channel.basic_ack(held[-1], multiple=True)
         while len(held) < 4:
             connection.process_data_events(SECONDS)
-        broker.queue("orders").wait_for(count=1, unacked=2)
+        broker.queue("orders").wait_for(ready=1, unacked=2)
 
 
 def test_mandatory_messages_come_back(broker: Broker) -> None:
@@ -205,7 +205,7 @@ def test_a_blocked_broker_tells_publishers(broker: Broker) -> None:
         alarm.remove()
         while told != ["low on memory", "unblocked"]:
             connection.process_data_events(SECONDS)
-        broker.queue("orders").wait_for(count=1)
+        broker.queue("orders").wait_for(ready=1)
 
 
 def test_the_secret_can_be_updated(broker: Broker) -> None:

@@ -45,7 +45,7 @@ def round_trip(connection: amqp.Connection, broker: Broker) -> None:
     headers = {"text": "ä", "number": 1 << 40, "yes": True, "list": [1, {"deep": None}]}
     message = amqp.Message(b"first", application_headers=headers, delivery_mode=2)
     channel.basic_publish_confirm(message, "events", "created")
-    broker.queue("orders").wait_for(count=1)
+    broker.queue("orders").wait_for(ready=1)
 
     got: list[Any] = []
     tag = channel.basic_consume("orders", callback=got.append)
@@ -56,7 +56,7 @@ def round_trip(connection: amqp.Connection, broker: Broker) -> None:
     assert (got[0].delivery_info["redelivered"], got[1].delivery_info["redelivered"]) == (False, True)
     channel.basic_ack(got[1].delivery_tag)
     channel.basic_cancel(tag)
-    broker.queue("orders").wait_for(count=0, unacked=0, consumers=0)
+    broker.queue("orders").wait_for(ready=0, unacked=0, consumers=0)
     channel.close()
 
 
@@ -103,7 +103,7 @@ def test_get(broker: Broker) -> None:
         channel.basic_recover(requeue=True)
         again = channel.basic_get("orders", no_ack=True)
         assert (again.body, again.delivery_info["redelivered"]) == (b"1", True)
-        broker.queue("orders").wait_for(count=1, unacked=0)
+        broker.queue("orders").wait_for(ready=1, unacked=0)
 
 
 def test_mandatory_messages_come_back(broker: Broker) -> None:

@@ -99,7 +99,7 @@ def answer(future: Any) -> Any:
 
 
 def count(broker: Broker, count: int, unacked: int = 0) -> None:
-    broker.queue("orders").wait_for(count=count, unacked=unacked)
+    broker.queue("orders").wait_for(ready=count, unacked=unacked)
 
 
 FIELDS = {

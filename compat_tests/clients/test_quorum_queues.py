@@ -86,6 +86,6 @@ def test_a_celery_worker_finds_out_that_its_queue_shares_no_window(broker: Broke
     with shop(broker, worker_detect_quorum_queues=True, **QUEUES) as app, worker(app):
         add: celery.Task = app.tasks["shop.add"]
         assert [add.delay(number, 10).get(timeout=SECONDS) for number in range(3)] == [10, 11, 12]
-        [consumer] = broker.queue("tasks").wait_for(count=0, consumers=1).consumers
+        [consumer] = broker.queue("tasks").wait_for(ready=0, consumers=1).consumers
         assert 0 < consumer.prefetch < 2000
     assert broker.queue("tasks").view().arguments == QUORUM

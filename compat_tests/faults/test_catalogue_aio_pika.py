@@ -179,7 +179,7 @@ async def test_a_delivery_that_breaks_off(broker: Broker, after: Any) -> None:
         broker.publish(b"1", routing_key="orders")
         with pytest.raises(_GONE):
             await queue.get(timeout=5)
-        broker.queue("orders").wait_for(count=1)
+        broker.queue("orders").wait_for(ready=1)
 
 
 @pytest.mark.asyncio
@@ -217,7 +217,7 @@ async def test_alarms_and_flow(broker: Broker) -> None:
         with pytest.raises(asyncio.TimeoutError):
             await publish(channel)
         alarm.remove()
-        broker.queue("orders").wait_for(count=1)
+        broker.queue("orders").wait_for(ready=1)
         flow = broker.faults.channel_flow(active=False)
         flow.remove()
         await publish(channel, b"2", timeout=5)

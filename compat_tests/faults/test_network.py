@@ -304,7 +304,7 @@ def test_the_broker_does_not_see_that_a_client_has_gone(broker: Broker) -> None:
         broker.wait_until_idle()
         assert broker.queue("q").unacked == 1
         assert len(broker.connections) == 1
-    broker.queue("q").wait_for(count=1, unacked=0, timeout=SECONDS)
+    broker.queue("q").wait_for(ready=1, unacked=0, timeout=SECONDS)
     with suppress(AMQPError):
         connection.close()
 
@@ -460,7 +460,7 @@ def test_a_slow_network_holds_deliveries_back(virtual: Broker) -> None:
         assert 150 < virtual.queue("q").ready < 250
         virtual.faults.network.restore()
         with suppress(FakeAMQPError):
-            virtual.queue("q").wait_for(count=0, timeout=0)
+            virtual.queue("q").wait_for(ready=0, timeout=0)
 
 
 # --- one connection only ------------------------------------------------------------------------------------

@@ -71,7 +71,7 @@ def test_orders(amqp_broker: Broker, make_amqp_broker: MakeBroker) -> None:
     amqp_broker.quue("orders")
     amqp_broker.publish(5)
     amqp_broker.publish(b"", priorty=3)
-    amqp_broker.queue("orders").wait_for("3")
+    amqp_broker.queue("orders").wait_for(count=3)
     amqp_broker.expect_published(routing_kee="orders")
     amqp_broker.faults.on("basic.publish").nak()
     amqp_broker.clock.advance("60")
@@ -88,7 +88,7 @@ def test_orders(
     make_amqp_broker(personality="spec", users={"app": "secret"}, heartbeat=0)
     Broker(users=[User("app", "secret")], definitions={"queues": []}, memory_limit=None)
     amqp_broker.publish(json={"id": 1}, routing_key="orders", priority=3)
-    amqp_broker.queue("orders").wait_for(1)
+    amqp_broker.queue("orders").wait_for(ready=1)
     amqp_clock.advance(60)
     amqp_faults.on("basic.publish").once().nack()
 """

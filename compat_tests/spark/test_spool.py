@@ -42,7 +42,7 @@ def test_available_now_reads_what_there_was_though_more_comes(amqp_stream, order
     if amqp_stream.read(queue="orders").sparkSession.version >= "4.2":
         assert [len(batch) for batch in seen] == [10, 10, 5]
         # What came later is where it was.
-        orders.wait_for(count=30, unacked=0, consumers=0)
+        orders.wait_for(ready=30, unacked=0, consumers=0)
     assert sum(progress["numInputRows"] for progress in query.recentProgress) == 25
 
 
@@ -72,9 +72,9 @@ def test_the_end_of_a_query_stores_what_has_come(amqp_stream, orders, publish):
     amqp_stream.start(job, queue="orders", spoolFlushInterval="1h", transport="file")
     assert begun.wait(60)
     publish(*range(10, 30))
-    orders.wait_for(count=0, unacked=20)
+    orders.wait_for(ready=0, unacked=20)
     amqp_stream.stop()
-    orders.wait_for(count=0, unacked=0, consumers=0)
+    orders.wait_for(ready=0, unacked=0, consumers=0)
     amqp_stream.run_available(lambda rows: rows.writeStream.foreachBatch(write), queue="orders")
     assert list(chain(*written.values())) == list(range(30))
 
@@ -112,4 +112,4 @@ def test_the_other_modes(amqp_stream, orders, publish, mode):
     publish(*range(10))
     amqp_stream.run_available(lambda rows: rows, queue="orders", ackMode=mode)
     assert numbers(amqp_stream.rows) == list(range(10))
-    orders.wait_for(count=10 if mode == "commit" else 0, unacked=0, consumers=0)
+    orders.wait_for(ready=10 if mode == "commit" else 0, unacked=0, consumers=0)

@@ -41,6 +41,9 @@ def attributes(broker: Broker) -> None:
     assert_type(broker.published, Published)
     assert_type(broker.queue("orders").ready, int)
     assert_type(broker.queue("orders").wait_for(ready=1).messages, tuple[MessageView, ...])
+    broker.queue("orders").wait_for(count=1)  # type: ignore[arg-type]
+    broker.queue("orders").wait_for(1)  # type: ignore[arg-type]
+    broker.queue("orders").wait_for(ready="1")  # type: ignore[arg-type]
 
 
 def connections(connection: ConnectionHandle) -> None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
 from fakeamqp.inspect.connections import ConnectionView, connection_view
 from fakeamqp.inspect.counts import Count, Range
-from fakeamqp.inspect.errors import BadExpectation, NoSuchQueue, NoSuchVirtualHost, WaitTimeout
+from fakeamqp.inspect.errors import BadExpectation, NoSuchQueue, NoSuchVirtualHost, WaitTimeout, nearest
 from fakeamqp.inspect.hints import time_hint
 from fakeamqp.inspect.lookup import find_queue
 from fakeamqp.inspect.topology import (
@@ -23,6 +23,8 @@ from fakeamqp.inspect.topology import (
 )
 
 if TYPE_CHECKING:
+    from typing_extensions import Never
+
     from fakeamqp.inspect.messages import MessageView
     from fakeamqp.inspect.reader import StateReader
     from fakeamqp.model.queues import Queue
@@ -149,51 +151,89 @@ class QueueInspector:
 
     def wait_for(
         self,
+        *misplaced: Never,
         ready: Count | None = None,
-        *,
         unacked: Count | None = None,
+        total: Count | None = None,
         consumers: Count | None = None,
-        count: Count | None = None,
         timeout: float = 5.0,
+        **misspelled: Never,
     ) -> QueueView:
         """Wait until the queue exists and has all the numbers given, at the same time.
 
         Args:
+            misplaced: numbers are given by name.
             ready: the number of ready messages: exactly so many, or (at least, at most).
-            unacked: the number of unacked messages.
+            unacked: the number of messages that clients hold unsettled.
+            total: the number of all messages: ready, unacked and set aside. 0 means that all are consumed.
             consumers: the number of consumers.
-            count: short for `ready`, as in `wait_for(count=3)`.
             timeout: in real seconds.
+            misspelled: other names are errors.
 
         Returns:
             The view of the queue at that moment.
 
         Raises:
             WaitTimeout: the queue did not get there in time; the text shows its state.
-            BadExpectation: a number is no number or range, or both `ready` and `count` are given.
+            BadExpectation: a name does not exist, or a number is no number or range.
         """
-        wanted = _Wanted(_one_of(ready, count), unacked, consumers)
-        taken: list[QueueView] = []
-        if not self._reader.wait_for(lambda state: self._meets(state, wanted, taken), timeout=timeout):
-            raise WaitTimeout(self._reader.read(lambda state: self._timeout_text(state, wanted, timeout)))
-        return taken[-1]
+        if misplaced or misspelled:
+            raise BadExpectation(_misuse(misplaced, misspelled))
+        return self._wait_for(
+            {"ready": ready, "unacked": unacked, "total": total, "consumers": consumers}, timeout
+        )
 
     async def wait_for_async(
         self,
+        *misplaced: Never,
         ready: Count | None = None,
-        *,
         unacked: Count | None = None,
+        total: Count | None = None,
         consumers: Count | None = None,
-        count: Count | None = None,
         timeout: float = 5.0,
+        **misspelled: Never,
     ) -> QueueView:
         """`wait_for` for coroutines: it does not block the event loop."""
         import asyncio
-        from functools import partial
 
-        return await asyncio.to_thread(
-            partial(self.wait_for, ready, unacked=unacked, consumers=consumers, count=count, timeout=timeout)
-        )
+        if misplaced or misspelled:
+            raise BadExpectation(_misuse(misplaced, misspelled))
+        wanted = {"ready": ready, "unacked": unacked, "total": total, "consumers": consumers}
+        return await asyncio.to_thread(self._wait_for, wanted, timeout)
+
+    def wait_until_consumed(self, timeout: float = 5.0) -> QueueView:
+        """Wait until the queue holds no message: none is ready, none unacked, none set aside.
+
+        So every message that the queue had has been acked, rejected or dropped. A message counts once the
+        broker has it: wait for the publish first if the app publishes without confirms.
+
+        Args:
+            timeout: in real seconds.
+
+        Returns:
+            The view of the queue at that moment.
+
+        Raises:
+            WaitTimeout: messages are left, or the queue does not exist; the text shows its state.
+        """
+        return self._wait_for({"total": 0}, timeout, "wait_until_consumed_async")
+
+    async def wait_until_consumed_async(self, timeout: float = 5.0) -> QueueView:
+        """`wait_until_consumed` for coroutines: it does not block the event loop."""
+        import asyncio
+
+        return await asyncio.to_thread(self.wait_until_consumed, timeout)
+
+    def _wait_for(
+        self, numbers: Mapping[str, Count | None], timeout: float, awaitable: str = "wait_for_async"
+    ) -> QueueView:
+        wanted = _Wanted(numbers)
+        taken: list[QueueView] = []
+        if not self._reader.wait_for(lambda state: self._meets(state, wanted, taken), timeout=timeout):
+            raise WaitTimeout(
+                self._reader.read(lambda state: self._timeout_text(state, wanted, timeout, awaitable))
+            )
+        return taken[-1]
 
     def _meets(self, state: BrokerState, wanted: _Wanted, taken: list[QueueView]) -> bool:
         try:
@@ -205,12 +245,12 @@ class QueueInspector:
         taken.append(queue_view(state, self.name, self.virtual_host))
         return True
 
-    def _timeout_text(self, state: BrokerState, wanted: _Wanted, timeout: float) -> str:
+    def _timeout_text(self, state: BrokerState, wanted: _Wanted, timeout: float, awaitable: str) -> str:
         waited = f"waited {timeout:g} s for queue {self.name!r}{wanted}"
         try:
             view = queue_view(state, self.name, self.virtual_host)
         except (NoSuchQueue, NoSuchVirtualHost) as problem:
-            return f"{waited}, but {problem}{time_hint(state, 'wait_for_async')}"
+            return f"{waited}, but {problem}{time_hint(state, awaitable)}"
         lines = [f"{waited}, but there is {view!r}"]
         for title, each in (("messages", view.messages), ("consumers", view.consumers)):
             if each:
@@ -218,7 +258,7 @@ class QueueInspector:
                 lines += [f"    {item!r}" for item in each[:_MOST_SHOWN]]
             if len(each) > _MOST_SHOWN:
                 lines.append(f"    ... and {len(each) - _MOST_SHOWN} more")
-        return "\n".join(lines) + time_hint(state, "wait_for_async")
+        return "\n".join(lines) + time_hint(state, awaitable)
 
     def __repr__(self) -> str:
         try:
@@ -258,29 +298,41 @@ def connection_handles(reader: StateReader) -> tuple[ConnectionHandle, ...]:
     )
 
 
-def _one_of(ready: Count | None, count: Count | None) -> Count | None:
-    if ready is not None and count is not None:
-        raise BadExpectation(f"ready={ready!r} and count={count!r} are the same number; give one of them")
-    return count if ready is None else ready
+_NUMBERS: Mapping[str, Callable[[Queue], int]] = {
+    "ready": lambda queue: len(queue.ready),
+    "unacked": lambda queue: len(queue.unacked),
+    "total": lambda queue: len(queue.ready) + len(queue.unacked) + queue.parked_count,
+    "consumers": lambda queue: len(queue.subscriptions),
+}
+
+
+def _misuse(misplaced: Sequence[object], misspelled: Mapping[str, object]) -> str:
+    """What is wrong with a call of `wait_for`, and how it is written."""
+    if misplaced:
+        return f"wait_for({misplaced[0]!r}): which number? Give it by name, such as ready={misplaced[0]!r}"
+    name, value = next(iter(misspelled.items()))
+    if name == "count":
+        return (
+            f"wait_for(count={value!r}): use ready={value!r} for the messages that wait in the queue, which "
+            f"are not those that a worker holds, total={value!r} for all of them, or wait_until_consumed()"
+        )
+    return f"wait_for knows no number {name!r}{nearest(name, [*_NUMBERS, 'timeout'])}"
 
 
 class _Wanted:
     """The numbers that `wait_for` waits for."""
 
-    def __init__(self, ready: Count | None, unacked: Count | None, consumers: Count | None) -> None:
-        given = {"ready": ready, "unacked": unacked, "consumers": consumers}
+    def __init__(self, given: Mapping[str, Count | None]) -> None:
         self._ranges = {name: Range.of(value, name) for name, value in given.items() if value is not None}
 
     def met_by(self, queue: Queue) -> bool:
         """Whether the queue has these numbers."""
-        counts = {
-            "ready": len(queue.ready),
-            "unacked": len(queue.unacked),
-            "consumers": len(queue.subscriptions),
-        }
-        return all(wanted.holds(counts[name]) for name, wanted in self._ranges.items())
+        return all(wanted.holds(_NUMBERS[name](queue)) for name, wanted in self._ranges.items())
 
     def __str__(self) -> str:
         if not self._ranges:
             return " to exist"
-        return " to have " + ", ".join(f"{wanted} {name}" for name, wanted in self._ranges.items())
+        numbers = (
+            f"{wanted} {'in total' if name == 'total' else name}" for name, wanted in self._ranges.items()
+        )
+        return " to have " + ", ".join(numbers)

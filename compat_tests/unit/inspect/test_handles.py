@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -55,13 +56,70 @@ def test_the_representation_has_the_counts_of_now(client: Client, outside: Outsi
     assert repr(queue) == "<queue 'orders' ready=1 unacked=0 consumers=0>"
 
 
-def test_count_is_short_for_ready(client: Client, outside: Outside):
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (
+            lambda queue: queue.wait_for(count=3),
+            "wait_for(count=3): use ready=3 for the messages that wait in the queue, which are not those "
+            "that a worker holds, total=3 for all of them, or wait_until_consumed()",
+        ),
+        (
+            lambda queue: queue.wait_for(3),
+            "wait_for(3): which number? Give it by name, such as ready=3",
+        ),
+        (
+            lambda queue: queue.wait_for(redy=3),
+            "wait_for knows no number 'redy'; did you mean 'ready'?",
+        ),
+        (
+            lambda queue: asyncio.run(queue.wait_for_async(count=3)),
+            "wait_for(count=3): use ready=3 for the messages that wait in the queue, which are not those "
+            "that a worker holds, total=3 for all of them, or wait_until_consumed()",
+        ),
+        (
+            lambda queue: asyncio.run(queue.wait_for_async(3)),
+            "wait_for(3): which number? Give it by name, such as ready=3",
+        ),
+    ],
+)
+def test_a_number_without_its_name_is_told_the_names(outside: Outside, call: Any, text: str):
+    with pytest.raises(BadExpectation) as problem:
+        call(QueueInspector(outside(), "orders"))
+    assert str(problem.value) == text
+
+
+def test_a_message_that_a_worker_holds_counts_in_total(client: Client, outside: Outside):
     client.declare("orders")
     client.publish(routing_key="orders")
+    client.publish(routing_key="orders")
+    tag = client.get("orders").method.delivery_tag
     queue = QueueInspector(outside(), "orders")
-    assert queue.wait_for(count=1) == queue.wait_for(ready=1) == queue.wait_for(1)
-    with pytest.raises(BadExpectation, match="ready=1 and count=1 are the same number"):
-        queue.wait_for(ready=1, count=1)
+    assert queue.wait_for(ready=1, unacked=1, total=2) == queue.wait_for(total=(2, None))
+    client.get("orders")
+    assert queue.wait_for(ready=0).unacked == 2
+    with pytest.raises(
+        WaitTimeout, match=r"waited 0\.01 s for queue 'orders' to have exactly 0 in total, but"
+    ):
+        queue.wait_for(total=0, timeout=0.01)
+    with pytest.raises(
+        WaitTimeout, match="to have exactly 0 in total, but there is <queue 'orders' ready=0 "
+    ):
+        queue.wait_until_consumed(timeout=0.01)
+    client.ack(tag + 1, multiple=True)
+    assert queue.wait_until_consumed() == queue.wait_for(ready=0, unacked=0, total=0)
+    assert asyncio.run(queue.wait_until_consumed_async()) == queue.view()
+
+
+def test_a_message_that_is_set_aside_is_not_consumed(outside: Outside, client: Client):
+    arguments = {"x-queue-type": "quorum", "x-delayed-retry-type": "all", "x-delayed-retry-min": 60_000}
+    client.declare("orders", durable=True, arguments=arguments)
+    client.publish(routing_key="orders")
+    client.reject(client.get("orders").method.delivery_tag, requeue=True)
+    queue = QueueInspector(outside(), "orders")
+    assert (queue.ready, queue.unacked, queue.set_aside) == (0, 0, 1)
+    with pytest.raises(WaitTimeout):
+        queue.wait_until_consumed(timeout=0.01)
 
 
 def test_waiting_ends_when_it_is_so(client: Client, outside: Outside):
@@ -79,7 +137,7 @@ def test_waiting_ends_when_it_is_so(client: Client, outside: Outside):
 
 def test_what_is_so_already_is_not_waited_for(client: Client, outside: Outside):
     client.declare("orders")
-    assert QueueInspector(outside(), "orders").wait_for(0, unacked=0, consumers=0).name == "orders"
+    assert QueueInspector(outside(), "orders").wait_for(ready=0, unacked=0, consumers=0).name == "orders"
 
 
 def test_without_a_condition_the_queue_is_waited_for(client: Client, outside: Outside):

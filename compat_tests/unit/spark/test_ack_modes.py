@@ -55,9 +55,9 @@ def test_commit_acknowledges_a_batch_with_the_next_one(broker, query):
     job.batch()
     assert broker.queue("orders").unacked == 10
     job.batch()
-    broker.queue("orders").wait_for(count=0, unacked=4)
+    broker.queue("orders").wait_for(ready=0, unacked=4)
     job.stop()
-    broker.queue("orders").wait_for(count=4, unacked=0)
+    broker.queue("orders").wait_for(ready=4, unacked=0)
 
 
 def test_commit_does_not_acknowledge_on_another_channel(broker, query):
@@ -66,7 +66,7 @@ def test_commit_does_not_acknowledge_on_another_channel(broker, query):
     job.batch()
     for connection in broker.connections:
         connection.close()
-    broker.queue("orders").wait_for(count=0, unacked=6)
+    broker.queue("orders").wait_for(ready=0, unacked=6)
     # All have come again. This commits the batch of the channel that is gone.
     job.batch()
     job.reader.latestOffset(json.loads(job.end), Limit(3))

@@ -70,14 +70,14 @@ def test_several_queues_one_with_a_comma(broker, query):
 def test_everything_is_acknowledged_once_it_is_spooled(broker, query):
     publish(broker, *range(10))
     assert len(query().start().batch()) == 10
-    broker.queue("orders").wait_for(count=0, unacked=0)
+    broker.queue("orders").wait_for(ready=0, unacked=0)
 
 
 def test_what_comes_while_a_batch_runs_is_spooled_without_being_asked_for(broker, query):
     job = query(spoolFlushInterval="1ms").start()
     job.batch()
     publish(broker, *range(10))
-    broker.queue("orders").wait_for(count=0, unacked=0)
+    broker.queue("orders").wait_for(ready=0, unacked=0)
     assert values(job.batch()) == list(range(10))
 
 
@@ -90,7 +90,7 @@ def test_available_now_ends_with_what_there_was(broker, query):
     publish(broker, *range(100, 130))
     assert values(job.all()) == list(range(25))
     job.stop()
-    broker.queue("orders").wait_for(count=30, unacked=0)
+    broker.queue("orders").wait_for(ready=30, unacked=0)
     assert values(job.start(available_now=True).all()) == [*range(25), *range(100, 130)]
 
 

@@ -122,7 +122,7 @@ def test_the_end_stores_what_has_come(broker, query):
     job = query().start()
     job.batch()
     publish(broker, *range(5))
-    broker.queue("orders").wait_for(count=0)
+    broker.queue("orders").wait_for(ready=0)
     job.stop()
     assert broker.queue("orders").unacked == 0
     assert values(job.start().all()) == list(range(5))
@@ -136,7 +136,7 @@ def crash_between_disk_and_ack(broker, job):
     with broker.faults.on("basic.ack").drop():
         job.batch()
         job.kill()
-        broker.queue("orders").wait_for(count=(1, 1000), unacked=0)
+        broker.queue("orders").wait_for(ready=(1, 1000), unacked=0)
 
 
 def test_a_message_that_comes_again_is_left_out(broker, query):
@@ -145,7 +145,7 @@ def test_a_message_that_comes_again_is_left_out(broker, query):
     crash_between_disk_and_ack(broker, job)
     publish(broker, *range(10, 15))
     assert values(job.start().all()) == list(range(15))
-    broker.queue("orders").wait_for(count=0, unacked=0)
+    broker.queue("orders").wait_for(ready=0, unacked=0)
 
 
 def test_a_message_that_comes_again_in_another_queue_is_another(broker, query):
@@ -306,7 +306,7 @@ def test_a_full_spool_leaves_messages_with_the_broker(broker, query):
     publish(broker, *range(100))
     job = query(spoolMaxBytes=1, prefetch=10, spoolFlushRows=5, spoolFlushInterval="1ms").start()
     assert values(job.batch()) == list(range(5))
-    broker.queue("orders").wait_for(count=85, unacked=10)
+    broker.queue("orders").wait_for(ready=85, unacked=10)
     assert values(job.all()) == list(range(100))
 
 
@@ -330,7 +330,7 @@ def test_a_disk_that_is_full(broker, query, monkeypatch):
         job.batch()
     monkeypatch.undo()
     job.stop()
-    broker.queue("orders").wait_for(count=1, unacked=0)
+    broker.queue("orders").wait_for(ready=1, unacked=0)
     assert values(job.start().all()) == [1]
 
 
