@@ -20,9 +20,8 @@ PYSPARK ?= 4.0
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-all test-long fuzz flake-hunt crashes spark spark-core conformance blanking personalities
-.PHONY: recipes recipes-environment
 .PHONY: faults bench lint format clean environment fidelity spark-environment attempts soak mutants
-.PHONY: docs docs-serve dist
+.PHONY: docs docs-serve dist recipes recipes-environment
 .NOTPARALLEL:
 
 help: ## Show what can be made
@@ -178,7 +177,7 @@ $(VENV)/.docs: $(PACKAGING) | $(VENV)/.test
 $(VENV)/.recipes: $(PACKAGING) | $(PY)
 	@echo "Installing fakeamqp, all that its tests need and what recipes need into $(VENV) ..."
 	@$(PY) -m pip install --quiet --disable-pip-version-check -e '.[test,spark,recipes]'
-	@touch $@ $(VENV)/.test $(VENV)/.demo
+	@touch $@ $(VENV)/.test $(VENV)/.demo $(VENV)/.demo-spark
 
 $(VENV)-pyspark-%/.test: $(PACKAGING)
 	@echo "Installing fakeamqp and PySpark $* into $(@D) ..."

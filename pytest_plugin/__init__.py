@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from .fixtures.aio_pika_client import aio_pika_connection, aio_pika_connection_on_anyio
 from .fixtures.broker import (
-    BrokerFactory,
+    MakeBroker,
     amqp_broker,
     amqp_broker_session,
     amqp_clock,

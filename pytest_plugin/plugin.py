@@ -125,6 +125,7 @@ def pytest_runtest_makereport(
         result.sections.extend(report.sections(item, result))
     if result.when == "teardown":
         session_broker.end(item)
+        report.note_recordings(item, result)
         if options.compared(item.config) is not None:
             from .comparison import runs
 

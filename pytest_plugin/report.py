@@ -73,7 +73,7 @@ def recordings_line(terminalreporter: pytest.TerminalReporter) -> str:
     return f"AMQP recordings of {of} in {shown}"
 
 
-def _timeline(broker: Broker, count: int) -> str:
+def _timeline(item: pytest.Item, broker: Broker) -> str:
     if broker._recorder is None:
         return "(the trace is off)"
     count = options.timeline_lines(item.config)

@@ -65,7 +65,7 @@ class Inspection:
             Whether it became true in time. If not, and the call has blocked an event loop, there is a
             RuntimeWarning.
         """
-        met = self._reader.wait_for(lambda _: predicate(), timeout)
+        met = self._reader.wait_for(lambda _: predicate(), timeout, every=_OFTEN)
         if not met:
             _warn_of_loop("wait_for_async")
         return met
@@ -313,8 +313,8 @@ class Inspection:
         Args:
             timeout: in real seconds.
             include_own: also count what the test itself published, with `publish` or from a service.
-            expected: `exchange`, `routing_key` (a topic pattern), `body`, `headers`, `count` and others; see
-                `fakeamqp.inspect.Wanted`.
+            expected: `exchange`, `routing_key` (a topic pattern), `body`, `json` (a part of the body),
+                `headers`, `count` and others; see `fakeamqp.inspect.Wanted`.
 
         Raises:
             NotPublished: no message matches, or not as many as expected; the text shows the nearest misses.
