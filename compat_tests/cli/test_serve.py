@@ -358,9 +358,11 @@ def test_serve_collects_garbage_less_often() -> None:
 
 
 def test_a_broker_in_a_test_leaves_the_collector_alone() -> None:
-    before = gc.get_threshold(), gc.get_freeze_count()
+    thresholds, frozen = gc.get_threshold(), gc.get_freeze_count()
     with Broker():
-        assert (gc.get_threshold(), gc.get_freeze_count()) == before
+        assert gc.get_threshold() == thresholds
+        # Objects that were frozen before may end meanwhile. Freezing would add thousands.
+        assert gc.get_freeze_count() <= frozen
 
 
 @contextmanager

@@ -52,6 +52,8 @@ async def connected(broker: Broker, **options: Any) -> AsyncIterator[Any]:
     finally:
         with suppress(asyncio.TimeoutError, *_GONE):
             await asyncio.wait_for(connection.close(), _SHORT)
+        # A connection that was not told of its end counts as open, and would be closed again by `__del__`.
+        await connection.close()
 
 
 async def queue_on(connection: Any, **options: Any) -> tuple[Any, Any]:

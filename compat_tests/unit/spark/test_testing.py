@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import threading
+from types import SimpleNamespace
 from typing import ClassVar
 
 import pytest
 
 from fakeamqp.spark import OptionError
-from fakeamqp.spark.testing import CrashNotPossible, QueryTimeout
+from fakeamqp.spark.testing import AmqpStream, CrashNotPossible, QueryTimeout
 from fakeamqp.spark.testing.checkpoint import Checkpoint
 from fakeamqp.spark.testing.crashes import block_commit
 from fakeamqp.spark.testing.options import as_text, of_sink, of_source
@@ -60,6 +61,65 @@ def test_only_a_failure_is_one():
         until_failed(Query(True), 1)
     with pytest.raises(QueryTimeout, match="has not failed in 1 s"):
         until_failed(Query(False), 1)
+
+
+class Starting(Query):
+    """A query that ends as soon as it is waited for, with an error or without."""
+
+    isActive = False
+
+    def __init__(self, error: str = "", progress: object = None) -> None:
+        super().__init__()
+        self._error = error
+        self.lastProgress = progress
+
+    def processAllAvailable(self) -> None:
+        if self._error:
+            raise RuntimeError(self._error)
+
+
+LATE = "terminated with exception: Python worker failed to connect back. SQLSTATE: XXKST"
+
+
+@pytest.fixture
+def starts(tmp_path, monkeypatch):
+    """A function that gives a stream the queries that it starts one after the other."""
+
+    def prepare(*queries: Starting) -> tuple[AmqpStream, list[Starting]]:
+        stream, to_come = AmqpStream(None, "amqp://127.0.0.1", tmp_path), list(queries)
+        writer = SimpleNamespace(option=lambda *_: writer, start=lambda: to_come.pop(0))
+        monkeypatch.setattr("fakeamqp.spark.testing.stream.writer_of", lambda *_: writer)
+        stream.start(lambda rows: rows)
+        return stream, to_come
+
+    return prepare
+
+
+def test_a_query_whose_worker_was_late_is_started_again(starts):
+    stream, to_come = starts(Starting(LATE), Starting(LATE), Starting())
+    stream.process_all()
+    assert to_come == []
+    assert stream.error is None
+
+
+def test_a_query_is_started_again_twice_at_most(starts):
+    stream, to_come = starts(*(Starting(LATE) for _ in range(4)))
+    with pytest.raises(RuntimeError, match="failed to connect back"):
+        stream.process_all()
+    assert len(to_come) == 1
+    assert LATE in str(stream.error)
+
+
+@pytest.mark.parametrize(
+    "failed",
+    [Starting("on purpose"), Starting(LATE, {"batchId": 0})],
+    ids=["another error", "in a later batch"],
+)
+def test_no_other_failure_is_tried_again(starts, failed):
+    stream, to_come = starts(failed, Starting())
+    with pytest.raises(RuntimeError):
+        stream.process_all()
+    assert len(to_come) == 1
 
 
 def test_options_are_sorted_by_what_they_are_for():

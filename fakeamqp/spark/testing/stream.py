@@ -174,26 +174,33 @@ class AmqpStream:
             QueryTimeout: it takes longer. The query is stopped.
             NotStarted, OptionError, StreamTestError: as `start` does.
         """
-        query = self._start(_Start(pipeline, queue, stream, exchange, output_mode, options, True))
+        self._start(_Start(pipeline, queue, stream, exchange, output_mode, options, True))
         self.process_all(timeout)
-        return query
+        return self._started()[0]
 
     def process_all(self, timeout: float = 120) -> None:
         """Wait until the query has processed all messages that were confirmed before.
+
+        Spark gives a Python worker ten seconds to start. If a busy machine takes longer, the query fails
+        before its first batch, and is started again, twice at most.
 
         Raises:
             StreamingQueryException: the query fails, or has failed.
             QueryTimeout: it takes longer than `timeout` seconds. The query is stopped.
             NotStarted: there is no query.
         """
-        query, start = self._started()
-        call = query.awaitTermination if start.available_now else query.processAllAvailable
-        try:
-            waiting.until_done(query, call, timeout)
-        except QueryTimeout:
-            raise
-        except Exception as error:
-            raise self._failed(error) from None
+        for again in (True, True, False):
+            query, start = self._started()
+            call = query.awaitTermination if start.available_now else query.processAllAvailable
+            try:
+                waiting.until_done(query, call, timeout)
+                return
+            except QueryTimeout:
+                raise
+            except Exception as error:
+                if not (again and waiting.worker_was_late(query, error)):
+                    raise self._failed(error) from None
+            self._start(start)
 
     def wait_failed(self, timeout: float = 60) -> Exception:
         """Wait until the query has failed, and return its error.

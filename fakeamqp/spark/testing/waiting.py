@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql.streaming.query import StreamingQuery
 
-__all__ = ["until_done", "until_failed"]
+__all__ = ["until_done", "until_failed", "worker_was_late"]
 
 
 def until_done(query: StreamingQuery, call: Callable[[], object], timeout: float) -> None:
@@ -54,6 +54,14 @@ def until_failed(query: Any, timeout: float) -> Exception:
     if ended:
         raise QueryTimeout("the query has ended, and has not failed")
     raise QueryTimeout(f"the query has not failed in {timeout:g} s; {_progress(query)}")
+
+
+def worker_was_late(query: StreamingQuery, error: Exception) -> bool:
+    """Whether the query failed before its first batch since a Python worker took too long to start.
+
+    Spark 4 waits for it for ten seconds, which no setting changes (`PythonWorkerFactory`).
+    """
+    return query.lastProgress is None and "Python worker failed to connect back" in str(error)
 
 
 def _progress(query: StreamingQuery) -> str:
