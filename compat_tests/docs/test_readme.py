@@ -24,7 +24,8 @@ def test_the_report_of_a_failed_test(pytester: pytest.Pytester) -> None:
         f"    {failing.removeprefix('>').strip()}\n"
     )
 
-    done = pytester.runpytest_inprocess("-p", "no:cacheprovider", "-p", "no:hypothesispytest")
+    options = ["-o", "asyncio_default_fixture_loop_scope=function"]
+    done = pytester.runpytest_inprocess("-p", "no:cacheprovider", "-p", "no:hypothesispytest", *options)
 
     said = {_plain(line) for line in [*done.outlines]}
     missing = [line for line in [failing, *report] if _plain(line) not in said]
