@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self, Unpack
 
+    from fakeamqp.companions import AddressedCompanion
     from fakeamqp.faults import Faults
     from fakeamqp.inspect.messages import PublishedView
     from fakeamqp.model.access import User
@@ -107,10 +108,13 @@ class Broker(Inspection):
             RabbitMQ's memory alarm; None for no limit. "auto" is the smaller of 1 GiB and 40 % of the
             machine's memory. See `memory`.
         bounds: of what clients can make the broker keep, such as `Bounds(consumers_per_channel=100)`.
+        management: True serves RabbitMQ's HTTP API (extra `management`), at `management_url`.
+        management_port: port of the HTTP API, which it switches on; 0 takes a free one.
         settings: choices of the personality to override by name, such as `heartbeat=0`.
 
     Raises:
         FakeAMQPError: an argument is misspelled or invalid.
+        ManagementUnavailable: a package that the HTTP API needs is not installed.
     """
 
     def __init__(
@@ -132,6 +136,8 @@ class Broker(Inspection):
         trace: int = 10_000,
         memory_limit: int | Literal["auto"] | None = "auto",
         bounds: Bounds | None = None,
+        management: bool = False,
+        management_port: int | None = None,
         **settings: Unpack[PersonalityChoices],
     ) -> None:
         broker_clock: RealClock | SteppedClock = RealClock()
@@ -190,6 +196,12 @@ class Broker(Inspection):
         self._tls: ServerTLS | None = None
         self._address: tuple[str, int] | None = None
         self._has_run = False
+        self._management: AddressedCompanion | None = None
+        if management or management_port is not None:
+            from fakeamqp.companions import Surroundings, companion
+
+            surroundings = Surroundings(self, self._engine, self._state)
+            self._management = companion("management", surroundings, port=management_port or 0)
         self._populate()
 
     def __repr__(self) -> str:
@@ -249,6 +261,8 @@ class Broker(Inspection):
             self._listeners = self._engine.listen_on(
                 self._host, port, wrap=None if self._tls is None else self._tls.wrap
             )
+            if self._management is not None:
+                self._management.start(self._host)
         except BaseException:
             self._engine.stop()
             raise
@@ -261,6 +275,8 @@ class Broker(Inspection):
 
         Queues, messages and history can still be inspected.
         """
+        if self._management is not None:
+            self._management.stop()
         if self._engine.running:
             self._close_all()
         self._engine.stop()
@@ -296,6 +312,8 @@ class Broker(Inspection):
                 self._populate()
             if self._faults is not None:
                 self._faults.after_restart()
+            if self._management is not None:
+                self._management.cleared()
 
     def reset(self) -> None:
         """Return to the initial state on the same port: no connections, queues, messages, history or faults.
@@ -321,6 +339,8 @@ class Broker(Inspection):
             self._populate()
             if self._recorder is not None:
                 self._recorder.clear()
+            if self._management is not None:
+                self._management.cleared()
 
     def _close_all(self) -> None:
         with self._engine:
@@ -357,31 +377,46 @@ class Broker(Inspection):
 
     @property
     def url(self) -> str:
-        """The URL for clients, with the virtual host "/" (as `%2F`) and an account.
+        """The URL for clients, with the credentials of the first user and virtual host "/"."""
+        scheme = "amqps" if self._tls_wanted else "amqp"
+        return f"{scheme}://{self._authority(*self._running_address())}/"
 
-        The account is the first one whose password is known: of an account from definitions the broker knows
-        the hash only, unless the password is "guest" for guest, or the argument `users` has it.
-
-        Raises:
-            BrokerError: no account has a known password.
-        """
+    def _authority(self, host: str, port: int) -> str:
+        """The part of a URL between the scheme and the path, with the credentials of the first user."""
         from urllib.parse import quote
 
-        users = self._state.access.users.values()
-        user = next((each for each in users if each.password is not None), None)
-        if user is None:
-            hashed = [each.name for each in users if each.password_hash is not None]
-            if hashed:
-                raise BrokerError(_unknown_password(hashed[0]))
-            user = next(iter(users), None)
-        if user is None:
-            return self._url_with("")
-        return self._url_with(f"{quote(user.name, safe='')}:{quote(user.password or '', safe='')}@")
+        user = next(iter(self._state.access.users.values()), None)
+        credentials = ""
+        if user is not None:
+            credentials = f"{quote(user.name, safe='')}:{quote(user.password or '', safe='')}@"
+        return f"{credentials}{f'[{host}]' if ':' in host else host}:{port}"
 
-    def _url_with(self, login: str) -> str:
-        host, port = self._running_address()
-        scheme = "amqps" if self._tls_wanted else "amqp"
-        return f"{scheme}://{login}{f'[{host}]' if ':' in host else host}:{port}/%2F"
+    @property
+    def management_url(self) -> str:
+        """The URL of the HTTP API without a path, with the credentials of the first user.
+
+        A client appends "/api/overview", for example.
+
+        Raises:
+            BrokerError: the broker has no HTTP API, or has not been started.
+        """
+        return f"http://{self._authority(*self._management_address())}"
+
+    @property
+    def management_port(self) -> int:
+        """The port of the HTTP API.
+
+        Raises:
+            BrokerError: the broker has no HTTP API, or has not been started.
+        """
+        return self._management_address()[1]
+
+    def _management_address(self) -> tuple[str, int]:
+        if self._management is None:
+            raise BrokerError("this broker has no HTTP API; create it with Broker(management=True)")
+        if self._management.address is None:
+            raise BrokerError("the HTTP API has no address yet; start the broker first")
+        return self._management.address
 
     @property
     def tls(self) -> ServerTLS:

@@ -205,7 +205,10 @@ def _parser() -> argparse.ArgumentParser:
         "repeated",
     )
     serve.add_argument(
-        "--management-port", type=_port, metavar="PORT", help="port of the HTTP API (not implemented yet)"
+        "--management-port",
+        type=_port,
+        metavar="PORT",
+        help="serve RabbitMQ's HTTP API on this port; 0 takes a free one (needs fakeamqp[management])",
     )
 
     trace = commands.add_parser(
@@ -328,11 +331,10 @@ def _serve(options: argparse.Namespace) -> int:
                 broker.clock.rate = options.clock_rate
             with broker:
                 _tune_garbage_collection()
-                url, remark = _url(broker)
-                print(f"listening on {url}", flush=True)
-                if remark:
-                    logging.getLogger("fakeamqp").warning(remark)
-                if url.startswith("amqps:"):
+                if options.management_port is not None:
+                    print(f"management API on {broker.management_url}/api/", flush=True)
+                print(f"listening on {broker.url}", flush=True)
+                if broker.url.startswith("amqps:"):
                     print(f"certificate authority in {broker.tls.ca_file}", flush=True)
                 signals.wait()
         code = 0
@@ -379,8 +381,6 @@ def _check_serve_options(options: argparse.Namespace) -> None:
         )
     if options.clock != "virtual" and options.clock_rate is not None:
         raise _UsageError(f"--clock-rate needs --clock virtual, but the clock is {options.clock}")
-    if options.management_port is not None:
-        raise _UsageError("--management-port: the HTTP API is not implemented yet; omit the option")
 
 
 def _configured_broker(options: argparse.Namespace) -> Broker:
@@ -401,6 +401,7 @@ def _configured_broker(options: argparse.Namespace) -> Broker:
             trace=0,
             memory_limit=options.memory_limit,
             bounds=_bounds(options.bound),
+            management_port=options.management_port,
             **_choices(options),
         )
     except FakeAMQPError as error:  # The broker has not started yet, so an argument is wrong.

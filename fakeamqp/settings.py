@@ -186,3 +186,5 @@ class BrokerArguments(PersonalityChoices, total=False):
     trace: int
     memory_limit: int | Literal["auto"] | None
     bounds: Bounds | None
+    management: bool
+    management_port: int | None

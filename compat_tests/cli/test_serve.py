@@ -322,7 +322,7 @@ def test_tls_with_a_certificate_of_ones_own(tmp_path):
         (["--clock", "wall", "--clock-rate", "60"], "the clock is wall"),
         (["--clock", "virtual", "--clock-rate", "0"], "'0' is not a number above 0"),
         (["--clock", "virtual", "--clock-rate", "fast"], "'fast' is not a number above 0"),
-        (["--management-port", "15672"], "not implemented yet"),
+        (["--management-port", "http"], "is not a port"),
         (["--port", "65536"], "is not a port"),
         (["--port", "amqp"], "is not a port"),
         (["--max-message-size", "0"], "is not a number of bytes"),

@@ -370,6 +370,19 @@ class Engine:
     def _held(self) -> _Held:
         return _Held(self._lock)
 
+    def on_loop_thread(self) -> bool:
+        """Whether the caller is the loop thread, which must not wait for those that enter the engine."""
+        return threading.current_thread() is self._thread
+
+    @contextmanager
+    def released(self) -> Iterator[None]:
+        """Let others have the lock, at whatever depth the caller holds it, to wait for one of them."""
+        hold = self._lock.release_all()
+        try:
+            yield
+        finally:
+            self._lock.acquire_again(hold)
+
     def wake(self) -> None:
         """Wake the loop. Any thread may call it."""
         loop = self._loop

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from fakeamqp.runtime.loop import Loop
     from fakeamqp.runtime.transport import Transport
 
-__all__ = ["Listener"]
+__all__ = ["Listener", "listening_socket"]
 
 _log = logging.getLogger("fakeamqp.runtime")
 _BACKLOG = 512
@@ -213,6 +213,23 @@ class Listener:
     def __repr__(self) -> str:
         state = "closed" if self.closed else "paused" if self.paused else "open"
         return f"<Listener {self.host}:{self.port} {state}>"
+
+
+def listening_socket(host: str, port: int) -> socket.socket:
+    """A non-blocking socket that listens on the first address of `host`; the caller closes it.
+
+    Raises:
+        PortInUse: another socket uses the port.
+        CannotListen: the address is not one of this machine, or not usable.
+    """
+    family, sockaddr = _resolve(host, port)
+    sock = _bind(family, sockaddr)
+    try:
+        sock.listen(_BACKLOG)
+    except OSError as error:
+        sock.close()
+        raise _explained(error, sockaddr) from error
+    return sock
 
 
 def _resolve(host: str, port: int) -> tuple[int, tuple[str, int] | tuple[str, int, int, int]]:

@@ -10,14 +10,24 @@ import errno
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import Protocol, TypeVar
 
 from fakeamqp.runtime.errors import CannotListen, PortInUse
 
-if TYPE_CHECKING:
-    from fakeamqp.runtime.listener import Listener
-
 __all__ = ["listen_on"]
+
+
+class _Listening(Protocol):
+    """What listens on one address."""
+
+    @property
+    def port(self) -> int: ...
+
+    def close(self) -> None: ...
+
+
+T = TypeVar("T", bound=_Listening)
+
 
 _LOOPBACK = ("127.0.0.1", "::1")
 _ABSENT = (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT, errno.EPROTONOSUPPORT)
@@ -25,7 +35,7 @@ _ABSENT = (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT, errno.EPROTONOSUPPORT)
 _ATTEMPTS = 100
 
 
-def listen_on(listen: Callable[[str, int], Listener], host: str, port: int) -> tuple[Listener, ...]:
+def listen_on(listen: Callable[[str, int], T], host: str, port: int) -> tuple[T, ...]:
     """The listeners for `host`, all with the same port; for `localhost` one on each loopback address.
 
     A loopback address that this machine does not have is left out.
@@ -51,8 +61,8 @@ def listen_on(listen: Callable[[str, int], Listener], host: str, port: int) -> t
     raise taken
 
 
-def _listen_on_loopback(listen: Callable[[str, int], Listener], port: int) -> tuple[Listener, ...]:
-    listeners: list[Listener] = []
+def _listen_on_loopback(listen: Callable[[str, int], T], port: int) -> tuple[T, ...]:
+    listeners: list[T] = []
     absent: CannotListen | None = None
     with _closed_on_error(listeners):
         for address in _LOOPBACK:
@@ -68,7 +78,7 @@ def _listen_on_loopback(listen: Callable[[str, int], Listener], port: int) -> tu
 
 
 @contextmanager
-def _closed_on_error(listeners: list[Listener]) -> Iterator[None]:
+def _closed_on_error(listeners: list[T]) -> Iterator[None]:
     try:
         yield
     except BaseException:

@@ -1,0 +1,122 @@
+"""The HTTP server starts and stops with its broker, and leaves nothing behind."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import threading
+from http.client import HTTPConnection
+
+import pytest
+
+from compat_tests.management.client import Api
+from fakeamqp import Broker, BrokerError, PortInUse
+
+
+def test_the_api_answers_when_start_returns_and_its_port_is_closed_when_stop_returns():
+    threads = threading.active_count()
+    with Broker(management=True) as broker:
+        url = broker.management_url
+        assert Api(url).get("whoami") == {"name": "guest", "tags": ["administrator"]}
+        assert url == f"http://guest:guest@127.0.0.1:{broker.management_port}"
+    assert threading.active_count() == threads
+    with pytest.raises(ConnectionRefusedError):
+        Api(url).get("whoami")
+
+
+def test_a_port_switches_the_api_on():
+    with Broker(management_port=0) as broker:
+        assert Api(broker.management_url).get("whoami")["name"] == "guest"
+
+
+def test_the_port_stays_the_same_through_restart_reset_stop_and_start():
+    with Broker(management=True) as broker:
+        url = broker.management_url
+        for again in (broker.restart, broker.reset, broker.stop, broker.start):
+            again()
+            if broker.running:
+                assert Api(url).get("whoami")["name"] == "guest"
+    assert broker.management_url == url
+
+
+def test_localhost_is_both_loopback_addresses():
+    with Broker("localhost", management=True) as broker:
+        assert Api(broker.management_url).get("whoami")["name"] == "guest"
+        if len(broker._listeners) > 1:
+            assert Api(f"http://guest:guest@[::1]:{broker.management_port}").get("whoami")["name"] == "guest"
+
+
+def test_a_port_in_use_is_an_error_at_once_and_stops_the_broker():
+    threads = threading.active_count()
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        broker = Broker(management_port=taken.getsockname()[1])
+        with pytest.raises(PortInUse, match="port=0"):
+            broker.start()
+        assert not broker.running
+    assert threading.active_count() == threads
+    with broker:
+        assert Api(broker.management_url).get("whoami")["name"] == "guest"
+
+
+def test_stop_closes_connections_that_are_kept_alive_or_have_sent_half_a_request():
+    with Broker(management=True) as broker:
+        alive = HTTPConnection("127.0.0.1", broker.management_port)
+        alive.request("GET", "/api/whoami")
+        assert alive.getresponse().read()
+        half = socket.create_connection(("127.0.0.1", broker.management_port))
+        half.sendall(b"GET /api/whoami HTTP/1.1\r\nHost: x\r\n")
+    assert alive.sock.recv(1) == b""
+    assert half.recv(1) == b""
+    alive.close()
+    half.close()
+
+
+def test_a_broker_without_the_api_says_how_to_have_it():
+    with Broker() as broker, pytest.raises(BrokerError, match=r"Broker\(management=True\)"):
+        broker.management_url  # noqa: B018
+    with pytest.raises(BrokerError, match="start the broker first"):
+        Broker(management=True).management_url  # noqa: B018
+
+
+def test_a_broker_without_the_api_imports_nothing_of_it():
+    program = (
+        "import sys; from fakeamqp import Broker\n"
+        "with Broker(): pass\n"
+        "print([name for name in sys.modules if 'management' in name or name in ('starlette', 'uvicorn')])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
+
+
+def test_without_its_packages_the_error_names_the_extra(monkeypatch):
+    from fakeamqp.management import companion
+    from fakeamqp.management.errors import ManagementUnavailable
+
+    monkeypatch.setattr(companion, "find_spec", lambda name: None if name == "uvicorn" else object())
+    with pytest.raises(ManagementUnavailable, match=r"uvicorn: pip install 'fakeamqp\[management\]'"):
+        Broker(management=True)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
+def test_a_forked_child_holds_no_port_and_no_connection():
+    with Broker(management=True) as broker:
+        client = socket.create_connection(("127.0.0.1", broker.management_port))
+        client.sendall(b"GET /api/whoami HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert client.recv(12) == b"HTTP/1.1 401"
+        readable, writable = os.pipe()
+        child = os.fork()
+        if child == 0:
+            os.close(writable)
+            os.read(readable, 1)
+            os._exit(0)
+        os.close(readable)
+        assert Api(broker.management_url).get("whoami")["name"] == "guest"
+        port = broker.management_port
+    while client.recv(4096):
+        pass
+    client.close()
+    socket.create_server(("127.0.0.1", port)).close()
+    os.close(writable)
+    os.waitpid(child, 0)

@@ -1,0 +1,65 @@
+"""Companions: what starts and stops with a broker, but belongs to an outer package.
+
+The broker imports none of these packages: it knows companions by name, and loads one on first use.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from fakeamqp.model.state import BrokerState
+    from fakeamqp.runtime import Engine
+
+__all__ = ["AddressedCompanion", "Companion", "Surroundings", "companion"]
+
+_ENTRY_POINTS = {"management": "fakeamqp.management.companion:ManagementCompanion"}
+"""What makes a companion of its `Surroundings`, by name: `module:attribute`."""
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What a companion works with.
+
+    Args:
+        broker: the `Broker`. A companion that wants its type imports it.
+        engine: its engine.
+        state: its state, to be read and changed inside the engine only.
+    """
+
+    broker: Any
+    engine: Engine
+    state: BrokerState
+
+
+class Companion(Protocol):
+    """What the broker calls. It holds no lock of the engine during `start` and `stop`."""
+
+    def start(self, host: str) -> None:
+        """Start with the broker, which listens already; `host` is the address that it was given."""
+
+    def stop(self) -> None:
+        """End every thread and close every socket. Idempotent."""
+
+    def cleared(self) -> None:
+        """The broker was reset or restarted; called inside the engine."""
+
+
+class AddressedCompanion(Companion, Protocol):
+    """A companion that listens on a port."""
+
+    @property
+    def address(self) -> tuple[str, int] | None:
+        """The numeric host and the port; None before the first start."""
+
+
+def companion(name: str, surroundings: Surroundings, **settings: Any) -> Any:
+    """Make the companion of this name.
+
+    Raises:
+        FakeAMQPError: a package that it needs is not installed, or a setting is invalid.
+    """
+    module, _, attribute = _ENTRY_POINTS[name].partition(":")
+    return getattr(import_module(module), attribute)(surroundings, **settings)

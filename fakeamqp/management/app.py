@@ -1,0 +1,74 @@
+"""The ASGI app: the resources of the API under `/api`, and the inspector page where it is installed."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import BaseRoute, Route
+
+from fakeamqp.management.errors import not_found
+from fakeamqp.management.resource import refused
+from fakeamqp.management.resources import RESOURCES
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+    from starlette.types import ASGIApp, Receive, Scope, Send
+
+    from fakeamqp.management.context import Management
+
+__all__ = ["make_app"]
+
+_INSPECTOR = "fakeamqp.management.inspector"
+"""A package with the function `routes`, which returns Starlette's routes of the page."""
+
+
+def make_app(management: Management) -> Starlette:
+    """The app of one broker. Its `state.management` is the broker."""
+    app = Starlette(
+        routes=[
+            *(Route(each.path, each) for each in RESOURCES),
+            *_inspector(),
+        ],
+        exception_handlers={HTTPException: _failed},
+    )
+    app.router.redirect_slashes = False
+    app.state.management = management
+    app.add_middleware(_RawPaths)
+    return app
+
+
+def _inspector() -> list[BaseRoute]:
+    if find_spec(_INSPECTOR) is None:
+        return [Route("/", _greeting)]
+    from importlib import import_module
+
+    routes: list[BaseRoute] = import_module(_INSPECTOR).routes()
+    return routes
+
+
+def _greeting(_: Request) -> Response:
+    return PlainTextResponse("fakeamqp's management API is under /api/\n")
+
+
+def _failed(_: Request, problem: Exception) -> Response:
+    assert isinstance(problem, HTTPException)
+    if problem.status_code == 404:
+        return refused(not_found())
+    return PlainTextResponse(problem.detail, problem.status_code, dict(problem.headers or {}))
+
+
+class _RawPaths:
+    """Matches routes of the API with the path as it was sent, so that a name may contain an encoded slash."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        raw = scope.get("raw_path")
+        if raw is not None and scope["path"].startswith("/api/"):
+            scope = {**scope, "path": raw.decode("ascii", "replace")}
+        await self._app(scope, receive, send)

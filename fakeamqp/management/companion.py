@@ -1,0 +1,85 @@
+"""What a broker starts and stops: the HTTP server with its app."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+from fakeamqp.management.errors import ManagementUnavailable
+
+if TYPE_CHECKING:
+    from fakeamqp.companions import Surroundings
+    from fakeamqp.management.context import Management
+    from fakeamqp.management.server import HttpServer
+
+__all__ = ["ManagementCompanion"]
+
+_NEEDED = ("starlette", "uvicorn")
+
+
+class ManagementCompanion:
+    """The management API of one broker, on its host and on one port.
+
+    Args:
+        surroundings: the broker and its engine.
+        port: the port to listen on; 0 takes a free one.
+
+    Raises:
+        ManagementUnavailable: Starlette or uvicorn is not installed.
+    """
+
+    def __init__(self, surroundings: Surroundings, *, port: int = 0) -> None:
+        missing = [name for name in _NEEDED if find_spec(name) is None]
+        if missing:
+            raise ManagementUnavailable(
+                f"the management API needs the package{'s' if len(missing) > 1 else ''} "
+                f"{' and '.join(missing)}: pip install 'fakeamqp[management]'"
+            )
+        self._surroundings = surroundings
+        self._asked_port = port
+        self._address: tuple[str, int] | None = None
+        self._server: HttpServer | None = None
+        self._management: Management | None = None
+
+    @property
+    def address(self) -> tuple[str, int] | None:
+        """The numeric host and the port; None before the first start."""
+        return self._address
+
+    @property
+    def management(self) -> Management:
+        """What the requests work with."""
+        if self._management is None:
+            from fakeamqp.management.context import Management
+
+            self._management = Management(self._surroundings)
+        return self._management
+
+    def start(self, host: str) -> None:
+        """Listen on the port, after a stop on the same one as before.
+
+        Raises:
+            PortInUse: another socket uses the port.
+        """
+        if self._server is None:
+            from fakeamqp.management.app import make_app
+            from fakeamqp.management.server import HttpServer
+
+            self._server = HttpServer(make_app(self.management))
+        port = self._asked_port or (self._address[1] if self._address else 0)
+        self._address = self._server.start(host, port)
+
+    def stop(self) -> None:
+        """Close the port and every connection, and end the thread. Idempotent.
+
+        A request may wait for the engine meanwhile, so the thread of the engine does not wait for its end.
+        """
+        if self._server is not None:
+            engine = self._surroundings.engine
+            with engine.released():
+                self._server.stop(wait=not engine.on_loop_thread())
+
+    def cleared(self) -> None:
+        """The broker was reset or restarted."""
+        if self._management is not None:
+            self._management.cleared()

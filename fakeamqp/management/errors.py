@@ -1,0 +1,50 @@
+"""Errors of the management API."""
+
+from __future__ import annotations
+
+from fakeamqp.errors import FakeAMQPError
+
+__all__ = ["ManagementError", "ManagementUnavailable", "Refused"]
+
+
+class ManagementError(FakeAMQPError):
+    """The HTTP server does not start or end; the text says what to do."""
+
+
+class ManagementUnavailable(ManagementError):
+    """The packages that the HTTP API needs are not installed."""
+
+
+class Refused(Exception):
+    """A request that the API refuses, with the status and the body of the answer.
+
+    Args:
+        status: of the answer, such as 404.
+        error: RabbitMQ's word for the condition, the field `error` of the body.
+        reason: the field `reason` of the body: a text, for some requests a JSON object.
+        headers: of the answer, besides those that every answer has.
+    """
+
+    def __init__(
+        self, status: int, error: str, reason: object, headers: dict[str, str] | None = None
+    ) -> None:
+        super().__init__(f"{status} {error}: {reason}")
+        self.status = status
+        self.error = error
+        self.reason = reason
+        self.headers = headers or {}
+
+
+def bad_request(reason: object) -> Refused:
+    """The request is well-formed HTTP, but the broker does not take what it asks for."""
+    return Refused(400, "bad_request", reason)
+
+
+def not_found() -> Refused:
+    """What the path names does not exist."""
+    return Refused(404, "Object Not Found", "Not Found")
+
+
+def not_authorised(reason: str) -> Refused:
+    """The user, or nobody, is logged in, and may not do this."""
+    return Refused(401, "not_authorized", reason, {"www-authenticate": 'Basic realm="RabbitMQ Management"'})
