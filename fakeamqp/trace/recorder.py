@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 from fakeamqp.trace.cutting import frames_in
 from fakeamqp.trace.peers import Peers
@@ -13,6 +13,7 @@ from fakeamqp.trace.truncation import Truncated, TruncatedMessage
 
 if TYPE_CHECKING:
     from fakeamqp.trace.entries import Packed
+    from fakeamqp.trace.events import Event
     from fakeamqp.trace.timeline import Trace
 
 __all__ = ["Mark", "Recorder"]
@@ -161,6 +162,33 @@ class Recorder:
             wall_time=since.wall_time,
             clock=self._clock,
         )
+
+    @property
+    def count(self) -> int:
+        """The number of entries so far, those included that are no longer kept. `clear` sets it to 0."""
+        return self._count
+
+    def entries_from(self, serial: int, most: int | None = None) -> tuple[int, tuple[Packed, ...]]:
+        """The entries from a serial number on, or the latest of them. Call it inside the engine.
+
+        Args:
+            serial: the number of the first entry wanted; the first entry since `clear` has the number 0.
+            most: the number of entries to return at most, the latest; None for all.
+
+        Returns:
+            The serial number of the first entry returned, and the entries.
+        """
+        wanted = min(max(0, self._count - serial), len(self._entries))
+        if most is not None:
+            wanted = min(wanted, most)
+        latest = tuple(islice(reversed(self._entries), wanted))
+        return self._count - wanted, latest[::-1]
+
+    def events_of(self, entries: Iterable[Packed]) -> Iterator[Event]:
+        """The events that some of the entries stand for. It needs no lock."""
+        from fakeamqp.trace.entries import events_of
+
+        return events_of(entries, self._began, {name: alias for name, alias, _ in [*self._peers.values()]})
 
     # --- memory ---------------------------------------------------------------------------------------
 

@@ -28,26 +28,20 @@ Fields are lists of (depth, name, value, type); types are "s" text, "n" number, 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from decimal import Decimal
-from itertools import islice
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar
 
-from fakeamqp.timestamps import Timestamp
 from fakeamqp.trace.events import ConnectionEvent, Event, FrameEvent, ModelEvent
-from fakeamqp.trace.frame_readers import RedactedValue, frame_reader
+from fakeamqp.trace.frame_readers import frame_reader
 from fakeamqp.trace.html.queues import Queues, queues_of
+from fakeamqp.trace.html.values import Field, body_form, bounded, fields_of, flat, plain
 from fakeamqp.trace.rendering import one_line, short
 from fakeamqp.trace.truncation import full_size
 
-__all__ = ["Rows"]
+__all__ = ["KINDS", "Rows", "is_problem", "kind_of", "line_of"]
 
-#: depth, name, value, type
-Field: TypeAlias = tuple[int, str, str, str]
-
+KINDS = ("method", "frame", "heartbeat", "model", "connection", "fault")
 _METHOD, _FRAME, _HEARTBEAT, _MODEL, _CONNECTION, _FAULT = range(6)
 _MOST_BODY = 16_384
-_MOST_TEXT = 4096
-_MOST_FIELDS = 500
 _DIRECTIONS = {"received": 0, "sent": 1}
 _BAD_CONNECTION_EVENTS = frozenset(("aborted", "lost", "blocked", "malformed input", "login refused"))
 _BAD_MODEL_EVENTS = frozenset(("dropped", "returned"))
@@ -101,7 +95,7 @@ class Rows:
         events: in order.
     """
 
-    KINDS: ClassVar[tuple[str, ...]] = ("method", "frame", "heartbeat", "model", "connection", "fault")
+    KINDS: ClassVar[tuple[str, ...]] = KINDS
 
     def __init__(self, events: Iterable[Event]) -> None:
         self.rows: list[list[Any]] = []
@@ -151,11 +145,11 @@ class Rows:
         self.rows.append(row)
         if method is None:
             row[9] = int(kind == _FRAME)
-            row[10] = self._put(_bounded(_frame_fields(event)))
+            row[10] = self._put(bounded(_frame_fields(event)))
             return
         row[8] = [self._put(name) for name in self._queues.seen(place, method)]
         row[9] = int(_is_problem(method, direction))
-        row[10] = self._put(_bounded(_fields(reader.values(method))))
+        row[10] = self._put(bounded(fields_of(reader.values(method))))
         if method.NAME == "connection.start-ok":
             self.connections[connection].update(_client(getattr(method, "client_properties", None) or {}))
         elif method.NAME == "connection.open":
@@ -166,7 +160,7 @@ class Rows:
         if body is not None:
             row[13] = len(body)
             if body:
-                row[12] = self._put(_body(body[:_MOST_BODY], len(body)))
+                row[12] = self._put(body_form(body[:_MOST_BODY], len(body)))
         if reader.begins_content(event.type, event.payload):
             self._contents[place] = _Content(row)
 
@@ -188,7 +182,7 @@ class Rows:
             size = (reader.body_size(event.type, event.payload) or 0) if ends is None else 0
             if not content.has_header:
                 if properties is not None:
-                    row[11] = self._put(_bounded(_fields(reader.values(properties), absent=False)))
+                    row[11] = self._put(bounded(fields_of(reader.values(properties), absent=False)))
                 row[13] = size
             content.has_header = True
             if ends is None:
@@ -211,12 +205,11 @@ class Rows:
 
     def _store_body(self, content: _Content) -> None:
         if content.row[13] > 0:
-            content.row[12] = self._put(_body(bytes(content.kept[:_MOST_BODY]), content.row[13]))
+            content.row[12] = self._put(body_form(bytes(content.kept[:_MOST_BODY]), content.row[13]))
 
     def _add_connection_event(self, number: int, event: ConnectionEvent, connection: int) -> None:
-        kind = _FAULT if event.event == "fault" else _CONNECTION
-        row = self._row(number, event, connection, kind)
-        row[9] = int(kind == _FAULT or event.event in _BAD_CONNECTION_EVENTS)
+        row = self._row(number, event, connection, kind_of(event))
+        row[9] = int(is_problem(event))
         self.rows.append(row)
 
     def _add_model_event(self, number: int, event: ModelEvent, connection: int) -> None:
@@ -224,13 +217,13 @@ class Rows:
         row = self._row(number, event, connection, _MODEL, -1, channel if isinstance(channel, int) else -1)
         queues = queues_of(event.facts)
         row[8] = [self._put(name) for name in queues]
-        row[9] = int(event.event in _BAD_MODEL_EVENTS or _unroutable(event))
-        row[10] = self._put(_bounded(_facts(event.facts)))
+        row[9] = int(is_problem(event))
+        row[10] = self._put(bounded(_facts(event.facts)))
         body = getattr(event.facts.get("message"), "body", None)
         if isinstance(body, bytes):
             row[13] = full_size(body)
             if row[13]:
-                row[12] = self._put(_body(bytes(body[:_MOST_BODY]), row[13]))
+                row[12] = self._put(body_form(bytes(body[:_MOST_BODY]), row[13]))
         if event.event == "published" and connection >= 0:
             publish = self._queues.outcome(connection, event.facts.get("message"))
             if publish is not None:
@@ -240,13 +233,9 @@ class Rows:
     def _row(
         self, number: int, event: Event, connection: int, kind: int, direction: int = -1, channel: int = -1
     ) -> list[Any]:
-        name, text = event.name, event.text
-        if isinstance(event, ModelEvent):
-            text = _outcome_first(event, text)
-        else:
-            text = text.removeprefix(name).lstrip(": ")
+        name, text = line_of(event)
         time = round(event.time, 6)
-        pooled = self._put(one_line(name)), self._put(text)
+        pooled = self._put(name), self._put(text)
         nothing = self._put(())
         return [[number], time, connection, kind, direction, channel, *pooled, [], 0, nothing, -1, -1, -1]
 
@@ -283,75 +272,42 @@ class Rows:
             row[2] = place.get(row[2], -1)
 
 
-# --- values -------------------------------------------------------------------------------------------
+# --- lines --------------------------------------------------------------------------------------------
 
 
-def _fields(values: Iterable[tuple[str, Any]], absent: bool = True) -> Iterator[Field]:
-    """All fields, or with `absent=False` those that have a value. Secrets are hidden."""
-    for name, value in values:
-        if value is None and not absent:
-            continue
-        if isinstance(value, RedactedValue):
-            yield 0, name, f"{value.size} bytes, not shown", "h"
-        else:
-            yield from _flat(0, name, value)
+def line_of(event: Event) -> tuple[str, str]:
+    """The name of an event, and the rest of its line."""
+    name, text = event.name, event.text
+    if isinstance(event, ModelEvent):
+        return one_line(name), _outcome_first(event, text)
+    return one_line(name), text.removeprefix(name).lstrip(": ")
 
 
-def _bounded(fields: Iterator[Field]) -> tuple[Field, ...]:
-    """At most 500 fields, with a note if there are more."""
-    shown = tuple(islice(fields, _MOST_FIELDS))
-    if next(fields, None) is not None:
-        shown += ((0, "...", f"only the first {_MOST_FIELDS} are shown", "h"),)
-    return shown
+def kind_of(event: Event) -> int:
+    """The number of its kind in `KINDS`."""
+    if isinstance(event, FrameEvent):
+        part = event.part
+        return (
+            _METHOD
+            if part == "method" and event.method is not None
+            else (_HEARTBEAT if part == "heartbeat" else _FRAME)
+        )
+    if isinstance(event, ConnectionEvent):
+        return _FAULT if event.event == "fault" else _CONNECTION
+    return _MODEL
 
 
-def _flat(depth: int, name: str, value: object) -> Iterator[Field]:
-    """A value, followed by the values inside it."""
-    if isinstance(value, Mapping):
-        yield depth, name, f"table of {len(value)}", "t"
-        for key, item in value.items():
-            yield from _flat(depth + 1, key if isinstance(key, str) else repr(key), item)
-    elif isinstance(value, (list, tuple)):
-        yield depth, name, f"array of {len(value)}", "t"
-        for index, item in enumerate(value):
-            yield from _flat(depth + 1, f"[{index}]", item)
-    else:
-        yield depth, name, *_plain(value)
-
-
-def _plain(value: object) -> tuple[str, str]:
-    """One value as text, and its type."""
-    if value is None:
-        return "void", "z"
-    if isinstance(value, bool):
-        return ("true" if value else "false"), "b"
-    if isinstance(value, Timestamp):
-        try:
-            return f"{int(value)} ({value.datetime:%Y-%m-%d %H:%M:%S} UTC)", "n"
-        except (OverflowError, ValueError, OSError):
-            return str(int(value)), "n"
-    if isinstance(value, (int, float, Decimal)):
-        return str(value), "n"
-    if isinstance(value, str):
-        return _cut(value), "s"
-    if isinstance(value, (bytes, bytearray)):
-        size = full_size(bytes(value)) if type(value) is bytearray else full_size(value)  # type: ignore[arg-type]
-        try:
-            text = bytes(value).decode()
-        except UnicodeDecodeError:
-            text = ""
-        if text.isprintable() and (text or not value):
-            return _cut(text), "s"
-        shown = value[: _MOST_TEXT // 2].hex()
-        return (shown if size <= _MOST_TEXT // 2 else f"{shown}... ({size} bytes)"), "x"
-    try:
-        return _cut(str(value)), "o"
-    except Exception as error:
-        return f"{type(value).__name__}, whose str raised {type(error).__name__}", "o"
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= _MOST_TEXT else f"{text[:_MOST_TEXT]}... ({len(text)} characters)"
+def is_problem(event: Event) -> bool:
+    """Whether pages mark it as a problem. Headers and bodies are parts of a method, and are none."""
+    if isinstance(event, FrameEvent):
+        method = event.method if event.part == "method" else None
+        if method is None:
+            return event.part not in ("header", "body", "heartbeat")
+        return _is_problem(method, _DIRECTIONS[event.direction])
+    if isinstance(event, ConnectionEvent):
+        return event.event == "fault" or event.event in _BAD_CONNECTION_EVENTS
+    assert isinstance(event, ModelEvent)
+    return event.event in _BAD_MODEL_EVENTS or _unroutable(event)
 
 
 def _alias_order(alias: str) -> tuple[bool, int]:
@@ -374,7 +330,7 @@ def _outcome_first(event: ModelEvent, text: str) -> str:
     if not hasattr(message, "body"):
         return text.removeprefix(event.event).lstrip(": ")
     others = [
-        f"{name}={_plain(value)[0]}"
+        f"{name}={plain(value)[0]}"
         for name, value in event.facts.items()
         if name not in ("message", "queue") and (name, value) != ("virtual_host", "/")
     ]
@@ -387,14 +343,14 @@ def _facts(facts: Mapping[str, object]) -> Iterator[Field]:
     for name, value in facts.items():
         if name == "message" and hasattr(value, "routing_key"):
             for part in ("exchange", "routing_key"):
-                yield from _flat(0, part, getattr(value, part, None))
+                yield from flat(0, part, getattr(value, part, None))
             publisher = getattr(getattr(value, "publisher", None), "name", None)
             if isinstance(publisher, str):
                 yield 0, "publisher", publisher, "s"
         elif isinstance(getattr(value, "name", None), str):
             yield 0, name, str(getattr(value, "name")), "s"  # noqa: B009
         else:
-            yield from _flat(0, name, value)
+            yield from flat(0, name, value)
 
 
 def _frame_fields(event: FrameEvent) -> Iterator[Field]:
@@ -403,26 +359,10 @@ def _frame_fields(event: FrameEvent) -> Iterator[Field]:
     yield 0, "size", str(event.size), "n"
 
 
-def _body(kept: bytes, size: int) -> tuple[str, str]:
-    """A body as text, or in base64 if it is not text."""
-    from base64 import b64encode
-
-    # Truncation may have split the last character.
-    for end in (0, 1, 2, 3) if len(kept) < size else (0,):
-        try:
-            text = kept[: len(kept) - end].decode()
-        except UnicodeDecodeError:
-            continue
-        if all(character >= " " or character in "\t\r\n" for character in text):
-            return "text", text
-        break
-    return "base64", b64encode(kept).decode()
-
-
 def _client(properties: Mapping[str, object]) -> dict[str, str]:
     """The client properties that identify a client."""
     known = ("connection_name", "product", "version", "platform")
-    return {name: _plain(properties[name])[0] for name in known if name in properties}
+    return {name: plain(properties[name])[0] for name in known if name in properties}
 
 
 # --- problems ----------------------------------------------------------------------------------------

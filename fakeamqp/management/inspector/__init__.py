@@ -1,0 +1,39 @@
+"""The inspector page: what a broker holds and does, live in a browser, with a few actions.
+
+`page.html`, `page.css` and `page.js` are the page. It loads nothing else, and asks for all it shows:
+
+| module | what it makes |
+|---|---|
+| `snapshot` | the whole broker as plain values, and what differs between two of them |
+| `flows` | how many messages went through each exchange and to each queue |
+| `timeline` | the lines of new events of the trace, and the details of one |
+| `details` | messages, and everything about one queue, exchange or connection |
+| `fault_form` | what the form for fault rules offers, and the rule that it makes |
+| `actions` | publish, purge, close, move time |
+| `access` | who may look, and from where |
+| `app` | the routes and the event stream |
+
+Nothing of it runs while no page is open. The broker is read on the thread of the HTTP server, with the lock
+held for a part of the queues at a time, and JSON is made without it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fakeamqp.lazy import on_first_use
+
+if TYPE_CHECKING:
+    from fakeamqp.management.inspector.app import inspector_app
+    from fakeamqp.management.inspector.inspector import Inspector
+
+__all__ = ["Inspector", "inspector_app"]
+
+if not TYPE_CHECKING:
+    __getattr__ = on_first_use(
+        __name__,
+        {
+            "fakeamqp.management.inspector.app": ("inspector_app",),
+            "fakeamqp.management.inspector.inspector": ("Inspector",),
+        },
+    )

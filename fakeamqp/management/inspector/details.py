@@ -1,0 +1,200 @@
+"""Messages of one queue, a part at a time, and everything about one queue, exchange or connection."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import chain, islice
+from typing import TYPE_CHECKING, Any
+
+from fakeamqp.inspect.lookup import find_exchange, find_queue
+from fakeamqp.inspect.messages import aside_view, queued_view, unacked_view
+from fakeamqp.trace.html.values import body_form, bounded, fields_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from fakeamqp.inspect.messages import MessageView
+    from fakeamqp.management.inspector.inspector import Inspector
+    from fakeamqp.model.queues import Queue
+
+__all__ = ["connection_details", "exchange_details", "message", "messages", "queue_details"]
+
+_MOST_MESSAGES = 200
+_PREVIEW = 2048
+_MOST_BODY = 262_144
+_MOST_BINDINGS = 500
+_SEARCHED = 20_000
+"""Messages among which one is looked for that has left its place."""
+
+
+# --- messages ---------------------------------------------------------------------------------------------
+
+
+def messages(
+    inspector: Inspector, virtual_host: str, queue: str, start: int = 0, count: int = 100
+) -> dict[str, Any]:
+    """Some messages of a queue: ready ones in delivery order, then unacked ones, then those set aside.
+
+    Returns:
+        `total` and `start`, and `messages`: each with a `key` by which `message` finds it, and the first
+        2 KiB of its body.
+
+    Raises:
+        NoSuchQueue, NoSuchVirtualHost: it does not exist.
+    """
+    with inspector.engine.look():
+        found = find_queue(inspector.state, queue, virtual_host)
+        total = _total(found)
+        start = max(0, min(start, total))
+        taken = [
+            (key, make()) for key, make in islice(_stored(found), start, start + min(count, _MOST_MESSAGES))
+        ]
+    return {
+        "total": total,
+        "start": start,
+        "messages": [{"key": key, **_message(view, _PREVIEW)} for key, view in taken],
+    }
+
+
+def message(inspector: Inspector, virtual_host: str, queue: str, at: int, key: str) -> dict[str, Any] | None:
+    """One message with the first 256 KiB of its body; None if it is no longer in the queue.
+
+    Args:
+        inspector: the inspector.
+        virtual_host: of the queue.
+        queue: its name.
+        at: the place at which it was.
+        key: by which `messages` named it.
+
+    Raises:
+        NoSuchQueue, NoSuchVirtualHost: the queue does not exist.
+    """
+    with inspector.engine.look():
+        found = find_queue(inspector.state, queue, virtual_host)
+        near = islice(_stored(found), max(0, at), at + 1)
+        for stored, make in chain(near, islice(_stored(found), _SEARCHED)):
+            if stored == key:
+                view = make()
+                break
+        else:
+            return None
+    return {"key": key, **_message(view, _MOST_BODY)}
+
+
+def _total(queue: Queue) -> int:
+    return len(queue.ready) + (0 if queue.keeps_delivered else len(queue.unacked)) + queue.parked_count
+
+
+def _stored(queue: Queue) -> Iterator[tuple[str, Callable[[], MessageView]]]:
+    """A key and a function that makes the view, for every message of a queue. For use inside the engine."""
+    now = queue.virtual_host.now()
+    time = queue.virtual_host.state.clock.time()
+    for queued in queue.ready:
+        key = id(queued) if queued.offset is None else f"offset {queued.offset}"
+        yield f"{key}", lambda queued=queued: queued_view(queued, now)  # type: ignore[misc]
+    if queue.keeps_delivered:
+        return
+    for delivery in queue.unacked:
+        yield f"{id(delivery.queued)}", lambda each=delivery: unacked_view(each, now, time)  # type: ignore[misc]
+    for message in queue.parked_messages():
+        yield f"{id(message)}", lambda each=message: aside_view(each)  # type: ignore[misc]
+
+
+def _message(view: MessageView, most: int) -> dict[str, Any]:
+    properties = {name: value for name, value in view.properties.items() if name != "headers"}
+    body = view.body
+    return {
+        "state": view.state,
+        "exchange": view.exchange,
+        "routing_key": view.routing_key,
+        "properties": bounded(fields_of(properties.items())),
+        "headers": bounded(fields_of(view.headers.items())),
+        "body": body_form(body[:most], len(body)),
+        "shown": min(most, len(body)),
+        "size": len(body),
+        "redelivered": view.redelivered,
+        "expires_in": view.expires_in,
+        "offset": view.offset,
+        "held_for": view.held_for,
+        "consumer": view.consumer_tag,
+        "connection": view.connection,
+        "channel": view.channel,
+    }
+
+
+# --- one object -------------------------------------------------------------------------------------------
+
+
+def queue_details(inspector: Inspector, virtual_host: str, name: str) -> dict[str, Any]:
+    """The declaration of a queue, its policies and its bindings.
+
+    Raises:
+        NoSuchQueue, NoSuchVirtualHost: it does not exist.
+    """
+    with inspector.engine.look():
+        queue = find_queue(inspector.state, name, virtual_host)
+        arguments = dict(queue.arguments)
+        policies = queue.policy, queue.operator_policy
+        owner = getattr(queue.exclusive_owner, "name", None)
+        bindings = [(each.source.name, each) for each in islice(queue.incoming, _MOST_BINDINGS)]
+        more = len(queue.incoming) - len(bindings)
+    facts: dict[str, Any] = {}
+    if isinstance(owner, str):
+        facts["exclusive to"] = owner
+    for word, policy in zip(("policy", "operator policy"), policies, strict=True):
+        if policy is not None:
+            facts[word] = {policy.name: dict(policy.definition)}
+    return {
+        "facts": bounded(fields_of(facts.items())),
+        "arguments": bounded(fields_of(arguments.items())),
+        "bindings": [
+            [source, binding.routing_key, bounded(fields_of(binding.arguments.items()))]
+            for source, binding in bindings
+        ],
+        "more": more,
+    }
+
+
+def exchange_details(inspector: Inspector, virtual_host: str, name: str) -> dict[str, Any]:
+    """The declaration of an exchange, its policies and its bindings.
+
+    Raises:
+        NoSuchExchange, NoSuchVirtualHost: it does not exist.
+    """
+    with inspector.engine.look():
+        exchange = find_exchange(inspector.state, name, virtual_host)
+        arguments = dict(exchange.arguments)
+        policies = exchange.policy, exchange.operator_policy
+        all_bindings = exchange.bindings
+        bindings = list(islice(all_bindings.values(), _MOST_BINDINGS))
+        more = len(all_bindings) - len(bindings)
+    facts = {
+        word: {policy.name: dict(policy.definition)}
+        for word, policy in zip(("policy", "operator policy"), policies, strict=True)
+        if policy is not None
+    }
+    return {
+        "facts": bounded(fields_of(facts.items())),
+        "arguments": bounded(fields_of(arguments.items())),
+        "bindings": [
+            [
+                f"{each.destination.kind} {each.destination.name}",
+                each.routing_key,
+                bounded(fields_of(each.arguments.items())),
+            ]
+            for each in bindings
+        ],
+        "more": more,
+    }
+
+
+def connection_details(inspector: Inspector, name: str) -> dict[str, Any] | None:
+    """The client properties of a connection; None if it is closed."""
+    with inspector.engine.look():
+        for connection in inspector.state.connections:
+            if connection.name == name:
+                properties = dict(connection.client_properties)
+                break
+        else:
+            return None
+    return {"properties": bounded(fields_of(properties.items()))}

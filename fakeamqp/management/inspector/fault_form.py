@@ -1,0 +1,152 @@
+"""What the form for fault rules offers, and the rule that it makes.
+
+The page builds its fields from `offers`, and shows errors of `Faults` with the near matches that they name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from fakeamqp.adapters import protocol_named, protocol_names
+from fakeamqp.faults.errors import FaultError
+
+if TYPE_CHECKING:
+    from fakeamqp.broker import Broker
+    from fakeamqp.faults.rule import Rule
+
+__all__ = ["add", "offers", "release", "remove"]
+
+_WHEN = {"name": "when", "kind": "choice", "choices": ["instead", "before", "after"]}
+_HOW = {"name": "how", "kind": "choice", "choices": ["fin", "reset", "silence"]}
+_CODE = {"name": "code", "kind": "integer"}
+_TEXT = {"name": "text", "kind": "text"}
+
+_ACTIONS: tuple[tuple[str, str, tuple[dict[str, Any], ...]], ...] = (
+    ("nack", "Refuse it with a nack", ()),
+    ("return_message", "Return it as unroutable", (_CODE, _TEXT)),
+    ("drop", "Drop it", ()),
+    ("delay", "Delay it", ({"name": "seconds", "kind": "number", "value": 1},)),
+    ("hold", "Hold it until released", ()),
+    ("duplicate", "Duplicate it", ({"name": "times", "kind": "integer", "value": 1},)),
+    ("close_channel", "Close the channel", (_CODE, _TEXT, _WHEN)),
+    ("close_connection", "Close the connection", (_CODE, _TEXT, _WHEN)),
+    ("disconnect", "End the connection without a close", (_HOW, _WHEN)),
+    ("exception", "Answer with an exception (AMQP 0-10)", (_CODE, _TEXT)),
+    ("refuse_login", "Refuse the login", (_TEXT,)),
+    ("crash", "Crash and restart the broker", (_WHEN,)),
+    ("count", "Only count it", ()),
+)
+"""The method of `Rule`, its label and its arguments. Arguments left empty have the defaults of the method."""
+_TRIGGERS = (
+    ("", "every time"),
+    ("times", "at most this many times"),
+    ("after", "after this many others"),
+    ("on_call", "at this one only, counted from 1"),
+    ("with_probability", "with this probability, 0 to 1"),
+)
+_CONDITIONS = ("exchange", "routing_key", "queue", "body", "connection")
+
+
+def offers() -> dict[str, Any]:
+    """The names of methods, and what a rule can do."""
+    methods = dict.fromkeys(name for each in protocol_names() for name in protocol_named(each).method_names)
+    return {
+        "methods": ["confirm", "heartbeat", *sorted(methods)],
+        "actions": [
+            {"name": name, "label": label, "arguments": arguments} for name, label, arguments in _ACTIONS
+        ],
+        "triggers": [{"name": name, "label": label} for name, label in _TRIGGERS],
+        "conditions": _CONDITIONS,
+    }
+
+
+def add(broker: Broker, wanted: Mapping[str, Any]) -> Rule:
+    """The rule that the form asks for. It is optional: a test does not fail if it never happens.
+
+    Args:
+        broker: the broker.
+        wanted: `method`, `direction` (or ""), `conditions` by name, `action`, `arguments` by name, `trigger`
+            and `number`. Values that are empty count as absent.
+
+    Raises:
+        FaultError: a name is misspelled, or a value is invalid; the text names the nearest match.
+    """
+    actions = {name: arguments for name, _, arguments in _ACTIONS}
+    action = _text(wanted, "action") or "count"
+    if action not in actions:
+        raise FaultError(f"there is no action {action!r}")
+    given = wanted.get("arguments") or {}
+    arguments = {
+        each["name"]: _value(each["name"], each["kind"], given[each["name"]])
+        for each in actions[action]
+        if given.get(each["name"]) not in (None, "")
+    }
+    trigger = _text(wanted, "trigger")
+    if trigger not in dict(_TRIGGERS):
+        raise FaultError(f"there is no trigger {trigger!r}")
+    conditions = {
+        name: value for name, value in (wanted.get("conditions") or {}).items() if value not in (None, "")
+    }
+    unknown = [name for name in conditions if name not in _CONDITIONS]
+    if unknown:
+        raise FaultError(f"the form has no condition {unknown[0]!r}")
+    direction: Any = _text(wanted, "direction") or None
+    rule = broker.faults.on(_text(wanted, "method"), direction=direction, optional=True, **conditions)
+    try:
+        if trigger:
+            kind = "number" if trigger == "with_probability" else "integer"
+            getattr(rule, trigger)(_value(trigger, kind, wanted.get("number")))
+        if action != "count":
+            getattr(rule, action)(**arguments)
+    except BaseException:
+        rule.remove()
+        raise
+    return rule
+
+
+def remove(broker: Broker, key: str) -> str:
+    """End a fault. Returns its sentence.
+
+    Raises:
+        FaultError: it has ended already.
+    """
+    handle = _found(broker, key)
+    handle.remove()
+    return str(handle)
+
+
+def release(broker: Broker, key: str) -> int:
+    """Release what a rule holds. Returns how many methods.
+
+    Raises:
+        FaultError: the fault has ended, or holds nothing.
+    """
+    handle = _found(broker, key)
+    if not hasattr(handle, "release"):
+        raise FaultError(f"this fault holds nothing: {handle}")
+    count: int = handle.release()
+    return count
+
+
+def _found(broker: Broker, key: str) -> Any:
+    for handle in broker.faults.rules:
+        if str(id(handle)) == key:
+            return handle
+    raise FaultError("this fault is not in force any more")
+
+
+def _text(wanted: Mapping[str, Any], name: str) -> str:
+    value = wanted.get(name)
+    return value.strip() if isinstance(value, str) else ""
+
+
+def _value(name: str, kind: str, value: Any) -> Any:
+    """A value of the form as the type that it has to be."""
+    if kind not in ("integer", "number"):
+        return value
+    try:
+        return int(value) if kind == "integer" else float(value)
+    except (TypeError, ValueError):
+        what = "a whole number" if kind == "integer" else "a number"
+        raise FaultError(f"{name} takes {what}, not {value!r}") from None

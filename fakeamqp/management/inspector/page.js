@@ -1,0 +1,1589 @@
+"use strict";
+// Data from peers reaches the page through text nodes only; the policy forbids markup made from text.
+(() => {
+  const TABS = [["topology", "Topology"], ["queues", "Queues"], ["connections", "Connections"], ["timeline", "Timeline"], ["time", "Time"], ["faults", "Faults"], ["publish", "Publish"]];
+  const KINDS = [["method", "Methods"], ["frame", "Other frames"], ["heartbeat", "Heartbeats"], ["model", "Model"], ["connection", "Connections"], ["fault", "Faults"]];
+  const OVERSCAN = 8;        // rows made beyond what is visible
+  const MOST_LINES = 5000;   // lines of the timeline that the page keeps
+  const WINDOW = 100;        // messages fetched at once
+  const QUEUES_IN_GRAPH = 60;
+  const CONSUMERS_OF_QUEUE = 4;
+  const LABELS_OF_QUEUE = 4;
+
+  const $ = (id) => document.getElementById(id);
+  const root = document.documentElement;
+  const calm = window.matchMedia("(prefers-reduced-motion: reduce)");
+
+  // --- helpers --------------------------------------------------------------------------------------------
+
+  function element(tag, name, ...children) {
+    const made = document.createElement(tag);
+    if (name) made.className = name;
+    made.append(...children.flat());
+    return made;
+  }
+
+  function svg(tag, attributes, text) {
+    const made = document.createElementNS("http://www.w3.org/2000/svg", tag);
+    for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
+    if (text !== undefined) made.textContent = plainly(text);
+    return made;
+  }
+
+  function button(text, name, action) {
+    const made = element("button", name, text);
+    made.type = "button";
+    made.addEventListener("click", action);
+    return made;
+  }
+
+  const number = (value) => value.toLocaleString("en-US");
+  const many = (count, what) => `${number(count)} ${what}${count === 1 ? "" : "s"}`;
+
+  // Invisible characters, and those that change the direction of text, are shown by their codes.
+  const UNSEEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g;
+
+  function code(character) {
+    const value = character.charCodeAt(0);
+    // A lone surrogate of this range stands for an octet that is not UTF-8.
+    const small = value < 256 ? value : value >= 0xdc80 && value <= 0xdcff ? value - 0xdc00 : -1;
+    return small >= 0 ? `\\x${small.toString(16).padStart(2, "0")}` : `\\u${value.toString(16).padStart(4, "0")}`;
+  }
+
+  const plainly = (text) => String(text).replace(UNSEEN, code);
+
+  function seen(text) {
+    const parts = [];
+    let start = 0;
+    for (const found of text.matchAll(UNSEEN)) {
+      if (found.index > start) parts.push(document.createTextNode(text.slice(start, found.index)));
+      parts.push(element("span", "escaped", code(found[0])));
+      start = found.index + found[0].length;
+    }
+    if (start < text.length || !parts.length) parts.push(document.createTextNode(text.slice(start)));
+    return parts;
+  }
+
+  function span(value) {
+    if (value < 0.0005) return "0 s";
+    if (value < 1) return `${(value * 1e3).toFixed(value < 0.01 ? 2 : 0)} ms`;
+    if (value < 120) return `${value.toFixed(value < 10 ? 2 : 1)} s`;
+    if (value < 7200) return `${(value / 60).toFixed(1)} min`;
+    if (value < 172800) return `${(value / 3600).toFixed(1)} h`;
+    return `${(value / 86400).toFixed(1)} days`;
+  }
+
+  function bytes(value) {
+    if (value < 10000) return many(value, "byte");
+    return value < 1e7 ? `${(value / 1024).toFixed(1)} KiB` : `${(value / 1048576).toFixed(1)} MiB`;
+  }
+
+  function decoded(body) {
+    if (body[0] === "text") return null;
+    return Uint8Array.from(atob(body[1]), (character) => character.charCodeAt(0));
+  }
+
+  function preview(body, size) {
+    if (size === 0) return "(empty)";
+    if (body[0] === "text") return body[1].slice(0, 160).replace(/\s+/g, " ");
+    return Array.from(decoded([body[0], body[1].slice(0, 32)]), (octet) => octet.toString(16).padStart(2, "0")).join(" ");
+  }
+
+  /** A short mark that something has changed. */
+  function flash(what) {
+    if (calm.matches || document.hidden) return;
+    what.animate([{ backgroundColor: getComputedStyle(root).getPropertyValue("--pick") }, { backgroundColor: "transparent" }], { duration: 700, easing: "ease-out" });
+  }
+
+  /** Set a text if it differs; returns whether it did. */
+  function put(where, text) {
+    if (where.textContent === text) return false;
+    where.textContent = text;
+    return true;
+  }
+
+  // --- the broker -----------------------------------------------------------------------------------------
+
+  const store = {
+    broker: {}, time: { timers: [] }, exchanges: new Map(), bindings: new Map(), queues: new Map(), consumers: new Map(),
+    connections: new Map(), faults: new Map(), flows: new Map(), clock: 0, clockAt: performance.now(),
+  };
+  const SECTIONS = ["exchanges", "bindings", "queues", "consumers", "connections", "faults", "flows"];
+  const state = {
+    tab: "topology", paused: false, host: null, graphQueues: QUEUES_IN_GRAPH, selected: null, sort: ["", 1], token: "", login: "",
+    kinds: new Set(KINDS.keys()), structure: true,
+  };
+  const lines = { all: [], shown: [], skipped: 0 };
+  const hotRoutes = new Map();   // key of a route or an exchange: when its count last rose
+
+  class Problem extends Error {
+    constructor(text, status) { super(text); this.status = status; }
+  }
+
+  const authorization = () => (state.login ? `Basic ${state.login}` : `Bearer ${state.token}`);
+
+  async function call(path, body = {}) {
+    let answer;
+    try {
+      answer = await fetch(path, { method: "POST", headers: { "content-type": "application/json", authorization: authorization() }, body: JSON.stringify(body), credentials: "omit" });
+    } catch {
+      throw new Problem("The broker does not answer. Has it stopped?", 0);
+    }
+    const data = await answer.json();
+    if (!answer.ok) throw new Problem(data.error || `The broker answered with ${answer.status}.`, answer.status);
+    return data;
+  }
+
+  const ask = (name, body) => call(`ask/${name}`, body);
+
+  /** Do something, and say what came of it; a problem goes to `where`, or to the status line. */
+  async function act(name, body, where) {
+    if (where) put(where, "");
+    try {
+      const { said } = await call(`do/${name}`, body);
+      say(said);
+      return said;
+    } catch (problem) {
+      if (where) put(where, plainly(problem.message)); else say(problem.message, true);
+      return null;
+    }
+  }
+
+  let saying = 0;
+  function say(text, bad = false) {
+    clearTimeout(saying);
+    $("said").className = bad ? "said bad" : "said";
+    put($("said"), plainly(text));
+    saying = setTimeout(() => put($("said"), ""), bad ? 12000 : 6000);
+  }
+
+  function take(kind, data) {
+    const now = performance.now();
+    if (kind === "state") {
+      for (const section of SECTIONS) store[section] = new Map(Object.entries(data[section] || {}));
+      state.structure = true;
+      store.broker = data.broker;
+      store.time = data.time;
+      lines.all = []; lines.skipped = 0;
+    } else {
+      for (const section of SECTIONS) {
+        if (!data[section]) continue;
+        const rows = store[section];
+        for (const key of data[section].gone) rows.delete(key);
+        for (const [key, row] of Object.entries(data[section].set)) {
+          const old = rows.get(key);
+          if (section === "flows") {
+            if (row > (old || 0)) hotRoutes.set(key, now);
+            if (old === undefined) state.structure = true;
+          } else if (section !== "connections" && section !== "faults" && (!old || section === "bindings" || section === "exchanges" || old.dead_letter_exchange !== row.dead_letter_exchange)) {
+            state.structure = true;
+          }
+          rows.set(key, row);
+        }
+        if (data[section].gone.length && section !== "faults") state.structure = true;
+      }
+      if (data.broker) store.broker = data.broker;
+      if (data.time) store.time = data.time;
+    }
+    if (data.clock !== undefined) { store.clock = data.clock; store.clockAt = now; }
+    if (data.timeline) takeLines(data.timeline);
+    if (!state.paused) schedule();
+    messagesMayHaveChanged(data);
+  }
+
+  /** The instant of the broker's clock. */
+  function instant() {
+    const { mode, rate } = store.time;
+    return mode === "real" ? store.clock + ((performance.now() - store.clockAt) / 1000) * (rate ?? 1) : store.clock;
+  }
+
+  let scheduled = false;
+  function schedule() {
+    if (scheduled) return;
+    scheduled = true;
+    requestAnimationFrame(() => { scheduled = false; render(); });
+  }
+
+  function render() {
+    renderTop();
+    RENDER[state.tab]();
+    renderDetail();
+    document.body.dataset.rendered = String(Number(document.body.dataset.rendered || 0) + 1);
+  }
+
+  // --- the event stream -----------------------------------------------------------------------------------
+
+  const wait = (milliseconds) => new Promise((done) => { setTimeout(done, milliseconds); });
+
+  function live(how, text) {
+    $("live").className = `live ${how}`;
+    put($("live-text"), text);
+  }
+
+  async function listen() {
+    for (;;) {
+      try {
+        const answer = await fetch("events", { headers: { authorization: authorization(), accept: "text/event-stream" }, credentials: "omit", cache: "no-store" });
+        if (answer.status === 401 || answer.status === 403) {
+          const { error } = await answer.json();
+          live("lost", "Not logged in");
+          await logIn(error);
+          continue;
+        }
+        if (!answer.ok) throw new Problem((await answer.json()).error || "", answer.status);
+        live("on", state.paused ? "Paused" : "Live");
+        await read(answer.body.pipeThrough(new TextDecoderStream()).getReader());
+      } catch { /* tried again below */ }
+      live("lost", "Connection lost, trying again");
+      await wait(1000);
+    }
+  }
+
+  async function read(reader) {
+    let rest = "";
+    for (;;) {
+      const { value, done } = await reader.read();
+      if (done) return;
+      rest += value;
+      const events = rest.split("\n\n");
+      rest = events.pop();
+      for (const event of events) {
+        let kind = "message", data = "";
+        for (const line of event.split("\n")) {
+          if (line.startsWith("event: ")) kind = line.slice(7);
+          else if (line.startsWith("data: ")) data += line.slice(6);
+        }
+        if (data) take(kind, JSON.parse(data));
+      }
+    }
+  }
+
+  function logIn(why) {
+    return new Promise((done) => {
+      put($("login-text"), plainly(why));
+      if (!$("login").open) $("login").showModal();
+      $("login-form").onsubmit = (event) => {
+        event.preventDefault();
+        const octets = new TextEncoder().encode(`${$("login-name").value}:${$("login-password").value}`);
+        state.login = btoa(String.fromCharCode(...octets));
+        $("login-password").value = "";
+        $("login").close();
+        done();
+      };
+    });
+  }
+  $("login").addEventListener("cancel", (event) => event.preventDefault());
+
+  // --- lists: only rows that are near the visible ones are in the document ---------------------------------
+
+  class List {
+    /** `make(item, at)` makes a row, `label(item)` says it; `key(item)` stays the same while an item changes. */
+    constructor(where, { height, make, label, key, open, get }) {
+      Object.assign(this, { where, height, make, label, key, open });
+      this.items = [];
+      this.count = 0;
+      this.get = get || ((at) => this.items[at]);
+      this.rows = new Map();   // place: [item, element]
+      this.picked = null;      // key
+      this.at = -1;            // place of the picked item when it was picked
+      this.canvas = element("div", "canvas");
+      this.canvas.setAttribute("role", "presentation");
+      this.id = where.id || `list${List.made = (List.made || 0) + 1}`;
+      where.append(this.canvas);
+      let waiting = false;
+      where.addEventListener("scroll", () => {
+        if (waiting) return;
+        waiting = true;
+        requestAnimationFrame(() => { waiting = false; this.draw(); });
+      }, { passive: true });
+      where.addEventListener("click", (event) => {
+        const row = event.target.closest(".row");
+        if (row) this.pick(Number(row.dataset.at), true);
+      });
+      where.addEventListener("keydown", (event) => this.press(event));
+      new ResizeObserver(() => this.draw()).observe(where);
+    }
+
+    set(items) {
+      this.items = items;
+      this.size(items.length);
+    }
+
+    size(count) {
+      if (count !== this.count) this.canvas.style.height = `${count * this.height}px`;
+      this.count = count;
+      this.draw();
+    }
+
+    place() {
+      if (this.picked === null) return -1;
+      const here = this.get(this.at);
+      if (here && this.key(here) === this.picked) return this.at;
+      this.at = this.items.findIndex((item) => item && this.key(item) === this.picked);
+      return this.at;
+    }
+
+    draw(afresh = false) {
+      if (!this.where.clientHeight) return;
+      const first = Math.max(0, Math.floor(this.where.scrollTop / this.height) - OVERSCAN);
+      const last = Math.min(this.count, Math.ceil((this.where.scrollTop + this.where.clientHeight) / this.height) + OVERSCAN);
+      const chosen = this.place();
+      for (const [at, [, row]] of this.rows) {
+        // The chosen row stays, because assistive technology refers to its id.
+        if ((at < first || at >= last) && at !== chosen) { row.remove(); this.rows.delete(at); }
+      }
+      const added = document.createDocumentFragment();
+      const add = (at) => {
+        const item = this.get(at), old = this.rows.get(at);
+        if (old && old[0] === item && !afresh) return;
+        const row = item ? this.make(item, at, old && old[0] && item && this.key(old[0]) === this.key(item) ? old[0] : null) : element("div", "row");
+        row.classList.add("row");
+        row.id = `${this.id}-${at}`;
+        row.dataset.at = at;
+        row.setAttribute("role", "option");
+        row.setAttribute("aria-setsize", this.count);
+        row.setAttribute("aria-posinset", at + 1);
+        row.setAttribute("aria-label", item ? plainly(this.label(item)) : "loading");
+        row.style.top = `${at * this.height}px`;
+        if (old) old[1].replaceWith(row); else added.append(row);
+        this.rows.set(at, [item, row]);
+      };
+      for (let at = first; at < last; at += 1) add(at);
+      if (chosen >= 0 && chosen < this.count) add(chosen);
+      this.canvas.append(added);
+      for (const [at, [, row]] of this.rows) {
+        const picked = at === chosen;
+        row.classList.toggle("picked", picked);
+        row.setAttribute("aria-selected", picked);
+      }
+      if (chosen >= 0) this.where.setAttribute("aria-activedescendant", `${this.id}-${chosen}`);
+      else this.where.removeAttribute("aria-activedescendant");
+      this.where.dataset.count = this.count;
+    }
+
+    pick(at, open = false) {
+      const item = this.get(at);
+      if (at < 0 || at >= this.count) return;
+      if (!item) { this.reveal(at); return; }
+      this.picked = this.key(item);
+      this.at = at;
+      this.reveal(at);
+      this.draw();
+      if (open && this.open) this.open(item, at);
+    }
+
+    unpick() {
+      this.picked = null;
+      this.draw();
+    }
+
+    reveal(at) {
+      const top = at * this.height;
+      if (top < this.where.scrollTop) this.where.scrollTop = top;
+      else if (top + this.height > this.where.scrollTop + this.where.clientHeight) this.where.scrollTop = top + this.height - this.where.clientHeight;
+    }
+
+    press(event) {
+      if (event.ctrlKey || event.metaKey || event.altKey || event.target !== this.where || !this.count) return;
+      const at = this.place(), page = Math.max(1, Math.floor(this.where.clientHeight / this.height) - 1);
+      const from = at < 0 ? Math.floor(this.where.scrollTop / this.height) - 1 : at;
+      const to = { ArrowDown: from + 1, ArrowUp: Math.max(0, from - 1), PageDown: from + page, PageUp: from - page, Home: 0, End: this.count - 1 }[event.key];
+      if (to !== undefined) {
+        event.preventDefault();
+        this.pick(Math.max(0, Math.min(this.count - 1, to)), state.selected !== null && this.follows);
+      } else if (event.key === "Enter" && at >= 0) {
+        event.preventDefault();
+        this.open(this.get(at), at);
+        $("detail").focus();
+      }
+    }
+  }
+
+  const cell = (name, text) => element("span", name, ...(typeof text === "string" ? seen(text) : [text]));
+  const count = (value) => cell(value ? "n" : "n zero", number(value));
+
+  // --- the top ---------------------------------------------------------------------------------------------
+
+  const badges = {};
+
+  function buildTabs() {
+    TABS.forEach(([name, title], at) => {
+      const badge = element("i", "");
+      const tab = button(title, "tab", () => show(name));
+      tab.append(badge);
+      tab.id = `tab-${name}`;
+      tab.setAttribute("role", "tab");
+      tab.setAttribute("aria-controls", "panel");
+      tab.setAttribute("aria-keyshortcuts", String(at + 1));
+      badges[name] = badge;
+      $("tabs").append(tab);
+    });
+    $("tabs").addEventListener("keydown", (event) => {
+      const at = TABS.findIndex(([name]) => name === state.tab);
+      const to = { ArrowLeft: at - 1, ArrowRight: at + 1, Home: 0, End: TABS.length - 1 }[event.key];
+      if (to === undefined) return;
+      event.preventDefault();
+      const name = TABS[(to + TABS.length) % TABS.length][0];
+      show(name);
+      $(`tab-${name}`).focus();
+    });
+  }
+
+  function show(name) {
+    state.tab = name;
+    for (const [each] of TABS) {
+      const chosen = each === name;
+      $(`view-${each}`).hidden = !chosen;
+      const tab = $(`tab-${each}`);
+      tab.setAttribute("aria-selected", chosen);
+      tab.tabIndex = chosen ? 0 : -1;
+    }
+    $("panel").setAttribute("aria-labelledby", `tab-${name}`);
+    document.title = `${TABS.find(([each]) => each === name)[1]} - fakeamqp inspector`;
+    if (name === "faults" || name === "publish") prepareForms();
+    remember();
+    render();
+  }
+
+  const statParts = new Map();
+  function stat(name, value) {
+    let part = statParts.get(name);
+    if (!part) {
+      part = element("dd", "");
+      statParts.set(name, part);
+      $("stats").append(element("div", "", element("dt", "", name), part));
+    }
+    put(part, plainly(value));
+  }
+
+  function renderTop() {
+    const { broker, time } = store;
+    put($("title"), plainly(broker.held ? broker.held : broker.address || "Broker"));
+    if (broker.personality) {
+      if (broker.held) stat("Address", broker.address || "");
+      stat("Behaviour", broker.personality);
+      stat("Clock", time.mode || "");
+      let ready = 0, unacked = 0;
+      for (const queue of store.queues.values()) { ready += queue.ready; unacked += queue.unacked; }
+      stat("Ready", number(ready));
+      stat("Unacked", number(unacked));
+    }
+    put(badges.queues, number(store.queues.size));
+    put(badges.connections, number(store.connections.size));
+    put(badges.faults, store.faults.size ? number(store.faults.size) : "");
+    put(badges.time, time.timers.length ? number(time.timers.length + (time.more || 0)) : "");
+    const alarm = broker.blocked ? `Publishers are blocked: ${broker.blocked}` : broker.running === false ? "The broker is stopped." : "";
+    $("alarm").hidden = !alarm;
+    put($("alarm"), plainly(alarm));
+    $("held").hidden = !broker.held;
+    if (broker.held) put($("held-text"), plainly(`A failed test is held open: ${broker.held}`));
+  }
+
+  // --- topology ---------------------------------------------------------------------------------------------
+
+  const ROW = 44, GAP = 12, EXCHANGE = 190, QUEUE = 236, CONSUMER = 214, KEYS = 170, FEED = 56, EDGE = 24;
+  const nodes = new Map();     // id: {el, kind, x, y, w, h, ...}
+  let paths = [];              // {el, from, to, route}
+  let drawn = { width: 0, height: 0 };
+
+  const inHost = (row) => row.virtual_host === state.host;
+  const isPredeclared = (name) => name === "" || name.startsWith("amq.");
+
+  function chooseHost() {
+    const hosts = store.broker.virtual_hosts || [];
+    if (!hosts.includes(state.host)) state.host = hosts[0] ?? null;
+    for (const select of [$("hosts"), $("publish-host")]) {
+      const known = [...select.options].map((option) => option.value);
+      if (known.join("\0") !== hosts.join("\0")) {
+        select.replaceChildren(...hosts.map((name) => { const made = element("option", "", plainly(name)); made.value = name; return made; }));
+      }
+    }
+    $("hosts").hidden = hosts.length < 2;
+    $("publish-host-label").hidden = hosts.length < 2;
+    $("hosts").value = state.host;
+  }
+
+  /** Which nodes and edges the graph has, without places. */
+  function graphOf() {
+    const wanted = $("graph-filter").value.toLowerCase();
+    const all = $("predeclared").checked;
+    const exchanges = new Map(), queues = new Map();
+    const bound = new Set(), into = new Map();
+    for (const binding of store.bindings.values()) {
+      bound.add(binding.source);
+      const to = (binding.kind === "queue" ? "q" : "e") + binding.destination;
+      if (!into.has(to)) into.set(to, []);
+      into.get(to).push(binding);
+      if (binding.kind === "exchange") bound.add(binding.destination);
+    }
+    const byName = new Map();
+    for (const [key, row] of store.exchanges) if (inHost(row)) byName.set(row.name, key);
+    const mentioned = new Set();
+    for (const row of store.queues.values()) if (inHost(row) && row.dead_letter_exchange !== undefined) mentioned.add(row.dead_letter_exchange);
+    for (const [key, row] of store.exchanges) {
+      if (!inHost(row)) continue;
+      const used = !isPredeclared(row.name) || bound.has(key) || store.flows.has(`p${key}`) || (mentioned.has(row.name) && row.name !== "");
+      if (used || all) exchanges.set(key, row);
+    }
+    const fits = (row) => row.name.toLowerCase().includes(wanted);
+    let total = 0;
+    for (const [key, row] of store.queues) {
+      if (!inHost(row)) continue;
+      const sources = into.get(`q${key}`) || [];
+      if (wanted && !fits(row) && !sources.some((binding) => exchanges.has(binding.source) && fits(exchanges.get(binding.source)))) continue;
+      total += 1;
+      if (queues.size < state.graphQueues) queues.set(key, row);
+    }
+    if (wanted) {
+      const kept = new Set();
+      for (const key of queues.keys()) for (const binding of into.get(`q${key}`) || []) kept.add(binding.source);
+      for (const [key, row] of exchanges) if (!fits(row) && !kept.has(key)) exchanges.delete(key);
+    }
+    const edges = [];
+    for (const binding of store.bindings.values()) {
+      if (!exchanges.has(binding.source)) continue;
+      const to = binding.kind === "queue" ? queues.has(binding.destination) && `q${binding.destination}` : exchanges.has(binding.destination) && `e${binding.destination}`;
+      if (!to) continue;
+      const label = binding.count > 1 ? `${binding.keys[0] || '""'} +${binding.count - 1}` : binding.keys[0] || "";
+      edges.push({ from: `e${binding.source}`, to, label, name: "edge", route: binding.kind === "queue" ? `r${binding.source.length} ${binding.source}${binding.destination}` : "" });
+    }
+    const drawnRoutes = new Set(edges.map((edge) => edge.route));
+    for (const route of store.flows.keys()) {
+      if (route[0] !== "r" || drawnRoutes.has(route)) continue;
+      const space = route.indexOf(" "), size = Number(route.slice(1, space));
+      const source = route.slice(space + 1, space + 1 + size), target = route.slice(space + 1 + size);
+      if (exchanges.has(source) && queues.has(target)) edges.push({ from: `e${source}`, to: `q${target}`, label: "", name: "edge implicit", route });
+    }
+    const missing = new Map();
+    const target = (name) => {
+      const key = byName.get(name);
+      if (key !== undefined) { if (!exchanges.has(key)) exchanges.set(key, store.exchanges.get(key)); return `e${key}`; }
+      missing.set(`m${name}`, { name });
+      return `m${name}`;
+    };
+    for (const [key, row] of queues) {
+      if (row.dead_letter_exchange === undefined) continue;
+      const direct = row.dead_letter_exchange === "" && row.dead_letter_routing_key != null
+        ? [...queues].find(([, each]) => each.name === row.dead_letter_routing_key) : undefined;
+      edges.push({ from: `q${key}`, to: direct ? `q${direct[0]}` : target(row.dead_letter_exchange), label: "dead letters", name: "edge dead", back: true });
+    }
+    for (const [key, row] of [...exchanges]) {
+      if (row.alternate_exchange !== undefined) edges.push({ from: `e${key}`, to: target(row.alternate_exchange), label: "otherwise", name: "edge otherwise", back: true });
+    }
+    const consumers = new Map();
+    for (const [key, row] of store.consumers) {
+      if (!queues.has(row.queue)) continue;
+      if (!consumers.has(row.queue)) consumers.set(row.queue, []);
+      consumers.get(row.queue).push([key, row]);
+    }
+    return { exchanges, queues, missing, edges, consumers, total };
+  }
+
+  function place(graph) {
+    const { exchanges, queues, missing, edges, consumers } = graph;
+    const wanted = [];
+    const level = new Map([...exchanges.keys()].map((key) => [`e${key}`, 0]));
+    const between = edges.filter((edge) => edge.to[0] === "e" && edge.from[0] === "e" && !edge.back);
+    for (let turn = 0; turn < Math.min(6, between.length); turn += 1) {
+      for (const edge of between) if (edge.from !== edge.to && level.get(edge.to) <= level.get(edge.from) && level.get(edge.from) < 4) level.set(edge.to, level.get(edge.from) + 1);
+    }
+    const deepest = Math.max(0, ...level.values());
+    const order = new Map([...level.keys()].map((id, at) => [id, at]));
+    const incoming = new Map();
+    for (const edge of edges) if (!edge.back && edge.to[0] === "q") {
+      if (!incoming.has(edge.to)) incoming.set(edge.to, []);
+      incoming.get(edge.to).push(edge);
+    }
+    const rank = (id) => Math.min(Infinity, ...(incoming.get(id) || []).map((edge) => order.get(edge.from)));
+    const sorted = [...queues.keys()].map((key, at) => [`q${key}`, rank(`q${key}`), at]).sort((a, b) => (a[1] === b[1] ? a[2] - b[2] : a[1] - b[1]));
+    const queueX = EDGE + (deepest + 1) * (EXCHANGE + KEYS) + (between.length ? 0 : 0);
+    const consumerX = queueX + QUEUE + FEED;
+    let y = EDGE;
+    const middle = new Map();
+    for (const [id] of sorted) {
+      const key = id.slice(1), row = queues.get(key);
+      const of = consumers.get(key) || [], shown = of.slice(0, of.length > CONSUMERS_OF_QUEUE ? CONSUMERS_OF_QUEUE - 1 : CONSUMERS_OF_QUEUE);
+      const edgesIn = incoming.get(id) || [];
+      const height = Math.max(ROW, 10 + 15 * Math.min(edgesIn.length, LABELS_OF_QUEUE));
+      const block = Math.max(height, (shown.length + (of.length > shown.length ? 1 : 0)) * 40 - 6);
+      wanted.push({ id, kind: "queue", key, row, x: queueX, y: y + (block - height) / 2, w: QUEUE, h: height });
+      middle.set(id, y + block / 2);
+      const begin = y + (block - (shown.length * 40 - 6 + (of.length > shown.length ? 24 : 0))) / 2;
+      shown.forEach(([each, consumer], at) => wanted.push({ id: `c${each}`, kind: "consumer", key: each, row: consumer, x: consumerX, y: begin + at * 40, w: CONSUMER, h: 34 }));
+      if (of.length > shown.length) wanted.push({ id: `x${key}`, kind: "more", text: `and ${many(of.length - shown.length, "more consumer")}`, x: consumerX + 8, y: begin + shown.length * 40, w: CONSUMER, h: 20 });
+      edgesIn.forEach((edge, at) => {
+        edge.port = height / 2 + (Math.min(at, LABELS_OF_QUEUE - 1) - (Math.min(edgesIn.length, LABELS_OF_QUEUE) - 1) / 2) * 15;
+        if (at >= LABELS_OF_QUEUE) edge.label = "";
+      });
+      y += block + GAP;
+    }
+    let bottom = y;
+    // Each exchange stands beside the middle of what it routes to; the deepest column first.
+    const columns = [];
+    for (const [id, depth] of level) (columns[depth] ||= []).push(id);
+    for (let depth = deepest; depth >= 0; depth -= 1) {
+      const column = (columns[depth] || []).map((id, at) => {
+        const targets = edges.filter((edge) => edge.from === id && !edge.back && middle.has(edge.to)).map((edge) => middle.get(edge.to));
+        return [id, targets.length ? targets.reduce((a, b) => a + b, 0) / targets.length : Infinity, at];
+      }).sort((a, b) => (a[1] === b[1] ? a[2] - b[2] : a[1] - b[1]));
+      let free = EDGE;
+      for (const [id, ideal] of column) {
+        const top = Math.max(free, Number.isFinite(ideal) ? ideal - ROW / 2 : free);
+        wanted.push({ id, kind: "exchange", key: id.slice(1), row: exchanges.get(id.slice(1)), x: EDGE + depth * (EXCHANGE + KEYS), y: top, w: EXCHANGE, h: ROW });
+        middle.set(id, top + ROW / 2);
+        free = top + ROW + GAP;
+      }
+      bottom = Math.max(bottom, free);
+    }
+    for (const [id, row] of missing) {
+      wanted.push({ id, kind: "missing", key: id, row, x: EDGE, y: bottom, w: EXCHANGE, h: ROW });
+      bottom += ROW + GAP;
+    }
+    const width = (consumers.size ? consumerX + CONSUMER : queueX + QUEUE) + EDGE + 20;
+    return { wanted, width, height: bottom + EDGE };
+  }
+
+  function buildGraph() {
+    state.structure = false;
+    chooseHost();
+    const graph = graphOf();
+    const { wanted, width, height } = place(graph);
+    drawn = { width, height };
+    $("stage").style.width = `${width}px`;
+    $("stage").style.height = `${height}px`;
+    $("edges").setAttribute("width", width);
+    $("edges").setAttribute("height", height);
+    const kept = new Set(wanted.map((node) => node.id));
+    for (const [id, node] of nodes) if (!kept.has(id)) { node.el.remove(); nodes.delete(id); }
+    for (const spec of wanted) {
+      const old = nodes.get(spec.id);
+      const node = old || { el: makeNode(spec) };
+      Object.assign(node, spec);
+      node.el.style.left = `${spec.x}px`;
+      node.el.style.top = `${spec.y}px`;
+      node.el.style.width = `${spec.w}px`;
+      node.el.style.height = `${spec.h}px`;
+      if (!old) { nodes.set(spec.id, node); }
+    }
+    // In the order of columns and rows, for the tab key and for screen readers.
+    for (const node of [...nodes.values()].sort((a, b) => a.x - b.x || a.y - b.y)) {
+      if (node.el.parentNode !== $("stage")) $("stage").append(node.el);
+    }
+    drawEdges(graph.edges, graph.consumers);
+    put($("graph-shown"), `${many(graph.exchanges.size, "exchange")}, ${graph.total > graph.queues.size ? `${number(graph.queues.size)} of ${many(graph.total, "queue")}` : many(graph.total, "queue")}`);
+    $("more-queues").hidden = graph.total <= graph.queues.size;
+    put($("more-queues"), `Show ${number(Math.min(graph.total - graph.queues.size, 200))} more`);
+    const empty = !nodes.size;
+    $("graph").hidden = empty;
+    $("graph-empty").hidden = !empty;
+    if (empty) put($("graph-empty"), $("graph-filter").value ? "No exchange or queue has this name." : emptyText());
+    roving();
+  }
+
+  const emptyText = () => plainly(`No queues yet. Connect a client to ${store.broker.address || "the broker"}, or publish a message here.`);
+
+  function makeNode(spec) {
+    if (spec.kind === "more") return element("span", "more", spec.text);
+    const made = button("", `node ${spec.kind}`, () => { if (spec.kind !== "missing") select(spec.kind, spec.key); });
+    made.dataset.id = spec.id;
+    made.tabIndex = -1;
+    made.title = plainly(spec.row.name ?? spec.row.tag);
+    const title = element("b", ""), sub = element("small", "");
+    made.append(element("span", "what", title, sub));
+    const counts = [];
+    const add = (name) => {
+      const value = element("b", "");
+      const part = element("span", "count", value, name);
+      counts.push([part, value]);
+      made.append(part);
+    };
+    if (spec.kind === "exchange") add("published");
+    if (spec.kind === "queue") { add("ready"); add("unacked"); }
+    if (spec.kind === "consumer") add("unacked");
+    made.parts = { title, sub, counts };
+    return made;
+  }
+
+  const flags = (row) => [row.type !== "classic" && row.type, !row.durable && "transient", row.exclusive && "exclusive", row.auto_delete && "auto-delete", row.policy && `policy ${row.policy}`].filter(Boolean);
+
+  function renderNode(node) {
+    const { parts } = node.el;
+    if (!parts) { put(node.el, node.text); return; }
+    let name, sub, values, label;
+    if (node.kind === "exchange") {
+      const row = store.exchanges.get(node.key) || node.row;
+      const published = store.flows.get(`p${node.key}`) || 0, unrouted = store.flows.get(`u${node.key}`) || 0;
+      name = row.name || "(default)";
+      sub = [row.type, row.delayed && `${number(row.delayed)} delayed`, unrouted && `${number(unrouted)} unroutable`].filter(Boolean).join(", ");
+      values = [published];
+      label = `exchange ${name}, ${sub}, ${many(published, "message")} published`;
+    } else if (node.kind === "queue") {
+      const row = store.queues.get(node.key) || node.row;
+      name = row.name;
+      sub = [...flags(row), row.set_aside && `${number(row.set_aside)} set aside`].filter(Boolean).join(", ") || (row.consumers ? many(row.consumers, "consumer") : "no consumer");
+      values = [row.ready, row.unacked];
+      label = `queue ${name}, ${number(row.ready)} ready, ${number(row.unacked)} unacked, ${many(row.consumers, "consumer")}`;
+    } else if (node.kind === "consumer") {
+      const row = store.consumers.get(node.key) || node.row;
+      const connection = store.connections.get(row.connection);
+      name = row.tag;
+      sub = [connection ? connection.called || connection.alias || connection.name : row.connection, row.channel !== null && `channel ${row.channel}`, row.no_ack ? "no ack" : row.prefetch ? `prefetch ${row.prefetch}` : ""].filter(Boolean).join(", ");
+      values = [row.unacked ?? 0];
+      label = `consumer ${name} on ${sub}, ${number(row.unacked ?? 0)} unacked`;
+    } else {
+      name = node.row.name;
+      sub = "does not exist";
+      values = [];
+      label = `exchange ${name}, which does not exist`;
+    }
+    put(parts.title, plainly(name));
+    put(parts.sub, plainly(sub));
+    values.forEach((value, at) => {
+      const [part, text] = parts.counts[at];
+      const before = text.textContent;
+      if (put(text, number(value))) {
+        part.classList.toggle("zero", !value);
+        if (before) flash(part);
+      }
+    });
+    node.el.setAttribute("aria-label", plainly(label));
+    node.el.setAttribute("aria-pressed", Boolean(state.selected && state.selected.kind === node.kind && state.selected.key === node.key));
+  }
+
+  function drawEdges(edges, consumers) {
+    const board = $("edges");
+    paths = [];
+    const made = [], texts = [];
+    const curve = (x1, y1, x2, y2) => { const bend = Math.max(30, Math.abs(x2 - x1) * 0.45); return `M${x1},${y1} C${x1 + bend},${y1} ${x2 - bend},${y2} ${x2},${y2}`; };
+    for (const edge of edges) {
+      const from = nodes.get(edge.from), to = nodes.get(edge.to);
+      if (!from || !to) continue;
+      let d, labelAt;
+      if (edge.back) {
+        // Around the lower side, back to the left.
+        const x1 = from.x, y1 = from.y + from.h - 8, x2 = to.x + to.w / 2, y2 = to.y + to.h;
+        const low = Math.max(y1, y2) + 22;
+        d = to === from ? `M${x1},${y1} c-40,0 -40,-${from.h - 16} 0,-${from.h - 16}`
+          : to.x >= from.x ? `M${x1},${y1} C${x1 - 46},${y1} ${x1 - 46},${to.y + to.h - 8} ${to.x},${to.y + to.h - 8}`
+            : `M${x1},${y1} C${x1 - 60},${low} ${x2},${low} ${x2},${y2}`;
+        labelAt = to.x >= from.x ? null : [x1 - 10, y1 + 14];
+      } else {
+        const y2 = to.y + (edge.port ?? to.h / 2);
+        d = curve(from.x + from.w, from.y + from.h / 2, to.x, y2);
+        labelAt = [to.x - 8, y2 - 3];
+      }
+      const path = svg("path", { d, class: edge.name });
+      made.push(path);
+      paths.push({ el: path, from: edge.from, to: edge.to, route: edge.route || "", name: edge.name });
+      if (edge.label && labelAt) {
+        const short = edge.label.length > 26 ? `${edge.label.slice(0, 25)}\u2026` : edge.label;
+        texts.push(svg("text", { x: labelAt[0], y: labelAt[1], "text-anchor": "end", class: edge.back ? "key dead" : "key" }, short));
+      }
+    }
+    for (const [queue, of] of consumers) {
+      for (const [key] of of) {
+        const from = nodes.get(`q${queue}`), to = nodes.get(`c${key}`);
+        if (!from || !to) continue;
+        const path = svg("path", { d: curve(from.x + from.w, from.y + from.h / 2, to.x, to.y + to.h / 2), class: "edge feed" });
+        made.push(path);
+        paths.push({ el: path, from: `q${queue}`, to: `c${key}`, route: "", name: "edge feed" });
+      }
+    }
+    board.replaceChildren(...made, ...texts);
+  }
+
+  function renderTopology() {
+    if (state.structure || !drawn.width) buildGraph();
+    const now = performance.now();
+    for (const node of nodes.values()) renderNode(node);
+    const chosen = state.selected ? { exchange: "e", queue: "q", consumer: "c" }[state.selected.kind] + state.selected.key : "";
+    let hot = false;
+    for (const path of paths) {
+      const isHot = path.route && now - (hotRoutes.get(path.route) || -9999) < 900;
+      hot ||= isHot;
+      const name = path.name + (isHot ? " hot" : "") + (chosen && (path.from === chosen || path.to === chosen) ? " near" : "");
+      if (path.el.getAttribute("class") !== name) path.el.setAttribute("class", name);
+    }
+    if (hot && !state.paused) setTimeout(schedule, 950);
+  }
+
+  // One node can be reached by the tab key; arrows go on from it.
+  function roving(to) {
+    const all = [...nodes.values()].filter((node) => node.kind !== "more");
+    let current = to || all.find((node) => node.el.tabIndex === 0) || all.filter((node) => node.kind === "queue")[0] || all[0];
+    for (const node of all) node.el.tabIndex = node === current ? 0 : -1;
+    return current;
+  }
+
+  $("stage").addEventListener("keydown", (event) => {
+    const here = nodes.get(event.target.dataset ? event.target.dataset.id : "");
+    if (!here || event.ctrlKey || event.metaKey || event.altKey) return;
+    const all = [...nodes.values()].filter((node) => node.kind !== "more" && node !== here);
+    const middle = (node) => node.y + node.h / 2;
+    const near = (list, far) => list.sort((a, b) => far(a) - far(b))[0];
+    const to = {
+      ArrowDown: () => near(all.filter((node) => node.x === here.x && node.y > here.y), (node) => node.y),
+      ArrowUp: () => near(all.filter((node) => node.x === here.x && node.y < here.y), (node) => -node.y),
+      ArrowRight: () => near(all.filter((node) => node.x > here.x), (node) => (node.x - here.x) * 10 + Math.abs(middle(node) - middle(here))),
+      ArrowLeft: () => near(all.filter((node) => node.x < here.x), (node) => (here.x - node.x) * 10 + Math.abs(middle(node) - middle(here))),
+      Home: () => near(all.filter((node) => node.x === here.x), (node) => node.y),
+      End: () => near(all.filter((node) => node.x === here.x), (node) => -node.y),
+    }[event.key];
+    if (!to) return;
+    event.preventDefault();
+    const next = to();
+    if (!next) return;
+    roving(next);
+    next.el.focus();
+    next.el.scrollIntoView({ block: "nearest", inline: "nearest" });
+  });
+  for (const id of ["graph-filter", "predeclared", "hosts"]) {
+    $(id).addEventListener("input", () => {
+      if (id === "hosts") state.host = $("hosts").value;
+      state.graphQueues = QUEUES_IN_GRAPH;
+      state.structure = true;
+      renderTopology();
+    });
+  }
+  $("more-queues").addEventListener("click", () => { state.graphQueues += 200; state.structure = true; renderTopology(); });
+
+  // --- queues -----------------------------------------------------------------------------------------------
+
+  const QUEUE_HEADS = [["name", "Name"], ["features", "Features"], ["ready", "Ready"], ["unacked", "Unacked"], ["set_aside", "Set aside"], ["consumers", "Consumers"]];
+  const queueList = new List($("queue-list"), {
+    height: 28,
+    key: ([key]) => key,
+    label: ([, row]) => `queue ${row.name}, ${number(row.ready)} ready, ${number(row.unacked)} unacked, ${many(row.consumers, "consumer")}${flags(row).length ? `, ${flags(row).join(", ")}` : ""}`,
+    make: ([, row], at, old) => {
+      const made = element("div", "queues-grid", cell("", row.virtual_host === "/" ? row.name : `${row.name}  (${row.virtual_host})`), element("span", "", ...flags(row).map((flag) => cell("flag", flag))));
+      for (const name of ["ready", "unacked", "set_aside", "consumers"]) {
+        const part = count(row[name]);
+        made.append(part);
+        if (old && old[1][name] !== row[name]) requestAnimationFrame(() => flash(part));
+      }
+      return made;
+    },
+    open: ([key]) => select("queue", key),
+  });
+  queueList.follows = true;
+
+  function buildQueueHeads() {
+    QUEUE_HEADS.forEach(([name, title], at) => {
+      const sort = button(title, "", () => {
+        state.sort = state.sort[0] === name ? (state.sort[1] === 1 ? [name, -1] : ["", 1]) : [name, at > 1 ? -1 : 1];
+        for (const [each, part] of queueHeads) part.textContent = each === state.sort[0] ? (state.sort[1] === 1 ? " \u2191" : " \u2193") : "";
+        for (const part of $("queue-heads").children) part.classList.toggle("sorted", part.dataset.name === state.sort[0]);
+        sort.setAttribute("aria-pressed", state.sort[0] === name);
+        sortedQueues = null;
+        renderQueues();
+      });
+      const arrow = element("span", "");
+      queueHeads.set(name, arrow);
+      sort.append(arrow);
+      sort.title = `Sort by ${title.toLowerCase()}`;
+      const head = element("span", at > 1 ? "n" : "", sort);
+      head.dataset.name = name;
+      $("queue-heads").append(head);
+    });
+  }
+  const queueHeads = new Map();
+  let sortedQueues = null;
+
+  function renderQueues() {
+    const wanted = $("queue-filter").value.toLowerCase(), used = $("only-used").checked;
+    let items = [];
+    for (const item of store.queues) {
+      const row = item[1];
+      if (wanted && !row.name.toLowerCase().includes(wanted)) continue;
+      if (used && !(row.ready || row.unacked || row.set_aside || row.consumers)) continue;
+      items.push(item);
+    }
+    const [by, way] = state.sort;
+    if (by) {
+      const value = (row) => (by === "features" ? flags(row).join(" ") : row[by]);
+      items.sort((a, b) => { const x = value(a[1]), y = value(b[1]); return way * (x < y ? -1 : x > y ? 1 : 0); });
+    }
+    // Rows are compared by their items, and an item stays the same as long as its row does.
+    if (sortedQueues) {
+      const known = new Map(sortedQueues.map((item) => [item[0], item]));
+      items = items.map((item) => { const old = known.get(item[0]); return old && old[1] === item[1] ? old : item; });
+    }
+    sortedQueues = items;
+    queueList.set(items);
+    put($("queues-shown"), items.length === store.queues.size ? many(items.length, "queue") : `${number(items.length)} of ${many(store.queues.size, "queue")}`);
+    $("queues-empty").hidden = items.length > 0;
+    $("queue-list").hidden = !items.length;
+    put($("queues-empty"), store.queues.size ? "No queue matches the filter." : emptyText());
+  }
+  $("queue-filter").addEventListener("input", renderQueues);
+  $("only-used").addEventListener("change", renderQueues);
+
+  // --- connections ------------------------------------------------------------------------------------------
+
+  const connectionList = new List($("connection-list"), {
+    height: 28,
+    key: ([key]) => key,
+    label: ([, row]) => `connection ${row.alias} ${row.called || row.name}, ${row.client}, user ${row.user}, ${many(row.channels.length, "channel")}${row.blocked ? `, blocked: ${row.blocked}` : ""}`,
+    make: ([, row]) => element("div", "connections-grid", element("span", "", element("b", "", ...seen(row.alias)), " ", ...seen(row.called || row.name)), cell("", row.client), cell("", row.user || ""), cell("", row.protocol),
+      count(row.channels.length), count(row.channels.reduce((sum, each) => sum + each.unacked, 0)), cell("", row.blocked ? `blocked: ${row.blocked}` : row.unsent ? `${bytes(row.unsent)} unsent` : row.user ? "open" : "connecting")),
+    open: ([key]) => select("connection", key),
+  });
+  connectionList.follows = true;
+
+  function renderConnections() {
+    connectionList.set(stable(connectionList.items, [...store.connections]));
+    $("connections-empty").hidden = store.connections.size > 0;
+    $("connection-list").hidden = !store.connections.size;
+    put($("connections-empty"), plainly(`No connections. Clients reach the broker at ${store.broker.address || "its address"}.`));
+  }
+
+  function stable(before, items) {
+    const known = new Map(before.map((item) => [item[0], item]));
+    return items.map((item) => { const old = known.get(item[0]); return old && old[1] === item[1] ? old : item; });
+  }
+
+  // --- timeline ---------------------------------------------------------------------------------------------
+
+  const SERIAL = 0, PLACE = 1, TIME = 2, PEER = 3, KIND = 4, DIRECTION = 5, CHANNEL = 6, NAME = 7, TEXT = 8, BAD = 9;
+  const WAYS = ["to the broker", "from the broker"];
+  const lineList = new List($("line-list"), {
+    height: 24,
+    key: (line) => `${line[SERIAL]}.${line[PLACE]}`,
+    label: (line) => `${line[TIME].toFixed(3)} s, ${line[PEER]} ${WAYS[line[DIRECTION]] || ""}, ${line[NAME]} ${line[TEXT]}${line[BAD] ? ", problem" : ""}`,
+    make: (line) => {
+      const made = element("div", `lines-grid k-${KINDS[line[KIND]][0]}${line[DIRECTION] === 1 ? " sent" : ""}${line[BAD] ? " bad" : ""}`,
+        cell("n time", line[TIME].toFixed(3)), cell("peer", line[PEER]), cell("way", ["\u2192", "\u2190"][line[DIRECTION]] || ""), cell("n time", line[CHANNEL] >= 0 ? String(line[CHANNEL]) : ""));
+      made.append(element("span", "what", element("b", "", ...seen(line[NAME])), element("span", "", ...seen(line[TEXT]))));
+      return made;
+    },
+    open: (line) => select("event", `${line[SERIAL]}.${line[PLACE]}`, line),
+  });
+  lineList.follows = true;
+  $("line-list").classList.add("lines");
+
+  function fits(line) {
+    if (!state.kinds.has(line[KIND])) return false;
+    const wanted = state.lineFilter;
+    return !wanted || `${line[NAME]} ${line[TEXT]} ${line[PEER]}`.toLowerCase().includes(wanted);
+  }
+
+  function takeLines(news) {
+    if (news.cleared) { lines.all = []; lines.shown = []; lines.skipped = 0; }
+    lines.skipped += news.skipped;
+    lines.all.push(...news.lines);
+    if (lines.all.length > MOST_LINES) {
+      lines.skipped += lines.all.length - MOST_LINES;
+      lines.all = lines.all.slice(-MOST_LINES);
+      lines.shown = lines.all.filter(fits);
+    } else if (lines.all.length === news.lines.length) lines.shown = lines.all.filter(fits);
+    else lines.shown = lines.shown.concat(news.lines.filter(fits));
+  }
+
+  function renderTimeline() {
+    const list = $("line-list");
+    const atEnd = $("follow").checked;
+    $("lines-empty").hidden = lines.shown.length > 0;
+    list.hidden = !lines.shown.length;
+    put($("lines-empty"), store.broker.trace === false ? "The trace of this broker is off: create it with trace=10_000, for example." : lines.all.length ? "No event matches the filter." : "Nothing has happened yet.");
+    lineList.set(lines.shown);
+    if (atEnd && lineList.count) { list.scrollTop = list.scrollHeight; lineList.draw(); }
+    put($("lines-shown"), (lines.shown.length === lines.all.length ? many(lines.all.length, "event") : `${number(lines.shown.length)} of ${number(lines.all.length)}`) + (lines.skipped ? `, ${number(lines.skipped)} left out` : ""));
+  }
+
+  function refilter() {
+    state.lineFilter = $("line-filter").value.toLowerCase();
+    lines.shown = lines.all.filter(fits);
+    renderTimeline();
+  }
+  $("line-filter").addEventListener("input", refilter);
+  $("line-list").addEventListener("wheel", (event) => { if (event.deltaY < 0) $("follow").checked = false; }, { passive: true });
+  $("line-list").addEventListener("keydown", (event) => { if (["ArrowUp", "PageUp", "Home"].includes(event.key)) $("follow").checked = false; });
+  $("line-list").addEventListener("click", () => { $("follow").checked = false; });
+  $("follow").addEventListener("change", renderTimeline);
+  $("save").addEventListener("click", async () => {
+    try {
+      const page = await ask("trace");
+      const link = element("a", "");
+      link.href = URL.createObjectURL(new Blob([page], { type: "text/html" }));
+      link.download = "trace.html";
+      link.click();
+      setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+      say("Saved the whole trace as trace.html.");
+    } catch (problem) { say(problem.message, true); }
+  });
+
+  function buildKinds() {
+    KINDS.forEach(([name, title], at) => {
+      const box = element("input");
+      box.type = "checkbox";
+      box.checked = true;
+      box.addEventListener("change", () => {
+        if (box.checked) state.kinds.add(at); else state.kinds.delete(at);
+        refilter();
+      });
+      $("kinds").append(element("label", "kind", box, element("span", "", title)));
+    });
+  }
+
+  // --- time -------------------------------------------------------------------------------------------------
+
+  const timerList = new List($("timer-list"), {
+    height: 28,
+    key: (timer) => `${timer[0]} ${timer[1]}`,
+    label: (timer) => `${timer[1]} in ${span(Math.max(0, timer[0] - instant()))}`,
+    make: (timer) => element("div", "timers-grid", element("span", "n", `in ${span(Math.max(0, timer[0] - instant()))}`), cell("", timer[1]), element("span", "soft", timer[2] ? "housekeeping" : "")),
+    open: () => {},
+  });
+
+  function renderTime() {
+    const { time } = store;
+    const virtual = time.mode === "virtual";
+    put($("mode"), { real: "Real time, which only the machine moves", virtual: "Virtual time, which stands still until it is moved", wall: "Wall time, which follows datetime.now()" }[time.mode] || "");
+    put($("now"), time.offset === undefined ? "" : new Date((instant() + time.offset) * 1000).toISOString().replace("T", " ").replace("Z", " UTC"));
+    put($("elapsed"), time.elapsed === null || time.elapsed === undefined ? "" : `${span(time.elapsed)} passed since the broker was created`);
+    for (const id of ["seconds", "next"]) $(id).disabled = !virtual;
+    $("move").querySelector(".main").disabled = !virtual;
+    const waiting = time.timers.find((timer) => !timer[2]);
+    $("next").disabled = !virtual || !waiting;
+    $("next").title = virtual && waiting ? plainly(`${waiting[1]} in ${span(Math.max(0, waiting[0] - instant()))}`) : "";
+    if (!virtual && time.mode) put($("time-problem"), ""), put($("elapsed"), `${$("elapsed").textContent ? `${$("elapsed").textContent}. ` : ""}To move time here, create the broker with clock="virtual".`);
+    timerList.set(time.timers);
+    timerList.draw(true);
+    $("timer-list").hidden = !time.timers.length;
+    $("timers-empty").hidden = time.timers.length > 0;
+    put($("timers-empty"), "No timer is pending: nothing in the broker waits for time to pass.");
+    put($("timers-head"), time.more ? `Timers, the next ${number(time.timers.length)} of ${number(time.timers.length + time.more)}` : "Timers");
+  }
+
+  $("move").addEventListener("submit", (event) => { event.preventDefault(); act("advance", { seconds: Number($("seconds").value) }, $("time-problem")); });
+  $("next").addEventListener("click", () => act("advance-to-next", {}, $("time-problem")));
+  setInterval(() => { if (state.tab === "time" && !state.paused && !document.hidden && store.time.mode === "real") renderTime(); }, 500);
+
+  // --- faults -----------------------------------------------------------------------------------------------
+
+  const ruleParts = new Map();
+
+  function renderFaults() {
+    for (const [key, part] of ruleParts) if (!store.faults.has(key)) { part.el.remove(); ruleParts.delete(key); }
+    for (const [key, row] of store.faults) {
+      let part = ruleParts.get(key);
+      if (!part) {
+        const hits = element("b", ""), more = element("small", ""), error = element("small", "bad"), hit = element("span", "hits", hits, element("span", "soft", " hits"));
+        const release = button("Release", "quiet", () => act("release-fault", { fault: key }));
+        const remove = button("Remove", "quiet", () => act("remove-fault", { fault: key }));
+        remove.setAttribute("aria-label", plainly(`Remove: ${row.sentence}`));
+        part = { el: element("li", "", element("span", "sentence", ...seen(row.sentence), more, error), hit, release, remove), hits, more, error, hit, release };
+        ruleParts.set(key, part);
+        $("rules").append(part.el);
+      }
+      if (put(part.hits, number(row.hits)) && part.known) flash(part.hit);
+      part.known = true;
+      put(part.more, plainly(row.hits || !row.near_misses.length ? "" : `Near misses:\n${row.near_misses.join("\n")}`));
+      put(part.error, plainly(row.error || ""));
+      part.release.hidden = !row.held;
+      put(part.release, `Release ${number(row.held)}`);
+    }
+    put($("rules-empty"), store.faults.size ? "" : "No fault is in force.");
+  }
+
+  let offers = null;
+  async function prepareForms() {
+    chooseHost();
+    const options = (rows, most = 300) => [...rows.values()].filter((row) => row.name).slice(0, most).map((row) => { const made = element("option", ""); made.value = row.name; return made; });
+    $("exchange-names").replaceChildren(...options(store.exchanges));
+    $("queue-names").replaceChildren(...options(store.queues));
+    if (offers) return;
+    try { offers = await ask("fault-offers"); } catch (problem) { say(problem.message, true); return; }
+    $("methods").replaceChildren(...offers.methods.map((name) => { const made = element("option", ""); made.value = name; return made; }));
+    const option = (value, text) => { const made = element("option", "", text); made.value = value; return made; };
+    $("fault-action").replaceChildren(...offers.actions.map((action) => option(action.name, action.label)));
+    $("fault-trigger").replaceChildren(...offers.triggers.map((trigger) => option(trigger.name, trigger.label)));
+    for (const name of offers.conditions) {
+      const input = element("input");
+      input.name = name;
+      input.autocomplete = "off";
+      input.spellcheck = false;
+      if (name === "queue") input.setAttribute("list", "queue-names");
+      if (name === "exchange") input.setAttribute("list", "exchange-names");
+      $("fault-conditions").append(element("label", "", name.replace("_", " "), input));
+    }
+    chooseAction();
+  }
+
+  function chooseAction() {
+    const action = offers.actions.find((each) => each.name === $("fault-action").value);
+    const fields = action.arguments.map((argument) => {
+      let input;
+      if (argument.kind === "choice") {
+        input = element("select", "", ...argument.choices.map((choice) => { const made = element("option", "", choice); made.value = choice; return made; }));
+      } else {
+        input = element("input");
+        input.type = argument.kind === "text" ? "text" : "number";
+        if (argument.kind !== "text") input.step = argument.kind === "number" ? "any" : "1";
+        if (argument.value !== undefined) input.value = argument.value; else input.placeholder = "default";
+      }
+      input.name = argument.name;
+      return element("label", "", argument.name, input);
+    });
+    $("fault-arguments").replaceChildren($("fault-arguments").firstElementChild, ...fields);
+    $("fault-arguments").hidden = !fields.length;
+    $("fault-number-label").hidden = !$("fault-trigger").value;
+  }
+  $("fault-action").addEventListener("change", chooseAction);
+  $("fault-trigger").addEventListener("change", chooseAction);
+  $("fault-form").addEventListener("submit", async (event) => {
+    event.preventDefault();
+    const values = (where) => Object.fromEntries([...where.querySelectorAll("input, select")].map((input) => [input.name, input.value]));
+    await act("add-fault", {
+      method: $("fault-method").value, direction: $("fault-direction").value, conditions: values($("fault-conditions")),
+      action: $("fault-action").value, arguments: values($("fault-arguments")), trigger: $("fault-trigger").value, number: $("fault-number").value,
+    }, $("fault-problem"));
+  });
+
+  // --- publish ----------------------------------------------------------------------------------------------
+
+  function json(id, name) {
+    const text = $(id).value.trim();
+    if (!text) return {};
+    try { return JSON.parse(text); } catch (problem) { throw new Problem(`${name}: ${problem.message}`, 0); }
+  }
+
+  function written() {
+    const properties = json("publish-properties", "More properties");
+    if ($("publish-type").value) properties.content_type ??= $("publish-type").value;
+    if ($("publish-persistent").checked) properties.delivery_mode ??= 2;
+    return {
+      virtual_host: $("publish-host").value || state.host || "/", exchange: $("publish-exchange").value, routing_key: $("publish-key").value,
+      body: $("publish-body").value, headers: json("publish-headers", "Headers"), properties,
+    };
+  }
+
+  $("publish-form").addEventListener("submit", async (event) => {
+    event.preventDefault();
+    $("explanation").hidden = true;
+    let message;
+    try { message = written(); } catch (problem) { put($("publish-problem"), problem.message); return; }
+    put($("published"), plainly((await act("publish", message, $("publish-problem"))) || ""));
+  });
+  $("explain").addEventListener("click", async () => {
+    put($("publish-problem"), "");
+    try {
+      const text = await ask("explain", written());
+      $("explanation").replaceChildren(...seen(text));
+      $("explanation").hidden = false;
+    } catch (problem) { put($("publish-problem"), plainly(problem.message)); }
+  });
+
+  function publishTo(exchange, key, host) {
+    chooseHost();
+    $("publish-host").value = host;
+    $("publish-exchange").value = exchange;
+    $("publish-key").value = key;
+    show("publish");
+    $("publish-body").focus();
+  }
+
+  // --- details ------------------------------------------------------------------------------------------------
+
+  let pane = null;   // what the pane shows: {kind, key, update()}
+  let from = null;   // what had the focus before
+
+  function select(kind, key, line) {
+    if (!state.selected) from = document.activeElement;
+    state.selected = { kind, key, line };
+    buildDetail();
+    render();
+    remember();
+  }
+
+  function shut() {
+    state.selected = null;
+    pane = null;
+    $("detail").hidden = true;
+    $("detail").replaceChildren();
+    for (const list of [queueList, connectionList, lineList]) list.unpick();
+    remember();
+    render();
+    if (from && from.isConnected) from.focus(); else $("panel").focus();
+  }
+
+  function heading(kicker, title) {
+    return element("header", "", element("div", "name", element("p", "kicker", kicker), element("h2", "", ...seen(title))), (() => { const made = button("Close", "quiet", shut); made.setAttribute("aria-label", "Close the details"); return element("span", "actions", made); })());
+  }
+
+  function table(fields, name) {
+    const body = element("tbody", "", ...fields.map(([depth, field, value, type]) => {
+      const head = element("th", "", ...seen(field));
+      head.scope = "row";
+      head.style.paddingLeft = `${depth * 14}px`;
+      return element("tr", "", head, element("td", type, ...seen(value)));
+    }));
+    const made = element("table", "", body);
+    made.setAttribute("aria-label", name);
+    return made;
+  }
+
+  function section(title, note, ...parts) {
+    return element("section", "", element("h3", "", title, element("small", "", note)), ...parts);
+  }
+
+  function figures(names) {
+    const parts = new Map(names.map((name) => [name, element("dd", "", "0")]));
+    const made = element("dl", "figures", ...names.map((name) => element("div", "", element("dt", "", name), parts.get(name))));
+    return [made, (name, value) => { const first = !parts.get(name).dataset.set; parts.get(name).dataset.set = "1"; if (put(parts.get(name), value) && !first) flash(parts.get(name).parentNode); }];
+  }
+
+  function buildDetail() {
+    const { kind, key, line } = state.selected;
+    const made = { queue: queuePane, exchange: exchangePane, consumer: consumerPane, connection: connectionPane, event: eventPane }[kind](key, line);
+    pane = { kind, key, ...made };
+    $("detail").replaceChildren(...made.parts);
+    $("detail").hidden = false;
+    $("detail").scrollTop = 0;
+  }
+
+  function renderDetail() {
+    if (pane && pane.update) pane.update();
+  }
+
+  function gone(what) {
+    return element("p", "lead", `This ${what} is gone.`);
+  }
+
+  function queuePane(key) {
+    const row = store.queues.get(key);
+    if (!row) return { parts: [heading("Queue", "gone"), gone("queue")] };
+    const [numbers, set] = figures(["Ready", "Unacked", "Set aside", "Consumers"]);
+    const lead = element("p", "lead", ...seen([row.type, row.durable ? "durable" : "transient", ...flags(row).filter((flag) => flag !== row.type && flag !== "transient"), row.virtual_host === "/" ? "" : `virtual host ${row.virtual_host}`].filter(Boolean).join(", ")));
+    const where = { virtual_host: row.virtual_host, queue: row.name };
+    const purge = button("Purge", "quiet", async () => {
+      const now = store.queues.get(key);
+      if (await confirm(`Purge queue ${row.name}?`, `${many(now ? now.ready : 0, "ready message")} will be dropped. Unacked messages stay.`, "Purge")) act("purge", where);
+    });
+    const publish = button("Publish to it", "quiet", () => publishTo("", row.name, row.virtual_host));
+    const box = element("div", "messages");
+    const heads = element("div", "heads messages-grid", ...["Place", "State", "Size", "Routing key", "Body"].map((name, at) => element("span", at === 0 || at === 2 ? "n" : "", name)));
+    heads.setAttribute("aria-hidden", "true");
+    const list = element("div", "list");
+    list.setAttribute("role", "listbox");
+    list.tabIndex = 0;
+    list.setAttribute("aria-label", plainly(`Messages of queue ${row.name}`));
+    box.append(heads, list);
+    const empty = element("p", "lead", "No messages.");
+    const one = element("div", "");
+    one.setAttribute("aria-live", "off");
+    const messages = new Messages(list, where, one, (total) => { box.hidden = !total; empty.hidden = total > 0; });
+    const rest = element("div", "");
+    const consumers = element("div", "");
+    const parts = [heading("Queue", row.name), lead, numbers, element("p", "row-of-buttons", purge, publish), section("Messages", "ready, unacked, then set aside", box, empty, one), consumers, rest];
+    ask("queue", { virtual_host: row.virtual_host, name: row.name }).then((facts) => { rest.replaceChildren(...factsOf(facts, "from")); }, () => {});
+    let told = "";
+    return {
+      parts, messages,
+      update() {
+        const now = store.queues.get(key);
+        if (!now) { if (!told.startsWith("gone")) { told = "gone"; numbers.replaceWith(gone("queue")); purge.disabled = true; } return; }
+        set("Ready", number(now.ready));
+        set("Unacked", number(now.unacked));
+        set("Set aside", number(now.set_aside));
+        set("Consumers", number(now.consumers));
+        purge.disabled = !now.ready;
+        messages.start(now.ready + now.unacked + now.set_aside);
+        const of = [...store.consumers].filter(([, consumer]) => consumer.queue === key).slice(0, 50);
+        const said = JSON.stringify(of);
+        if (said !== told) {
+          told = said;
+          consumers.replaceChildren(...(of.length ? [section("Consumers", "", consumerTable(of))] : []));
+        }
+      },
+    };
+  }
+
+  function consumerTable(of) {
+    const head = element("thead", "", element("tr", "", ...["Tag", "Connection", "Channel", "Prefetch", "Unacked"].map((name) => { const made = element("th", "", name); made.scope = "col"; return made; })));
+    return element("table", "", head, element("tbody", "", ...of.map(([, row]) => {
+      const connection = store.connections.get(row.connection);
+      return element("tr", "", ...[row.tag, connection ? connection.called || connection.alias : row.connection || "", row.channel === null ? "" : String(row.channel), row.no_ack ? "no ack" : String(row.prefetch || "unlimited"), row.unacked === null ? "many" : String(row.unacked)].map((text) => element("td", "", ...seen(text))));
+    })));
+  }
+
+  function factsOf(facts, way) {
+    const parts = [];
+    if (facts.facts.length) parts.push(section("Set by", "", table(facts.facts, "Facts")));
+    parts.push(section("Arguments", facts.arguments.length ? "" : "none", ...(facts.arguments.length ? [table(facts.arguments, "Arguments")] : [])));
+    const rows = facts.bindings.map(([other, key, fields]) => [0, `${way} ${other || "(default)"}`, [key || '""', ...fields.map((field) => `${field[1]}=${field[2]}`)].join("  "), "s"]);
+    parts.push(section("Bindings", rows.length ? (facts.more ? `and ${number(facts.more)} more` : "") : "none", ...(rows.length ? [table(rows, "Bindings")] : [])));
+    return parts;
+  }
+
+  function exchangePane(key) {
+    const row = store.exchanges.get(key);
+    if (!row) return { parts: [heading("Exchange", "gone"), gone("exchange")] };
+    const [numbers, set] = figures(["Published", "Unroutable", "Delayed"]);
+    const rest = element("div", "");
+    const lead = [row.type, row.durable ? "durable" : "transient", row.internal && "internal", row.alternate_exchange !== undefined && `otherwise to ${row.alternate_exchange}`].filter(Boolean).join(", ");
+    ask("exchange", { virtual_host: row.virtual_host, name: row.name }).then((facts) => { rest.replaceChildren(...factsOf(facts, "to")); }, () => {});
+    return {
+      parts: [heading("Exchange", row.name || "(default)"), element("p", "lead", ...seen(lead)), numbers, element("p", "row-of-buttons", button("Publish to it", "quiet", () => publishTo(row.name, "", row.virtual_host))), rest],
+      update() {
+        set("Published", number(store.flows.get(`p${key}`) || 0));
+        set("Unroutable", number(store.flows.get(`u${key}`) || 0));
+        set("Delayed", number((store.exchanges.get(key) || row).delayed));
+      },
+    };
+  }
+
+  function consumerPane(key) {
+    const row = store.consumers.get(key);
+    if (!row) return { parts: [heading("Consumer", "gone"), gone("consumer")] };
+    const queue = store.queues.get(row.queue), connection = store.connections.get(row.connection);
+    const facts = [["Queue", queue ? queue.name : ""], ["Connection", connection ? connection.name : row.connection || ""], ["Channel", row.channel === null ? "" : String(row.channel)], ["Acknowledges", row.no_ack ? "no" : "yes"], ["Prefetch", String(row.prefetch || "unlimited")], ["Exclusive", row.exclusive ? "yes" : "no"]];
+    const [numbers, set] = figures(["Unacked"]);
+    const links = element("p", "row-of-buttons", button("Its queue", "quiet", () => select("queue", row.queue)));
+    if (connection) links.append(button("Its connection", "quiet", () => select("connection", row.connection)));
+    return {
+      parts: [heading("Consumer", row.tag), numbers, links, table(facts.map(([name, value]) => [0, name, value, "s"]), "Consumer")],
+      update() { const now = store.consumers.get(key); if (now) set("Unacked", now.unacked === null ? "many" : number(now.unacked)); },
+    };
+  }
+
+  function connectionPane(key) {
+    const row = store.connections.get(key);
+    if (!row) return { parts: [heading("Connection", "gone"), gone("connection")] };
+    const lead = element("p", "lead", "");
+    const channels = element("div", ""), rest = element("div", "");
+    const close = button("Close the connection", "quiet", async () => {
+      if (await confirm(`Close connection ${row.called || row.alias || row.name}?`, "The client gets connection.close with code 320, CONNECTION_FORCED.", "Close it")) act("close", { connection: key });
+    });
+    ask("connection", { name: key }).then((facts) => { if (facts) rest.replaceChildren(section("Client properties", "", table(facts.properties, "Client properties"))); }, () => {});
+    let told = "";
+    return {
+      parts: [heading("Connection", row.called || row.name), lead, element("p", "row-of-buttons", close), channels, rest],
+      update() {
+        const now = store.connections.get(key);
+        if (!now) { put(lead, "This connection is closed."); close.disabled = true; return; }
+        put(lead, plainly([now.alias, now.name, now.client, `user ${now.user}`, `virtual host ${now.virtual_host}`, `AMQP ${now.protocol}`, now.heartbeat ? `heartbeat ${now.heartbeat} s` : "no heartbeats", now.blocked && `blocked: ${now.blocked}`].filter(Boolean).join(", ")));
+        const said = JSON.stringify(now.channels);
+        if (said === told) return;
+        told = said;
+        const head = element("thead", "", element("tr", "", ...["Channel", "Mode", "Consumers", "Prefetch", "Unacked"].map((name) => { const made = element("th", "", name); made.scope = "col"; return made; })));
+        const body = element("tbody", "", ...now.channels.slice(0, 200).map((each) => element("tr", "", ...[each.number, each.mode || "plain", each.consumers, each.prefetch || "unlimited", each.unacked].map((value) => element("td", "", String(value))))));
+        channels.replaceChildren(section("Channels", now.channels.length ? "" : "none", ...(now.channels.length ? [element("table", "", head, body)] : [])));
+      },
+    };
+  }
+
+  function bodyPart(body, size, shown) {
+    if (!size) return [section("Body", "empty")];
+    const note = shown < size ? `${bytes(size)}, the first ${bytes(shown)} shown` : bytes(size);
+    if (!body) return [section("Body", note)];
+    const text = element("pre", "");
+    text.tabIndex = 0;
+    text.setAttribute("aria-label", "Body");
+    if (body[0] === "text") {
+      let pretty = body[1];
+      if (shown >= size) try { pretty = JSON.stringify(JSON.parse(body[1]), null, 2); } catch { /* no JSON */ }
+      text.append(...seen(pretty));
+    } else {
+      const octets = decoded(body), rows = [];
+      for (let at = 0; at < Math.min(octets.length, 4096); at += 16) {
+        const some = [...octets.slice(at, at + 16)];
+        rows.push(`${at.toString(16).padStart(6, "0")}  ${some.map((octet) => octet.toString(16).padStart(2, "0")).join(" ").padEnd(48)} ${some.map((octet) => (octet > 31 && octet < 127 ? String.fromCharCode(octet) : ".")).join("")}`);
+      }
+      text.textContent = rows.join("\n");
+    }
+    return [section("Body", note, text)];
+  }
+
+  function eventPane(key, line) {
+    const rest = element("div", "", element("p", "lead", "Loading"));
+    const parts = [heading("Event", line[NAME]), element("p", "lead", `${line[TIME].toFixed(6)} s, ${[line[PEER], WAYS[line[DIRECTION]], line[CHANNEL] >= 0 && `channel ${line[CHANNEL]}`].filter(Boolean).join(", ")}`), rest];
+    ask("event", { serial: line[SERIAL], place: line[PLACE] }).then((event) => {
+      if (!event) { rest.replaceChildren(element("p", "lead", ...seen(line[TEXT])), element("p", "lead", "The trace no longer keeps this event.")); return; }
+      const made = [element("p", "lead", ...seen(event.text))];
+      if (event.fields.length) made.push(section(event.kind === "method" ? "Fields" : "Facts", "", table(event.fields, "Fields")));
+      if (event.properties) made.push(section("Properties", event.properties.length ? "" : "none", ...(event.properties.length ? [table(event.properties, "Properties")] : [])));
+      if (event.size >= 0) made.push(...bodyPart(event.body, event.size, Math.min(event.size, 4096)));
+      if (event.connection) made.push(section("Connection", "", element("p", "", ...seen(event.connection))));
+      rest.replaceChildren(...made);
+    }, (problem) => rest.replaceChildren(element("p", "problem", plainly(problem.message))));
+    return { parts };
+  }
+
+  // --- the messages of a queue: fetched where they are looked at ----------------------------------------------
+
+  class Messages {
+    constructor(where, queue, one, told) {
+      this.queue = queue;
+      this.one = one;
+      this.told = told;
+      this.got = new Map();
+      this.busy = false;
+      this.stale = true;
+      this.ended = false;
+      this.list = new List(where, {
+        height: 26,
+        get: (at) => this.at(at),
+        key: (item) => item.key,
+        label: (item) => `${item.state} message, ${bytes(item.size)}, routing key ${item.routing_key}, ${preview(item.body, item.size).slice(0, 80)}`,
+        make: (item, at) => element("div", "messages-grid", element("span", "n", number(item.offset ?? at)), element("span", `state-${item.state.replace(" ", "-")}`, item.state), element("span", "n", number(item.size)), cell("", item.routing_key), cell("body", preview(item.body, item.size))),
+        open: (item, at) => this.show(item, at),
+      });
+      this.list.follows = true;
+    }
+
+    start(total) {
+      this.told(total);
+      if (this.total !== total) { this.total = total; this.stale = true; }
+      this.fetch();
+    }
+
+    at(at) {
+      const item = this.got.get(at);
+      if (!item && !this.stale && at < this.list.count) { this.missing = true; queueMicrotask(() => this.fetch()); }
+      return item;
+    }
+
+    /** Fetch what is visible, if it is not known or may have changed. One request at a time. */
+    async fetch() {
+      if (this.busy || this.ended || !(this.stale || this.missing)) return;
+      this.busy = true;
+      const afresh = this.stale;
+      this.stale = this.missing = false;
+      const { where, height } = this.list;
+      const first = Math.max(0, Math.floor(where.scrollTop / height + where.clientHeight / height / 2) - WINDOW / 2);
+      try {
+        const { total, start, messages } = await ask("messages", { ...this.queue, start: first, count: WINDOW });
+        if (afresh || this.got.size > 20 * WINDOW) this.got.clear();
+        messages.forEach((message, at) => this.got.set(start + at, message));
+        this.list.size(total);
+        this.list.draw(true);
+        this.told(total);
+      } catch { /* the queue is gone, as its pane says */ }
+      this.busy = false;
+      if (this.stale) setTimeout(() => this.fetch(), 250); else if (this.missing) this.fetch();
+    }
+
+    changed() {
+      this.stale = true;
+      if (!this.busy) setTimeout(() => this.fetch(), 0);
+    }
+
+    show(item, at) {
+      const parts = [];
+      const facts = [["Exchange", item.exchange || "(default)"], ["Routing key", item.routing_key]];
+      if (item.redelivered) facts.push(["Redelivered", "yes"]);
+      if (item.expires_in !== null) facts.push(["Expires in", span(item.expires_in)]);
+      if (item.state === "unacked") facts.push(["Held by", `${item.consumer || "a get"} on ${item.connection || "?"}${item.channel === null ? "" : `, channel ${item.channel}`}, for ${span(item.held_for || 0)}`]);
+      parts.push(section(`Message ${number(item.offset ?? at)}`, item.state, table(facts.map(([name, value]) => [0, name, value, "s"]), "Message")));
+      if (item.properties.length) parts.push(section("Properties", "", table(item.properties, "Properties")));
+      if (item.headers.length) parts.push(section("Headers", "", table(item.headers, "Headers")));
+      parts.push(...bodyPart(item.body, item.size, item.shown));
+      if (item.shown < item.size) {
+        parts.push(button("Show more of the body", "quiet", async () => {
+          try {
+            const whole = await ask("message", { ...this.queue, at, key: item.key });
+            if (whole) this.show(whole, at); else say("This message is no longer in the queue.");
+          } catch (problem) { say(problem.message, true); }
+        }));
+      }
+      this.one.className = "one";
+      this.one.replaceChildren(...parts);
+    }
+  }
+
+  function messagesMayHaveChanged(data) {
+    if (pane && pane.messages && (data.flows || data.timeline || data.queues || data.clock !== undefined && store.time.mode !== "real") && !state.paused) pane.messages.changed();
+  }
+
+  // --- controls -----------------------------------------------------------------------------------------------
+
+  function confirm(title, text, verb) {
+    return new Promise((done) => {
+      const dialog = $("confirm");
+      put($("confirm-title"), plainly(title));
+      put($("confirm-text"), plainly(text));
+      put($("confirm-yes"), verb);
+      dialog.returnValue = "no";
+      dialog.onclose = () => done(dialog.returnValue === "yes");
+      dialog.showModal();
+    });
+  }
+
+  function pause() {
+    state.paused = !state.paused;
+    $("pause").setAttribute("aria-pressed", state.paused);
+    put($("pause"), state.paused ? "Go on" : "Pause");
+    if ($("live").classList.contains("on")) live("on", state.paused ? "Paused" : "Live");
+    if (!state.paused) schedule();
+  }
+  $("pause").addEventListener("click", pause);
+  $("end-hold").addEventListener("click", () => act("end-hold"));
+
+  const kept = (name, value) => {
+    try { if (value === undefined) return localStorage.getItem(name); localStorage.setItem(name, value); } catch { /* none */ }
+    return null;
+  };
+  const THEMES = ["auto", "light", "dark"];
+  function theme(name) {
+    if (name === "auto") delete root.dataset.theme; else root.dataset.theme = name;
+    put($("theme"), name[0].toUpperCase() + name.slice(1));
+    $("theme").setAttribute("aria-label", `Colours: ${name}`);
+    $("theme").dataset.theme = name;
+  }
+  $("theme").addEventListener("click", () => {
+    const next = THEMES[(THEMES.indexOf($("theme").dataset.theme) + 1) % THEMES.length];
+    theme(next);
+    kept("fakeamqp-theme", next);
+  });
+
+  $("single-keys").checked = kept("fakeamqp-keys") !== "off";
+  $("single-keys").addEventListener("change", () => kept("fakeamqp-keys", $("single-keys").checked ? "on" : "off"));
+  $("help").addEventListener("click", () => $("keys").showModal());
+  document.querySelector(".skip").addEventListener("click", (event) => { event.preventDefault(); $("panel").focus(); });
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
+    if (event.key === "Escape" && state.selected) { event.preventDefault(); shut(); return; }
+    if (event.target.closest("input, select, textarea") || !$("single-keys").checked) return;
+    const filter = document.querySelector(`#view-${state.tab} input[type="search"]`);
+    const action = {
+      "/": () => { if (filter) { filter.focus(); filter.select(); } },
+      p: pause,
+      "?": () => $("keys").showModal(),
+    }[event.key] || (TABS[Number(event.key) - 1] && (() => { show(TABS[Number(event.key) - 1][0]); $(`tab-${state.tab}`).focus(); }));
+    if (!action) return;
+    event.preventDefault();
+    action();
+  });
+
+  // --- the address ----------------------------------------------------------------------------------------------
+
+  const RENDER = { topology: renderTopology, queues: renderQueues, connections: renderConnections, timeline: renderTimeline, time: renderTime, faults: renderFaults, publish: () => chooseHost() };
+
+  function remember() {
+    try { history.replaceState(null, "", `#${state.tab}`); } catch { /* the page works without its address */ }
+  }
+
+  function begin() {
+    const found = /^#token=([\w-]+)$/.exec(location.hash);
+    try {
+      // Kept for this tab only, so that a reload works and the address has no secret.
+      if (found) sessionStorage.setItem("fakeamqp-inspector", found[1]);
+      state.token = (found && found[1]) || sessionStorage.getItem("fakeamqp-inspector") || "";
+    } catch { state.token = found ? found[1] : ""; }
+    const tab = TABS.find(([name]) => `#${name}` === location.hash);
+    state.lineFilter = "";
+    buildTabs();
+    buildQueueHeads();
+    buildKinds();
+    theme(THEMES.includes(kept("fakeamqp-theme")) ? kept("fakeamqp-theme") : "auto");
+    show(tab ? tab[0] : "topology");
+    listen();
+  }
+  window.addEventListener("hashchange", () => {
+    if (location.hash.startsWith("#token=")) { location.reload(); return; }
+    const tab = TABS.find(([name]) => `#${name}` === location.hash);
+    if (tab) show(tab[0]);
+  });
+  begin();
+})();
