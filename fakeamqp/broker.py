@@ -411,6 +411,20 @@ class Broker(Inspection):
         """
         return self._management_address()[1]
 
+    @property
+    def inspector_url(self) -> str:
+        """The address of the inspector page, on the port of the HTTP API, with the token that opens it.
+
+        The token lasts as long as this object. Whoever has it can see and change everything.
+
+        Raises:
+            BrokerError: the broker has no HTTP API, or has not been started.
+        """
+        host, port = self._management_address()
+        assert self._management is not None
+        host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
+        return self._management.inspector_address(f"http://{f'[{host}]' if ':' in host else host}:{port}")
+
     def _management_address(self) -> tuple[str, int]:
         if self._management is None:
             raise BrokerError("this broker has no HTTP API; create it with Broker(management=True)")

@@ -33,6 +33,9 @@ LARGEST_MESSAGE = 128 * 1024 * 1024
 
 CLOCKS = ("real", "virtual", "wall")
 
+_EVENTS_SHOWN = _HISTORY_SHOWN = 10_000
+"""Events of the trace and publishes that the inspector page of `serve` can show."""
+
 _LOG_PATIENCE = 2.0
 """Seconds that `serve`, once it has stopped, waits for its log to be read."""
 
@@ -333,6 +336,7 @@ def _serve(options: argparse.Namespace) -> int:
                 _tune_garbage_collection()
                 if options.management_port is not None:
                     print(f"management API on {broker.management_url}/api/", flush=True)
+                    print(f"inspector on {broker.inspector_url}", flush=True)
                 print(f"listening on {broker.url}", flush=True)
                 if broker.url.startswith("amqps:"):
                     print(f"certificate authority in {broker.tls.ca_file}", flush=True)
@@ -396,9 +400,9 @@ def _configured_broker(options: argparse.Namespace) -> Broker:
             clock=options.clock,
             tls=_tls(options),
             definitions=options.definitions,
-            # No code in this process inspects the broker.
-            history=0,
-            trace=0,
+            # No code in this process inspects the broker, but the inspector page does.
+            history=0 if options.management_port is None else _HISTORY_SHOWN,
+            trace=0 if options.management_port is None else _EVENTS_SHOWN,
             memory_limit=options.memory_limit,
             bounds=_bounds(options.bound),
             management_port=options.management_port,

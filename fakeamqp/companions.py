@@ -54,6 +54,9 @@ class AddressedCompanion(Companion, Protocol):
     def address(self) -> tuple[str, int] | None:
         """The numeric host and the port; None before the first start."""
 
+    def inspector_address(self, url: str) -> str:
+        """The address of the inspector page on the server of this URL."""
+
 
 def companion(name: str, surroundings: Surroundings, **settings: Any) -> Any:
     """Make the companion of this name.

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 from importlib.util import find_spec
+from ipaddress import ip_address
 from typing import TYPE_CHECKING
 
 from fakeamqp.management.errors import ManagementUnavailable
@@ -14,6 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ManagementCompanion"]
 
+_log = logging.getLogger("fakeamqp.management")
 _NEEDED = ("starlette", "uvicorn")
 
 
@@ -46,6 +49,10 @@ class ManagementCompanion:
         """The numeric host and the port; None before the first start."""
         return self._address
 
+    def inspector_address(self, url: str) -> str:
+        """The address of the inspector page on the server of this URL."""
+        return self.management.inspector.address(url)
+
     @property
     def management(self) -> Management:
         """What the requests work with."""
@@ -68,6 +75,12 @@ class ManagementCompanion:
             self._server = HttpServer(make_app(self.management))
         port = self._asked_port or (self._address[1] if self._address else 0)
         self._address = self._server.start(host, port)
+        if not is_loopback(self._address[0]):
+            _log.warning(
+                "the management API and the inspector page on %s port %d can be reached from other machines: "
+                "whoever logs in, such as by guest and guest, sees and changes everything in this broker",
+                *self._address,
+            )
 
     def stop(self) -> None:
         """Close the port and every connection, and end the thread. Idempotent.
@@ -83,3 +96,8 @@ class ManagementCompanion:
         """The broker was reset or restarted."""
         if self._management is not None:
             self._management.cleared()
+
+
+def is_loopback(address: str) -> bool:
+    """Whether only this machine reaches a numeric address."""
+    return ip_address(address.partition("%")[0]).is_loopback

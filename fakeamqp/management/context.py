@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 if TYPE_CHECKING:
     from fakeamqp.broker import Broker
     from fakeamqp.companions import Surroundings
+    from fakeamqp.management.inspector import Inspector
     from fakeamqp.model.state import BrokerState
 
 __all__ = ["Management"]
@@ -31,6 +32,16 @@ class Management:
         self.broker: Broker = surroundings.broker
         self.engine = surroundings.engine
         self._state = surroundings.state
+        self._inspector: Inspector | None = None
+
+    @property
+    def inspector(self) -> Inspector:
+        """What the inspector page works with."""
+        if self._inspector is None:
+            from fakeamqp.management.inspector import Inspector
+
+            self._inspector = Inspector(self.broker, self.engine, self._state)
+        return self._inspector
 
     @property
     def clock_time(self) -> float:

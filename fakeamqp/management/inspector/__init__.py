@@ -24,16 +24,16 @@ from typing import TYPE_CHECKING
 from fakeamqp.lazy import on_first_use
 
 if TYPE_CHECKING:
-    from fakeamqp.management.inspector.app import inspector_app
+    from fakeamqp.management.inspector.app import routes
     from fakeamqp.management.inspector.inspector import Inspector
 
-__all__ = ["Inspector", "inspector_app"]
+__all__ = ["Inspector", "routes"]
 
 if not TYPE_CHECKING:
     __getattr__ = on_first_use(
         __name__,
         {
-            "fakeamqp.management.inspector.app": ("inspector_app",),
+            "fakeamqp.management.inspector.app": ("routes",),
             "fakeamqp.management.inspector.inspector": ("Inspector",),
         },
     )

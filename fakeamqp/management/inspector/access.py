@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from fakeamqp.management.inspector.inspector import Inspector
 
-__all__ = ["Denied", "check_login", "check_place", "is_loopback"]
+__all__ = ["Denied", "check_login", "check_place"]
 
 _ADMINISTRATOR = "administrator"
 
@@ -90,11 +90,6 @@ def check_login(request: Request, inspector: Inspector) -> None:
     raise Denied(
         401, "log in, or open the address that the broker has printed: it ends in #token= and the token"
     )
-
-
-def is_loopback(host: str) -> bool:
-    """Whether only this machine reaches an address."""
-    return host == "localhost" or (_is_address(host) and ip_address(host.partition("%")[0]).is_loopback)
 
 
 def _name(host: str) -> str:

@@ -1,4 +1,4 @@
-"""The ASGI app of the inspector: the page, the event stream, questions and actions.
+"""The routes of the inspector below `/inspector`: the page, the event stream, questions and actions.
 
 | path | what it is |
 |---|---|
@@ -17,9 +17,8 @@ import json
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from starlette.applications import Starlette
-from starlette.responses import Response, StreamingResponse
-from starlette.routing import Route
+from starlette.responses import RedirectResponse, Response, StreamingResponse
+from starlette.routing import BaseRoute, Route
 
 from fakeamqp.errors import FakeAMQPError
 from fakeamqp.management.inspector.access import Denied, check_login, check_place
@@ -28,12 +27,15 @@ from fakeamqp.management.inspector.snapshot import changes
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
+    from typing import TypeAlias
 
     from starlette.requests import Request
 
     from fakeamqp.management.inspector.inspector import Inspector
 
-__all__ = ["inspector_app"]
+    Handler: TypeAlias = Callable[[Request], Awaitable[Response]]
+
+__all__ = ["routes"]
 
 _PERIOD = 0.25
 """Real seconds between two looks at the broker."""
@@ -66,56 +68,66 @@ _FILES = {
 }
 
 
-def inspector_app(inspector: Inspector, host: str = "127.0.0.1") -> Starlette:
-    """The app, to be mounted at `/inspector`.
+def routes() -> list[BaseRoute]:
+    """The routes of the page, for an app whose `state.management` is the broker."""
+    return [
+        Route("/", _to_page),
+        Route("/inspector", _to_page),
+        *(Route(f"/inspector/{name}", _guarded(_page, login=False)) for name in _FILES),
+        Route("/inspector/events", _guarded(_events)),
+        Route("/inspector/ask/{name}", _guarded(_ask), methods=["POST"]),
+        Route("/inspector/do/{name}", _guarded(_do), methods=["POST"]),
+    ]
 
-    Args:
-        inspector: of the broker.
-        host: the host that the broker was given, by which the page may be opened.
-    """
 
-    def guarded(
-        answer: Callable[[Request], Awaitable[Response]], login: bool = True
-    ) -> Callable[[Request], Awaitable[Response]]:
-        async def handle(request: Request) -> Response:
-            try:
-                check_place(request, host)
-                if login:
-                    check_login(request, inspector)
-                return await answer(request)
-            except Denied as denied:
-                return _json({"error": denied.text}, denied.status)
+def _guarded(answer: Handler, login: bool = True) -> Handler:
+    async def handle(request: Request) -> Response:
+        inspector = _inspector(request)
+        try:
+            check_place(request, inspector.host)
+            if login:
+                check_login(request, inspector)
+            return await answer(request)
+        except Denied as denied:
+            return _json({"error": denied.text}, denied.status)
 
-        return handle
+    return handle
 
-    async def page(request: Request) -> Response:
-        name, kind = _FILES[request.url.path.rpartition("/")[2]]
-        text = files(__package__).joinpath(name).read_bytes()
-        return Response(text, media_type=kind, headers=_HEADERS)
 
-    async def events(request: Request) -> Response:
-        return StreamingResponse(_stream(inspector), media_type="text/event-stream", headers=_HEADERS)
+def _inspector(request: Request) -> Inspector:
+    inspector: Inspector = request.app.state.management.inspector
+    return inspector
 
-    async def ask(request: Request) -> Response:
-        answer = QUESTIONS.get(name := request.path_params["name"])
-        if answer is None:
-            raise Denied(404, f"there is no question {name!r}")
-        return _answered(lambda asked: answer(inspector, asked), await _asked(request))
 
-    async def do(request: Request) -> Response:
-        action = ACTIONS.get(name := request.path_params["name"])
-        if action is None:
-            raise Denied(404, f"there is no action {name!r}")
-        return _answered(lambda asked: {"said": action(inspector, asked)}, await _asked(request))
+async def _to_page(request: Request) -> Response:
+    """Browsers keep the fragment, with the token, when they are redirected."""
+    return RedirectResponse("/inspector/", headers=_HEADERS)
 
-    return Starlette(
-        routes=[
-            *(Route(f"/{name}", guarded(page, login=False)) for name in _FILES),
-            Route("/events", guarded(events)),
-            Route("/ask/{name}", guarded(ask), methods=["POST"]),
-            Route("/do/{name}", guarded(do), methods=["POST"]),
-        ]
-    )
+
+async def _page(request: Request) -> Response:
+    name, kind = _FILES[request.url.path.rpartition("/")[2]]
+    return Response(files(__package__).joinpath(name).read_bytes(), media_type=kind, headers=_HEADERS)
+
+
+async def _events(request: Request) -> Response:
+    stream = _stream(_inspector(request))
+    return StreamingResponse(stream, media_type="text/event-stream", headers=_HEADERS)
+
+
+async def _ask(request: Request) -> Response:
+    answer = QUESTIONS.get(name := request.path_params["name"])
+    if answer is None:
+        raise Denied(404, f"there is no question {name!r}")
+    asked = await _asked(request)
+    return _answered(lambda: answer(_inspector(request), asked))
+
+
+async def _do(request: Request) -> Response:
+    action = ACTIONS.get(name := request.path_params["name"])
+    if action is None:
+        raise Denied(404, f"there is no action {name!r}")
+    asked = await _asked(request)
+    return _answered(lambda: {"said": action(_inspector(request), asked)})
 
 
 async def _asked(request: Request) -> dict[str, Any]:
@@ -136,9 +148,9 @@ async def _asked(request: Request) -> dict[str, Any]:
     return asked
 
 
-def _answered(answer: Callable[[dict[str, Any]], Any], asked: dict[str, Any]) -> Response:
+def _answered(answer: Callable[[], Any]) -> Response:
     try:
-        return _json(answer(asked))
+        return _json(answer())
     except (FakeAMQPError, TypeError, ValueError) as problem:
         return _json({"error": str(problem)}, 400)
 

@@ -431,6 +431,7 @@
 
   function show(name) {
     state.tab = name;
+    if (state.selected && state.selected.kind === "event" && name !== "timeline") close();
     for (const [each] of TABS) {
       const chosen = each === name;
       $(`view-${each}`).hidden = !chosen;
@@ -498,7 +499,7 @@
         select.replaceChildren(...hosts.map((name) => { const made = element("option", "", plainly(name)); made.value = name; return made; }));
       }
     }
-    $("hosts").hidden = hosts.length < 2;
+    $("hosts-label").hidden = hosts.length < 2;
     $("publish-host-label").hidden = hosts.length < 2;
     $("hosts").value = state.host;
   }
@@ -565,10 +566,10 @@
       if (row.dead_letter_exchange === undefined) continue;
       const direct = row.dead_letter_exchange === "" && row.dead_letter_routing_key != null
         ? [...queues].find(([, each]) => each.name === row.dead_letter_routing_key) : undefined;
-      edges.push({ from: `q${key}`, to: direct ? `q${direct[0]}` : target(row.dead_letter_exchange), label: "dead letters", name: "edge dead", back: true });
+      edges.push({ from: `q${key}`, to: direct ? `q${direct[0]}` : target(row.dead_letter_exchange), label: "", name: "edge dead", back: true });
     }
     for (const [key, row] of [...exchanges]) {
-      if (row.alternate_exchange !== undefined) edges.push({ from: `e${key}`, to: target(row.alternate_exchange), label: "otherwise", name: "edge otherwise", back: true });
+      if (row.alternate_exchange !== undefined) edges.push({ from: `e${key}`, to: target(row.alternate_exchange), label: "", name: "edge otherwise", back: true });
     }
     const consumers = new Map();
     for (const [key, row] of store.consumers) {
@@ -714,15 +715,16 @@
       const row = store.exchanges.get(node.key) || node.row;
       const published = store.flows.get(`p${node.key}`) || 0, unrouted = store.flows.get(`u${node.key}`) || 0;
       name = row.name || "(default)";
-      sub = [row.type, row.delayed && `${number(row.delayed)} delayed`, unrouted && `${number(unrouted)} unroutable`].filter(Boolean).join(", ");
+      sub = [row.type, row.alternate_exchange !== undefined && `otherwise to ${row.alternate_exchange}`, row.delayed && `${number(row.delayed)} delayed`, unrouted && `${number(unrouted)} unroutable`].filter(Boolean).join(", ");
       values = [published];
       label = `exchange ${name}, ${sub}, ${many(published, "message")} published`;
     } else if (node.kind === "queue") {
       const row = store.queues.get(node.key) || node.row;
       name = row.name;
-      sub = [...flags(row), row.set_aside && `${number(row.set_aside)} set aside`].filter(Boolean).join(", ") || (row.consumers ? many(row.consumers, "consumer") : "no consumer");
+      const dead = row.dead_letter_exchange === undefined ? "" : row.dead_letter_exchange === "" ? `dead letters to ${row.dead_letter_routing_key ?? "its own name"}` : `dead letters to ${row.dead_letter_exchange}`;
+      sub = [...flags(row), row.set_aside && `${number(row.set_aside)} set aside`, dead].filter(Boolean).join(", ") || (row.consumers ? many(row.consumers, "consumer") : "no consumer");
       values = [row.ready, row.unacked];
-      label = `queue ${name}, ${number(row.ready)} ready, ${number(row.unacked)} unacked, ${many(row.consumers, "consumer")}`;
+      label = `queue ${name}, ${number(row.ready)} ready, ${number(row.unacked)} unacked, ${many(row.consumers, "consumer")}${dead ? `, ${dead}` : ""}`;
     } else if (node.kind === "consumer") {
       const row = store.consumers.get(node.key) || node.row;
       const connection = store.connections.get(row.connection);
@@ -758,7 +760,7 @@
     for (const edge of edges) {
       const from = nodes.get(edge.from), to = nodes.get(edge.to);
       if (!from || !to) continue;
-      let d, labelAt;
+      let d, labelAt = null;
       if (edge.back) {
         // Around the lower side, back to the left.
         const x1 = from.x, y1 = from.y + from.h - 8, x2 = to.x + to.w / 2, y2 = to.y + to.h;
@@ -766,7 +768,6 @@
         d = to === from ? `M${x1},${y1} c-40,0 -40,-${from.h - 16} 0,-${from.h - 16}`
           : to.x >= from.x ? `M${x1},${y1} C${x1 - 46},${y1} ${x1 - 46},${to.y + to.h - 8} ${to.x},${to.y + to.h - 8}`
             : `M${x1},${y1} C${x1 - 60},${low} ${x2},${low} ${x2},${y2}`;
-        labelAt = to.x >= from.x ? null : [x1 - 10, y1 + 14];
       } else {
         const y2 = to.y + (edge.port ?? to.h / 2);
         d = curve(from.x + from.w, from.y + from.h / 2, to.x, y2);
@@ -777,7 +778,7 @@
       paths.push({ el: path, from: edge.from, to: edge.to, route: edge.route || "", name: edge.name });
       if (edge.label && labelAt) {
         const short = edge.label.length > 26 ? `${edge.label.slice(0, 25)}\u2026` : edge.label;
-        texts.push(svg("text", { x: labelAt[0], y: labelAt[1], "text-anchor": "end", class: edge.back ? "key dead" : "key" }, short));
+        texts.push(svg("text", { x: labelAt[0], y: labelAt[1], "text-anchor": "end", class: "key" }, short));
       }
     }
     for (const [queue, of] of consumers) {
@@ -956,7 +957,7 @@
       made.append(element("span", "what", element("b", "", ...seen(line[NAME])), element("span", "", ...seen(line[TEXT]))));
       return made;
     },
-    open: (line) => select("event", `${line[SERIAL]}.${line[PLACE]}`, line),
+    open: (line) => { $("follow").checked = false; select("event", `${line[SERIAL]}.${line[PLACE]}`, line); },
   });
   lineList.follows = true;
   $("line-list").classList.add("lines");
@@ -998,7 +999,6 @@
   $("line-filter").addEventListener("input", refilter);
   $("line-list").addEventListener("wheel", (event) => { if (event.deltaY < 0) $("follow").checked = false; }, { passive: true });
   $("line-list").addEventListener("keydown", (event) => { if (["ArrowUp", "PageUp", "Home"].includes(event.key)) $("follow").checked = false; });
-  $("line-list").addEventListener("click", () => { $("follow").checked = false; });
   $("follow").addEventListener("change", renderTimeline);
   $("save").addEventListener("click", async () => {
     try {
@@ -1031,7 +1031,7 @@
     height: 28,
     key: (timer) => `${timer[0]} ${timer[1]}`,
     label: (timer) => `${timer[1]} in ${span(Math.max(0, timer[0] - instant()))}`,
-    make: (timer) => element("div", "timers-grid", element("span", "n", `in ${span(Math.max(0, timer[0] - instant()))}`), cell("", timer[1]), element("span", "soft", timer[2] ? "housekeeping" : "")),
+    make: (timer) => element("div", timer[2] ? "timers-grid quiet-row" : "timers-grid", element("span", "n", `in ${span(Math.max(0, timer[0] - instant()))}`), cell("", timer[1]), element("span", "soft", timer[2] ? "housekeeping" : "")),
     open: () => {},
   });
 
@@ -1196,12 +1196,16 @@
     remember();
   }
 
-  function shut() {
+  function close() {
     state.selected = null;
     pane = null;
     $("detail").hidden = true;
     $("detail").replaceChildren();
     for (const list of [queueList, connectionList, lineList]) list.unpick();
+  }
+
+  function shut() {
+    close();
     remember();
     render();
     if (from && from.isConnected) from.focus(); else $("panel").focus();
@@ -1373,6 +1377,19 @@
     };
   }
 
+  /** JSON over several lines, with its numbers and texts as they are; any other text as it is. */
+  function indented(text) {
+    try { if (typeof JSON.parse(text) !== "object") return text; } catch { return text; }
+    let made = "", depth = 0;
+    const line = () => `\n${"  ".repeat(depth)}`;
+    for (const [token] of text.matchAll(/"(?:[^"\\]|\\.)*"|[{}[\],:]|[^\s{}[\],:"]+/g)) {
+      if (token === "{" || token === "[") { depth += 1; made += token + line(); }
+      else if (token === "}" || token === "]") { depth -= 1; made = /[{[]\s*$/.test(made) ? made.trimEnd() + token : made + line() + token; }
+      else made += token === "," ? token + line() : token === ":" ? ": " : token;
+    }
+    return made;
+  }
+
   function bodyPart(body, size, shown) {
     if (!size) return [section("Body", "empty")];
     const note = shown < size ? `${bytes(size)}, the first ${bytes(shown)} shown` : bytes(size);
@@ -1382,7 +1399,7 @@
     text.setAttribute("aria-label", "Body");
     if (body[0] === "text") {
       let pretty = body[1];
-      if (shown >= size) try { pretty = JSON.stringify(JSON.parse(body[1]), null, 2); } catch { /* no JSON */ }
+      if (shown >= size) pretty = indented(body[1]);
       text.append(...seen(pretty));
     } else {
       const octets = decoded(body), rows = [];
