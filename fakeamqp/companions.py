@@ -10,6 +10,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
+    import threading
+
     from fakeamqp.model.state import BrokerState
     from fakeamqp.runtime import Engine
 
@@ -56,6 +58,9 @@ class AddressedCompanion(Companion, Protocol):
 
     def inspector_address(self, url: str) -> str:
         """The address of the inspector page on the server of this URL."""
+
+    def hold_open(self, title: str, released: threading.Event | None) -> None:
+        """Tell the page that a failed test is held open until `released` is set; None ends this."""
 
 
 def companion(name: str, surroundings: Surroundings, **settings: Any) -> Any:

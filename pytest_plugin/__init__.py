@@ -24,6 +24,7 @@ from .fixtures.spark_stream import MakeStream, amqp_stream, make_amqp_stream
 from .plugin import (
     pytest_addoption,
     pytest_configure,
+    pytest_exception_interact,
     pytest_generate_tests,
     pytest_load_initial_conftests,
     pytest_report_teststatus,
@@ -54,6 +55,7 @@ __all__ = [
     "pika_connection",
     "pytest_addoption",
     "pytest_configure",
+    "pytest_exception_interact",
     "pytest_generate_tests",
     "pytest_load_initial_conftests",
     "pytest_report_teststatus",

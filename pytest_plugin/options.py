@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -21,6 +22,7 @@ __all__ = [
     "declare",
     "environment",
     "ignored",
+    "inspected",
     "real_url",
     "scope",
     "scope_problem",
@@ -34,6 +36,7 @@ _REAL_URL = "amqp_real_url"
 _PERSONALITY = "amqp_personality"
 _COMPARE = "amqp_compare"
 _TIMELINE_LINES = "amqp_timeline_lines"
+_INSPECT = "amqp_inspect"
 _SPARK_FAST = "amqp_spark_fast"
 _TRACE = "amqp_trace"
 _TRACE_FORMATS = "amqp_trace_formats"
@@ -97,6 +100,14 @@ def declare(parser: pytest.Parser) -> None:
         help=f"formats that --amqp-trace writes, separated by commas (default: {','.join(_FORMATS)})",
     )
     group.addoption(
+        "--amqp-inspect",
+        dest=_INSPECT,
+        action="store_true",
+        default=False,
+        help="hold the brokers of a failed test open, and print the addresses of their inspector pages; "
+        "Ctrl-C goes on",
+    )
+    group.addoption(
         "--amqp-spark-fast",
         dest=_SPARK_FAST,
         action="store_true",
@@ -134,12 +145,20 @@ def check(config: pytest.Config) -> None:
     """Check the values of the options before the first test runs.
 
     Raises:
-        pytest.UsageError: see `check_broker`; or the number of lines is not a number, the folder of the
-            recordings is not a folder, a format does not exist, or the personalities to compare are not two
-            that exist.
+        pytest.UsageError: the URL is not an AMQP URL, the number of lines is not a number, the folder of the
+            recordings is not a folder, a format does not exist, the personalities to compare are not two
+            that exist, or brokers cannot be held open in this run.
     """
     check_broker(config)
     _check_comparison(config)
+    _check_inspection(config)
+    url = real_url(config)
+    if url is not None:
+        parts = urlsplit(url)
+        if parts.scheme not in ("amqp", "amqps") or not parts.hostname:
+            raise pytest.UsageError(
+                f"--amqp-real-url: {without_login(url)!r} is not of the form amqp://user:password@host:port/"
+            )
     lines = config.getini(_TIMELINE_LINES)
     if not str(lines).isdecimal():
         raise pytest.UsageError(f"{_TIMELINE_LINES}: {lines!r} is not a number of lines")
@@ -152,81 +171,24 @@ def check(config: pytest.Config) -> None:
             raise pytest.UsageError(f"--amqp-trace-formats: there is no format {name!r}; {known}")
 
 
-def check_broker(config: pytest.Config) -> None:
-    """Check the options that say which broker tests use. pytest may not have parsed the command line yet.
-
-    Raises:
-        pytest.UsageError: the URL is not an AMQP URL, a scope or an argument of the broker does not exist or
-            is invalid, or an environment variable has an unknown field.
-    """
-    url = real_url(config)
-    if url is not None:
-        parts = urlsplit(url)
-        if parts.scheme not in ("amqp", "amqps") or not parts.hostname:
-            raise pytest.UsageError(
-                f"--amqp-real-url: {without_login(url)!r} is not of the form amqp://user:password@host:port/"
-            )
-    said = scope_problem(scope(config))
-    if said:
-        raise pytest.UsageError(f"{_SCOPE}: {said}")
-    if environment(config):
-        from .environment import problem
-
-        for entry in environment(config):
-            if problem(entry):
-                raise pytest.UsageError(f"{_ENV}: {problem(entry)}")
-    if config.getini(_ARGUMENTS):
-        _check_arguments(config)
-
-
-def _check_arguments(config: pytest.Config) -> None:
-    for line in config.getini(_ARGUMENTS):
-        name, sign, _ = line.partition("=")
-        if not name.strip() or not sign:
-            raise pytest.UsageError(
-                f"{_ARGUMENTS}: {line!r} is not of the form name=value, such as clock=virtual"
-            )
-    arguments = _arguments(config)
-    for name in _LISTS:
-        if isinstance(arguments.get(name), str):
-            raise pytest.UsageError(
-                f'{_ARGUMENTS}: {name} is a list in JSON, such as {name}=["{arguments[name]}"]'
-            )
-    from fakeamqp import Broker, FakeAMQPError
-
-    try:
-        Broker(**arguments)  # Not started: the constructor checks the arguments and names the nearest match.
-    except (FakeAMQPError, TypeError, ValueError) as error:
-        raise pytest.UsageError(f"{_ARGUMENTS}: {error}") from None
-
-
-def _arguments(config: pytest.Config) -> dict[str, Any]:
-    """The arguments of all brokers; values that are not JSON are text. Paths are relative to the ini file."""
-    import json
-
-    arguments: dict[str, Any] = {}
-    for line in config.getini(_ARGUMENTS):
-        name, _, text = (part.strip() for part in line.partition("="))
-        try:
-            arguments[name] = json.loads(text)
-        except ValueError:
-            arguments[name] = text
-    if isinstance(arguments.get("definitions"), str):
-        arguments["definitions"] = Path(_folder(config), arguments["definitions"])
-    return arguments
-
-
-def scope_problem(asked: object) -> str:
-    """What is wrong with a scope, or ""."""
-    if asked in _SCOPES:
-        return ""
-    if asked in ("class", "module", "package"):
-        return (
-            f"a broker has the scope 'function' or 'session', not {asked!r}; the broker of the session is "
-            "reset after each test, so it serves a class or a module as well"
+def _check_inspection(config: pytest.Config) -> None:
+    if not inspected(config):
+        return
+    if hasattr(config, "workerinput") or config.getoption("dist", "no") != "no":
+        raise pytest.UsageError(
+            "--amqp-inspect holds one test open at a time, on this terminal: run without -n, "
+            "or with -n 0 if the ini file has -n"
         )
-    near = _nearest(str(asked), _SCOPES)
-    return f"there is no scope {asked!r}; {near or 'there are function and session'}"
+    for option, other in (("--amqp-real-url", real_url(config)), ("--amqp-compare", compared(config))):
+        if other is not None:
+            raise pytest.UsageError(
+                f"--amqp-inspect shows the fakeamqp broker of one failed test; leave out {option}"
+            )
+    missing = [name for name in ("starlette", "uvicorn") if find_spec(name) is None]
+    if missing:
+        raise pytest.UsageError(
+            f"--amqp-inspect needs {' and '.join(missing)}: pip install 'fakeamqp[management]'"
+        )
 
 
 def _check_comparison(config: pytest.Config) -> None:
@@ -288,22 +250,19 @@ def real_url(config: pytest.Config) -> str | None:
     return _value(config, _REAL_URL)
 
 
-def broker_defaults(config: pytest.Config) -> dict[str, Any]:
+def inspected(config: pytest.Config) -> bool:
+    """True if the brokers of a failed test are held open."""
+    return bool(config.getoption(_INSPECT))
+
+
+def broker_defaults(config: pytest.Config) -> Mapping[str, object]:
     """Default arguments of every `fakeamqp.Broker` that the fixtures create; markers override them."""
     arguments = _arguments(config) if config.getini(_ARGUMENTS) else {}
     personality = _value(config, _PERSONALITY)
-    return arguments if personality is None else {**arguments, "personality": personality}
-
-
-def scope(config: pytest.Config) -> str:
-    """The scope of the fixture `amqp_broker` where no marker sets it: "function" or "session"."""
-    return _value(config, _SCOPE) or "function"
-
-
-def environment(config: pytest.Config) -> list[str]:
-    """The environment variables with the address of the broker of the session."""
-    entries: list[str] = config.getini(_ENV)
-    return entries
+    defaults: dict[str, object] = {} if personality is None else {"personality": personality}
+    if inspected(config):
+        defaults["management"] = True
+    return defaults
 
 
 def timeline_lines(config: pytest.Config) -> int:

@@ -7,12 +7,12 @@ from typing import Any, TypeAlias
 
 import pytest
 
-from . import brokers, marker, options, recordings, report, session_broker, unused_faults
-from .fixtures.aio_pika_client import ON_PYTEST_ASYNCIO
+from . import brokers, inspecting, marker, options, recordings, report, unused_faults
 
 __all__ = [
     "pytest_addoption",
     "pytest_configure",
+    "pytest_exception_interact",
     "pytest_generate_tests",
     "pytest_load_initial_conftests",
     "pytest_report_teststatus",
@@ -133,6 +133,18 @@ def pytest_runtest_makereport(
         recordings.end(item)
         brokers.forget(item)
     return result
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_exception_interact(
+    node: pytest.Item | pytest.Collector, call: pytest.CallInfo[object], report: object
+) -> None:
+    """With `--amqp-inspect`, hold the brokers of a failed test open.
+
+    The last hook: pytest-timeout has stopped its timer, and the debugger of `--pdb` has ended.
+    """
+    if options.inspected(node.config) and isinstance(node, pytest.Item) and call.excinfo is not None:
+        inspecting.hold(node, call.excinfo)
 
 
 @pytest.hookimpl(wrapper=True)

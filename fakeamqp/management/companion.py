@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 from fakeamqp.management.errors import ManagementUnavailable
 
 if TYPE_CHECKING:
+    import threading
+
     from fakeamqp.companions import Surroundings
     from fakeamqp.management.context import Management
     from fakeamqp.management.server import HttpServer
@@ -52,6 +54,11 @@ class ManagementCompanion:
     def inspector_address(self, url: str) -> str:
         """The address of the inspector page on the server of this URL."""
         return self.management.inspector.address(url)
+
+    def hold_open(self, title: str, released: threading.Event | None) -> None:
+        """Tell the page that a failed test is held open until `released` is set; None ends this."""
+        self.management.inspector.title = title
+        self.management.inspector.held = released
 
     @property
     def management(self) -> Management:
