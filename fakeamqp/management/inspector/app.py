@@ -14,10 +14,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+from contextlib import suppress
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from starlette.responses import RedirectResponse, Response, StreamingResponse
+from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from fakeamqp.errors import FakeAMQPError
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
     from starlette.requests import Request
+    from starlette.types import Receive, Scope, Send
 
     from fakeamqp.management.inspector.inspector import Inspector
 
@@ -50,7 +52,8 @@ _MOST_ASKED = 16 * 1024 * 1024
 
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; "
-    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
+    "require-trusted-types-for 'script'; trusted-types 'none'"
 )
 _HEADERS = {
     "content-security-policy": _POLICY,
@@ -110,8 +113,7 @@ async def _page(request: Request) -> Response:
 
 
 async def _events(request: Request) -> Response:
-    stream = _stream(_inspector(request))
-    return StreamingResponse(stream, media_type="text/event-stream", headers=_HEADERS)
+    return _EventStream(_inspector(request))
 
 
 async def _ask(request: Request) -> Response:
@@ -160,8 +162,40 @@ def _json(value: Any, status: int = 200) -> Response:
     return Response(json.dumps(value), status, _HEADERS, "application/json")
 
 
-async def _stream(inspector: Inspector) -> AsyncIterator[bytes]:
-    """The events of one page. It looks at the broker while the page reads, and ends with the page."""
+class _EventStream(Response):
+    """The event stream of one page. It looks at the broker until the page is closed or the server stops.
+
+    Starlette's own would end with an exception, and so with a traceback on stderr, when the server stops.
+    """
+
+    def __init__(self, inspector: Inspector) -> None:
+        super().__init__(headers=_HEADERS, media_type="text/event-stream")
+        del self.headers["content-length"]
+        self._inspector = inspector
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send events. The server cancels this when it stops."""
+        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+        closed = asyncio.ensure_future(_until_closed(receive))
+
+        async def wait(seconds: float) -> bool:
+            """Wait; returns whether the page is still open."""
+            await asyncio.wait((closed,), timeout=seconds)
+            return not closed.done()
+
+        with suppress(asyncio.CancelledError):
+            async for event in _events_of(self._inspector, wait):
+                await send({"type": "http.response.body", "body": event, "more_body": True})
+        closed.cancel()
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+async def _until_closed(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+async def _events_of(inspector: Inspector, wait: Callable[[float], Awaitable[bool]]) -> AsyncIterator[bytes]:
     clock = asyncio.get_running_loop().time
     began = clock()
     snapshot = inspector.snapshot()
@@ -169,8 +203,7 @@ async def _stream(inspector: Inspector) -> AsyncIterator[bytes]:
     serial = 0 if lines is None else lines["next"]
     yield b"retry: 1000\n\n" + _event("state", {**snapshot, "timeline": lines, "clock": _instant(inspector)})
     spoken = clock()
-    while True:
-        await asyncio.sleep(max(_PERIOD, (clock() - began) / _SHARE))
+    while await wait(max(_PERIOD, (clock() - began) / _SHARE)):
         began = clock()
         before, snapshot = snapshot, inspector.snapshot()
         found = changes(before, snapshot)

@@ -1,0 +1,100 @@
+"""A small client of the inspector, which does what its page does."""
+
+from __future__ import annotations
+
+import json
+from contextlib import closing
+from http.client import HTTPConnection, HTTPResponse
+from types import TracebackType
+from typing import Any
+from urllib.parse import urlsplit
+
+from fakeamqp import Broker
+
+
+class Refusal(Exception):
+    """An answer other than 200, with its status and its text."""
+
+    def __init__(self, status: int, text: str) -> None:
+        super().__init__(f"{status}: {text}")
+        self.status = status
+
+
+class Page:
+    """Asks and acts with the token of the printed address."""
+
+    def __init__(self, address: str, timeout: float = 30.0) -> None:
+        parts = urlsplit(address)
+        assert parts.hostname is not None and parts.port is not None
+        self.host, self.port, self.path, self._timeout = parts.hostname, parts.port, parts.path, timeout
+        self.token = parts.fragment.removeprefix("token=")
+
+    @classmethod
+    def of(cls, broker: Broker) -> Page:
+        return cls(broker.inspector_url)
+
+    @property
+    def headers(self) -> dict[str, str]:
+        return {"authorization": f"Bearer {self.token}", "content-type": "application/json"}
+
+    def send(
+        self, method: str, path: str, body: bytes | None = None, headers: dict[str, str] | None = None
+    ) -> tuple[int, dict[str, str], bytes]:
+        """Send a request with these headers only; `path` is below `/inspector/`."""
+        with closing(HTTPConnection(self.host, self.port, timeout=self._timeout)) as connection:
+            connection.request(method, self.path + path, body, headers or {})
+            response = connection.getresponse()
+            found = {name.lower(): value for name, value in response.getheaders()}
+            return response.status, found, response.read()
+
+    def _call(self, path: str, asked: dict[str, Any]) -> Any:
+        status, _, body = self.send("POST", path, json.dumps(asked).encode(), self.headers)
+        answer = json.loads(body)
+        if status != 200:
+            raise Refusal(status, answer["error"])
+        return answer
+
+    def ask(self, question: str, /, **asked: Any) -> Any:
+        return self._call(f"ask/{question}", asked)
+
+    def do(self, action: str, /, **asked: Any) -> str:
+        said: str = self._call(f"do/{action}", asked)["said"]
+        return said
+
+    def events(self) -> Events:
+        return Events(self)
+
+
+class Events:
+    """The event stream of one page."""
+
+    def __init__(self, page: Page) -> None:
+        self._connection = HTTPConnection(page.host, page.port, timeout=30)
+        self._connection.request("GET", f"{page.path}events", headers=page.headers)
+        self.response: HTTPResponse = self._connection.getresponse()
+
+    def next(self) -> tuple[str, Any]:
+        """The next event: its kind and its data."""
+        kind = ""
+        while line := self.response.readline().decode().rstrip("\n"):
+            if line.startswith("event: "):
+                kind = line[7:]
+            elif line.startswith("data: "):
+                data = json.loads(line[6:])
+        return (kind, data) if kind else self.next()
+
+    def until(self, section: str, key: str | None = None) -> Any:
+        """The change of a section, and of one of its rows, in the first event that has it."""
+        while True:
+            _, data = self.next()
+            if section in data and (key is None or key in data[section]["set"]):
+                return data[section] if key is None else data[section]["set"][key]
+
+    def __enter__(self) -> Events:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.response.close()
+        self._connection.close()

@@ -1,0 +1,560 @@
+"""The inspector without a browser: who may use it, what it tells, and what it does."""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+from base64 import b64encode
+from collections.abc import Iterator
+from typing import Any
+
+import pika
+import pytest
+
+from compat_tests.management.inspector_client import Page, Refusal
+from fakeamqp import Broker
+from fakeamqp.management.inspector import app
+from fakeamqp.management.inspector import snapshot as snapshots
+
+JSON = {"content-type": "application/json"}
+
+
+@pytest.fixture
+def broker() -> Iterator[Broker]:
+    with Broker(management=True, clock="virtual") as broker:
+        yield broker
+
+
+@pytest.fixture
+def page(broker: Broker) -> Page:
+    return Page.of(broker)
+
+
+@pytest.fixture
+def channel(broker: Broker) -> Iterator[Any]:
+    parameters = pika.ConnectionParameters(
+        broker.host, broker.port, client_properties={"connection_name": "billing"}
+    )
+    connection = pika.BlockingConnection(parameters)
+    yield connection.channel()
+    if connection.is_open:
+        connection.close()
+
+
+def queue(name: str) -> str:
+    return f"1:/{name}"
+
+
+# --- who may use it, and from where ---------------------------------------------------------------------
+
+
+def basic(name: str, password: str) -> dict[str, str]:
+    return {**JSON, "authorization": "Basic " + b64encode(f"{name}:{password}".encode()).decode()}
+
+
+@pytest.mark.parametrize("name", ["", "page.css", "page.js"])
+def test_the_page_is_for_anyone_but_says_nothing(page: Page, broker: Broker, name: str):
+    broker.add_user("carla", "secret")
+    status, headers, body = page.send("GET", name)
+    assert status == 200
+    assert b"carla" not in body and page.token.encode() not in body
+    policy = headers["content-security-policy"]
+    assert "default-src 'none'" in policy and "unsafe" not in policy
+    assert "require-trusted-types-for 'script'" in policy and "frame-ancestors 'none'" in policy
+    assert headers["x-content-type-options"] == "nosniff"
+    assert headers["cache-control"] == "no-store"
+
+
+def test_the_address_without_a_path_leads_to_the_page(broker: Broker):
+    page = Page(broker.inspector_url.replace("/inspector/", "/"))
+    assert page.send("GET", "")[1]["location"].endswith("/inspector/")
+    assert page.send("GET", "inspector")[1]["location"].endswith("/inspector/")
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({}, 401),
+        ({"authorization": "Bearer wrong"}, 401),
+        ({"authorization": "Bearer"}, 401),
+        ({"authorization": "Basic !"}, 401),
+        (basic("guest", "wrong"), 401),
+        (basic("nobody", ""), 401),
+        (basic("carla", "secret"), 403),
+        (basic("guest", "guest"), 200),
+    ],
+)
+def test_all_else_needs_the_token_or_an_administrator(
+    page: Page, broker: Broker, headers: dict[str, str], status: int
+):
+    broker.add_user("carla", "secret", tags=["management"])
+    for method, path in (("GET", "events"), ("POST", "ask/fault-offers"), ("POST", "do/end-hold")):
+        if status == 200 and path != "ask/fault-offers":
+            continue
+        found, answer_headers, body = page.send(method, path, b"{}", {**JSON, **headers})
+        assert found == status, (path, body)
+        # A browser that remembered a login would send it with requests of other sites.
+        assert "www-authenticate" not in answer_headers
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"host": "evil.example"}, 421),
+        ({"host": "127.0.0.1.evil.example"}, 421),
+        ({"host": "localhost.evil.example:80"}, 421),
+        ({"host": ""}, 421),
+        ({"origin": "http://evil.example"}, 403),
+        ({"origin": "http://127.0.0.1:1"}, 403),
+        ({"origin": "null"}, 403),
+        ({"sec-fetch-site": "cross-site"}, 403),
+        ({"sec-fetch-site": "same-site"}, 403),
+        ({"sec-fetch-site": "same-origin"}, 200),
+        ({"sec-fetch-site": "none"}, 200),
+        ({"host": "localhost:1234"}, 200),
+        ({"host": "[::1]:1234"}, 200),
+        ({"host": "192.168.1.7"}, 200),
+        ({"host": "app.localhost"}, 200),
+    ],
+)
+def test_pages_of_other_sites_are_refused_even_with_the_token(
+    page: Page, headers: dict[str, str], status: int
+):
+    sent = {**page.headers, **headers}
+    found, answer_headers, _ = page.send("POST", "ask/fault-offers", b"{}", sent)
+    assert found == status
+    assert "access-control-allow-origin" not in answer_headers
+    assert page.send("GET", "", None, sent)[0] == status
+
+
+def test_the_own_origin_is_taken(page: Page):
+    own = {"origin": f"http://127.0.0.1:{page.port}", "sec-fetch-site": "same-origin"}
+    assert page.send("POST", "ask/fault-offers", b"{}", {**page.headers, **own})[0] == 200
+
+
+def test_the_host_that_the_broker_was_given_is_a_name_of_the_page():
+    with Broker("localhost", management=True) as broker:
+        broker._management.management.inspector.host = "ci-runner"  # type: ignore[union-attr]
+        page = Page.of(broker)
+        named = {**page.headers, "host": "CI-runner:80"}
+        assert page.send("POST", "ask/fault-offers", b"{}", named)[0] == 200
+
+
+@pytest.mark.parametrize(
+    ("body", "headers", "status"),
+    [
+        (b"{}", {"content-type": "text/plain"}, 415),
+        (b"{}", {"content-type": "application/x-www-form-urlencoded"}, 415),
+        (b"{", {}, 400),
+        (b"[]", {}, 400),
+        (b"[" * 100_000, {}, 400),
+    ],
+)
+def test_what_is_no_json_object_is_refused(page: Page, body: bytes, headers: dict[str, str], status: int):
+    assert page.send("POST", "do/purge", body, {**page.headers, **headers})[0] == status
+
+
+def test_nothing_is_changed_by_a_get(page: Page):
+    assert page.send("GET", "do/purge", None, page.headers)[0] == 405
+    assert page.send("GET", "ask/messages", None, page.headers)[0] == 405
+
+
+def test_unknown_names_are_errors(page: Page):
+    with pytest.raises(Refusal, match="404: there is no action 'explode'"):
+        page.do("explode")
+    with pytest.raises(Refusal, match="404: there is no question 'why'"):
+        page.ask("why")
+
+
+def test_an_address_that_others_reach_is_a_warning(caplog: pytest.LogCaptureFixture):
+    caplog.set_level(logging.WARNING)
+    with Broker("0.0.0.0", management=True) as broker:
+        assert broker.inspector_url.startswith("http://127.0.0.1:")
+        assert "can be reached from other machines" in caplog.text
+    caplog.clear()
+    with Broker(management=True):
+        assert "other machines" not in caplog.text
+
+
+def test_each_broker_has_a_token_of_its_own_which_a_restart_keeps(broker: Broker):
+    address = broker.inspector_url
+    broker.restart()
+    broker.reset()
+    assert broker.inspector_url == address
+    with Broker(management=True) as other:
+        assert Page.of(other).token != Page.of(broker).token
+
+
+# --- the event stream -----------------------------------------------------------------------------------
+
+
+def test_the_stream_begins_with_everything(page: Page, broker: Broker, channel: Any):
+    channel.exchange_declare("orders", "topic")
+    channel.queue_declare("invoices", arguments={"x-dead-letter-exchange": "dead"})
+    channel.queue_bind("invoices", "orders", "order.*")
+    channel.basic_qos(prefetch_count=1)
+    tag = channel.basic_consume("invoices", print)
+    channel.basic_publish("orders", "order.1", b"one")
+    channel.basic_publish("orders", "order.2", b"two")
+    channel.basic_publish("orders", "nowhere", b"")
+    broker.wait_until_idle()
+    rule = broker.faults.on("basic.nack", optional=True).drop()
+    with page.events() as events:
+        assert events.response.getheader("content-type", "").startswith("text/event-stream")
+        kind, state = events.next()
+    assert kind == "state"
+    row = state["queues"][queue("invoices")]
+    assert (row["ready"], row["unacked"], row["consumers"]) == (1, 1, 1)
+    assert row["dead_letter_exchange"] == "dead"
+    assert state["exchanges"][queue("orders")]["type"] == "topic"
+    [binding] = state["bindings"].values()
+    assert (binding["source"], binding["destination"]) == (queue("orders"), queue("invoices"))
+    assert (binding["keys"], binding["count"]) == (["order.*"], 1)
+    [consumer] = state["consumers"].values()
+    assert (consumer["tag"], consumer["prefetch"], consumer["unacked"]) == (tag, 1, 1)
+    [connection] = state["connections"].values()
+    assert (connection["called"], connection["alias"], connection["user"]) == ("billing", "c1", "guest")
+    assert [each["unacked"] for each in connection["channels"]] == [1]
+    [fault] = state["faults"].values()
+    assert fault["sentence"] == str(rule) and fault["hits"] == 0
+    source = queue("orders")
+    assert state["flows"] == {
+        f"p{source}": 3, f"u{source}": 1, f"r{len(source)} {source}{queue('invoices')}": 2
+    }  # fmt: skip
+    assert state["time"]["mode"] == "virtual"
+    assert state["broker"]["address"] == f"{broker.host}:{broker.port}"
+    names = [line[7] for line in state["timeline"]["lines"]]
+    assert names[:2] == ["connected", "connection.start"]
+    assert "basic.publish" in names and "content header" not in names
+    assert not any("guest" in line[8] and "password" in line[8] for line in state["timeline"]["lines"])
+
+
+def test_then_it_tells_what_changes(page: Page, broker: Broker):
+    with page.events() as events:
+        assert events.next()[0] == "state"
+        broker.publish(b"lost", routing_key="nowhere")
+        assert events.until("flows")["set"] == {f"p{queue('')}": 1, f"u{queue('')}": 1}
+        connection = pika.BlockingConnection(pika.URLParameters(broker.url))
+        name = connection._impl.params and next(iter(broker.connections)).name
+        channel = connection.channel()
+        channel.queue_declare("orders")
+        assert events.until("queues", queue("orders"))["ready"] == 0
+        broker.publish(b"one", routing_key="orders")
+        assert events.until("queues", queue("orders"))["ready"] == 1
+        connection.close()
+        broker.queue("orders").delete()
+        assert events.until("queues")["gone"] == [queue("orders")]
+        rule = broker.faults.on("basic.publish", optional=True).drop()
+        assert events.until("faults")["set"]
+        rule.remove()
+        assert events.until("faults")["gone"]
+        broker.clock.advance(5)
+        time = None
+        while time is None or time["elapsed"] != 5:
+            time = events.next()[1].get("time")
+        assert name is not None
+
+
+def test_lines_go_on_where_they_were_and_begin_again_after_a_reset(page: Page, broker: Broker):
+    broker.publish(b"before", routing_key="q")
+    with page.events() as events:
+        first = events.next()[1]["timeline"]
+        assert [line[7] for line in first["lines"]] == ["published", "dropped"]
+        broker.publish(b"after", routing_key="q")
+        second = events.until("timeline")
+        assert second["lines"][0][0] == first["next"] and not second["cleared"]
+        broker.reset()
+        assert events.until("timeline")["cleared"]
+
+
+def test_of_many_lines_the_latest_are_told(broker: Broker):
+    for number in range(50):
+        broker.publish(str(number), routing_key="q")
+    timeline = broker._management.management.inspector.timeline  # type: ignore[union-attr]
+    told = timeline.lines(10, 5)
+    assert (told["next"], told["skipped"], len(told["lines"])) == (100, 85, 5)
+    assert timeline.lines(100, 5) is None
+
+
+def test_a_broker_without_trace_and_history_has_a_page_as_well():
+    with Broker(management=True, trace=0, history=0) as broker:
+        page = Page.of(broker)
+        with page.events() as events:
+            state = events.next()[1]
+        assert state["timeline"] is None and state["flows"] == {} and state["broker"]["trace"] is False
+        assert page.ask("event", serial=0, place=0) is None
+        with pytest.raises(Refusal, match="the trace is off"):
+            page.ask("trace")
+
+
+def test_names_and_bodies_that_are_no_text_come_through(page: Page, broker: Broker, channel: Any):
+    name = "\udcff\u2028"
+    channel.queue_declare("q")
+    broker._state.virtual_hosts["/"].queues["q"].name = name
+    broker.publish(b"\xff", routing_key="q", headers={"h": b"\xff"})
+    with page.events() as events:
+        rows = events.next()[1]["queues"]
+    assert [row["name"] for row in rows.values()] == [name]
+    [found] = page.ask("messages", virtual_host="/", queue="q")["messages"]
+    assert (found["body"], found["headers"]) == (["base64", "/w=="], [[0, "h", "ff", "x"]])
+
+
+def test_a_stop_ends_the_stream_and_leaves_no_thread(capfd: pytest.CaptureFixture[str]):
+    threads = threading.active_count()
+    with Broker(management=True) as broker:
+        events = Page.of(broker).events()
+        assert events.next()[0] == "state"
+    with events:
+        assert b"Traceback" not in events.response.read()
+    assert not capfd.readouterr().err
+    assert threading.active_count() == threads
+
+
+def test_nobody_looks_at_the_broker_while_no_page_is_open(broker: Broker, page: Page, monkeypatch: Any):
+    looks: list[object] = []
+    ended = threading.Event()
+    stream = app._EventStream.__call__
+
+    async def watched(self: Any, *arguments: Any) -> None:
+        await stream(self, *arguments)
+        ended.set()
+
+    monkeypatch.setattr(app._EventStream, "__call__", watched)
+    monkeypatch.setattr(snapshots, "_broker", lambda of: looks.append(of) or {})
+    assert page.ask("fault-offers") and not looks
+    with page.events() as events:
+        events.next()
+        assert looks
+        assert not ended.is_set()
+    assert ended.wait(20)
+
+
+def test_looking_does_not_wake_an_idle_clock():
+    with Broker(management=True, clock="virtual") as broker:
+        broker.clock.autojump = 3600.0
+        inspector = broker._management.management.inspector  # type: ignore[union-attr]
+        woken: list[None] = []
+        broker._engine.stepped.note_activity = lambda: woken.append(None)  # type: ignore[union-attr, method-assign]
+        inspector.snapshot()
+        inspector.timeline.lines(0, 10)
+        assert not woken
+
+
+def test_what_differs_between_two_snapshots():
+    before = {"broker": {"a": 1}, "queues": {"x": {"ready": 1}, "y": {"ready": 0}, "z": {"ready": 5}}}
+    now = {"broker": {"a": 1}, "queues": {"x": {"ready": 2}, "z": {"ready": 5}, "new": {"ready": 0}}}
+    assert snapshots.changes(before, now) == {
+        "queues": {"set": {"x": {"ready": 2}, "new": {"ready": 0}}, "gone": ["y"]}
+    }
+    assert snapshots.changes(now, now) == {}
+    assert snapshots.changes(before, {"broker": {"a": 2}}) == {"broker": {"a": 2}}
+
+
+# --- questions ------------------------------------------------------------------------------------------
+
+
+def test_messages_come_in_parts(page: Page, broker: Broker, channel: Any):
+    channel.queue_declare("orders")
+    for number in range(500):
+        broker.publish(str(number), routing_key="orders", headers={"n": number}, content_type="text/plain")
+    got = channel.basic_get("orders")
+    assert got[2] == b"0"
+    part = page.ask("messages", virtual_host="/", queue="orders", start=100, count=3)
+    assert (part["total"], part["start"]) == (500, 100)
+    assert [each["body"] for each in part["messages"]] == [["text", "101"], ["text", "102"], ["text", "103"]]
+    assert part["messages"][0]["headers"] == [[0, "n", "101", "n"]]
+    assert [0, "content_type", "text/plain", "s"] in part["messages"][0]["properties"]
+    last = page.ask("messages", virtual_host="/", queue="orders", start=499)["messages"]
+    assert [(each["state"], each["body"][1]) for each in last] == [("unacked", "0")]
+    assert len(page.ask("messages", virtual_host="/", queue="orders", count=5000)["messages"]) == 200
+    assert page.ask("messages", virtual_host="/", queue="orders", start=9999)["messages"] == []
+
+
+def test_a_long_body_is_shown_in_part_and_then_more_of_it(page: Page, broker: Broker, channel: Any):
+    channel.queue_declare("orders")
+    broker.publish(b"first", routing_key="orders")
+    broker.publish("ä" * 10_000, routing_key="orders")
+    second = page.ask("messages", virtual_host="/", queue="orders")["messages"][1]
+    assert (second["size"], second["shown"], len(second["body"][1])) == (20_000, 2048, 1024)
+    # The message before it is taken meanwhile, so it is not at its place any more.
+    channel.basic_get("orders", auto_ack=True)
+    whole = page.ask("message", virtual_host="/", queue="orders", at=1, key=second["key"])
+    assert len(whole["body"][1]) == 10_000
+    broker.queue("orders").purge()
+    assert page.ask("message", virtual_host="/", queue="orders", at=0, key=second["key"]) is None
+
+
+def test_messages_of_a_stream_have_offsets(page: Page, broker: Broker, channel: Any):
+    channel.queue_declare("log", durable=True, arguments={"x-queue-type": "stream"})
+    for number in range(3):
+        broker.publish(str(number), routing_key="log")
+    found = page.ask("messages", virtual_host="/", queue="log")["messages"]
+    assert [(each["offset"], each["key"]) for each in found][1] == (1, "offset 1")
+
+
+def test_everything_about_one_object(page: Page, broker: Broker, channel: Any):
+    channel.exchange_declare("events", "headers", arguments={"alternate-exchange": "rest"})
+    channel.queue_declare("orders", arguments={"x-max-length": 7}, exclusive=True)
+    channel.queue_bind("orders", "events", "", {"x-match": "any", "kind": "new"})
+    broker.set_policy("short", "orders", {"max-length": 5})
+    about = page.ask("queue", virtual_host="/", name="orders")
+    assert [0, "x-max-length", "7", "n"] in about["arguments"]
+    assert ["max-length", "5"] in [each[1:3] for each in about["facts"]]
+    [name] = [each[2] for each in about["facts"] if each[1] == "exclusive to"]
+    assert about["bindings"][0][0] == "events"
+    about = page.ask("exchange", virtual_host="/", name="events")
+    assert about["bindings"][0][0] == "queue orders"
+    assert [0, "kind", "new", "s"] in about["bindings"][0][2]
+    about = page.ask("connection", name=name)
+    assert [0, "connection_name", "billing", "s"] in about["properties"]
+    assert page.ask("connection", name="nobody") is None
+    with pytest.raises(Refusal, match=r"400: there is no queue 'order'.*did you mean 'orders'"):
+        page.ask("queue", virtual_host="/", name="order")
+
+
+def test_an_event_has_its_fields_its_content_and_no_password(page: Page, channel: Any):
+    channel.queue_declare("orders")
+    channel.basic_publish("", "orders", b'{"a": 1}', pika.BasicProperties(message_id="m1"))
+    channel.queue_declare("orders", passive=True)
+    with page.events() as events:
+        lines = events.next()[1]["timeline"]["lines"]
+
+    def detail(name: str) -> Any:
+        [*_, line] = [line for line in lines if line[7] == name]
+        return page.ask("event", serial=line[0], place=line[1])
+
+    publish = detail("basic.publish")
+    assert [0, "routing_key", "orders", "s"] in publish["fields"]
+    assert [0, "message_id", "m1", "s"] in publish["properties"]
+    assert (publish["body"], publish["size"]) == (["text", '{"a": 1}'], 8)
+    login = detail("connection.start-ok")
+    assert "guest" not in json.dumps(login["fields"])
+    assert detail("queue.declare")["properties"] is None
+    assert page.ask("event", serial=10_000, place=0) is None
+    assert "basic.publish" in page.ask("trace")
+
+
+# --- actions --------------------------------------------------------------------------------------------
+
+
+def test_publish_and_explain(page: Page, broker: Broker, channel: Any):
+    channel.queue_declare("orders")
+    message = {
+        "virtual_host": "/", "exchange": "", "routing_key": "orders", "body": "käse",
+        "headers": {"n": 1}, "properties": {"priority": 3},
+    }  # fmt: skip
+    assert "orders" in page.ask("explain", **message)
+    assert broker.queue("orders").ready == 0
+    assert page.do("publish", **message) == "Published 5 bytes: routed to orders."
+    [found] = broker.queue("orders").messages
+    assert (found.text, found.headers, found.priority) == ("käse", {"n": 1}, 3)
+    for changed, error in (
+        ({"properties": {"priorty": 3}}, "priority"),
+        ({"properties": {"headers": {}}}, "in their own field"),
+        ({"headers": [1]}, "headers must be a JSON object"),
+        ({"body": 5}, "body must be text"),
+        ({"exchange": "order"}, "order"),
+        ({"virtual_host": "nowhere"}, "nowhere"),
+    ):
+        with pytest.raises(Refusal, match=error):
+            page.do("publish", **{**message, **changed})
+    assert broker.queue("orders").ready == 1
+
+
+def test_purge(page: Page, broker: Broker, channel: Any):
+    channel.queue_declare("orders")
+    broker.publish(b"", routing_key="orders")
+    assert page.do("purge", virtual_host="/", queue="orders") == "Dropped 1 ready message of queue 'orders'."
+    assert broker.queue("orders").ready == 0
+    with pytest.raises(Refusal, match="did you mean 'orders'"):
+        page.do("purge", virtual_host="/", queue="ordres")
+
+
+def test_close(page: Page, broker: Broker, channel: Any):
+    [connection] = broker.connections
+    assert "Closed connection" in page.do("close", connection=connection.name)
+    with pytest.raises(pika.exceptions.ConnectionClosedByBroker, match=r"320.*closed in the inspector"):
+        channel.queue_declare("orders")
+    with pytest.raises(Refusal, match="closed already"):
+        page.do("close", connection=connection.name)
+
+
+def test_time(page: Page, broker: Broker, channel: Any):
+    channel.queue_declare("orders", arguments={"x-message-ttl": 90_000})
+    broker.publish(b"", routing_key="orders")
+    assert page.do("advance", seconds=30) == "Advanced 30 seconds."
+    assert page.do("advance-to-next") == "Advanced 60 seconds to the next timer."
+    assert broker.queue("orders").ready == 0
+    for seconds in ("60", None, True, -1):
+        with pytest.raises(Refusal, match="seconds"):
+            page.do("advance", seconds=seconds)
+    with pytest.raises(Refusal, match="no timer is pending"):
+        page.do("advance-to-next")
+
+
+def test_real_time_cannot_be_moved():
+    with Broker(management=True) as broker, pytest.raises(Refusal, match="uses real time"):
+        Page.of(broker).do("advance", seconds=1)
+
+
+def test_faults(page: Page, broker: Broker, channel: Any):
+    channel.queue_declare("orders")
+    wanted = {
+        "method": "basic.publish", "direction": "", "conditions": {"routing_key": "orders", "queue": ""},
+        "action": "delay", "arguments": {"seconds": "1.5"}, "trigger": "times", "number": "2",
+    }  # fmt: skip
+    said = page.do("add-fault", **wanted)
+    [rule] = broker.faults.rules
+    assert said == f"Added: {rule}."
+    assert "routing key 'orders'" in said and "1.5" in said
+    broker.faults.verify()  # It is optional: a test does not fail because of it.
+    assert "Removed" in page.do("remove-fault", fault=str(id(rule)))
+    assert not broker.faults.rules
+    with pytest.raises(Refusal, match="not in force any more"):
+        page.do("remove-fault", fault=str(id(rule)))
+    for changed, error in (
+        ({"method": "basic.publsh"}, "did you mean 'basic.publish'"),
+        ({"conditions": {"colour": "red"}}, "no condition 'colour'"),
+        ({"action": "explode"}, "no action 'explode'"),
+        ({"arguments": {"seconds": "soon"}}, "seconds takes a number, not 'soon'"),
+        ({"trigger": "times", "number": "1.5"}, "whole number"),
+        ({"trigger": "with_probability", "number": "2"}, "between 0 and 1"),
+        ({"trigger": "sometimes"}, "no trigger 'sometimes'"),
+        ({"action": "refuse_login"}, "start-ok"),
+    ):
+        with pytest.raises(Refusal, match=error):
+            page.do("add-fault", **{**wanted, **changed})
+    assert not broker.faults.rules
+
+
+def test_every_action_of_the_form_makes_a_rule(page: Page, broker: Broker):
+    offers = page.ask("fault-offers")
+    assert {"basic.publish", "confirm", "heartbeat", "message.transfer"} <= set(offers["methods"])
+    for action in offers["actions"]:
+        method = {"refuse_login": "connection.start-ok", "exception": "queue.declare"}.get(
+            action["name"], "basic.publish"
+        )
+        arguments = {each["name"]: each.get("value", "") for each in action["arguments"]}
+        for each in action["arguments"]:
+            if each["kind"] == "choice":
+                arguments[each["name"]] = each["choices"][-1]
+        page.do("add-fault", method=method, action=action["name"], arguments=arguments)
+    assert len(broker.faults.rules) == len(offers["actions"])
+
+
+def test_what_a_rule_holds_can_be_released(page: Page, broker: Broker, channel: Any):
+    channel.queue_declare("orders")
+    rule = broker.faults.on("basic.publish", optional=True).hold()
+    channel.basic_publish("", "orders", b"")
+    rule.wait()
+    assert page.do("release-fault", fault=str(id(rule))) == "Released 1 method."
+    broker.queue("orders").wait_for(ready=1)
+    alarm = broker.faults.memory_alarm()
+    with pytest.raises(Refusal, match="holds nothing"):
+        page.do("release-fault", fault=str(id(alarm)))
+
+
+def test_only_a_held_test_can_be_let_go(page: Page):
+    with pytest.raises(Refusal, match="no test is held open"):
+        page.do("end-hold")
