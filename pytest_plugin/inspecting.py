@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import threading
 from contextlib import nullcontext
+from threading import Event
 from typing import TYPE_CHECKING, Any
 
 from . import brokers
@@ -24,7 +24,7 @@ def hold(item: pytest.Item, problem: pytest.ExceptionInfo[BaseException]) -> Non
     if not held or reporter is None:
         return
     capture: Any = item.config.pluginmanager.getplugin("capturemanager")
-    released = threading.Event()
+    released = Event()
     for broker in held:
         assert broker._management is not None
         broker._management.hold_open(item.nodeid, released)

@@ -1,0 +1,155 @@
+"""`--amqp-inspect` holds the brokers of a failed test open."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from urllib.request import Request, urlopen
+
+import pytest
+from pytest_fakeamqp import inspecting
+
+from compat_tests.plugin.conftest import RunTests
+from fakeamqp import Broker
+
+FAILING = """
+def test_fails(amqp_broker, pika_channel):
+    pika_channel.queue_declare("orders")
+    assert amqp_broker.queue("orders").ready == 1
+
+def test_passes(amqp_broker):
+    pass
+"""
+
+
+class Waits:
+    """Takes the place of the event that the plugin waits for; `happens` is what the user does."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.brokers: list[Broker] = []
+        self.goes_on = False
+
+    def __call__(self) -> Waits:
+        return self
+
+    def set(self) -> None:
+        self.goes_on = True
+
+    def is_set(self) -> bool:
+        return self.goes_on
+
+    def happens(self) -> None:
+        """By default the button of the page."""
+        url = self.brokers[0].inspector_url
+        address, _, token = url.partition("#token=")
+        headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+        with urlopen(Request(f"{address}do/end-hold", b"{}", headers)) as answer:
+            assert b"goes on" in answer.read()
+
+    def wait(self) -> None:
+        self.count += 1
+        self.happens()
+        assert self.goes_on
+
+
+@pytest.fixture
+def waits(monkeypatch: pytest.MonkeyPatch) -> Iterator[Waits]:
+    waits = Waits()
+    monkeypatch.setattr(inspecting, "Event", waits)
+
+    def of(item: pytest.Item) -> list[Broker]:
+        waits.brokers = remembered(item)
+        return waits.brokers
+
+    remembered = inspecting.brokers.of
+    monkeypatch.setattr(inspecting.brokers, "of", of)
+    yield waits
+
+
+def test_a_failed_test_is_held_until_the_page_lets_it_go(run_tests: RunTests, waits: Waits):
+    seen: list[str] = []
+    happens = waits.happens
+
+    def look() -> None:
+        [broker] = waits.brokers
+        inspector = broker._management.management.inspector  # type: ignore[union-attr]
+        seen.append(inspector.snapshot()["broker"]["held"])
+        # Its fixtures are as they were.
+        assert broker.queue("orders").exists and broker.connections
+        happens()
+
+    waits.happens = look  # type: ignore[method-assign]
+    result = run_tests(FAILING, "--amqp-inspect")
+    result.assert_outcomes(passed=1, failed=1)
+    assert waits.count == 1
+    assert seen == ["test_inner.py::test_fails"]
+    result.stdout.fnmatch_lines(
+        [
+            "*AMQP inspector: test_inner.py::test_fails*",
+            "AssertionError*",
+            "The failed test is held open. Its broker: http://127.0.0.1:*/inspector/#token=*",
+            "Ctrl-C, or the button on the page, goes on with the next test.",
+            "*1 failed, 1 passed*",
+        ]
+    )
+
+
+def test_ctrl_c_goes_on_with_the_next_test(run_tests: RunTests, waits: Waits):
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    waits.happens = interrupt  # type: ignore[method-assign]
+    result = run_tests(FAILING, "--amqp-inspect")
+    result.assert_outcomes(passed=1, failed=1)
+    result.stdout.fnmatch_lines(["The test goes on."])
+
+
+def test_every_broker_of_the_test_has_its_page(run_tests: RunTests, waits: Waits):
+    result = run_tests(
+        """
+        def test_two(make_amqp_broker):
+            make_amqp_broker(), make_amqp_broker()
+            assert 0
+        """,
+        "--amqp-inspect",
+    )
+    result.stdout.fnmatch_lines(["*Its broker of 127.0.0.1:*: http*", "*Its broker of 127.0.0.1:*: http*"])
+
+
+def test_nothing_is_held_without_a_broker_or_without_the_option(run_tests: RunTests, waits: Waits):
+    run_tests("def test_fails(): assert 0", "--amqp-inspect").assert_outcomes(failed=1)
+    skipped = "import pytest\ndef test_skips(amqp_broker): pytest.skip('no')"
+    run_tests(skipped, "--amqp-inspect").assert_outcomes(skipped=1)
+    expected = "import pytest\n@pytest.mark.xfail\ndef test_is_known(amqp_broker): assert 0"
+    run_tests(expected, "--amqp-inspect").assert_outcomes(xfailed=1)
+    run_tests(FAILING).assert_outcomes(passed=1, failed=1)
+    assert waits.count == 0
+
+
+def test_a_fault_that_never_happened_holds_its_test(run_tests: RunTests, waits: Waits):
+    unused = "def test_fails(amqp_faults): amqp_faults.on('basic.publish').drop()"
+    run_tests(unused, "--amqp-inspect").assert_outcomes(failed=1)
+    assert waits.count == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        (["-n", "1"], "*holds one test open at a time*run without -n*"),
+        (["--amqp-real-url", "amqp://localhost/"], "*leave out --amqp-real-url*"),
+        (["--amqp-compare", "spec,rabbitmq-4.3"], "*leave out --amqp-compare*"),
+    ],
+)
+def test_what_it_cannot_be_combined_with(run_tests: RunTests, options: list[str], text: str):
+    result = run_tests(FAILING, "--amqp-inspect", *options)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines([text])
+
+
+def test_missing_packages_are_named(run_tests: RunTests, monkeypatch: pytest.MonkeyPatch):
+    from pytest_fakeamqp import options
+
+    monkeypatch.setattr(options, "find_spec", lambda name: None)
+    result = run_tests(FAILING, "--amqp-inspect")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["*needs starlette and uvicorn: pip install 'fakeamqp[[]management[]]'"])
