@@ -29,14 +29,14 @@ def hold(item: pytest.Item, problem: pytest.ExceptionInfo[BaseException]) -> Non
         assert broker._management is not None
         broker._management.hold_open(item.nodeid, released)
     with nullcontext() if capture is None else capture.global_and_fixture_disabled():
-        reporter.ensure_newline()
-        reporter.section(f"AMQP inspector: {item.nodeid}", "-")
-        reporter.write_line(problem.exconly(tryshort=True))
-        for broker in held:
-            of = "" if len(held) == 1 else f" of {brokers.named(broker)}"
-            reporter.write_line(f"The failed test is held open. Its broker{of}: {broker.inspector_url}")
-        reporter.write_line("Ctrl-C, or the button on the page, goes on with the next test.")
         try:
+            reporter.ensure_newline()
+            reporter.section(f"AMQP inspector: {item.nodeid}", "-")
+            reporter.write_line(problem.exconly(tryshort=True))
+            for broker in held:
+                of = "" if len(held) == 1 else f" of {brokers.named(broker)}"
+                reporter.write_line(f"The failed test is held open. Its broker{of}: {broker.inspector_url}")
+            reporter.write_line("Ctrl-C, or the button on the page, goes on with the next test.", flush=True)
             released.wait()
         except KeyboardInterrupt:
             reporter.write_line("\nThe test goes on.")

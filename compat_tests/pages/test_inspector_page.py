@@ -1,0 +1,680 @@
+"""The inspector page as a browser shows it. Skipped where there is no Chromium or no Playwright."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pika
+import pytest
+
+from compat_tests.pages.browser import Missing, launched
+from fakeamqp import Broker
+
+TABS = ("topology", "queues", "connections", "timeline", "time", "faults", "publish")
+OWN = "document.body.dataset.owned=1"
+EVIL = f"<img src=x onerror='{OWN}'></script><script>{OWN}</script>"
+
+Open = Callable[..., Any]
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    try:
+        with launched() as browser:
+            yield browser
+    except Missing as missing:
+        pytest.skip(str(missing))
+
+
+@pytest.fixture
+def broker() -> Iterator[Broker]:
+    with Broker(management=True, clock="virtual") as broker:
+        yield broker
+
+
+@pytest.fixture
+def open_page(browser: Any) -> Iterator[Open]:
+    """Opens the inspector of a broker. An error or a warning on the browser's console fails the test."""
+    contexts, problems = [], []
+
+    def said(message: Any) -> None:
+        # Chromium tells of every answer that is an error, and of refused connections.
+        if message.type in ("error", "warning") and "Failed to load resource" not in message.text:
+            problems.append(message.text)
+
+    def opened(broker: Broker, address: str | None = None, **settings: Any) -> Any:
+        context = browser.new_context(**{"viewport": {"width": 1280, "height": 800}, **settings})
+        context.set_default_timeout(20_000)
+        contexts.append(context)
+        page = context.new_page()
+        page.on("pageerror", lambda error: problems.append(str(error)))
+        page.on("console", said)
+        page.problems = problems
+        page.goto(broker.inspector_url if address is None else address)
+        if address is None:
+            page.wait_for_selector("#live.on")
+        return page
+
+    yield opened
+    for context in contexts:
+        context.close()
+    assert not problems
+
+
+@pytest.fixture
+def channel(broker: Broker) -> Iterator[Any]:
+    parameters = pika.ConnectionParameters(
+        broker.host, broker.port, client_properties={"connection_name": "billing"}
+    )
+    connection = pika.BlockingConnection(parameters)
+    yield connection.channel()
+    with suppress(pika.exceptions.AMQPError):
+        connection.close()
+
+
+def busy(broker: Broker, channel: Any) -> None:
+    """A small topology with messages in all states."""
+    channel.exchange_declare("orders", "topic")
+    channel.exchange_declare("dead", "fanout")
+    channel.queue_declare("invoices", durable=True, arguments={"x-dead-letter-exchange": "dead"})
+    channel.queue_declare("failed", durable=True, arguments={"x-queue-type": "quorum"})
+    channel.queue_bind("invoices", "orders", "order.*")
+    channel.queue_bind("failed", "dead", "")
+    for number in range(10):
+        properties = pika.BasicProperties(headers={"tenant": "acme"}, content_type="application/json")
+        body = json.dumps({"id": number, "total": 84.0}).encode()
+        channel.basic_publish("orders", "order.new", body, properties)
+    channel.basic_qos(prefetch_count=3)
+    channel.basic_consume("invoices", lambda *_: None, consumer_tag="worker")
+    broker.queue("invoices").wait_for(ready=7, unacked=3)
+
+
+def text(page: Any, selector: str) -> str:
+    found: str = page.inner_text(selector)
+    return found
+
+
+def wait_for_text(page: Any, selector: str, wanted: str) -> None:
+    page.wait_for_function(
+        "([selector, wanted]) => [...document.querySelectorAll(selector)].some("
+        "(each) => each.innerText.includes(wanted))",
+        arg=[selector, wanted],
+    )
+
+
+def node(name: str) -> str:
+    return f'.node[aria-label*="{name}"]'
+
+
+# --- empty, busy, at a fault, dark ----------------------------------------------------------------------
+
+
+def test_an_empty_broker_says_what_to_do(open_page: Open, broker: Broker):
+    page = open_page(broker)
+    wait_for_text(page, "#graph-empty", f"Connect a client to {broker.host}:{broker.port}")
+    for tab, said in (
+        ("queues", "No queues yet."),
+        ("connections", "No connections."),
+        ("timeline", "Nothing has happened yet."),
+        ("time", "No timer is pending"),
+        ("faults", "No fault is in force."),
+    ):
+        page.click(f"#tab-{tab}")
+        wait_for_text(page, f"#view-{tab}", said)
+
+
+def test_the_topology_and_counts_that_move(open_page: Open, broker: Broker, channel: Any):
+    page = open_page(broker)
+    busy(broker, channel)
+    page.wait_for_selector(node("queue invoices, 7 ready, 3 unacked, 1 consumer, dead letters to dead"))
+    page.wait_for_selector(node("exchange orders, topic, 10 messages published"))
+    page.wait_for_selector(node("consumer worker on billing, channel 1, prefetch 3, 3 unacked"))
+    assert page.locator("#edges path.edge.dead").count() == 1
+    wait_for_text(page, "#graph", "invoices")
+    assert "order.*" in page.locator("#edges text").all_text_contents()
+    moved = page.evaluate("document.querySelector('.node.queue').dataset.same = 1")
+    assert moved == 1
+    broker.publish(b"one more", exchange="orders", routing_key="order.new")
+    page.wait_for_selector(node("queue invoices, 8 ready"))
+    page.wait_for_selector(node("exchange orders, topic, 11 messages published"))
+    page.wait_for_selector("#edges path.hot", state="attached")
+    # The node was changed, and not made again: focus and screen readers stay where they are.
+    assert page.locator(".node[data-same]").count() == 1
+    channel.queue_delete("failed")
+    page.wait_for_selector(node("queue failed"), state="detached")
+
+
+def test_a_queue_with_its_messages(open_page: Open, broker: Broker, channel: Any):
+    busy(broker, channel)
+    page = open_page(broker)
+    page.click("#tab-queues")
+    page.click('#queue-list .row[aria-label^="queue invoices"]')
+    wait_for_text(page, "#detail h2", "invoices")
+    page.wait_for_selector("#detail .messages .row >> nth=9")
+    labels = [row.get_attribute("aria-label") for row in page.locator("#detail .messages .row").all()]
+    assert [label.split(" ")[0] for label in labels] == ["ready"] * 7 + ["unacked"] * 3
+    page.click("#detail .messages .row >> nth=1")
+    wait_for_text(page, "#detail .one", "application/json")
+    wait_for_text(page, "#detail .one", "tenant")
+    # The body is indented, and its numbers are as the publisher wrote them.
+    assert text(page, "#detail .one pre") == '{\n  "id": 4,\n  "total": 84.0\n}'
+    broker.publish(b"later", routing_key="invoices")
+    page.wait_for_selector("#detail .messages .row >> nth=10")
+    wait_for_text(page, "#detail", "x-dead-letter-exchange")
+    wait_for_text(page, "#detail", "from orders")
+
+
+def test_a_long_body_is_shown_in_steps(open_page: Open, broker: Broker, channel: Any):
+    channel.queue_declare("q")
+    broker.publish(b"a" * 5000 + b"end", routing_key="q")
+    page = open_page(broker)
+    page.click(node("queue q"))
+    page.click("#detail .messages .row")
+    wait_for_text(page, "#detail .one", "the first 2,048 bytes shown")
+    page.click("text=Show more of the body")
+    page.wait_for_function("document.querySelector('#detail .one pre').textContent.endsWith('end')")
+
+
+def test_connections_and_channels(open_page: Open, broker: Broker, channel: Any):
+    busy(broker, channel)
+    page = open_page(broker)
+    page.click("#tab-connections")
+    page.click('#connection-list .row[aria-label*="billing"]')
+    wait_for_text(page, "#detail", "AMQP 0-9-1")
+    wait_for_text(page, "#detail table", "Prefetch")
+    wait_for_text(page, "#detail", "Pika Python Client Library")
+    page.click("text=Close the connection")
+    page.click("#confirm-yes")
+    wait_for_text(page, "#said", "Closed connection")
+    page.wait_for_selector('#connection-list .row[aria-label*="billing"]', state="detached")
+    wait_for_text(page, "#detail", "This connection is closed.")
+    assert not broker.connections
+
+
+def test_the_timeline_grows(open_page: Open, broker: Broker, channel: Any):
+    page = open_page(broker)
+    page.click("#tab-timeline")
+    busy(broker, channel)
+    wait_for_text(page, "#line-list", "basic.consume-ok")
+    before = int(page.get_attribute("#line-list", "data-count"))
+    broker.publish(b"lost", exchange="orders", routing_key="nowhere")
+    page.wait_for_selector("#line-list .row.bad")
+    assert int(page.get_attribute("#line-list", "data-count")) > before
+    page.fill("#line-filter", "QUEUE.declare")
+    page.wait_for_function("document.getElementById('line-list').dataset.count === '4'")
+    page.click('#line-list .row[aria-label*="queue.declare queue"]')
+    wait_for_text(page, "#detail", "x-dead-letter-exchange")
+    page.fill("#line-filter", "")
+    page.uncheck("#kinds label:has-text('Methods') input")
+    page.wait_for_function(
+        "![...document.querySelectorAll('#line-list .row')].some((row) => row.matches('.k-method'))"
+    )
+
+
+def test_the_trace_can_be_saved(open_page: Open, broker: Broker, channel: Any, tmp_path: Path):
+    busy(broker, channel)
+    page = open_page(broker)
+    page.click("#tab-timeline")
+    with page.expect_download() as download:
+        page.click("#save")
+    assert download.value.suggested_filename == "trace.html"
+    download.value.save_as(tmp_path / "trace.html")
+    assert "basic.publish" in (tmp_path / "trace.html").read_text("utf-8")
+
+
+def test_time_is_moved(open_page: Open, broker: Broker, channel: Any):
+    channel.queue_declare("q", arguments={"x-message-ttl": 90_000})
+    broker.publish(b"", routing_key="q")
+    page = open_page(broker)
+    page.click("#tab-time")
+    wait_for_text(page, "#timer-list", "q 'q' expires 1 message")
+    page.fill("#seconds", "30")
+    page.press("#seconds", "Enter")
+    wait_for_text(page, "#said", "Advanced 30 seconds.")
+    wait_for_text(page, "#elapsed", "30.0 s passed")
+    wait_for_text(page, "#timer-list", "in 60.0 s")
+    page.click("#next")
+    wait_for_text(page, "#said", "Advanced 60 seconds to the next timer.")
+    assert broker.queue("q").ready == 0
+
+
+def test_real_time_is_shown_and_not_moved(open_page: Open):
+    with Broker(management=True) as broker:
+        page = open_page(broker)
+        page.click("#tab-time")
+        wait_for_text(page, "#view-time", 'create the broker with clock="virtual"')
+        assert page.is_disabled("#next") and page.is_disabled("#seconds")
+        first = text(page, "#now")
+        page.wait_for_function("(first) => document.getElementById('now').innerText !== first", arg=first)
+
+
+def test_a_fault_is_added_hits_and_is_removed(open_page: Open, broker: Broker, channel: Any):
+    channel.queue_declare("q")
+    page = open_page(broker)
+    page.click("#tab-faults")
+    page.wait_for_selector("#fault-action option", state="attached")
+    page.fill("#fault-method", "basic.publsh")
+    page.click("text=Add the rule")
+    wait_for_text(page, "#fault-problem[role=alert]", "did you mean 'basic.publish'?")
+    page.fill("#fault-method", "basic.publish")
+    page.fill("#fault-conditions [name=routing_key]", "q")
+    page.select_option("#fault-action", "drop")
+    page.select_option("#fault-trigger", "times")
+    page.fill("#fault-number", "2")
+    page.click("text=Add the rule")
+    wait_for_text(page, "#rules", "routing key 'q'")
+    assert text(page, "#fault-problem") == ""
+    channel.basic_publish("", "other", b"")
+    wait_for_text(page, "#rules", "Near misses")
+    channel.basic_publish("", "q", b"")
+    wait_for_text(page, "#rules .hits", "1 hits")
+    assert broker.queue("q").ready == 0
+    page.click("#rules >> text=Remove")
+    wait_for_text(page, "#rules-empty", "No fault is in force.")
+    assert not broker.faults.rules
+
+
+def test_what_a_fault_holds_is_released(open_page: Open, broker: Broker, channel: Any):
+    channel.queue_declare("q")
+    rule = broker.faults.on("basic.publish", optional=True).hold()
+    page = open_page(broker)
+    page.click("#tab-faults")
+    channel.basic_publish("", "q", b"")
+    rule.wait()
+    page.click("#rules >> text=Release 1")
+    broker.queue("q").wait_for(ready=1)
+
+
+def test_a_message_is_explained_and_published(open_page: Open, broker: Broker, channel: Any):
+    busy(broker, channel)
+    page = open_page(broker)
+    page.click(node("queue failed"))
+    page.click("#detail >> text=Publish to it")
+    assert page.input_value("#publish-key") == "failed"
+    assert page.evaluate("document.activeElement.id") == "publish-body"
+    page.fill("#publish-body", "käse")
+    page.fill("#publish-headers", '{"n": 1}')
+    page.click("text=Where would it go?")
+    wait_for_text(page, "#explanation", "failed")
+    assert broker.queue("failed").ready == 0
+    page.click("#publish-form >> text=Publish >> nth=0")
+    wait_for_text(page, "#published", "routed to failed")
+    [found] = broker.queue("failed").messages
+    assert (found.text, found.headers, found.delivery_mode) == ("käse", {"n": 1}, 2)
+    page.fill("#publish-headers", "{")
+    page.click("#publish-form button[type=submit]")
+    wait_for_text(page, "#publish-problem[role=alert]", "Headers:")
+
+
+def test_a_purge_asks_first(open_page: Open, broker: Broker, channel: Any):
+    channel.queue_declare("q")
+    broker.publish(b"", routing_key="q")
+    page = open_page(broker)
+    page.click(node("queue q"))
+    page.click("#detail >> text=Purge")
+    wait_for_text(page, "#confirm", "1 ready message will be dropped")
+    page.keyboard.press("Escape")
+    page.click("#detail >> text=Purge")
+    page.click("#confirm >> text=Cancel")
+    assert broker.queue("q").ready == 1
+    page.click("#detail >> text=Purge")
+    page.click("#confirm-yes")
+    wait_for_text(page, "#said[aria-live=polite]", "Dropped 1 ready message")
+    assert broker.queue("q").ready == 0
+
+
+def test_several_virtual_hosts(open_page: Open, broker: Broker, channel: Any):
+    channel.queue_declare("here")
+    broker.add_virtual_host("other")
+    parameters = pika.ConnectionParameters(broker.host, broker.port, "other")
+    with pika.BlockingConnection(parameters) as connection:
+        connection.channel().queue_declare("there")
+        page = open_page(broker)
+        page.wait_for_selector(node("queue here"))
+        page.select_option("#hosts", "other")
+        page.wait_for_selector(node("queue there"))
+        assert page.locator(node("queue here")).count() == 0
+
+
+# --- keys, colours, screen readers ----------------------------------------------------------------------
+
+
+def test_everything_is_done_by_keys(open_page: Open, broker: Broker, channel: Any):
+    busy(broker, channel)
+    page = open_page(broker)
+    page.wait_for_selector(node("queue failed"))
+    focused = "document.activeElement.id || document.activeElement.getAttribute('aria-label')"
+    page.keyboard.press("2")
+    assert page.evaluate(focused) == "tab-queues"
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowLeft")
+    assert page.evaluate(focused) == "tab-queues"
+    page.keyboard.press("/")
+    assert page.evaluate(focused) == "queue-filter"
+    page.keyboard.type("invoices")
+    page.focus("#queue-list")
+    page.keyboard.press("Home")
+    assert page.get_attribute("#queue-list", "aria-activedescendant") == "queue-list-0"
+    page.keyboard.press("Enter")
+    assert page.evaluate(focused) == "detail"
+    page.keyboard.press("Escape")
+    assert page.evaluate(focused) == "queue-list"
+    assert page.is_hidden("#detail")
+    # The graph is one stop of the tab key, and arrows go on from there.
+    page.keyboard.press("1")
+    page.focus('.node[tabindex="0"]')
+    assert page.locator('.node[tabindex="0"]').count() == 1
+    seen = set()
+    for key in ("ArrowLeft", "ArrowDown", "ArrowRight", "ArrowUp", "ArrowRight"):
+        page.keyboard.press(key)
+        seen.add(page.evaluate("document.activeElement.className.split(' ')[1]"))
+    assert seen == {"exchange", "queue", "consumer"}
+    page.keyboard.press("Enter")
+    wait_for_text(page, "#detail h2", "worker")
+    page.keyboard.press("Escape")
+    assert page.evaluate("document.activeElement.className").startswith("node consumer")
+    page.keyboard.press("?")
+    assert page.is_visible("#keys")
+    page.uncheck("#single-keys")
+    page.keyboard.press("Escape")
+    page.keyboard.press("2")
+    assert page.get_attribute("#tab-topology", "aria-selected") == "true"
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing(open_page: Open, broker: Broker, channel: Any, scheme: str):
+    axe = pytest.importorskip("axe_playwright_python")
+    script = (Path(axe.__file__).parent / "axe.min.js").read_text("utf-8")
+    busy(broker, channel)
+    broker.faults.on("basic.get", optional=True).drop()
+    broker.faults.memory_alarm()
+    broker.publish(b"lost", routing_key="nowhere")
+    page = open_page(broker, color_scheme=scheme, reduced_motion="reduce")
+    page.evaluate(f"{script}; 0")
+    found = {}
+    for tab in TABS:
+        page.click(f"#tab-{tab}")
+        if tab in ("queues", "connections", "timeline"):
+            page.click(f"#view-{tab} .list .row >> nth=0")
+            page.wait_for_selector("#detail table")
+            page.wait_for_timeout(0)
+        tags = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"]
+        result = page.evaluate("(tags) => axe.run(document, {runOnly: tags})", tags)
+        for each in result["violations"]:
+            found[tab, each["id"]] = [item["html"][:160] for item in each["nodes"]]
+    assert not found
+    ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert (ground == "rgb(255, 255, 255)") == (scheme == "light")
+
+
+def test_the_colours_can_be_chosen_and_stay(open_page: Open, broker: Broker):
+    page = open_page(broker, color_scheme="dark")
+    ground = "getComputedStyle(document.body).backgroundColor"
+    dark = page.evaluate(ground)
+    page.click("#theme")
+    assert page.evaluate(ground) == "rgb(255, 255, 255)" != dark
+    page.reload()
+    page.wait_for_selector("#live.on")
+    assert page.evaluate(ground) == "rgb(255, 255, 255)"
+
+
+def test_nothing_moves_for_those_who_ask_for_it(open_page: Open, broker: Broker, channel: Any):
+    busy(broker, channel)
+    page = open_page(broker, reduced_motion="reduce")
+    page.wait_for_selector(node("queue invoices, 7 ready"))
+    broker.publish(b"", exchange="orders", routing_key="order.new")
+    page.wait_for_selector("#edges path.hot", state="attached")
+    assert page.evaluate("document.getAnimations().length") == 0
+
+
+def test_a_paused_page_stands_still(open_page: Open, broker: Broker, channel: Any):
+    channel.queue_declare("q")
+    page = open_page(broker)
+    page.wait_for_selector(node("queue q, 0 ready"))
+    page.keyboard.press("p")
+    wait_for_text(page, "#live", "Paused")
+    broker.publish(b"", routing_key="q")
+    # What the page gets is kept for later.
+    rendered = page.evaluate("document.body.dataset.rendered")
+    with page.expect_response("**/ask/queue"):
+        page.evaluate("fetch('ask/queue', {method: 'POST'})")
+    assert page.evaluate("document.body.dataset.rendered") == rendered
+    page.keyboard.press("p")
+    page.wait_for_selector(node("queue q, 1 ready"))
+
+
+# --- who may look ---------------------------------------------------------------------------------------
+
+
+def test_the_address_opens_the_page_and_is_then_without_its_secret(open_page: Open, broker: Broker):
+    page = open_page(broker)
+    assert "token" not in page.url and page.url.endswith("/inspector/#topology")
+    page.reload()
+    page.wait_for_selector("#live.on")
+    assert page.evaluate("document.cookie") == ""
+
+
+def test_without_the_token_one_logs_in(open_page: Open, broker: Broker, channel: Any):
+    channel.queue_declare("q")
+    page = open_page(broker, broker.inspector_url.partition("#")[0])
+    page.wait_for_selector("#login[open]")
+    page.fill("#login-name", "guest")
+    page.fill("#login-password", "wrong")
+    page.keyboard.press("Enter")
+    wait_for_text(page, "#login-text", "password is wrong")
+    page.fill("#login-password", "guest")
+    page.keyboard.press("Enter")
+    page.wait_for_selector(node("queue q"))
+
+
+def test_the_page_comes_back_with_its_broker(open_page: Open, broker: Broker, channel: Any):
+    channel.queue_declare("kept", durable=True)
+    channel.queue_declare("lost")
+    page = open_page(broker)
+    page.wait_for_selector(node("queue lost"))
+    broker.stop()
+    page.wait_for_selector("#live.lost")
+    broker.start()
+    page.wait_for_selector("#live.on")
+    page.wait_for_selector(node("queue lost"), state="detached")
+    assert page.locator(node("queue kept")).count() == 1
+
+
+def test_a_foreign_page_reads_and_does_nothing(browser: Any, broker: Broker, channel: Any):
+    """A page of another origin with the token; a real one does not even have it."""
+    channel.queue_declare("q")
+    broker.publish(b"", routing_key="q")
+    address, _, token = broker.inspector_url.partition("#token=")
+    with Broker(management=True) as other:
+        context = browser.new_context()
+        page = context.new_page()
+        # The page of another broker is the other site: the same machine, but another port.
+        page.goto(f"http://localhost:{other.management_port}/inspector/")
+        # Its own policy would stop it, and is not the policy of a foreign page.
+        page.close()
+        page = context.new_page()
+        page.route("http://evil.example/", lambda route: route.fulfill(body="<html></html>"))
+        page.goto("http://evil.example/")
+        tried = page.evaluate(
+            """async ([address, token]) => {
+              const said = [];
+              for (const mode of ["cors", "no-cors"])
+                for (const type of ["application/json", "text/plain"]) {
+                  const headers = { "content-type": type };
+                  if (mode === "cors") headers.authorization = `Bearer ${token}`;
+                  const body = JSON.stringify({ virtual_host: "/", queue: "q" });
+                  try {
+                    const answer = await fetch(`${address}do/purge`, { method: "POST", mode, headers, body });
+                    said.push(answer.type === "opaque" ? "opaque" : await answer.text());
+                  } catch (error) { said.push("failed"); }
+                }
+              return said;
+            }""",
+            [address, token],
+        )
+        context.close()
+    assert set(tried) <= {"failed", "opaque"}
+    assert broker.queue("q").ready == 1
+
+
+def test_nothing_that_a_peer_names_runs(open_page: Open):
+    with Broker(management=True, clock="virtual") as broker:
+        parameters = pika.ConnectionParameters(
+            broker.host, broker.port, client_properties={"connection_name": EVIL, "product": EVIL, EVIL: EVIL}
+        )
+        with pika.BlockingConnection(parameters) as connection:
+            channel = connection.channel()
+            channel.exchange_declare(EVIL, "topic", arguments={"alternate-exchange": EVIL})
+            arguments = {EVIL: EVIL, "x-dead-letter-exchange": EVIL, "x-expires": 60_000}
+            channel.queue_declare(EVIL, arguments=arguments)
+            channel.queue_bind(EVIL, EVIL, EVIL)
+            properties = pika.BasicProperties(headers={EVIL: EVIL}, message_id=EVIL, type=EVIL)
+            channel.basic_publish(EVIL, EVIL, EVIL.encode(), properties)
+            channel.basic_publish(EVIL, EVIL, EVIL.encode(), properties)
+            channel.basic_qos(prefetch_count=1)
+            channel.basic_consume(EVIL, lambda *_: None, consumer_tag=EVIL)
+            broker.faults.on("basic.publish", routing_key=EVIL, exchange=EVIL, optional=True).drop()
+            broker.faults.memory_alarm(EVIL)
+            channel.basic_publish(EVIL, EVIL + "x", b"a near miss")
+            broker.wait_until_idle()
+            page = open_page(broker)
+            page.wait_for_selector(".node.consumer")
+            for kind in ("exchange", "queue", "consumer"):
+                page.click(f".node.{kind} >> nth=0")
+                wait_for_text(page, "#detail", "<script>")
+            for tab in TABS:
+                page.click(f"#tab-{tab}")
+                for row in range(min(12, page.locator(f"#view-{tab} .list .row").count())):
+                    page.locator(f"#view-{tab} .list .row").nth(row).click()
+            page.click("#tab-queues")
+            page.click("#queue-list .row >> nth=0")
+            page.click("#detail .messages .row >> nth=1")
+            wait_for_text(page, "#detail .one", "onerror")
+            assert page.locator("img").count() == 0
+            assert page.evaluate("document.querySelectorAll('script').length") == 1
+            assert page.get_attribute("body", "data-owned") is None
+            broker.faults.clear()
+
+
+def test_the_policy_stops_markup_made_from_text(open_page: Open, broker: Broker):
+    page = open_page(broker)
+    stopped = page.evaluate(
+        """() => {
+          const said = [];
+          const tried = (action) => {
+            try { action(); said.push("done"); } catch (error) { said.push(error.name); }
+          };
+          tried(() => { document.getElementById("said").innerHTML = "<b>x</b>"; });
+          const script = document.createElement("script");
+          tried(() => { script.textContent = "document.body.dataset.owned = 1"; });
+          document.body.append(script);
+          return said;
+        }"""
+    )
+    assert stopped[0] == "TypeError"
+    assert page.get_attribute("body", "data-owned") is None
+    assert page.problems
+    page.problems.clear()
+
+
+# --- large ----------------------------------------------------------------------------------------------
+
+
+def test_of_a_large_broker_only_what_is_near_is_in_the_document(open_page: Open):
+    with Broker(management=True) as broker:
+        large(broker)
+        page = open_page(broker)
+        wait_for_text(page, "#graph-shown", "60 of 1,000 queues")
+        assert page.locator(".node").count() < 100
+        page.fill("#graph-filter", "queue-99")
+        wait_for_text(page, "#graph-shown", "11 queues")
+        page.click("#tab-queues")
+        page.wait_for_selector("#queue-list .row")
+        assert page.locator("#queue-list .row").count() < 60
+        page.focus("#queue-list")
+        page.keyboard.press("End")
+        page.wait_for_selector('#queue-list .row.picked[aria-label^="queue queue-999,"]')
+        assert page.get_attribute("#queue-list .row.picked", "aria-posinset") == "1000"
+        page.click("#queue-heads >> text=Ready")
+        page.focus("#queue-list")
+        page.keyboard.press("Home")
+        page.keyboard.press("Enter")
+        wait_for_text(page, "#detail h2", "queue-0")
+        page.focus("#detail .messages .list")
+        page.evaluate("(list => { list.scrollTop = list.scrollHeight })(document.activeElement)")
+        page.wait_for_selector('#detail .messages .row[aria-posinset="10000"][aria-label*="9999"]')
+        assert page.locator("#detail .messages .row").count() < 60
+        page.click("#tab-timeline")
+        page.wait_for_selector("#line-list .row")
+        assert page.locator("#line-list .row").count() < 100
+
+
+def large(broker: Broker) -> None:
+    """1 000 queues, and 10 000 messages in the first."""
+    with pika.BlockingConnection(pika.URLParameters(broker.url)) as connection:
+        channel = connection.channel()
+        channel.exchange_declare("events", "topic")
+        for number in range(1000):
+            channel.queue_declare(f"queue-{number}", durable=True)
+            channel.queue_bind(f"queue-{number}", "events", f"key.{number}")
+        for number in range(10_000):
+            broker.publish(f"message {number}", exchange="events", routing_key="key.0", headers={"n": number})
+
+
+# --- a test that is held open ---------------------------------------------------------------------------
+
+FAILING = """
+def test_fails(amqp_broker, pika_channel):
+    pika_channel.queue_declare("orders")
+    print("captured")
+    assert amqp_broker.queue("orders").ready == 1
+
+def test_passes(amqp_broker):
+    pass
+"""
+
+
+@pytest.mark.parametrize("how", ["the button", "Ctrl-C"])
+def test_a_failed_test_is_held_open(open_page: Open, tmp_path: Path, how: str):
+    (tmp_path / "test_inner.py").write_text(FAILING)
+    command = [
+        sys.executable,
+        "-u",
+        "-m",
+        "pytest",
+        "--amqp-inspect",
+        "-p",
+        "no:cacheprovider",
+        "--timeout=30",
+    ]
+    environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
+    with subprocess.Popen(
+        command, cwd=tmp_path, stdout=subprocess.PIPE, text=True, env=environment
+    ) as process:
+        assert process.stdout is not None
+        said = []
+        for line in process.stdout:
+            said.append(line)
+            if found := re.search(r"http://\S+/inspector/#token=\S+", line):
+                break
+        else:
+            pytest.fail("".join(said))
+        if how == "the button":
+            page = open_page(None, found[0])
+            wait_for_text(page, "#held", "A failed test is held open: test_inner.py::test_fails")
+            wait_for_text(page, ".node.queue", "orders")
+            page.click("#end-hold")
+        else:
+            process.send_signal(signal.SIGINT)
+        rest = process.stdout.read()
+    assert "1 failed, 1 passed" in rest
+    assert "captured" not in "".join(said)
