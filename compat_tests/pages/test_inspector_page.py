@@ -181,7 +181,7 @@ def test_a_long_body_is_shown_in_steps(open_page: Open, broker: Broker, channel:
     page.click("#detail .messages .row")
     wait_for_text(page, "#detail .one", "the first 2,048 bytes shown")
     page.click("text=Show more of the body")
-    page.wait_for_function("document.querySelector('#detail .one pre').textContent.endsWith('end')")
+    page.wait_for_function("() => document.querySelector('#detail .one pre').textContent.endsWith('end')")
 
 
 def test_connections_and_channels(open_page: Open, broker: Broker, channel: Any):
@@ -210,13 +210,13 @@ def test_the_timeline_grows(open_page: Open, broker: Broker, channel: Any):
     page.wait_for_selector("#line-list .row.bad")
     assert int(page.get_attribute("#line-list", "data-count")) > before
     page.fill("#line-filter", "QUEUE.declare")
-    page.wait_for_function("document.getElementById('line-list').dataset.count === '4'")
+    page.wait_for_function("() => document.getElementById('line-list').dataset.count === '4'")
     page.click('#line-list .row[aria-label*="queue.declare queue"]')
     wait_for_text(page, "#detail", "x-dead-letter-exchange")
     page.fill("#line-filter", "")
     page.uncheck("#kinds label:has-text('Methods') input")
     page.wait_for_function(
-        "![...document.querySelectorAll('#line-list .row')].some((row) => row.matches('.k-method'))"
+        "() => ![...document.querySelectorAll('#line-list .row')].some((row) => row.matches('.k-method'))"
     )
 
 
@@ -276,7 +276,7 @@ def test_a_fault_is_added_hits_and_is_removed(open_page: Open, broker: Broker, c
     channel.basic_publish("", "other", b"")
     wait_for_text(page, "#rules", "Near misses")
     channel.basic_publish("", "q", b"")
-    wait_for_text(page, "#rules .hits", "1 hits")
+    wait_for_text(page, "#rules .hits", "1 hit")
     assert broker.queue("q").ready == 0
     page.click("#rules >> text=Remove")
     wait_for_text(page, "#rules-empty", "No fault is in force.")

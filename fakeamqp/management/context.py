@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, TypeVar
 
@@ -32,16 +33,6 @@ class Management:
         self.broker: Broker = surroundings.broker
         self.engine = surroundings.engine
         self._state = surroundings.state
-        self._inspector: Inspector | None = None
-
-    @property
-    def inspector(self) -> Inspector:
-        """What the inspector page works with."""
-        if self._inspector is None:
-            from fakeamqp.management.inspector import Inspector
-
-            self._inspector = Inspector(self.broker, self.engine, self._state)
-        return self._inspector
 
     @property
     def clock_time(self) -> float:
@@ -72,6 +63,13 @@ class Management:
             with self.engine:
                 views += [seen for each in slice_ if (seen := view(each)) is not None]
         return views
+
+    @cached_property
+    def inspector(self) -> Inspector:
+        """What the inspector page works with."""
+        from fakeamqp.management.inspector import Inspector
+
+        return Inspector(self.broker, self.engine, self._state)
 
     def change(self, act: Callable[[BrokerState], T], /) -> T:
         """Return what `act` returns, inside the engine, once the operations that it began have ended."""

@@ -174,7 +174,7 @@
           const old = rows.get(key);
           if (section === "flows") {
             if (row > (old || 0)) hotRoutes.set(key, now);
-            if (old === undefined) state.structure = true;
+            if (old === undefined && key[0] !== "u" && !(graph && graph.known.has(key))) state.structure = true;
           } else if (section !== "connections" && section !== "faults" && (!old || section === "bindings" || section === "exchanges" || old.dead_letter_exchange !== row.dead_letter_exchange)) {
             state.structure = true;
           }
@@ -482,7 +482,7 @@
 
   // --- topology ---------------------------------------------------------------------------------------------
 
-  const ROW = 44, GAP = 12, EXCHANGE = 190, QUEUE = 236, CONSUMER = 214, KEYS = 170, FEED = 56, EDGE = 24;
+  const ROW = 44, GAP = 12, EXCHANGE = 176, QUEUE = 228, CONSUMER = 196, KEYS = 146, FEED = 44, EDGE = 24;
   const nodes = new Map();     // id: {el, kind, x, y, w, h, ...}
   let paths = [];              // {el, from, to, route}
   let drawn = { width: 0, height: 0 };
@@ -541,19 +541,24 @@
       for (const [key, row] of exchanges) if (!fits(row) && !kept.has(key)) exchanges.delete(key);
     }
     const edges = [];
+    const known = new Set([...exchanges.keys()].map((key) => `p${key}`));   // counts that do not change what is drawn
     for (const binding of store.bindings.values()) {
+      if (binding.kind === "queue") known.add(`r${binding.source.length} ${binding.source}${binding.destination}`);
       if (!exchanges.has(binding.source)) continue;
       const to = binding.kind === "queue" ? queues.has(binding.destination) && `q${binding.destination}` : exchanges.has(binding.destination) && `e${binding.destination}`;
       if (!to) continue;
       const label = binding.count > 1 ? `${binding.keys[0] || '""'} +${binding.count - 1}` : binding.keys[0] || "";
       edges.push({ from: `e${binding.source}`, to, label, name: "edge", route: binding.kind === "queue" ? `r${binding.source.length} ${binding.source}${binding.destination}` : "" });
     }
+    const passesOn = new Set([...store.bindings.values()].filter((binding) => binding.kind === "exchange").map((binding) => binding.source));
+    for (const [key, row] of exchanges) if (row.alternate_exchange !== undefined) passesOn.add(key);
     const drawnRoutes = new Set(edges.map((edge) => edge.route));
     for (const route of store.flows.keys()) {
       if (route[0] !== "r" || drawnRoutes.has(route)) continue;
       const space = route.indexOf(" "), size = Number(route.slice(1, space));
       const source = route.slice(space + 1, space + 1 + size), target = route.slice(space + 1 + size);
-      if (exchanges.has(source) && queues.has(target)) edges.push({ from: `e${source}`, to: `q${target}`, label: "", name: "edge implicit", route });
+      // Through another exchange they go along the edges that are drawn.
+      if (exchanges.has(source) && queues.has(target) && !passesOn.has(source)) edges.push({ from: `e${source}`, to: `q${target}`, label: "", name: "edge implicit", route });
     }
     const missing = new Map();
     const target = (name) => {
@@ -577,7 +582,8 @@
       if (!consumers.has(row.queue)) consumers.set(row.queue, []);
       consumers.get(row.queue).push([key, row]);
     }
-    return { exchanges, queues, missing, edges, consumers, total };
+    for (const edge of edges) if (edge.route) known.add(edge.route);
+    return { exchanges, queues, missing, edges, consumers, total, known };
   }
 
   function place(graph) {
@@ -644,42 +650,76 @@
     return { wanted, width, height: bottom + EDGE };
   }
 
+  let specs = new Map();       // id: the place of a node, whether it is in the document or not
+  let graph = null;
+
   function buildGraph() {
     state.structure = false;
     chooseHost();
-    const graph = graphOf();
+    graph = graphOf();
     const { wanted, width, height } = place(graph);
     drawn = { width, height };
+    specs = new Map(wanted.map((spec) => [spec.id, spec]));
+    graph.feeds = [];
+    for (const [queue, of] of graph.consumers) for (const [key] of of) graph.feeds.push({ from: `q${queue}`, to: `c${key}`, label: "", name: "edge feed", route: "" });
     $("stage").style.width = `${width}px`;
     $("stage").style.height = `${height}px`;
     $("edges").setAttribute("width", width);
     $("edges").setAttribute("height", height);
-    const kept = new Set(wanted.map((node) => node.id));
-    for (const [id, node] of nodes) if (!kept.has(id)) { node.el.remove(); nodes.delete(id); }
-    for (const spec of wanted) {
-      const old = nodes.get(spec.id);
-      const node = old || { el: makeNode(spec) };
-      Object.assign(node, spec);
-      node.el.style.left = `${spec.x}px`;
-      node.el.style.top = `${spec.y}px`;
-      node.el.style.width = `${spec.w}px`;
-      node.el.style.height = `${spec.h}px`;
-      if (!old) { nodes.set(spec.id, node); }
-    }
-    // In the order of columns and rows, for the tab key and for screen readers.
-    for (const node of [...nodes.values()].sort((a, b) => a.x - b.x || a.y - b.y)) {
-      if (node.el.parentNode !== $("stage")) $("stage").append(node.el);
-    }
-    drawEdges(graph.edges, graph.consumers);
     put($("graph-shown"), `${many(graph.exchanges.size, "exchange")}, ${graph.total > graph.queues.size ? `${number(graph.queues.size)} of ${many(graph.total, "queue")}` : many(graph.total, "queue")}`);
     $("more-queues").hidden = graph.total <= graph.queues.size;
     put($("more-queues"), `Show ${number(Math.min(graph.total - graph.queues.size, 200))} more`);
-    const empty = !nodes.size;
+    const empty = !specs.size;
     $("graph").hidden = empty;
     $("graph-empty").hidden = !empty;
     if (empty) put($("graph-empty"), $("graph-filter").value ? "No exchange or queue has this name." : emptyText());
+    reached = { top: -1, bottom: -1 };
+    drawNear();
+  }
+
+  let reached = { top: -1, bottom: -1 };   // what part of the graph is in the document
+
+  /** Make the nodes and edges that are near the visible part, and remove the others. */
+  function drawNear() {
+    const top = $("graph").scrollTop, height = $("graph").clientHeight || 800;
+    if (top >= reached.top + 100 && top + height <= reached.bottom - 100) return;
+    reached = { top: top < 500 ? -200 : top - 400, bottom: top + height + 400 };
+    const focus = document.activeElement && document.activeElement.dataset ? document.activeElement.dataset.id : "";
+    const near = (spec) => spec.y + spec.h >= reached.top && spec.y <= reached.bottom;
+    for (const [id, node] of nodes) {
+      const spec = specs.get(id);
+      if (!spec || (!near(spec) && id !== focus)) { node.el.remove(); nodes.delete(id); }
+    }
+    const added = [];
+    for (const spec of specs.values()) {
+      let node = nodes.get(spec.id);
+      if (!node) {
+        if (!near(spec)) continue;
+        node = { el: makeNode(spec) };
+        nodes.set(spec.id, node);
+        added.push(node);
+      }
+      Object.assign(node, spec);
+      node.el.style.transform = `translate(${spec.x}px, ${spec.y}px)`;
+      node.el.style.width = `${spec.w}px`;
+      node.el.style.height = `${spec.h}px`;
+    }
+    // In the order of columns and rows, for screen readers.
+    added.sort((a, b) => a.x - b.x || a.y - b.y);
+    $("stage").append(...added.map((node) => node.el));
+    for (const node of added) renderNode(node);
+    const visible = (id) => { const spec = specs.get(id); return spec !== undefined && near(spec); };
+    // An edge to an exchange far away is drawn as far as its end that is near; most are of a queue.
+    drawEdges([...graph.edges, ...graph.feeds].filter((edge) => (edge.to[0] === "q" ? visible(edge.to) : visible(edge.from) || visible(edge.to))));
     roving();
   }
+  let scrolling = false;
+  $("graph").addEventListener("scroll", () => {
+    if (scrolling) return;
+    scrolling = true;
+    requestAnimationFrame(() => { scrolling = false; drawNear(); markEdges(); });
+  }, { passive: true });
+  new ResizeObserver(() => { if (graph && state.tab === "topology") { drawNear(); markEdges(); } }).observe($("graph"));
 
   const emptyText = () => plainly(`No queues yet. Connect a client to ${store.broker.address || "the broker"}, or publish a message here.`);
 
@@ -752,13 +792,13 @@
     node.el.setAttribute("aria-pressed", Boolean(state.selected && state.selected.kind === node.kind && state.selected.key === node.key));
   }
 
-  function drawEdges(edges, consumers) {
+  function drawEdges(edges) {
     const board = $("edges");
     paths = [];
     const made = [], texts = [];
     const curve = (x1, y1, x2, y2) => { const bend = Math.max(30, Math.abs(x2 - x1) * 0.45); return `M${x1},${y1} C${x1 + bend},${y1} ${x2 - bend},${y2} ${x2},${y2}`; };
     for (const edge of edges) {
-      const from = nodes.get(edge.from), to = nodes.get(edge.to);
+      const from = specs.get(edge.from), to = specs.get(edge.to);
       if (!from || !to) continue;
       let d, labelAt = null;
       if (edge.back) {
@@ -781,22 +821,18 @@
         texts.push(svg("text", { x: labelAt[0], y: labelAt[1], "text-anchor": "end", class: "key" }, short));
       }
     }
-    for (const [queue, of] of consumers) {
-      for (const [key] of of) {
-        const from = nodes.get(`q${queue}`), to = nodes.get(`c${key}`);
-        if (!from || !to) continue;
-        const path = svg("path", { d: curve(from.x + from.w, from.y + from.h / 2, to.x, to.y + to.h / 2), class: "edge feed" });
-        made.push(path);
-        paths.push({ el: path, from: `q${queue}`, to: `c${key}`, route: "", name: "edge feed" });
-      }
-    }
     board.replaceChildren(...made, ...texts);
   }
 
   function renderTopology() {
-    if (state.structure || !drawn.width) buildGraph();
-    const now = performance.now();
+    if (state.structure || !drawn.width) buildGraph(); else drawNear();
     for (const node of nodes.values()) renderNode(node);
+    markEdges();
+  }
+
+  /** Mark the edges that messages have just taken, and those of the chosen node. */
+  function markEdges() {
+    const now = performance.now();
     const chosen = state.selected ? { exchange: "e", queue: "q", consumer: "c" }[state.selected.kind] + state.selected.key : "";
     let hot = false;
     for (const path of paths) {
@@ -819,7 +855,7 @@
   $("stage").addEventListener("keydown", (event) => {
     const here = nodes.get(event.target.dataset ? event.target.dataset.id : "");
     if (!here || event.ctrlKey || event.metaKey || event.altKey) return;
-    const all = [...nodes.values()].filter((node) => node.kind !== "more" && node !== here);
+    const all = [...specs.values()].filter((node) => node.kind !== "more" && node.id !== here.id);
     const middle = (node) => node.y + node.h / 2;
     const near = (list, far) => list.sort((a, b) => far(a) - far(b))[0];
     const to = {
@@ -832,8 +868,10 @@
     }[event.key];
     if (!to) return;
     event.preventDefault();
-    const next = to();
-    if (!next) return;
+    const found = to();
+    if (!found) return;
+    if (!nodes.has(found.id)) { $("graph").scrollTop = found.y - $("graph").clientHeight / 2; reached = { top: -1, bottom: -1 }; drawNear(); }
+    const next = nodes.get(found.id);
     roving(next);
     next.el.focus();
     next.el.scrollIntoView({ block: "nearest", inline: "nearest" });
@@ -842,6 +880,7 @@
     $(id).addEventListener("input", () => {
       if (id === "hosts") state.host = $("hosts").value;
       state.graphQueues = QUEUES_IN_GRAPH;
+      $("graph").scrollTop = 0;
       state.structure = true;
       renderTopology();
     });
@@ -1068,16 +1107,17 @@
     for (const [key, row] of store.faults) {
       let part = ruleParts.get(key);
       if (!part) {
-        const hits = element("b", ""), more = element("small", ""), error = element("small", "bad"), hit = element("span", "hits", hits, element("span", "soft", " hits"));
+        const hits = element("b", ""), word = element("span", "soft", ""), more = element("small", ""), error = element("small", "bad"), hit = element("span", "hits", hits, word);
         const release = button("Release", "quiet", () => act("release-fault", { fault: key }));
         const remove = button("Remove", "quiet", () => act("remove-fault", { fault: key }));
         remove.setAttribute("aria-label", plainly(`Remove: ${row.sentence}`));
-        part = { el: element("li", "", element("span", "sentence", ...seen(row.sentence), more, error), hit, release, remove), hits, more, error, hit, release };
+        part = { el: element("li", "", element("span", "sentence", ...seen(row.sentence), more, error), hit, release, remove), hits, word, more, error, hit, release };
         ruleParts.set(key, part);
         $("rules").append(part.el);
       }
       if (put(part.hits, number(row.hits)) && part.known) flash(part.hit);
       part.known = true;
+      put(part.word, row.hits === 1 ? " hit" : " hits");
       put(part.more, plainly(row.hits || !row.near_misses.length ? "" : `Near misses:\n${row.near_misses.join("\n")}`));
       put(part.error, plainly(row.error || ""));
       part.release.hidden = !row.held;
