@@ -30,7 +30,7 @@ def hold(item: pytest.Item, problem: pytest.ExceptionInfo[BaseException]) -> Non
         broker._management.hold_open(item.nodeid, released)
     with nullcontext() if capture is None else capture.global_and_fixture_disabled():
         try:
-            reporter.ensure_newline()
+            reporter.write_line("")
             reporter.section(f"AMQP inspector: {item.nodeid}", "-")
             reporter.write_line(problem.exconly(tryshort=True))
             for broker in held:

@@ -678,3 +678,23 @@ def test_a_failed_test_is_held_open(open_page: Open, tmp_path: Path, how: str):
         rest = process.stdout.read()
     assert "1 failed, 1 passed" in rest
     assert "captured" not in "".join(said)
+
+
+def test_serve_prints_the_address_and_keeps_what_the_page_shows(open_page: Open):
+    command = [sys.executable, "-m", "fakeamqp", "serve", "--port", "0", "--management-port", "0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        try:
+            found = None
+            while found is None:
+                found = re.match(r"inspector on (http://\S+/inspector/#token=\S+)", process.stdout.readline())
+            page = open_page(None, found[1])
+            page.wait_for_selector("#live.on")
+            page.click("#tab-publish")
+            page.fill("#publish-key", "nowhere")
+            page.click("#publish-form button[type=submit]")
+            wait_for_text(page, "#published", "unroutable")
+            page.click("#tab-timeline")
+            page.wait_for_selector("#line-list .row.bad")
+        finally:
+            process.terminate()

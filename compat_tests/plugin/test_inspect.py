@@ -12,11 +12,11 @@ from compat_tests.plugin.conftest import RunTests
 from fakeamqp import Broker
 
 FAILING = """
-def test_fails(amqp_broker, pika_channel):
+def test_fails(amqp_broker, pika_channel) -> None:
     pika_channel.queue_declare("orders")
     assert amqp_broker.queue("orders").ready == 1
 
-def test_passes(amqp_broker):
+def test_passes(amqp_broker) -> None:
     pass
 """
 
@@ -66,7 +66,7 @@ def waits(monkeypatch: pytest.MonkeyPatch) -> Iterator[Waits]:
     yield waits
 
 
-def test_a_failed_test_is_held_until_the_page_lets_it_go(run_tests: RunTests, waits: Waits):
+def test_a_failed_test_is_held_until_the_page_lets_it_go(run_tests: RunTests, waits: Waits) -> None:
     seen: list[str] = []
     happens = waits.happens
 
@@ -94,7 +94,7 @@ def test_a_failed_test_is_held_until_the_page_lets_it_go(run_tests: RunTests, wa
     )
 
 
-def test_ctrl_c_goes_on_with_the_next_test(run_tests: RunTests, waits: Waits):
+def test_ctrl_c_goes_on_with_the_next_test(run_tests: RunTests, waits: Waits) -> None:
     def interrupt() -> None:
         raise KeyboardInterrupt
 
@@ -104,7 +104,7 @@ def test_ctrl_c_goes_on_with_the_next_test(run_tests: RunTests, waits: Waits):
     result.stdout.fnmatch_lines(["The test goes on."])
 
 
-def test_every_broker_of_the_test_has_its_page(run_tests: RunTests, waits: Waits):
+def test_every_broker_of_the_test_has_its_page(run_tests: RunTests, waits: Waits) -> None:
     result = run_tests(
         """
         def test_two(make_amqp_broker):
@@ -116,7 +116,7 @@ def test_every_broker_of_the_test_has_its_page(run_tests: RunTests, waits: Waits
     result.stdout.fnmatch_lines(["*Its broker of 127.0.0.1:*: http*", "*Its broker of 127.0.0.1:*: http*"])
 
 
-def test_nothing_is_held_without_a_broker_or_without_the_option(run_tests: RunTests, waits: Waits):
+def test_nothing_is_held_without_a_broker_or_without_the_option(run_tests: RunTests, waits: Waits) -> None:
     run_tests("def test_fails(): assert 0", "--amqp-inspect").assert_outcomes(failed=1)
     skipped = "import pytest\ndef test_skips(amqp_broker): pytest.skip('no')"
     run_tests(skipped, "--amqp-inspect").assert_outcomes(skipped=1)
@@ -126,7 +126,7 @@ def test_nothing_is_held_without_a_broker_or_without_the_option(run_tests: RunTe
     assert waits.count == 0
 
 
-def test_a_fault_that_never_happened_holds_its_test(run_tests: RunTests, waits: Waits):
+def test_a_fault_that_never_happened_holds_its_test(run_tests: RunTests, waits: Waits) -> None:
     unused = "def test_fails(amqp_faults): amqp_faults.on('basic.publish').drop()"
     run_tests(unused, "--amqp-inspect").assert_outcomes(failed=1)
     assert waits.count == 1
@@ -140,13 +140,13 @@ def test_a_fault_that_never_happened_holds_its_test(run_tests: RunTests, waits: 
         (["--amqp-compare", "spec,rabbitmq-4.3"], "*leave out --amqp-compare*"),
     ],
 )
-def test_what_it_cannot_be_combined_with(run_tests: RunTests, options: list[str], text: str):
+def test_what_it_cannot_be_combined_with(run_tests: RunTests, options: list[str], text: str) -> None:
     result = run_tests(FAILING, "--amqp-inspect", *options)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines([text])
 
 
-def test_missing_packages_are_named(run_tests: RunTests, monkeypatch: pytest.MonkeyPatch):
+def test_missing_packages_are_named(run_tests: RunTests, monkeypatch: pytest.MonkeyPatch) -> None:
     from pytest_fakeamqp import options
 
     monkeypatch.setattr(options, "find_spec", lambda name: None)

@@ -168,6 +168,11 @@ class Recorder:
         """The number of entries so far, those included that are no longer kept. `clear` sets it to 0."""
         return self._count
 
+    @property
+    def clears(self) -> int:
+        """How often everything was forgotten, and serial numbers began again."""
+        return self._clears
+
     def entries_from(self, serial: int, most: int | None = None) -> tuple[int, tuple[Packed, ...]]:
         """The entries from a serial number on, or the latest of them. Call it inside the engine.
 

@@ -353,23 +353,23 @@ def test_a_trace_knows_what_time_it_was_when_it_began():
     assert (Recorder(lambda: 0.0).trace().wall_time, Recorder(lambda: 0.0).trace().clock) == (None, "real")
 
 
-# --- since a mark -------------------------------------------------------------------------------------
+# --- from outside a test --------------------------------------------------------------------------------
 
 
-def test_a_trace_since_a_mark_has_what_came_later(clock: Clock) -> None:
-    recorder = Recorder(clock, 3)
-    recorder.model("first")
-    clock.now += 2
-    mark = recorder.mark()
-    assert len(recorder.trace(mark)) == 0
-    clock.now += 0.5
-    recorder.model("second")
-    since = recorder.trace(mark)
-    assert [(event.time, event.name, since.dropped) for event in since.events] == [(0.5, "second", 0)]
-    for _ in range(4):
-        recorder.model("more")
-    since = recorder.trace(mark)
-    assert (len(since), since.dropped, recorder.trace().dropped) == (3, 2, 3)
+def test_entries_are_read_on_from_a_serial_number(clock: Clock):
+    recorder = Recorder(clock, capacity=5)
+    for number in range(8):
+        recorder.model(f"event {number}")
+
+    def read(serial: int, most: int | None = None) -> tuple[int, list[str]]:
+        first, entries = recorder.entries_from(serial, most)
+        return first, [event.name for event in recorder.events_of(entries)]
+
+    assert recorder.count == 8
+    assert read(6) == (6, ["event 6", "event 7"])
+    assert read(0) == (3, [f"event {number}" for number in range(3, 8)])
+    assert read(0, most=2) == (6, ["event 6", "event 7"])
+    assert read(8) == read(9) == (8, [])
+    clears = recorder.clears
     recorder.clear()
-    recorder.model("after")
-    assert [event.name for event in recorder.trace(mark).events] == ["after"]
+    assert recorder.clears == clears + 1 and read(0) == (0, [])

@@ -200,16 +200,16 @@ async def _events_of(inspector: Inspector, wait: Callable[[float], Awaitable[boo
     began = clock()
     snapshot = inspector.snapshot()
     lines = inspector.timeline.lines(0, _FIRST_LINES)
-    serial = 0 if lines is None else lines["next"]
+    serial, clears = (0, None) if lines is None else (lines["next"], lines["clears"])
     yield b"retry: 1000\n\n" + _event("state", {**snapshot, "timeline": lines, "clock": _instant(inspector)})
     spoken = clock()
     while await wait(max(_PERIOD, (clock() - began) / _SHARE)):
         began = clock()
         before, snapshot = snapshot, inspector.snapshot()
         found = changes(before, snapshot)
-        lines = inspector.timeline.lines(serial, _LINES)
+        lines = inspector.timeline.lines(serial, _LINES, clears)
         if lines is not None:
-            serial = lines["next"]
+            serial, clears = lines["next"], lines["clears"]
             found["timeline"] = lines
         if found:
             found["clock"] = _instant(inspector)

@@ -27,6 +27,8 @@ class Flows:
 
     def __init__(self) -> None:
         self._seen = 0
+        self._latest: object = None
+        """The latest record seen, by which a history that has begun again is told from one that went on."""
         self._published: Counter[str] = Counter()
         self._unrouted: Counter[str] = Counter()
         self._routed: Counter[str] = Counter()
@@ -43,11 +45,17 @@ class Flows:
             return {}
         with engine.look():
             count = history.count
-            if count < self._seen:
+            new = min(max(0, count - self._seen), len(history), _MOST_AT_ONCE)
+            records = list(islice(reversed(history), new + 1))
+            began_again = count < self._seen or (len(records) > new and records[-1] is not self._latest)
+            if began_again and self._seen:
                 self._forget()
-            new = min(count - self._seen, len(history), _MOST_AT_ONCE)
-            records = list(islice(reversed(history), new))
+                new = min(count, len(history), _MOST_AT_ONCE)
+                records = list(islice(reversed(history), new))
         self._seen = count
+        if records:
+            self._latest = records[0]
+        del records[new:]
         for virtual_host, message, outcome in records:
             exchange = key_of(virtual_host, message.exchange)
             self._published[exchange] += 1

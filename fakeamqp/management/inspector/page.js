@@ -1110,11 +1110,13 @@
         const hits = element("b", ""), word = element("span", "soft", ""), more = element("small", ""), error = element("small", "bad"), hit = element("span", "hits", hits, word);
         const release = button("Release", "quiet", () => act("release-fault", { fault: key }));
         const remove = button("Remove", "quiet", () => act("remove-fault", { fault: key }));
-        remove.setAttribute("aria-label", plainly(`Remove: ${row.sentence}`));
-        part = { el: element("li", "", element("span", "sentence", ...seen(row.sentence), more, error), hit, release, remove), hits, word, more, error, hit, release };
+        const sentence = element("span", "");
+        part = { sentence, remove, el: element("li", "", element("span", "sentence", sentence, more, error), hit, release, remove), hits, word, more, error, hit, release };
         ruleParts.set(key, part);
         $("rules").append(part.el);
       }
+      // A rule gets its actions one after the other.
+      if (put(part.sentence, plainly(row.sentence))) part.remove.setAttribute("aria-label", plainly(`Remove: ${row.sentence}`));
       if (put(part.hits, number(row.hits)) && part.known) flash(part.hit);
       part.known = true;
       put(part.word, row.hits === 1 ? " hit" : " hits");

@@ -39,15 +39,16 @@ class Timeline:
         self._engine = engine
         self._recorder = recorder
 
-    def lines(self, serial: int, most: int) -> dict[str, Any] | None:
+    def lines(self, serial: int, most: int, clears: int | None = None) -> dict[str, Any] | None:
         """The lines of the events from a serial number on; None if there are none.
 
         Args:
             serial: of the first event wanted.
+            clears: the value that came with this number; another one says that numbers have begun again.
             most: the number of entries to read at most, the latest.
 
         Returns:
-            `next`, the serial number to continue with; `cleared`, whether the trace has begun again;
+            `next` and `clears`, with which to continue; `cleared`, whether the trace has begun again;
             `skipped`, the number of entries left out before the first line; `lines`, as lists of serial
             number, place, time in seconds, short name of the connection, kind, direction, channel, name, the
             rest of the line, and whether it is a problem.
@@ -56,10 +57,10 @@ class Timeline:
         if recorder is None:
             return None
         with self._engine.look():
-            cleared = recorder.count < serial
+            cleared = clears not in (None, recorder.clears)
             wanted = 0 if cleared else serial
             first, entries = recorder.entries_from(wanted, most)
-            count = recorder.count
+            count, clears = recorder.count, recorder.clears
         if count == wanted and not cleared:
             return None
         lines = []
@@ -67,7 +68,13 @@ class Timeline:
             for place, event in enumerate(recorder.events_of((entry,))):
                 if not (isinstance(event, FrameEvent) and event.part in ("header", "body")):
                     lines.append([first + at, place, *_line(event)])
-        return {"next": count, "cleared": cleared, "skipped": first - wanted, "lines": lines}
+        return {
+            "next": count,
+            "clears": clears,
+            "cleared": cleared,
+            "skipped": first - wanted,
+            "lines": lines,
+        }
 
     def detail(self, serial: int, place: int) -> dict[str, Any] | None:
         """Everything about one event; None if it is no longer kept.
