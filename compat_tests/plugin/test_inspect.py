@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from importlib import import_module
 from urllib.request import Request, urlopen
 
 import pytest
-from pytest_fakeamqp import inspecting
 
 from compat_tests.plugin.conftest import RunTests
 from fakeamqp import Broker
@@ -55,6 +55,7 @@ class Waits:
 @pytest.fixture
 def waits(monkeypatch: pytest.MonkeyPatch) -> Iterator[Waits]:
     waits = Waits()
+    inspecting = import_module("pytest_fakeamqp.inspecting")
     monkeypatch.setattr(inspecting, "Event", waits)
 
     def of(item: pytest.Item) -> list[Broker]:
@@ -147,9 +148,7 @@ def test_what_it_cannot_be_combined_with(run_tests: RunTests, options: list[str]
 
 
 def test_missing_packages_are_named(run_tests: RunTests, monkeypatch: pytest.MonkeyPatch) -> None:
-    from pytest_fakeamqp import options
-
-    monkeypatch.setattr(options, "find_spec", lambda name: None)
+    monkeypatch.setattr(import_module("pytest_fakeamqp.options"), "find_spec", lambda name: None)
     result = run_tests(FAILING, "--amqp-inspect")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(["*needs starlette and uvicorn: pip install 'fakeamqp[[]management[]]'"])
