@@ -108,6 +108,7 @@ def test_all_else_needs_the_token_or_an_administrator(
         ({"origin": "http://evil.example"}, 403),
         ({"origin": "http://127.0.0.1:1"}, 403),
         ({"origin": "null"}, 403),
+        ({"origin": "http://["}, 403),
         ({"sec-fetch-site": "cross-site"}, 403),
         ({"sec-fetch-site": "same-site"}, 403),
         ({"sec-fetch-site": "same-origin"}, 200),
@@ -125,7 +126,8 @@ def test_pages_of_other_sites_are_refused_even_with_the_token(
     found, answer_headers, _ = page.send("POST", "ask/fault-offers", b"{}", sent)
     assert found == status
     assert "access-control-allow-origin" not in answer_headers
-    assert page.send("GET", "", None, sent)[0] == status
+    # A link on another site may lead to the page, which says nothing.
+    assert page.send("GET", "", None, sent)[0] == (421 if status == 421 else 200)
 
 
 def test_the_own_origin_is_taken(page: Page):

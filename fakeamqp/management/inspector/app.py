@@ -22,7 +22,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from fakeamqp.errors import FakeAMQPError
-from fakeamqp.management.inspector.access import Denied, check_login, check_place
+from fakeamqp.management.inspector.access import Denied, check_host, check_login, check_origin
 from fakeamqp.management.inspector.actions import ACTIONS, QUESTIONS
 from fakeamqp.management.inspector.snapshot import changes
 
@@ -87,8 +87,9 @@ def _guarded(answer: Handler, login: bool = True) -> Handler:
     async def handle(request: Request) -> Response:
         inspector = _inspector(request)
         try:
-            check_place(request, inspector.host)
+            check_host(request, inspector.host)
             if login:
+                check_origin(request)
                 check_login(request, inspector)
             return await answer(request)
         except Denied as denied:

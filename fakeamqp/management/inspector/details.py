@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +10,7 @@ from fakeamqp.inspect.messages import aside_view, queued_view, unacked_view
 from fakeamqp.trace.html.values import body_form, bounded, fields_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from fakeamqp.inspect.messages import MessageView
     from fakeamqp.management.inspector.inspector import Inspector
@@ -43,12 +42,17 @@ def messages(
         NoSuchQueue, NoSuchVirtualHost: it does not exist.
     """
     with inspector.engine.look():
-        found = find_queue(inspector.state, queue, virtual_host)
-        total = _total(found)
+        parts = _parts(find_queue(inspector.state, queue, virtual_host))
+        total = sum(size for _, size, _ in parts)
         start = max(0, min(start, total))
-        taken = [
-            (key, make()) for key, make in islice(_stored(found), start, start + min(count, _MOST_MESSAGES))
-        ]
+        left, place = min(count, _MOST_MESSAGES), start
+        taken = []
+        for stored, size, view in parts:
+            # What stands before is skipped without a step of Python for each message.
+            some = list(islice(stored, min(place, size), min(place + left, size)))
+            taken += [(_key(each), view(each)) for each in some]
+            left -= len(some)
+            place = max(0, place - size)
     return {
         "total": total,
         "start": start,
@@ -70,34 +74,39 @@ def message(inspector: Inspector, virtual_host: str, queue: str, at: int, key: s
         NoSuchQueue, NoSuchVirtualHost: the queue does not exist.
     """
     with inspector.engine.look():
-        found = find_queue(inspector.state, queue, virtual_host)
-        near = islice(_stored(found), max(0, at), at + 1)
-        for stored, make in chain(near, islice(_stored(found), _SEARCHED)):
-            if stored == key:
-                view = make()
+        parts = _parts(find_queue(inspector.state, queue, virtual_host))
+        ready, _, view_of_ready = parts[0]
+        near = ((each, view_of_ready) for each in islice(ready, max(0, at), at + 1))
+        others = ((each, view) for stored, _, view in parts for each in islice(stored, _SEARCHED))
+        for each, view in chain(near, others):
+            if _key(each) == key:
+                found = view(each)
                 break
         else:
             return None
-    return {"key": key, **_message(view, _MOST_BODY)}
+    return {"key": key, **_message(found, _MOST_BODY)}
 
 
-def _total(queue: Queue) -> int:
-    return len(queue.ready) + (0 if queue.keeps_delivered else len(queue.unacked)) + queue.parked_count
-
-
-def _stored(queue: Queue) -> Iterator[tuple[str, Callable[[], MessageView]]]:
-    """A key and a function that makes the view, for every message of a queue. For use inside the engine."""
+def _parts(queue: Queue) -> list[tuple[Iterable[Any], int, Callable[[Any], MessageView]]]:
+    """The stores of a queue with their sizes, and what makes a view of what they store."""
     now = queue.virtual_host.now()
     time = queue.virtual_host.state.clock.time()
-    for queued in queue.ready:
-        key = id(queued) if queued.offset is None else f"offset {queued.offset}"
-        yield f"{key}", lambda queued=queued: queued_view(queued, now)  # type: ignore[misc]
+    ready = (queue.ready, len(queue.ready), lambda queued: queued_view(queued, now))
     if queue.keeps_delivered:
-        return
-    for delivery in queue.unacked:
-        yield f"{id(delivery.queued)}", lambda each=delivery: unacked_view(each, now, time)  # type: ignore[misc]
-    for message in queue.parked_messages():
-        yield f"{id(message)}", lambda each=message: aside_view(each)  # type: ignore[misc]
+        return [ready]
+    parked = queue.parked_messages()
+    return [
+        ready,
+        (queue.unacked, len(queue.unacked), lambda delivery: unacked_view(delivery, now, time)),
+        (parked, len(parked), aside_view),
+    ]
+
+
+def _key(stored: Any) -> str:
+    """The key of what a queue stores. A message keeps it while a client holds it."""
+    queued = getattr(stored, "queued", stored)
+    offset = getattr(queued, "offset", None)
+    return f"{id(queued)}" if offset is None else f"offset {offset}"
 
 
 def _message(view: MessageView, most: int) -> dict[str, Any]:
