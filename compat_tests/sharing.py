@@ -2,9 +2,10 @@
 
 A Java takes a gigabyte and both processors for seconds, so the tests of Spark share one. The jobs that are
 killed have Javas of their own and wait for them: they run beside it. The RabbitMQ nodes of the differential
-tests are started once as well, as are those that the suites of clients run on, and so is what the tests of a
-file share. Where single tests take long they are handed out one by one. xdist's own groups are written into
-the ids of tests, which pytest reads no longer since 9.2; the scheduler here goes by the files of the tests.
+tests are started once as well, as are those that the suites of clients run on, the browser of the inspector's
+tests, and what else the tests of a file share. Where single tests take long they are handed out one by one.
+xdist's own groups are written into the ids of tests, which pytest reads no longer since 9.2; the scheduler
+here goes by the files of the tests.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ _LOTS = {
     "compat_tests/client_suites/": "clients' suites",
     "compat_tests/crashes/": "killed jobs",
     "compat_tests/benchmarks/test_trace_soak.py": "killed jobs",
+    "compat_tests/pages/test_inspector_page.py": "inspector page",
     "compat_tests/plugin/test_spark_sessions.py": "killed jobs",
     "compat_tests/unit/test_deleted_protocols.py": "deleted protocols",
 }

@@ -26,8 +26,9 @@ EVIL = f"<img src=x onerror='{OWN}'></script><script>{OWN}</script>"
 Open = Callable[..., Any]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
+    # Of this module alone: Playwright keeps an event loop running in the thread, and other tests need theirs.
     try:
         with launched() as browser:
             yield browser
