@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from fakeamqp.model.bounds import Bounds
     from fakeamqp.model.properties import MessageProperties
     from fakeamqp.model.state import ClientConnection
+    from fakeamqp.model.tap import Tap
     from fakeamqp.protocols.amqp_0_9.public import Amqp09
     from fakeamqp.registration import Registration
     from fakeamqp.runtime.clock.handle import Clock
@@ -196,12 +197,14 @@ class Broker(Inspection):
         self._tls: ServerTLS | None = None
         self._address: tuple[str, int] | None = None
         self._has_run = False
+        self._observer: Tap | None = self._recorder
         self._management: AddressedCompanion | None = None
         if management or management_port is not None:
             from fakeamqp.companions import Surroundings, companion
 
             surroundings = Surroundings(self, self._engine, self._state)
             self._management = companion("management", surroundings, port=management_port or 0)
+            self._observer = self._state.tap = self._management.observe(self._recorder)
         self._populate()
 
     def __repr__(self) -> str:
@@ -504,7 +507,9 @@ class Broker(Inspection):
             from fakeamqp.fault_context import FaultContext
             from fakeamqp.faults import Faults
 
-            self._faults = Faults(FaultContext(self, self._state, self._engine, self._recorder))
+            self._faults = Faults(
+                FaultContext(self, self._state, self._engine, self._recorder, self._observer)
+            )
         return self._faults
 
     # --- AMQP 0-9 --------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     import threading
 
     from fakeamqp.model.state import BrokerState
+    from fakeamqp.model.tap import Tap
     from fakeamqp.runtime import Engine
 
 __all__ = ["AddressedCompanion", "Companion", "Surroundings", "companion"]
@@ -38,6 +39,9 @@ class Surroundings:
 
 class Companion(Protocol):
     """What the broker calls. It holds no lock of the engine during `start` and `stop`."""
+
+    def observe(self, recorder: Tap | None) -> Tap | None:
+        """The tap of a broker with this companion; it passes all on to the recorder, if there is one."""
 
     def start(self, host: str) -> None:
         """Start with the broker, which listens already; `host` is the address that it was given."""

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from fakeamqp.faults.context import BrokerContext
     from fakeamqp.inspect import QueueInspector
     from fakeamqp.model.state import BrokerState
+    from fakeamqp.model.tap import Tap
     from fakeamqp.model.timers import Timer
     from fakeamqp.runtime import Engine
     from fakeamqp.trace import Recorder
@@ -40,15 +41,24 @@ class FaultContext:
         state: its model.
         engine: what runs it.
         recorder: the trace's recorder, or None without a trace.
+        observer: the tap of the broker without faults: the recorder, or what counts in front of it; or None.
     """
 
     exchange_types = EXCHANGE_TYPES
 
-    def __init__(self, owner: Owner, state: BrokerState, engine: Engine, recorder: Recorder | None) -> None:
+    def __init__(
+        self,
+        owner: Owner,
+        state: BrokerState,
+        engine: Engine,
+        recorder: Recorder | None,
+        observer: Tap | None,
+    ) -> None:
         self._owner = owner
         self._state = state
         self._engine = engine
         self._recorder = recorder
+        self._observer = observer
 
     @property
     def seed(self) -> int | str | None:
@@ -86,13 +96,13 @@ class FaultContext:
         """The connection's short name in the trace, or None without a trace."""
         return None if self._recorder is None else self._recorder.alias(name)
 
-    def next_tap(self) -> Recorder | None:
-        """The recorder, or None without a trace."""
-        return self._recorder
+    def next_tap(self) -> Tap | None:
+        """The tap of the broker without faults; None if it has none."""
+        return self._observer
 
     def install(self, tap: Any) -> None:
-        """Make `tap` the broker's tap; None restores the recorder."""
-        self._state.tap = self._recorder if tap is None else tap
+        """Make `tap` the broker's tap; None restores the one without faults."""
+        self._state.tap = self._observer if tap is None else tap
 
     def note(self, connection: str, event: str, detail: str) -> None:
         """Add a connection event to the trace, if there is one."""

@@ -19,7 +19,11 @@ def test_the_api_answers_when_start_returns_and_its_port_is_closed_when_stop_ret
     threads = threading.active_count()
     with Broker(management=True) as broker:
         url = broker.management_url
-        assert Api(url).get("whoami") == {"name": "guest", "tags": ["administrator"]}
+        assert Api(url).get("whoami") == {
+            "name": "guest",
+            "tags": ["administrator"],
+            "is_internal_user": True,
+        }
         assert url == f"http://guest:guest@127.0.0.1:{broker.management_port}"
     assert threading.active_count() == threads
     with pytest.raises(ConnectionRefusedError):
@@ -63,7 +67,7 @@ def test_a_port_in_use_is_an_error_at_once_and_stops_the_broker():
 def test_stop_closes_connections_that_are_kept_alive_or_have_sent_half_a_request():
     with Broker(management=True) as broker:
         alive = HTTPConnection("127.0.0.1", broker.management_port)
-        alive.request("GET", "/api/whoami")
+        alive.request("GET", "/")
         assert alive.getresponse().read()
         half = socket.create_connection(("127.0.0.1", broker.management_port))
         half.sendall(b"GET /api/whoami HTTP/1.1\r\nHost: x\r\n")

@@ -6,11 +6,12 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from starlette.applications import Starlette
+from starlette.convertors import StringConvertor, register_url_convertor
 from starlette.exceptions import HTTPException
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from fakeamqp.management.errors import not_found
+from fakeamqp.management.errors import absent
 from fakeamqp.management.resource import refused
 from fakeamqp.management.resources import RESOURCES
 
@@ -21,6 +22,15 @@ if TYPE_CHECKING:
     from fakeamqp.management.context import Management
 
 __all__ = ["make_app"]
+
+
+class _Bound(StringConvertor):
+    """What a binding leads to: a queue or an exchange."""
+
+    regex = "[qe]"
+
+
+register_url_convertor("bound", _Bound())
 
 _INSPECTOR = "fakeamqp.management.inspector"
 """A package with the function `routes`, which returns Starlette's routes of the page."""
@@ -57,7 +67,7 @@ def _greeting(_: Request) -> Response:
 def _failed(_: Request, problem: Exception) -> Response:
     assert isinstance(problem, HTTPException)
     if problem.status_code == 404:
-        return refused(not_found())
+        return refused(absent())
     return PlainTextResponse(problem.detail, problem.status_code, dict(problem.headers or {}))
 
 
@@ -70,5 +80,5 @@ class _RawPaths:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         raw = scope.get("raw_path")
         if raw is not None and scope["path"].startswith("/api/"):
-            scope = {**scope, "path": raw.decode("ascii", "replace")}
+            scope = {**scope, "path": raw.decode("ascii", "replace").rstrip("/")}
         await self._app(scope, receive, send)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from fakeamqp.companions import Surroundings
     from fakeamqp.management.context import Management
     from fakeamqp.management.server import HttpServer
+    from fakeamqp.model.tap import Tap
 
 __all__ = ["ManagementCompanion"]
 
@@ -69,6 +70,13 @@ class ManagementCompanion:
             self._management = Management(self._surroundings)
         return self._management
 
+    def observe(self, recorder: Tap | None) -> Tap | None:
+        """The tap that counts for the API, in front of the recorder."""
+        from fakeamqp.management.tap import CountingTap
+
+        clock = self._surroundings.state.clock
+        return CountingTap(self.management.statistics, clock.time, recorder)
+
     def start(self, host: str) -> None:
         """Listen on the port, after a stop on the same one as before.
 
@@ -82,12 +90,7 @@ class ManagementCompanion:
             self._server = HttpServer(make_app(self.management))
         port = self._asked_port or (self._address[1] if self._address else 0)
         self._address = self._server.start(host, port)
-        if not is_loopback(self._address[0]):
-            _log.warning(
-                "the management API and the inspector page on %s port %d can be reached from other machines: "
-                "whoever logs in, such as by guest and guest, sees and changes everything in this broker",
-                *self._address,
-            )
+        self.management.http_address = self._address
 
     def stop(self) -> None:
         """Close the port and every connection, and end the thread. Idempotent.

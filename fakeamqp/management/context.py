@@ -7,6 +7,9 @@ from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, TypeVar
 
+from fakeamqp.management.choices import choices_for
+from fakeamqp.management.counters import Statistics
+
 if TYPE_CHECKING:
     from fakeamqp.broker import Broker
     from fakeamqp.companions import Surroundings
@@ -33,11 +36,13 @@ class Management:
         self.broker: Broker = surroundings.broker
         self.engine = surroundings.engine
         self._state = surroundings.state
-
-    @property
-    def clock_time(self) -> float:
-        """The broker's wall time, in seconds since the epoch."""
-        return self._state.clock.time()
+        self.statistics = Statistics(surroundings.state.clock.now)
+        self.choices = choices_for(surroundings.state.personality)
+        self.began = surroundings.state.clock.now()
+        #: The numeric address and the port of the HTTP server.
+        self.http_address = ("", 0)
+        self.logins = [0, 0]
+        """How many requests have logged in, and how many have failed to."""
 
     def read(self, question: Callable[[BrokerState], T], /) -> T:
         """Return what `question` returns for the broker's state, inside the engine. It must be short."""
@@ -85,3 +90,6 @@ class Management:
 
     def cleared(self) -> None:
         """The broker was reset or restarted."""
+        self.statistics.clear()
+        self.began = self._state.clock.now()
+        self.logins = [0, 0]

@@ -40,11 +40,31 @@ def bad_request(reason: object) -> Refused:
     return Refused(400, "bad_request", reason)
 
 
-def not_found() -> Refused:
+def key_missing(*names: str) -> Refused:
+    """Fields of the body are missing."""
+    return bad_request("[" + ",".join(f"{{key_missing,{name}}}" for name in names) + "]")
+
+
+def absent() -> Refused:
     """What the path names does not exist."""
     return Refused(404, "Object Not Found", "Not Found")
 
 
+def not_found(reason: str) -> Refused:
+    """Something that the request needs does not exist."""
+    return Refused(404, "not_found", reason)
+
+
 def not_authorised(reason: str) -> Refused:
-    """The user, or nobody, is logged in, and may not do this."""
-    return Refused(401, "not_authorized", reason, {"www-authenticate": 'Basic realm="RabbitMQ Management"'})
+    """The user may not do this."""
+    return Refused(401, "not_authorised", reason)
+
+
+def login_failed() -> Refused:
+    """The credentials are wrong."""
+    return Refused(401, "not_authorized", "Not_Authorized")
+
+
+def crashed() -> Refused:
+    """RabbitMQ has an internal error here, and answers without a body (measured)."""
+    return Refused(500, "internal_error", None)

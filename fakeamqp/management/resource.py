@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from email.utils import formatdate
+from enum import Enum
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import unquote
@@ -12,15 +14,22 @@ from urllib.parse import unquote
 from starlette.requests import Request
 from starlette.responses import Response
 
-from fakeamqp.management.access import Role, Visitor, authenticate
-from fakeamqp.management.errors import Refused, bad_request, not_authorised
+from fakeamqp.management.access import Role, Visitor, authenticate, require
+from fakeamqp.management.errors import Refused, absent, bad_request, key_missing, not_authorised, not_found
+from fakeamqp.model.errors import AccessRefused, ModelError, NotFound
+from fakeamqp.model.parameters import ParameterError
 
 if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
 
+    from fakeamqp.management.choices import ManagementChoices
     from fakeamqp.management.context import Management
+    from fakeamqp.model.state import BrokerState
+    from fakeamqp.model.virtual_host import VirtualHost
 
-__all__ = ["Answer", "Call", "Handler", "Resource"]
+__all__ = ["CREATED", "NO_CONTENT", "Answer", "Call", "Handler", "InVirtualHost", "Resource"]
+
+_MANY_OCTETS = 64 * 1024 * 1024
 
 
 @dataclass(frozen=True)
@@ -36,6 +45,21 @@ class Answer:
     status: int = 204
     body: object = None
     headers: Mapping[str, str] = field(default_factory=dict)
+
+
+CREATED = Answer(201)
+NO_CONTENT = Answer(204)
+
+
+class InVirtualHost(Enum):
+    """What a user needs for a resource whose path names a virtual host, the variable `vhost`."""
+
+    USE = "use"
+    """Permissions in it."""
+    SEE = "see"
+    """Permissions in it, or the tag monitoring."""
+    ANY = "any"
+    """Nothing; the handler checks whether the virtual host exists."""
 
 
 class Call:
@@ -68,6 +92,15 @@ class Call:
         """The parameters after the question mark."""
         return self.request.query_params
 
+    @property
+    def choices(self) -> ManagementChoices:
+        """What the version of RabbitMQ does otherwise."""
+        return self.management.choices
+
+    def flag(self, name: str) -> bool:
+        """Whether a parameter after the question mark is "true"."""
+        return self.query.get(name) == "true"
+
     @cached_property
     def json(self) -> dict[str, Any]:
         """The body as a JSON object; {} for an empty body.
@@ -75,15 +108,56 @@ class Call:
         Raises:
             Refused: 400: it is no JSON object.
         """
-        if not self.body.strip():
+        if not self.body:
             return {}
         try:
             parsed = json.loads(self.body)
         except (ValueError, RecursionError):
-            raise Refused(400, "bad_request", "body_not_json") from None
+            parsed = None
         if not isinstance(parsed, dict):
-            raise bad_request("body_not_json_object")
+            raise bad_request("not_json")
         return parsed
+
+    def fields(self, *names: str) -> list[Any]:
+        """The values of fields that the body must have.
+
+        Raises:
+            Refused: 400: some are missing; the reason names all of them.
+        """
+        missing = [name for name in names if name not in self.json]
+        if missing:
+            raise key_missing(*missing)
+        return [self.json[name] for name in names]
+
+    def boolean(self, name: str, usual: bool = False) -> bool:
+        """A field that is true or false, or the text of either.
+
+        Raises:
+            Refused: 400: it is something else.
+        """
+        value = self.json.get(name, usual)
+        if value in ("true", "false"):
+            return bool(value == "true")
+        if not isinstance(value, bool):
+            raise bad_request(["not_boolean", value])
+        return value
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """The field `arguments`; {} where it is missing or no object (measured)."""
+        found = self.json.get("arguments")
+        return found if isinstance(found, dict) else {}
+
+    def virtual_host(self, state: BrokerState) -> VirtualHost:
+        """The virtual host of the path.
+
+        Raises:
+            Refused: 404: it does not exist.
+        """
+        found = state.virtual_hosts.get(self.names["vhost"])
+        if found is None:
+            raise absent()
+        return found
 
 
 Handler: TypeAlias = Callable[[Call], object]
@@ -96,7 +170,10 @@ class Resource:
     Args:
         path: with variables in braces; each stands for one segment.
         get, put, post, delete: what each method does; a method without a function is refused with 405.
-        role: what a user needs for every method.
+        role: what a user needs to read.
+        writes: what a user needs for the other methods; default: the same.
+        vhost: what a user needs for the virtual host in the path, if it has one.
+        exists: whether the personality has the resource.
     """
 
     def __init__(
@@ -108,54 +185,123 @@ class Resource:
         post: Handler | None = None,
         delete: Handler | None = None,
         role: Role = Role.MANAGEMENT,
+        writes: Role | None = None,
+        vhost: InVirtualHost = InVirtualHost.USE,
+        exists: Callable[[ManagementChoices], bool] = lambda _: True,
     ) -> None:
-        self.path = path
-        self.role = role
-        by_method = {"GET": get, "HEAD": get, "PUT": put, "POST": post, "DELETE": delete}
+        self.path = f"/api/{path}"
+        self._roles = dict.fromkeys(("PUT", "POST", "DELETE"), role if writes is None else writes)
+        self._role = role
+        self._vhost = vhost if "{vhost}" in path else InVirtualHost.ANY
+        self._exists = exists
+        by_method = {"HEAD": get, "GET": get, "PUT": put, "POST": post, "DELETE": delete}
         self._handlers = {method: handler for method, handler in by_method.items() if handler is not None}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
         request = Request(scope, receive)
+        management: Management = request.app.state.management
         try:
-            answer = await self._answer(request)
+            answer = await self._answer(management, request)
         except Refused as refusal:
             answer = refused(refusal)
+        answer.headers["allow"] = self._allowed
         await answer(scope, receive, send)
 
-    async def _answer(self, request: Request) -> Response:
-        management: Management = request.app.state.management
+    async def _answer(self, management: Management, request: Request) -> Response:
+        if not self._exists(management.choices):
+            raise absent()
         if request.method == "OPTIONS":
-            return Response(headers={"allow": self._allowed})
+            return respond(Answer(200))
         handler = self._handlers.get(request.method)
         if handler is None:
-            raise Refused(405, "Method Not Allowed", "Method Not Allowed", {"allow": self._allowed})
+            raise Refused(405, "method_not_allowed", None)
+        if not _accepts_json(request.headers.get("accept")):
+            raise Refused(406, "not_acceptable", None)
         visitor = authenticate(management, request.headers.get("authorization"))
-        if not visitor.has(self.role):
-            raise not_authorised(f"Not {self.role.name.lower()} user")
-        body = await request.body()
+        require(visitor, self._roles.get(request.method, self._role))
         names = {name: unquote(value) for name, value in request.path_params.items()}
-        result = handler(Call(management, request, visitor, names, body))
+        self._check_virtual_host(management, visitor, names, request.method)
+        body = await _body(request)
+        call = Call(management, request, visitor, names, body)
+        try:
+            result = handler(call)
+        except AccessRefused:
+            raise not_authorised("Access refused.") from None
+        except NotFound as problem:
+            raise not_found(problem.text) from None
+        except ModelError as problem:
+            raise bad_request(problem.text) from None
+        except ParameterError as problem:
+            raise bad_request(problem.reason) from None
         return respond(result if isinstance(result, Answer) else Answer(200, result))
+
+    def _check_virtual_host(
+        self, management: Management, visitor: Visitor, names: Mapping[str, str], method: str
+    ) -> None:
+        if self._vhost is InVirtualHost.ANY:
+            return
+        name = names["vhost"]
+        if not management.read(lambda state: name in state.virtual_hosts):
+            raise not_found("vhost_not_found") if method in ("PUT", "POST") else absent()
+        allowed = visitor.may_see if self._vhost is InVirtualHost.SEE else visitor.may_use
+        if allowed(name):
+            return
+        if management.choices.hides_virtual_hosts:
+            raise not_found("Not Found")
+        raise not_authorised("User not authorised to access virtual host")
 
     @property
     def _allowed(self) -> str:
         return ", ".join([*self._handlers, "OPTIONS"])
 
 
+def _accepts_json(accept: str | None) -> bool:
+    """Whether a header `Accept` permits the only format that there is."""
+    kinds = [each.partition(";")[0].strip() for each in (accept or "*/*").split(",")]
+    return any(kind in ("*/*", "application/*", "application/json") for kind in kinds)
+
+
+async def _body(request: Request) -> bytes:
+    """The body, if it is not too large to be kept in memory.
+
+    Raises:
+        Refused: 413.
+    """
+    pieces: list[bytes] = []
+    size = 0
+    async for piece in request.stream():
+        size += len(piece)
+        if size > _MANY_OCTETS:
+            raise Refused(413, "payload_too_large", f"The body is larger than {_MANY_OCTETS} bytes.")
+        pieces.append(piece)
+    return b"".join(pieces)
+
+
 def respond(answer: Answer) -> Response:
     """The response of an answer."""
-    headers = {"cache-control": "no-cache", "vary": "accept, accept-encoding, origin", **answer.headers}
+    headers = {
+        "cache-control": "no-cache",
+        "content-security-policy": "script-src 'self'; object-src 'self'",
+        "date": formatdate(usegmt=True),
+        "vary": "accept, accept-encoding, origin",
+        **answer.headers,
+    }
     if answer.body is None:
+        if answer.status != 204:
+            headers["content-length"] = "0"
         return Response(status_code=answer.status, headers=headers)
     if isinstance(answer.body, bytes):
         return Response(answer.body, answer.status, headers)
-    encoded = json.dumps(answer.body, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
-    return Response(encoded, answer.status, {"content-type": "application/json", **headers})
+    text = json.dumps(answer.body, ensure_ascii=False, separators=(",", ":"))
+    return Response(
+        text.encode("utf-8", "replace"), answer.status, {"content-type": "application/json", **headers}
+    )
 
 
 def refused(refusal: Refused) -> Response:
-    """The response of a refusal, in RabbitMQ's form."""
-    return respond(
-        Answer(refusal.status, {"error": refusal.error, "reason": refusal.reason}, refusal.headers)
-    )
+    """The response of a refusal, in RabbitMQ's form: without a body if there is no reason."""
+    reason = refusal.reason
+    if reason is None:
+        return respond(Answer(refusal.status, None, refusal.headers))
+    return respond(Answer(refusal.status, {"error": refusal.error, "reason": reason}, refusal.headers))

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from fakeamqp.model.state import BrokerState
     from fakeamqp.model.virtual_host import VirtualHost
 
-__all__ = ["dump_definitions"]
+__all__ = ["dump_definitions", "hashed_password"]
 
 
 def dump_definitions(state: BrokerState) -> dict[str, Any]:
@@ -75,7 +75,7 @@ def _information(state: BrokerState) -> dict[str, str]:
 
 
 def _user(user: User) -> dict[str, Any]:
-    algorithm, hashed = _hashed_password(user)
+    algorithm, hashed = hashed_password(user)
     return {
         "name": user.name,
         "password_hash": hashed,
@@ -85,7 +85,7 @@ def _user(user: User) -> dict[str, Any]:
     }
 
 
-def _hashed_password(user: User) -> tuple[str, str]:
+def hashed_password(user: User) -> tuple[str, str]:
     """The algorithm and the hash of an account's password; the hash is empty if there is no password.
 
     The salt follows from the account's name, so that the same account always has the same hash.

@@ -40,9 +40,9 @@ _pack_double = struct.Struct("<d").pack
 _read_double_words = struct.Struct("<II").unpack
 
 
-def phash2(term: Term) -> int:
-    """Erlang's `erlang:phash2/1`: 27 bits."""
-    return _hashed(term, 0) & _MASK_27
+def phash2(term: Term, bits: int = 27) -> int:
+    """Erlang's `erlang:phash2/1`, or with 32 bits `erlang:phash2(Term, 1 bsl 32)`."""
+    return _hashed(term, 0) & ((1 << bits) - 1)
 
 
 def _hashed(term: Term, so_far: int) -> int:

@@ -1,0 +1,72 @@
+"""What a request does to queues and exchanges: as a client of the user would, with the same permissions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fakeamqp.management.errors import absent
+
+if TYPE_CHECKING:
+    from fakeamqp.management.resource import Call
+    from fakeamqp.model.access import Action, User
+    from fakeamqp.model.exchanges import Exchange
+    from fakeamqp.model.queues import Queue
+    from fakeamqp.model.state import BrokerState
+
+__all__ = ["DEFAULT_EXCHANGE", "OWNER", "authorise", "exchange_name", "exchange_of", "queue_of", "user_of"]
+
+DEFAULT_EXCHANGE = "amq.default"
+"""The name of the default exchange in paths."""
+
+
+class _Owner:
+    """Whom requests act as where an owner decides: no connection, so exclusive queues are locked."""
+
+    def __repr__(self) -> str:
+        return "<the management API>"
+
+
+OWNER = _Owner()
+
+
+def user_of(call: Call, state: BrokerState) -> User:
+    """The account of the user that asks."""
+    return state.access.known(call.visitor.name)
+
+
+def authorise(call: Call, state: BrokerState, action: Action, kind: str, name: str) -> None:
+    """Check the user's permission.
+
+    Raises:
+        AccessRefused: the pattern does not match.
+    """
+    state.access.check(user_of(call, state), call.names["vhost"], action, kind, name)
+
+
+def queue_of(call: Call, state: BrokerState, name: str = "name") -> Queue:
+    """The queue of the path.
+
+    Raises:
+        Refused: 404: it does not exist.
+    """
+    queue = call.virtual_host(state).queues.get(call.names[name])
+    if queue is None:
+        raise absent()
+    return queue
+
+
+def exchange_name(name: str) -> str:
+    """The name of an exchange in a path."""
+    return "" if name == DEFAULT_EXCHANGE else name
+
+
+def exchange_of(call: Call, state: BrokerState, name: str = "name") -> Exchange:
+    """The exchange of the path.
+
+    Raises:
+        Refused: 404: it does not exist.
+    """
+    exchange = call.virtual_host(state).exchanges.get(exchange_name(call.names[name]))
+    if exchange is None:
+        raise absent()
+    return exchange

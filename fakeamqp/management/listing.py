@@ -1,0 +1,129 @@
+"""Lists: pages, sorting, columns and filters by name, as the parameters after the question mark ask for."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from fakeamqp.management.errors import Refused, bad_request
+from fakeamqp.model.patterns import InvalidPattern, compiled
+
+if TYPE_CHECKING:
+    from fakeamqp.management.resource import Call
+
+__all__ = ["columns_of", "listed"]
+
+_PAGE_SIZE = 100
+_LARGEST_PAGE = 500
+
+
+def listed(call: Call, rows: Sequence[dict[str, Any]], order: Sequence[str] = ("vhost", "name")) -> object:
+    """The answer of a list: all rows, or with the parameter `page` one page of them.
+
+    Args:
+        call: the request.
+        rows: all rows that the user may see.
+        order: the columns by which rows are sorted, unless the parameter `sort` names others.
+
+    Raises:
+        Refused: 400: the page does not exist, or its parameters are invalid.
+    """
+    page = _page(call)
+    total = len(rows)
+    if page is not None:
+        rows = _filtered(call, rows)
+    rows = _sorted(call, rows, order)
+    if page is None:
+        return [columns_of(call, row) for row in rows]
+    number, size = page
+    count = -(-len(rows) // size)
+    if number > max(count, 1):
+        raise Refused(
+            400,
+            "page_out_of_range",
+            f"Page out of range, page: {number} page size: {size}, len: {len(rows)}",
+        )
+    items = [columns_of(call, row) for row in rows[(number - 1) * size : number * size]]
+    return {
+        "filtered_count": len(rows),
+        "item_count": len(items),
+        "items": items,
+        "page": number,
+        "page_count": count,
+        "page_size": size,
+        "total_count": total,
+    }
+
+
+def columns_of(call: Call, row: dict[str, Any]) -> dict[str, Any]:
+    """A row with the columns that the request asks for, such as "name" and "message_stats.publish"."""
+    wanted = call.query.get("columns")
+    return row if not wanted else _chosen(row, wanted.split(","))
+
+
+def _chosen(row: Mapping[str, Any], paths: Sequence[str]) -> dict[str, Any]:
+    chosen: dict[str, Any] = {}
+    for path in paths:
+        name, _, rest = path.partition(".")
+        if name not in row:
+            continue
+        value = row[name]
+        # Arguments are one value, whatever part of them is asked for (measured).
+        if rest and isinstance(value, Mapping) and name != "arguments":
+            inner = chosen.setdefault(name, {})
+            inner.update(_chosen(value, [rest]))
+        else:
+            chosen[name] = value
+    return chosen
+
+
+def _page(call: Call) -> tuple[int, int] | None:
+    asked = call.query.get("page")
+    if asked is None:
+        return None
+    try:
+        number, size = int(asked), int(call.query.get("page_size") or _PAGE_SIZE)
+    except ValueError:
+        raise bad_request("Pagination parameters are invalid") from None
+    if number < 1 or not 1 <= size <= _LARGEST_PAGE:
+        raise Refused(
+            400,
+            "invalid_pagination_parameters",
+            f"Invalid pagination parameters: page number {number}, page size {size}",
+        )
+    return number, size
+
+
+def _filtered(call: Call, rows: Sequence[dict[str, Any]]) -> Sequence[dict[str, Any]]:
+    wanted = call.query.get("name")
+    if not wanted:
+        return rows
+    if call.query.get("use_regex") != "true":
+        return [row for row in rows if wanted.lower() in str(row.get("name", "")).lower()]
+    try:
+        pattern = compiled(f"(?i){wanted}")
+    except InvalidPattern:
+        if call.choices.ignores_bad_filters:
+            return []
+        raise bad_request("Pagination parameters are invalid") from None
+    return [row for row in rows if pattern.search(str(row.get("name", "")))]
+
+
+def _sorted(call: Call, rows: Sequence[dict[str, Any]], order: Sequence[str]) -> Sequence[dict[str, Any]]:
+    asked = call.query.get("sort")
+    names = order if not asked else [asked]
+    backwards = call.query.get("sort_reverse") == "true"
+    return sorted(rows, key=lambda row: [_place(row, name) for name in names], reverse=backwards)
+
+
+def _place(row: Mapping[str, Any], name: str) -> tuple[int, float, str]:
+    """Where a row stands by one column, which may be a path with dots. Numbers come before other values."""
+    value: Any = row
+    for part in name.split("."):
+        value = value.get(part) if isinstance(value, Mapping) else None
+    if isinstance(value, (int, float)):
+        return 0, value, ""
+    if isinstance(value, str):
+        return 2, 0, value
+    return 1, 0, "" if value is None else json.dumps(value, sort_keys=True)

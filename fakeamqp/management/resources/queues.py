@@ -1,0 +1,282 @@
+"""Queues."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from fakeamqp.management.acting import OWNER, authorise, queue_of
+from fakeamqp.management.counters import CONSUMING
+from fakeamqp.management.errors import absent, bad_request
+from fakeamqp.management.history import history_of
+from fakeamqp.management.listing import columns_of, listed
+from fakeamqp.management.resource import CREATED, NO_CONTENT, Resource
+from fakeamqp.management.resources.consumers import consumer_view
+from fakeamqp.management.values import jsonable
+from fakeamqp.model.names import NODE
+from fakeamqp.model.queues import QueueDeclaration
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from fakeamqp.management.resource import Call
+    from fakeamqp.model.queues import Queue
+    from fakeamqp.model.state import BrokerState
+
+__all__ = ["RESOURCES", "UNKNOWN_GARBAGE_COLLECTION"]
+
+_COUNTED = ("publish", *CONSUMING)
+
+UNKNOWN_GARBAGE_COLLECTION = dict.fromkeys(
+    ("fullsweep_after", "max_heap_size", "min_bin_vheap_size", "min_heap_size", "minor_gcs"), -1
+)
+"""Facts of an Erlang process, as RabbitMQ writes them where it does not know them (measured for streams)."""
+
+
+def _lengths(queue: Queue) -> dict[str, Any]:
+    """How many messages and bytes a queue holds."""
+    ready = [each.message for each in queue.ready] if queue.type_name != "stream" else []
+    unacked = [each.queued.message for each in queue.unacked]
+    count, held = len(queue.ready), len(queue.unacked)
+    view: dict[str, Any] = {
+        "messages": count + held,
+        "messages_ready": count,
+        "messages_unacknowledged": held,
+    }
+    if queue.type_name == "stream":
+        return view
+    octets, held_octets = (sum(len(each.body) for each in part) for part in (ready, unacked))
+    persistent = [each for each in (*ready, *unacked) if each.persistent and queue.durable]
+    view["message_bytes"] = octets + held_octets
+    view["message_bytes_ready"] = octets
+    view["message_bytes_unacknowledged"] = held_octets
+    view["message_bytes_ram"] = octets + held_octets
+    view["message_bytes_persistent"] = sum(len(each.body) for each in persistent)
+    view["messages_persistent"] = len(persistent)
+    view["messages_ram"] = count + held
+    return view
+
+
+def _type_view(call: Call, queue: Queue) -> dict[str, Any]:
+    """What only queues of this type show."""
+    count, held = len(queue.ready), len(queue.unacked)
+    members = {"leader": NODE, "members": [NODE], "online": [NODE]}
+    if queue.type_name == "classic":
+        view: dict[str, Any] = {
+            "messages_ready_ram": count,
+            "messages_unacknowledged_ram": held,
+            "storage_version": 2,
+        }
+        if call.choices.counts_paged_out:
+            view["messages_paged_out"] = view["message_bytes_paged_out"] = 0
+        return view
+    if queue.type_name == "stream":
+        view = {"readers": {NODE: len(queue.subscriptions)}, "segments": 1, **members}
+        if call.choices.has_internal_queues:
+            view["first_timestamp"] = 0
+        return view
+    limit = queue.options.delivery_limit
+    if limit is None:
+        limit = queue.virtual_host.state.personality.quorum.delivery_limit
+    view = {
+        **members,
+        "delivery_limit": -1 if limit is None else limit,
+        "message_bytes_dlx": 0,
+        "messages_dlx": 0,
+        "messages_ready_returned": sum(each.returns > 0 for each in queue.ready),
+        "open_files": {NODE: 0},
+        "publishers": 0,
+    }
+    if call.choices.counts_priorities:
+        view["delayed_retry"] = "disabled"
+        view["messages_active_priorities"] = 0
+        view["messages_by_priority"] = {}
+        view["messages_delayed"] = queue.parked_count
+    else:
+        high = sum(each.message.priority > 4 for each in queue.ready)
+        view["messages_ready_high"] = high
+        view["messages_ready_normal"] = count - high
+    return view
+
+
+def _static_view(call: Call, queue: Queue) -> dict[str, Any]:
+    """What a queue was declared with, and its policies."""
+    definition: dict[str, Any] = {}
+    if queue.policy is not None or queue.operator_policy is not None:
+        from fakeamqp.model.policies.merging import effective_definition
+
+        definition = dict(effective_definition(queue.policy, queue.operator_policy))
+    view: dict[str, Any] = {
+        "arguments": jsonable(queue.arguments),
+        "auto_delete": queue.auto_delete,
+        "durable": queue.durable,
+        "effective_policy_definition": jsonable(definition),
+        "exclusive": queue.exclusive_owner is not None,
+        "name": queue.name,
+        "node": NODE,
+        "operator_policy": None if queue.operator_policy is None else queue.operator_policy.name,
+        "policy": None if queue.policy is None else queue.policy.name,
+        "state": "running",
+        "type": queue.type_name,
+        "vhost": queue.virtual_host.name,
+    }
+    if call.choices.has_internal_queues:
+        view["internal"] = view["internal_owner"] = False
+    owner = queue.exclusive_owner
+    peer = getattr(owner, "peer", None)
+    if peer is not None:
+        view["owner_pid_details"] = {
+            "name": getattr(owner, "name", ""),
+            "peer_host": peer.host,
+            "peer_port": peer.port,
+        }
+    return view
+
+
+def _view(call: Call, queue: Queue) -> dict[str, Any]:
+    """A queue as lists show it."""
+    if call.flag("disable_stats"):
+        view = _static_view(call, queue)
+        if not call.choices.has_internal_queues:
+            for name in ("effective_policy_definition", "operator_policy", "policy"):
+                del view[name]
+        return view
+    state = queue.virtual_host.state
+    view = {**_static_view(call, queue), **_lengths(queue), **_type_view(call, queue)}
+    for name in ("messages", "messages_ready", "messages_unacknowledged"):
+        view[f"{name}_details"] = {"rate": 0.0}
+    view["consumers"] = len(queue.subscriptions)
+    if queue.type_name != "stream":
+        # The share of time in which consumers could take a message; here that of this moment.
+        takes = bool(queue.subscriptions) and not len(queue.ready)
+        view["consumer_capacity"] = view["consumer_utilisation"] = 1.0 if takes else 0
+        tag = None if queue.exclusive_subscription is None else queue.exclusive_subscription.tag
+        view["exclusive_consumer_tag"] = tag
+        view["single_active_consumer_tag"] = _single_active(queue)
+    view["memory"] = sum(len(each.message.body) for each in queue.ready) if queue.type_name != "stream" else 0
+    view["reductions"] = 0
+    view["reductions_details"] = {"rate": 0.0}
+    statistics = call.management.statistics
+    counts = statistics.queues.get((queue.virtual_host.name, queue.name))
+    if counts is not None:
+        view["message_stats"] = counts.shown(
+            _COUNTED, statistics.now(), state.clock.time(), history_of(call, "msg_rates")
+        )
+    return view
+
+
+def _single_active(queue: Queue) -> str | None:
+    if not queue.options.single_active_consumer:
+        return None
+    return next((each.tag for each in queue.subscriptions if each.active), None)
+
+
+def _detailed_view(call: Call, queue: Queue) -> dict[str, Any]:
+    view = _view(call, queue)
+    if call.flag("disable_stats"):
+        return view
+    if queue.type_name == "quorum":
+        view.pop("exclusive_consumer_tag")
+    if queue.type_name == "classic":
+        head = next(iter(queue.ready), None)
+        view["head_message_timestamp"] = None if head is None else head.message.properties.timestamp
+    return {
+        **view,
+        "consumer_details": [consumer_view(each) for each in queue.subscriptions],
+        "deliveries": [],
+        "garbage_collection": UNKNOWN_GARBAGE_COLLECTION,
+        "incoming": [],
+    }
+
+
+def _list(call: Call) -> object:
+    visitor, vhost = call.visitor, call.names.get("vhost")
+
+    def queues(state: BrokerState) -> Iterable[Queue]:
+        if vhost is not None:
+            return call.virtual_host(state).queues.values()
+        hosts = [each for name, each in state.virtual_hosts.items() if visitor.may_use(name)]
+        return [queue for host in hosts for queue in host.queues.values()]
+
+    def view(queue: Queue) -> dict[str, Any] | None:
+        if queue.deleted:
+            return None
+        return {name: value for name, value in _view(call, queue).items() if value is not None}
+
+    return listed(call, call.management.read_each(queues, view))
+
+
+def _get(call: Call) -> object:
+    view = call.management.read(lambda state: _detailed_view(call, queue_of(call, state)))
+    return columns_of(call, view)
+
+
+def _put(call: Call) -> object:
+    name = call.names["name"]
+    node = call.json.get("node")
+    if node is not None and node != NODE:
+        raise bad_request(call.choices.unknown_node.format(node))
+    declaration = QueueDeclaration(
+        owner=OWNER,
+        durable=call.boolean("durable"),
+        auto_delete=call.boolean("auto_delete"),
+        arguments=call.arguments,
+    )
+
+    def change(state: BrokerState) -> bool:
+        host = call.virtual_host(state)
+        authorise(call, state, "configure", "queue", name)
+        dead_letters = call.arguments.get("x-dead-letter-exchange")
+        if isinstance(dead_letters, str) and name not in host.queues:
+            authorise(call, state, "read", "queue", name)
+            authorise(call, state, "write", "exchange", dead_letters)
+        new = name not in host.queues
+        host.queues.declare(name, declaration)
+        return new
+
+    return CREATED if call.management.change(change) else NO_CONTENT
+
+
+def _delete(call: Call) -> object:
+    def change(state: BrokerState) -> None:
+        queue = queue_of(call, state)
+        authorise(call, state, "configure", "queue", queue.name)
+        queue.virtual_host.queues.delete(
+            queue.name, OWNER, if_unused=call.flag("if-unused"), if_empty=call.flag("if-empty")
+        )
+
+    call.management.change(change)
+    return NO_CONTENT
+
+
+def _purge(call: Call) -> object:
+    def change(state: BrokerState) -> None:
+        queue = queue_of(call, state)
+        authorise(call, state, "read", "queue", queue.name)
+        queue.virtual_host.queues.require(queue.name, OWNER).purge()
+
+    call.management.change(change)
+    return NO_CONTENT
+
+
+def _act(call: Call) -> object:
+    """Mirrors are not there, so no action is (measured)."""
+    call.management.read(lambda state: queue_of(call, state))
+    raise bad_request(["unknown", call.fields("action")[0]])
+
+
+def _rebalance(call: Call) -> object:
+    """A broker of one node has nothing to move."""
+    if call.names["what"] != "queues":
+        raise absent()
+    return NO_CONTENT
+
+
+RESOURCES = (
+    Resource("queues", get=_list),
+    Resource("queues/detailed", get=_list),
+    Resource("queues/{vhost}", get=_list),
+    Resource("queues/{vhost}/{name}", get=_get, put=_put, delete=_delete),
+    Resource("queues/{vhost}/{name}/contents", delete=_purge),
+    Resource("queues/{vhost}/{name}/actions", post=_act),
+    Resource("rebalance/{what}", post=_rebalance),
+)
