@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pika
 import pytest
@@ -44,13 +45,20 @@ def broker() -> Iterator[Broker]:
 
 @pytest.fixture
 def open_page(browser: Any) -> Iterator[Open]:
-    """Opens the inspector of a broker. An error or a warning on the browser's console fails the test."""
+    """Opens the inspector of a broker. An error or a warning on the browser's console fails the test, and so
+    does a request to anything but the broker: the page works offline.
+    """
     contexts, problems = [], []
 
     def said(message: Any) -> None:
         # Chromium tells of every answer that is an error, and of refused connections.
         if message.type in ("error", "warning") and "Failed to load resource" not in message.text:
             problems.append(message.text)
+
+    def asked(request: Any, page: Any) -> None:
+        own = urlsplit(page.own)
+        if request.url.startswith(("http:", "https:")) and urlsplit(request.url).netloc != own.netloc:
+            problems.append(f"asked for {request.url}")
 
     def opened(broker: Broker, address: str | None = None, **settings: Any) -> Any:
         context = browser.new_context(**{"viewport": {"width": 1280, "height": 800}, **settings})
@@ -59,8 +67,10 @@ def open_page(browser: Any) -> Iterator[Open]:
         page = context.new_page()
         page.on("pageerror", lambda error: problems.append(str(error)))
         page.on("console", said)
+        page.on("request", lambda request: asked(request, page))
         page.problems = problems
-        page.goto(broker.inspector_url if address is None else address)
+        page.own = broker.inspector_url if address is None else address
+        page.goto(page.own)
         if address is None:
             page.wait_for_selector("#live.on")
         return page
