@@ -343,6 +343,23 @@ def test_a_purge_asks_first(open_page: Open, broker: Broker, channel: Any):
     assert broker.queue("q").ready == 0
 
 
+@pytest.mark.parametrize("width", [480, 1000, 1400])
+def test_details_and_what_they_are_of_are_both_visible(
+    open_page: Open, broker: Broker, channel: Any, width: int
+):
+    busy(broker, channel)
+    page = open_page(broker, viewport={"width": width, "height": 800})
+    page.click(node("consumer worker"))
+    page.click("#detail >> text=Its queue")
+    page.wait_for_selector("#detail .messages .row")
+    seen = page.locator(node("queue invoices")).bounding_box()
+    graph, detail = page.locator("#graph").bounding_box(), page.locator("#detail").bounding_box()
+    assert graph["x"] <= seen["x"] and seen["x"] + seen["width"] <= graph["x"] + graph["width"] + 1
+    assert graph["y"] <= seen["y"] and seen["y"] + seen["height"] <= graph["y"] + graph["height"] + 1
+    assert detail["height"] > 250 and detail["y"] + detail["height"] <= 801
+    assert detail["x"] + detail["width"] <= width + 1
+
+
 def test_several_virtual_hosts(open_page: Open, broker: Broker, channel: Any):
     channel.queue_declare("here")
     broker.add_virtual_host("other")

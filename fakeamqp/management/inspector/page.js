@@ -1236,6 +1236,9 @@
     buildDetail();
     render();
     remember();
+    // The pane has taken room from the graph.
+    const node = nodes.get({ exchange: "e", queue: "q", consumer: "c" }[kind] + key);
+    if (node && state.tab === "topology") node.el.scrollIntoView({ block: "nearest", inline: "nearest" });
   }
 
   function close() {
