@@ -348,6 +348,8 @@ def test_details_and_what_they_are_of_are_both_visible(
     open_page: Open, broker: Broker, channel: Any, width: int
 ):
     busy(broker, channel)
+    for number in range(20):  # More than there is room for.
+        channel.queue_declare(f"other-{number}")
     page = open_page(broker, viewport={"width": width, "height": 800})
     page.click(node("consumer worker"))
     page.click("#detail >> text=Its queue")
