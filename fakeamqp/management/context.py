@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from functools import cached_property
-from itertools import islice
 from typing import TYPE_CHECKING, TypeVar
 
 from fakeamqp.management.choices import choices_for
 from fakeamqp.management.counters import Statistics
+from fakeamqp.runtime.clock import RealClock
 
 if TYPE_CHECKING:
     from fakeamqp.broker import Broker
@@ -21,8 +20,8 @@ __all__ = ["Management"]
 S = TypeVar("S")
 T = TypeVar("T")
 
-_SLICE = 100
-"""How many things are read with the lock held; a hundred queues take about a millisecond."""
+_SLICE_SECONDS = 0.002
+"""Real seconds for which things are read with the lock held."""
 
 
 class Management:
@@ -64,17 +63,21 @@ class Management:
         with self.engine:
             left: Iterator[S] = iter(list(things(self._state)))
         views: list[T] = []
-        while slice_ := list(islice(left, _SLICE)):
-            with self.engine:
-                views += [seen for each in slice_ if (seen := view(each)) is not None]
+        while self._read_slice(left, view, views):
+            pass
         return views
 
-    @cached_property
-    def inspector(self) -> Inspector:
-        """What the inspector page works with."""
-        from fakeamqp.management.inspector import Inspector
-
-        return Inspector(self.broker, self.engine, self._state)
+    def _read_slice(self, left: Iterator[S], view: Callable[[S], T | None], views: list[T]) -> bool:
+        """Read some of the things; return whether there may be more."""
+        with self.engine:
+            ends = RealClock.now() + _SLICE_SECONDS
+            for each in left:
+                seen = view(each)
+                if seen is not None:
+                    views.append(seen)
+                if RealClock.now() >= ends:
+                    return True
+        return False
 
     def change(self, act: Callable[[BrokerState], T], /) -> T:
         """Return what `act` returns, inside the engine, once the operations that it began have ended."""

@@ -27,8 +27,9 @@ if TYPE_CHECKING:
     from fakeamqp.model.state import BrokerState
     from fakeamqp.model.virtual_host import VirtualHost
 
-__all__ = ["CREATED", "NO_CONTENT", "Answer", "Call", "Handler", "InVirtualHost", "Resource"]
+__all__ = ["CREATED", "NO_CONTENT", "Answer", "Call", "Handler", "InVirtualHost", "Resource", "check_name", "table"]
 
+_LONGEST_NAME = 255
 _MANY_OCTETS = 64 * 1024 * 1024
 
 
@@ -129,6 +130,32 @@ class Call:
             raise key_missing(*missing)
         return [self.json[name] for name in names]
 
+    def text(self, name: str, usual: str = "") -> str:
+        """A field that is a text.
+
+        Raises:
+            Refused: 400: it is something else.
+        """
+        value = self.json.get(name, usual)
+        if not isinstance(value, str):
+            raise bad_request(["not_string", name])
+        return value
+
+    def tags(self) -> tuple[str, ...] | None:
+        """The field `tags`: a list of texts, or one text with commas; None if it is missing.
+
+        Raises:
+            Refused: 400: it is something else.
+        """
+        value = self.json.get("tags")
+        if isinstance(value, str):
+            value = [each.strip() for each in value.split(",") if each.strip()]
+        if value is None:
+            return None
+        if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
+            raise bad_request(["not_list_of_strings", "tags"])
+        return tuple(value)
+
     def boolean(self, name: str, usual: bool = False) -> bool:
         """A field that is true or false, or the text of either.
 
@@ -144,9 +171,13 @@ class Call:
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """The field `arguments`; {} where it is missing or no object (measured)."""
+        """The field `arguments`; {} where it is missing or no object (measured).
+
+        Raises:
+            Refused: 400: a value is null, which no field table has (measured).
+        """
         found = self.json.get("arguments")
-        return found if isinstance(found, dict) else {}
+        return table(found) if isinstance(found, dict) else {}
 
     def virtual_host(self, state: BrokerState) -> VirtualHost:
         """The virtual host of the path.
@@ -158,6 +189,35 @@ class Call:
         if found is None:
             raise absent()
         return found
+
+
+def table(found: dict[str, Any]) -> dict[str, Any]:
+    """An object of JSON as a field table.
+
+    Raises:
+        Refused: 400: a value is null (measured).
+    """
+    rest: list[Any] = [found]
+    while rest:
+        each = rest.pop()
+        if each is None:
+            raise bad_request("null_not_allowed")
+        if isinstance(each, dict):
+            rest += each.values()
+        elif isinstance(each, list):
+            rest += each
+    return found
+
+
+def check_name(kind: str, name: str) -> None:
+    """Refuse a name that no method of AMQP can carry.
+
+    Raises:
+        Refused: 400 (measured for queues).
+    """
+    size = len(name.encode("utf-8", "surrogateescape"))
+    if size > _LONGEST_NAME:
+        raise bad_request(f"{kind} should be less than 255 bytes, actually was {size}\n")
 
 
 Handler: TypeAlias = Callable[[Call], object]
@@ -234,6 +294,12 @@ class Resource:
             raise bad_request(problem.text) from None
         except ParameterError as problem:
             raise bad_request(problem.reason) from None
+        except Refused:
+            raise
+        except Exception as problem:
+            with management.engine:
+                management.engine.failures.record(f"{request.method} {self.path}", problem)
+            raise Refused(500, "internal_error", repr(problem)) from problem
         return respond(result if isinstance(result, Answer) else Answer(200, result))
 
     def _check_virtual_host(

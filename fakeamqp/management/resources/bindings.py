@@ -10,7 +10,7 @@ from urllib.parse import quote, quote_plus, unquote, unquote_plus
 from fakeamqp.management.acting import DEFAULT_EXCHANGE, authorise, exchange_name
 from fakeamqp.management.errors import absent
 from fakeamqp.management.listing import columns_of, listed
-from fakeamqp.management.resource import NO_CONTENT, Answer, Resource
+from fakeamqp.management.resource import NO_CONTENT, Answer, Resource, check_name
 from fakeamqp.management.values import jsonable
 from fakeamqp.model.errors import NotFound
 from fakeamqp.model.exchanges.erlang_hash import Atom, Term, phash2
@@ -130,6 +130,7 @@ def _list_between(call: Call) -> object:
 
 def _post(call: Call) -> object:
     routing_key = str(call.json.get("routing_key", ""))
+    check_name("routing_key", routing_key)
     name = call.names["destination"]
     source = exchange_name(call.names["source"])
 

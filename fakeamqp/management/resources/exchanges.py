@@ -8,7 +8,7 @@ from fakeamqp.management.acting import authorise, exchange_name, exchange_of
 from fakeamqp.management.errors import bad_request, not_authorised
 from fakeamqp.management.history import history_of
 from fakeamqp.management.listing import columns_of, listed
-from fakeamqp.management.resource import CREATED, NO_CONTENT, Resource
+from fakeamqp.management.resource import CREATED, NO_CONTENT, Resource, check_name
 from fakeamqp.management.values import jsonable
 
 if TYPE_CHECKING:
@@ -69,6 +69,7 @@ def _get(call: Call) -> object:
 
 def _put(call: Call) -> object:
     name = call.names["name"]
+    check_name("exchange", name)
     kind = call.json.get("type", "direct")
     if not isinstance(kind, str):
         raise bad_request(["not_string", kind])

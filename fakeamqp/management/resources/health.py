@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from fakeamqp.management.acting import OWNER, authorise
-from fakeamqp.management.errors import bad_request
+from fakeamqp.management.errors import absent, bad_request
 from fakeamqp.management.resource import Answer, InVirtualHost, Resource
 from fakeamqp.management.resources.overview import listeners
 from fakeamqp.model.message import Message
@@ -32,7 +32,7 @@ def _well(_: Call) -> object:
     return {"status": "ok"}
 
 
-def _alarms(call: Call) -> object:
+def _alarms(call: Call, where: str = "in the cluster") -> object:
     def question(state: BrokerState) -> str | None:
         return state.blocked_reason
 
@@ -40,7 +40,7 @@ def _alarms(call: Call) -> object:
     if reason is None:
         return {"status": "ok"}
     alarms = [{"node": NODE, "resource": "memory" if "memory" in reason else reason}]
-    return _failed(reason="There are alarms in effect in the cluster", alarms=alarms)
+    return _failed(reason=f"There are alarms in effect {where}", alarms=alarms)
 
 
 def _certificates(call: Call) -> object:
@@ -108,10 +108,18 @@ def _check(path: str, handler: Handler = _well, *, new: bool = False) -> Resourc
     )
 
 
+def _node(call: Call) -> object:
+    if call.names.get("node", NODE) != NODE:
+        raise absent()
+    return {"status": "ok"}
+
+
 RESOURCES = (
+    Resource("healthchecks/node", get=_node),
+    Resource("healthchecks/node/{node}", get=_node),
     Resource("aliveness-test/{vhost}", get=_aliveness),
     _check("alarms", _alarms),
-    _check("local-alarms", _alarms),
+    _check("local-alarms", lambda call: _alarms(call, "on the node")),
     _check("certificate-expiration/{within}/{unit}", _certificates),
     _check("port-listener/{port}", _port),
     _check("protocol-listener/{protocol}", _protocol),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from fakeamqp.errors import FakeAMQPError
 from fakeamqp.management.acting import OWNER, authorise, exchange_name, user_of
 from fakeamqp.management.errors import bad_request, crashed, not_found
-from fakeamqp.management.resource import Resource
+from fakeamqp.management.resource import Resource, table
 from fakeamqp.management.values import jsonable
 from fakeamqp.model.delivery import Ledger, reject_all, release_all
 from fakeamqp.model.errors import ModelError, NotImplementedHere, PreconditionFailed
@@ -58,7 +58,7 @@ def _properties(given: Any) -> PlainProperties:
             found[name] = given[name]
     headers = given.get("headers")
     if isinstance(headers, dict):
-        found["headers"] = headers
+        found["headers"] = table(headers)
     return plain_properties(**found)
 
 

@@ -244,8 +244,13 @@ def _descriptors() -> tuple[int, int]:
 
 
 def _memory(call: Call) -> int:
-    """Bytes of messages, connections and the trace, which may take some milliseconds to add up."""
-    return call.management.read(lambda state: state.memory.total)
+    """Bytes of messages and connections; those of the trace would take some milliseconds to add up."""
+    return call.management.read(
+        lambda state: sum(
+            each.octets
+            for each in (state.memory.messages, state.memory.connections, state.memory.unfinished)
+        )
+    )
 
 
 def _node(call: Call) -> dict[str, Any]:

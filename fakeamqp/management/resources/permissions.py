@@ -133,6 +133,8 @@ def _topic_get(call: Call) -> object:
 def _topic_put(call: Call) -> object:
     exchange, write, read = call.fields("exchange", "write", "read")
     permission = _checked(TopicPermission, [write, read])
+    if not isinstance(exchange, str):
+        raise bad_request(["not_string", exchange])
 
     def change(state: BrokerState) -> bool:
         user = _known_user(call, state)

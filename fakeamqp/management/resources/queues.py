@@ -9,7 +9,7 @@ from fakeamqp.management.counters import CONSUMING
 from fakeamqp.management.errors import absent, bad_request
 from fakeamqp.management.history import history_of
 from fakeamqp.management.listing import columns_of, listed
-from fakeamqp.management.resource import CREATED, NO_CONTENT, Resource
+from fakeamqp.management.resource import CREATED, NO_CONTENT, Resource, check_name
 from fakeamqp.management.resources.consumers import consumer_view
 from fakeamqp.management.values import jsonable
 from fakeamqp.model.names import NODE
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["RESOURCES", "UNKNOWN_GARBAGE_COLLECTION"]
 
+_HIGHEST_NORMAL = 4
 _COUNTED = ("publish", *CONSUMING)
 
 UNKNOWN_GARBAGE_COLLECTION = dict.fromkeys(
@@ -32,27 +33,43 @@ UNKNOWN_GARBAGE_COLLECTION = dict.fromkeys(
 """Facts of an Erlang process, as RabbitMQ writes them where it does not know them (measured for streams)."""
 
 
+_HELD = "messages held"
+"""The key of a view under which the messages stand until `_finished` has added up their bytes."""
+
+
 def _lengths(queue: Queue) -> dict[str, Any]:
-    """How many messages and bytes a queue holds."""
-    ready = [each.message for each in queue.ready] if queue.type_name != "stream" else []
-    unacked = [each.queued.message for each in queue.unacked]
+    """How many messages a queue holds, and which: their bytes are added up without the lock."""
     count, held = len(queue.ready), len(queue.unacked)
     view: dict[str, Any] = {
         "messages": count + held,
         "messages_ready": count,
         "messages_unacknowledged": held,
     }
-    if queue.type_name == "stream":
+    if queue.type_name != "stream":
+        view[_HELD] = list(queue.ready), [each.queued for each in queue.unacked]
+    return view
+
+
+def _finished(view: dict[str, Any]) -> dict[str, Any]:
+    """The view with the bytes of its messages, which need no lock since messages do not change."""
+    held = view.pop(_HELD, None)
+    if held is None:
         return view
+    ready, unacked = ([each.message for each in part] for part in held)
     octets, held_octets = (sum(len(each.body) for each in part) for part in (ready, unacked))
-    persistent = [each for each in (*ready, *unacked) if each.persistent and queue.durable]
-    view["message_bytes"] = octets + held_octets
+    persistent = [each for each in (*ready, *unacked) if view["durable"] and each.persistent]
+    view["message_bytes"] = view["message_bytes_ram"] = octets + held_octets
     view["message_bytes_ready"] = octets
     view["message_bytes_unacknowledged"] = held_octets
-    view["message_bytes_ram"] = octets + held_octets
     view["message_bytes_persistent"] = sum(len(each.body) for each in persistent)
     view["messages_persistent"] = len(persistent)
-    view["messages_ram"] = count + held
+    view["messages_ram"] = len(ready) + len(unacked)
+    view["memory"] = octets + held_octets
+    if view["type"] == "quorum":
+        view["messages_ready_returned"] = sum(each.returns > 0 for each in held[0])
+        if "messages_ready_high" in view:
+            high = sum(each.priority > _HIGHEST_NORMAL for each in ready)
+            view["messages_ready_high"], view["messages_ready_normal"] = high, len(ready) - high
     return view
 
 
@@ -82,7 +99,7 @@ def _type_view(call: Call, queue: Queue) -> dict[str, Any]:
         "delivery_limit": -1 if limit is None else limit,
         "message_bytes_dlx": 0,
         "messages_dlx": 0,
-        "messages_ready_returned": sum(each.returns > 0 for each in queue.ready),
+        "messages_ready_returned": 0,
         "open_files": {NODE: 0},
         "publishers": 0,
     }
@@ -92,9 +109,7 @@ def _type_view(call: Call, queue: Queue) -> dict[str, Any]:
         view["messages_by_priority"] = {}
         view["messages_delayed"] = queue.parked_count
     else:
-        high = sum(each.message.priority > 4 for each in queue.ready)
-        view["messages_ready_high"] = high
-        view["messages_ready_normal"] = count - high
+        view["messages_ready_high"] = view["messages_ready_normal"] = 0
     return view
 
 
@@ -152,7 +167,7 @@ def _view(call: Call, queue: Queue) -> dict[str, Any]:
         tag = None if queue.exclusive_subscription is None else queue.exclusive_subscription.tag
         view["exclusive_consumer_tag"] = tag
         view["single_active_consumer_tag"] = _single_active(queue)
-    view["memory"] = sum(len(each.message.body) for each in queue.ready) if queue.type_name != "stream" else 0
+    view["memory"] = 0
     view["reductions"] = 0
     view["reductions_details"] = {"rate": 0.0}
     statistics = call.management.statistics
@@ -202,16 +217,18 @@ def _list(call: Call) -> object:
             return None
         return {name: value for name, value in _view(call, queue).items() if value is not None}
 
-    return listed(call, call.management.read_each(queues, view))
+    rows = call.management.read_each(queues, view)
+    return listed(call, [_finished(row) for row in rows])
 
 
 def _get(call: Call) -> object:
     view = call.management.read(lambda state: _detailed_view(call, queue_of(call, state)))
-    return columns_of(call, view)
+    return columns_of(call, _finished(view))
 
 
 def _put(call: Call) -> object:
     name = call.names["name"]
+    check_name("queue", name)
     node = call.json.get("node")
     if node is not None and node != NODE:
         raise bad_request(call.choices.unknown_node.format(node))

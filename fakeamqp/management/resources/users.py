@@ -58,11 +58,9 @@ def _get(call: Call) -> object:
 def _put(call: Call) -> object:
     name = call.names["name"]
     fields = call.json
-    tags = fields.get("tags", fields.get("administrator"))
+    tags = call.tags()
     if tags is None:
         raise bad_request("tags_not_present")
-    if isinstance(tags, str):
-        tags = [each.strip() for each in tags.split(",") if each.strip()]
     password, hashed = fields.get("password"), fields.get("password_hash")
     if password is not None and hashed is not None:
         raise bad_request("both_password_and_password_hash_are_provided")
@@ -73,7 +71,7 @@ def _put(call: Call) -> object:
         user = User(
             name,
             password if isinstance(password, str) and password else None,
-            tuple(map(str, tags)),
+            tags,
             password_hash=password_hash,
         )
         if known is not None:
@@ -110,10 +108,16 @@ def _delete_many(call: Call) -> object:
     if "users" not in call.json:
         raise key_missing("users")
     known = call.management.read(lambda state: tuple(state.access.users))
-    for name in call.json["users"]:
+    for name in _names(call.json["users"]):
         if name in known:
             call.management.broker.remove_user(name)
     return NO_CONTENT
+
+
+def _names(given: object) -> list[str]:
+    if not isinstance(given, list):
+        raise bad_request(["not_list", given])
+    return [name for name in given if isinstance(name, str)]
 
 
 def _hash(call: Call) -> object:

@@ -80,18 +80,16 @@ def _get(call: Call) -> object:
 def _put(call: Call) -> object:
     name = call.names["vhost"]
     fields = call.json
-    kind = fields.get("default_queue_type", fields.get("defaultqueuetype"))
+    kind: Any = fields.get("default_queue_type", fields.get("defaultqueuetype"))
     if kind in ("", "undefined"):
         kind = None
-    if kind is not None and kind not in QUEUE_TYPES:
+    if kind is not None and (not isinstance(kind, str) or kind not in QUEUE_TYPES):
         raise (
             crashed()
             if call.choices.crashes_on_bad_values
             else bad_request(f"{kind} is not a valid queue type")
         )
-    tags = fields.get("tags")
-    if isinstance(tags, str):
-        tags = [each.strip() for each in tags.split(",") if each.strip()]
+    tags = call.tags() or ()
     if call.boolean("tracing"):
         raise bad_request("fakeamqp publishes no messages that it traces; see broker.trace")
 
@@ -105,8 +103,8 @@ def _put(call: Call) -> object:
         metadata = host.metadata
         host.metadata = replace(
             metadata,
-            description=str(fields.get("description", "" if new else metadata.description)),
-            tags=tuple(map(str, tags or ())),
+            description=call.text("description", "" if new else metadata.description),
+            tags=tags,
             default_queue_type=kind or metadata.default_queue_type,
             protected_from_deletion=call.boolean("protected_from_deletion", metadata.protected_from_deletion),
         )
