@@ -27,7 +27,17 @@ if TYPE_CHECKING:
     from fakeamqp.model.state import BrokerState
     from fakeamqp.model.virtual_host import VirtualHost
 
-__all__ = ["CREATED", "NO_CONTENT", "Answer", "Call", "Handler", "InVirtualHost", "Resource", "check_name", "table"]
+__all__ = [
+    "CREATED",
+    "NO_CONTENT",
+    "Answer",
+    "Call",
+    "Handler",
+    "InVirtualHost",
+    "Resource",
+    "check_name",
+    "table",
+]
 
 _LONGEST_NAME = 255
 _MANY_OCTETS = 64 * 1024 * 1024

@@ -247,8 +247,7 @@ def _memory(call: Call) -> int:
     """Bytes of messages and connections; those of the trace would take some milliseconds to add up."""
     return call.management.read(
         lambda state: sum(
-            each.octets
-            for each in (state.memory.messages, state.memory.connections, state.memory.unfinished)
+            each.octets for each in (state.memory.messages, state.memory.connections, state.memory.unfinished)
         )
     )
 
