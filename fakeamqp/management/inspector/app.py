@@ -18,7 +18,7 @@ from contextlib import suppress
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import PlainTextResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from fakeamqp.errors import FakeAMQPError
@@ -105,7 +105,8 @@ def _inspector(request: Request) -> Inspector:
 
 async def _to_page(request: Request) -> Response:
     """Browsers keep the fragment, with the token, when they are redirected."""
-    return RedirectResponse("/inspector/", headers=_HEADERS)
+    text = "The inspector page is at /inspector/, RabbitMQ's HTTP API under /api/.\n"
+    return PlainTextResponse(text, 302, {**_HEADERS, "location": "/inspector/"})
 
 
 async def _page(request: Request) -> Response:
