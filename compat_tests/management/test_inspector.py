@@ -20,6 +20,13 @@ from fakeamqp.management.inspector import snapshot as snapshots
 JSON = {"content-type": "application/json"}
 
 
+@pytest.fixture(autouse=True)
+def often(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The stream looks at the broker more often than it does for a page."""
+    monkeypatch.setattr(app, "_PERIOD", 0.01)
+    monkeypatch.setattr(app, "_SHARE", 1.0)
+
+
 @pytest.fixture
 def broker() -> Iterator[Broker]:
     with Broker(management=True, clock="virtual") as broker:
