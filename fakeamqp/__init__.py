@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         NotReturned,
         WaitTimeout,
     )
+    from fakeamqp.management.errors import ManagementUnavailable
     from fakeamqp.model.access import Permission, TopicPermission, User
     from fakeamqp.model.bounds import Bounds
     from fakeamqp.model.definitions import DefinitionsError
@@ -62,6 +63,7 @@ __all__ = [
     "FeatureError",
     "InterceptError",
     "LimitsError",
+    "ManagementUnavailable",
     "NoSuchExchange",
     "NoSuchQueue",
     "NotAsExpected",
@@ -98,6 +100,7 @@ if not TYPE_CHECKING:
                 "NotReturned",
                 "WaitTimeout",
             ),
+            "fakeamqp.management.errors": ("ManagementUnavailable",),
             "fakeamqp.model.access": ("Permission", "TopicPermission", "User"),
             "fakeamqp.model.bounds": ("Bounds",),
             "fakeamqp.model.definitions": ("DefinitionsError",),
