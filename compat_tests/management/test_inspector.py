@@ -257,7 +257,8 @@ def test_then_it_tells_what_changes(page: Page, broker: Broker):
         rule = broker.faults.on("basic.publish", optional=True).drop()
         assert events.until("faults")["set"]
         rule.remove()
-        assert events.until("faults")["gone"]
+        while not events.until("faults")["gone"]:
+            pass  # A rule that got its action between two looks.
         broker.clock.advance(5)
         time = None
         while time is None or time["elapsed"] != 5:
