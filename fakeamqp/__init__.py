@@ -16,7 +16,8 @@ from fakeamqp.lazy import on_first_use
 from fakeamqp.protocols import registry as registry  # Faults and traces find the protocols by it.
 
 if TYPE_CHECKING:
-    from fakeamqp.broker import BadBody, Broker, BrokerError
+    from fakeamqp.broker import Broker, BrokerError
+    from fakeamqp.companions import ManagementUnavailable
     from fakeamqp.inspect import (
         ConnectionHandle,
         NoSuchExchange,
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
         NotReturned,
         WaitTimeout,
     )
-    from fakeamqp.management.errors import ManagementUnavailable
     from fakeamqp.model.access import Permission, TopicPermission, User
     from fakeamqp.model.bounds import Bounds
     from fakeamqp.model.definitions import DefinitionsError
@@ -88,7 +88,8 @@ if not TYPE_CHECKING:
     __getattr__ = on_first_use(
         __name__,
         {
-            "fakeamqp.broker": ("BadBody", "Broker", "BrokerError"),
+            "fakeamqp.broker": ("Broker", "BrokerError"),
+            "fakeamqp.companions": ("ManagementUnavailable",),
             "fakeamqp.inspect": (
                 "ConnectionHandle",
                 "NoSuchExchange",
@@ -100,7 +101,6 @@ if not TYPE_CHECKING:
                 "NotReturned",
                 "WaitTimeout",
             ),
-            "fakeamqp.management.errors": ("ManagementUnavailable",),
             "fakeamqp.model.access": ("Permission", "TopicPermission", "User"),
             "fakeamqp.model.bounds": ("Bounds",),
             "fakeamqp.model.definitions": ("DefinitionsError",),

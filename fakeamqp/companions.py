@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol
 
+from fakeamqp.errors import FakeAMQPError
+
 if TYPE_CHECKING:
     import threading
 
@@ -16,10 +18,14 @@ if TYPE_CHECKING:
     from fakeamqp.model.tap import Tap
     from fakeamqp.runtime import Engine
 
-__all__ = ["AddressedCompanion", "Companion", "Surroundings", "companion"]
+__all__ = ["AddressedCompanion", "Companion", "ManagementUnavailable", "Surroundings", "companion"]
 
 _ENTRY_POINTS = {"management": "fakeamqp.management.companion:ManagementCompanion"}
 """What makes a companion of its `Surroundings`, by name: `module:attribute`."""
+
+
+class ManagementUnavailable(FakeAMQPError):
+    """The packages that the HTTP API needs are not installed."""
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from http.client import HTTPConnection
 import pytest
 
 from compat_tests.management.client import Api
-from fakeamqp import Broker, BrokerError, PortInUse
+from fakeamqp import Broker, BrokerError, ManagementUnavailable, PortInUse
 
 
 def test_the_api_answers_when_start_returns_and_its_port_is_closed_when_stop_returns():
@@ -96,7 +96,6 @@ def test_a_broker_without_the_api_imports_nothing_of_it():
 
 def test_without_its_packages_the_error_names_the_extra(monkeypatch):
     from fakeamqp.management import companion
-    from fakeamqp.management.errors import ManagementUnavailable
 
     monkeypatch.setattr(companion, "find_spec", lambda name: None if name == "uvicorn" else object())
     with pytest.raises(ManagementUnavailable, match=r"uvicorn: pip install 'fakeamqp\[management\]'"):

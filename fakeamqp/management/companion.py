@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from ipaddress import ip_address
 from typing import TYPE_CHECKING
 
-from fakeamqp.management.errors import ManagementUnavailable
+from fakeamqp.companions import ManagementUnavailable
 
 if TYPE_CHECKING:
     import threading

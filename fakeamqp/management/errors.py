@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from fakeamqp.errors import FakeAMQPError
 
-__all__ = ["ManagementError", "ManagementUnavailable", "Refused"]
+__all__ = ["ManagementError", "Refused"]
 
 
 class ManagementError(FakeAMQPError):
     """The HTTP server does not start or end; the text says what to do."""
-
-
-class ManagementUnavailable(ManagementError):
-    """The packages that the HTTP API needs are not installed."""
 
 
 class Refused(Exception):
