@@ -252,7 +252,8 @@ def real_url(config: pytest.Config) -> str | None:
 
 def inspected(config: pytest.Config) -> bool:
     """True if the brokers of a failed test are held open."""
-    return bool(config.getoption(_INSPECT))
+    early = getattr(config, "known_args_namespace", None)  # As in `_value`.
+    return bool(config.getoption(_INSPECT, False) or getattr(early, _INSPECT, False))
 
 
 def broker_defaults(config: pytest.Config) -> Mapping[str, object]:

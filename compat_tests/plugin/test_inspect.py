@@ -152,3 +152,25 @@ def test_missing_packages_are_named(run_tests: RunTests, monkeypatch: pytest.Mon
     result = run_tests(FAILING, "--amqp-inspect")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(["*needs starlette and uvicorn: pip install 'fakeamqp[[]management[]]'"])
+
+
+def test_the_broker_of_the_session_is_held_for_the_test_that_used_it(
+    run_tests: RunTests, waits: Waits
+) -> None:
+    result = run_tests(
+        """
+        import os
+
+        def test_uses_it(amqp_broker_session):
+            amqp_broker_session.publish("x", routing_key="q")
+            assert os.environ["AMQP_URL"] != amqp_broker_session.url
+
+        def test_does_not():
+            assert 0
+        """,
+        "--amqp-inspect",
+        "-o",
+        "amqp_env=AMQP_URL",
+    )
+    result.assert_outcomes(failed=2)
+    assert waits.count == 1
