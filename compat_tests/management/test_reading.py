@@ -134,7 +134,7 @@ def test_faults_and_the_trace_see_what_they_see_without_the_api(broker, api):
     channel = connection.channel()
     channel.basic_publish("", "q", b"dropped")
     channel.basic_publish("", "q", b"kept")
-    broker.queue("q").wait_for(count=1)
+    broker.queue("q").wait_for(ready=1)
     assert fault.hits
     assert api.get("queues/%2F/q")["message_stats"]["publish"] == 1
     assert "basic.publish" in str(broker.trace.timeline())
