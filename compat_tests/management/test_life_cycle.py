@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
 import subprocess
 import sys
 import threading
-from http.client import HTTPConnection
+import time
+from http.client import HTTPConnection, HTTPException
 
+import pika
 import pytest
+from freezegun import freeze_time
 
 from compat_tests.management.client import Api
 from fakeamqp import Broker, BrokerError, ManagementUnavailable, PortInUse
@@ -123,3 +127,48 @@ def test_a_forked_child_holds_no_port_and_no_connection():
     socket.create_server(("127.0.0.1", port)).close()
     os.close(writable)
     os.waitpid(child, 0)
+
+
+def test_frozen_time_does_not_stop_the_server():
+    with freeze_time("2020-01-01"), Broker(management=True) as broker:
+        assert Api(broker.management_url).get("whoami")["name"] == "guest"
+
+
+def test_a_handler_of_the_broker_may_stop_it():
+    threads = threading.active_count()
+    broker = Broker(management=True).start()
+    broker.add_service("stop", lambda _: broker.stop())
+    connection = pika.BlockingConnection(pika.URLParameters(broker.url))
+    with pytest.raises(pika.exceptions.AMQPConnectionError):
+        connection.channel().basic_publish("amq.system", "stop", b"")
+        while True:
+            connection.process_data_events(0.1)
+    broker.stop()
+    assert threading.active_count() == threads
+    socket.create_server(("127.0.0.1", broker.management_port)).close()
+
+
+def test_stop_ends_while_a_request_waits_for_the_engine():
+    broker = Broker(management=True).start()
+    api = Api(broker.management_url)
+    ended = []
+
+    def ask():
+        with contextlib.suppress(OSError, HTTPException):
+            ended.append(api.request("GET", "overview"))
+
+    client = threading.Thread(target=ask)
+    with broker._engine:
+        client.start()
+        assert _waits_for(broker._engine._lock._turnstile)
+        broker.stop()
+    client.join()
+    assert not broker.running
+
+
+def _waits_for(turnstile):
+    """Whether another thread comes to hold the turnstile: it waits for the lock then."""
+    deadline = time.monotonic() + 30
+    while not turnstile.locked() and time.monotonic() < deadline:
+        time.sleep(0.001)
+    return turnstile.locked()

@@ -163,6 +163,9 @@ class _Loop(asyncio.SelectorEventLoop):
     def __init__(self, selector: selectors.BaseSelector) -> None:
         super().__init__(selector)
         self._own_selector = selector
+        # Not even in Python's development mode: a request may have to wait for the engine, which would be
+        # logged as a slow callback.
+        self.set_debug(False)
 
     def time(self) -> float:
         """Seconds of the monotonic clock."""
