@@ -380,30 +380,51 @@ class Broker(Inspection):
 
     @property
     def url(self) -> str:
-        """The URL for clients, with the credentials of the first user and virtual host "/"."""
-        scheme = "amqps" if self._tls_wanted else "amqp"
-        return f"{scheme}://{self._authority(*self._running_address())}/"
+        """The URL for clients, with the virtual host "/" (as `%2F`) and an account.
 
-    def _authority(self, host: str, port: int) -> str:
-        """The part of a URL between the scheme and the path, with the credentials of the first user."""
+        The account is the first one whose password is known: of an account from definitions the broker knows
+        the hash only, unless the password is "guest" for guest, or the argument `users` has it.
+
+        Raises:
+            BrokerError: no account has a known password.
+        """
+        return self._url_with(self._login())
+
+    def _login(self) -> str:
+        """The name and the password of an account, as a URL has them before the host.
+
+        Raises:
+            BrokerError: no account has a known password.
+        """
         from urllib.parse import quote
 
-        user = next(iter(self._state.access.users.values()), None)
-        credentials = ""
-        if user is not None:
-            credentials = f"{quote(user.name, safe='')}:{quote(user.password or '', safe='')}@"
-        return f"{credentials}{f'[{host}]' if ':' in host else host}:{port}"
+        users = self._state.access.users.values()
+        user = next((each for each in users if each.password is not None), None)
+        if user is None:
+            hashed = [each.name for each in users if each.password_hash is not None]
+            if hashed:
+                raise BrokerError(_unknown_password(hashed[0]))
+            user = next(iter(users), None)
+        if user is None:
+            return ""
+        return f"{quote(user.name, safe='')}:{quote(user.password or '', safe='')}@"
+
+    def _url_with(self, login: str) -> str:
+        host, port = self._running_address()
+        scheme = "amqps" if self._tls_wanted else "amqp"
+        return f"{scheme}://{login}{f'[{host}]' if ':' in host else host}:{port}/%2F"
 
     @property
     def management_url(self) -> str:
-        """The URL of the HTTP API without a path, with the credentials of the first user.
+        """The URL of the HTTP API without a path, with the account of `url`.
 
         A client appends "/api/overview", for example.
 
         Raises:
-            BrokerError: the broker has no HTTP API, or has not been started.
+            BrokerError: the broker has no HTTP API, has not been started, or knows no password of an account.
         """
-        return f"http://{self._authority(*self._management_address())}"
+        host, port = self._management_address()
+        return f"http://{self._login()}{f'[{host}]' if ':' in host else host}:{port}"
 
     @property
     def management_port(self) -> int:

@@ -334,11 +334,14 @@ def _serve(options: argparse.Namespace) -> int:
                 broker.clock.rate = options.clock_rate
             with broker:
                 _tune_garbage_collection()
+                url, remark = _url(broker)
                 if options.management_port is not None:
-                    print(f"management API on {broker.management_url}/api/", flush=True)
+                    print(f"management API on {_management_url(broker, url)}", flush=True)
                     print(f"inspector on {broker.inspector_url}", flush=True)
-                print(f"listening on {broker.url}", flush=True)
-                if broker.url.startswith("amqps:"):
+                print(f"listening on {url}", flush=True)
+                if remark:
+                    logging.getLogger("fakeamqp").warning(remark)
+                if url.startswith("amqps:"):
                     print(f"certificate authority in {broker.tls.ca_file}", flush=True)
                 signals.wait()
         code = 0
@@ -347,6 +350,13 @@ def _serve(options: argparse.Namespace) -> int:
             # Standard error is a pipe that is not read. The interpreter would wait for it at its end.
             os._exit(code)
     return code
+
+
+def _management_url(broker: Broker, url: str) -> str:
+    """The URL of the HTTP API, with the account of the broker's URL."""
+    login, at, _ = url.partition("://")[2].rpartition("@")
+    host = f"[{broker.host}]" if ":" in broker.host else broker.host
+    return f"http://{login}{at}{host}:{broker.management_port}/api/"
 
 
 def _url(broker: Broker) -> tuple[str, str]:

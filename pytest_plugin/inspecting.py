@@ -6,7 +6,7 @@ from contextlib import nullcontext
 from threading import Event
 from typing import TYPE_CHECKING, Any
 
-from . import brokers
+from . import brokers, session_broker
 
 if TYPE_CHECKING:
     import pytest
@@ -19,7 +19,13 @@ def hold(item: pytest.Item, problem: pytest.ExceptionInfo[BaseException]) -> Non
 
     The fixtures of the test, and so its brokers and clients, stay as they are meanwhile.
     """
-    held = [broker for broker in brokers.of(item) if broker.running and broker._management is not None]
+    held = [
+        broker
+        for broker in brokers.of(item)
+        if broker.running
+        and broker._management is not None
+        and not session_broker.is_idle_bystander(item, broker)
+    ]
     reporter: Any = item.config.pluginmanager.getplugin("terminalreporter")
     if not held or reporter is None:
         return

@@ -145,20 +145,13 @@ def check(config: pytest.Config) -> None:
     """Check the values of the options before the first test runs.
 
     Raises:
-        pytest.UsageError: the URL is not an AMQP URL, the number of lines is not a number, the folder of the
-            recordings is not a folder, a format does not exist, the personalities to compare are not two
-            that exist, or brokers cannot be held open in this run.
+        pytest.UsageError: see `check_broker`; or the number of lines is not a number, the folder of the
+            recordings is not a folder, a format does not exist, the personalities to compare are not two that
+            exist, or brokers cannot be held open in this run.
     """
     check_broker(config)
     _check_comparison(config)
     _check_inspection(config)
-    url = real_url(config)
-    if url is not None:
-        parts = urlsplit(url)
-        if parts.scheme not in ("amqp", "amqps") or not parts.hostname:
-            raise pytest.UsageError(
-                f"--amqp-real-url: {without_login(url)!r} is not of the form amqp://user:password@host:port/"
-            )
     lines = config.getini(_TIMELINE_LINES)
     if not str(lines).isdecimal():
         raise pytest.UsageError(f"{_TIMELINE_LINES}: {lines!r} is not a number of lines")
@@ -189,6 +182,83 @@ def _check_inspection(config: pytest.Config) -> None:
         raise pytest.UsageError(
             f"--amqp-inspect needs {' and '.join(missing)}: pip install 'fakeamqp[management]'"
         )
+
+
+def check_broker(config: pytest.Config) -> None:
+    """Check the options that say which broker tests use. pytest may not have parsed the command line yet.
+
+    Raises:
+        pytest.UsageError: the URL is not an AMQP URL, a scope or an argument of the broker does not exist or
+            is invalid, or an environment variable has an unknown field.
+    """
+    url = real_url(config)
+    if url is not None:
+        parts = urlsplit(url)
+        if parts.scheme not in ("amqp", "amqps") or not parts.hostname:
+            raise pytest.UsageError(
+                f"--amqp-real-url: {without_login(url)!r} is not of the form amqp://user:password@host:port/"
+            )
+    said = scope_problem(scope(config))
+    if said:
+        raise pytest.UsageError(f"{_SCOPE}: {said}")
+    if environment(config):
+        from .environment import problem
+
+        for entry in environment(config):
+            if problem(entry):
+                raise pytest.UsageError(f"{_ENV}: {problem(entry)}")
+    if config.getini(_ARGUMENTS):
+        _check_arguments(config)
+
+
+def _check_arguments(config: pytest.Config) -> None:
+    for line in config.getini(_ARGUMENTS):
+        name, sign, _ = line.partition("=")
+        if not name.strip() or not sign:
+            raise pytest.UsageError(
+                f"{_ARGUMENTS}: {line!r} is not of the form name=value, such as clock=virtual"
+            )
+    arguments = _arguments(config)
+    for name in _LISTS:
+        if isinstance(arguments.get(name), str):
+            raise pytest.UsageError(
+                f'{_ARGUMENTS}: {name} is a list in JSON, such as {name}=["{arguments[name]}"]'
+            )
+    from fakeamqp import Broker, FakeAMQPError
+
+    try:
+        Broker(**arguments)  # Not started: the constructor checks the arguments and names the nearest match.
+    except (FakeAMQPError, TypeError, ValueError) as error:
+        raise pytest.UsageError(f"{_ARGUMENTS}: {error}") from None
+
+
+def _arguments(config: pytest.Config) -> dict[str, Any]:
+    """The arguments of all brokers; values that are not JSON are text. Paths are relative to the ini file."""
+    import json
+
+    arguments: dict[str, Any] = {}
+    for line in config.getini(_ARGUMENTS):
+        name, _, text = (part.strip() for part in line.partition("="))
+        try:
+            arguments[name] = json.loads(text)
+        except ValueError:
+            arguments[name] = text
+    if isinstance(arguments.get("definitions"), str):
+        arguments["definitions"] = Path(_folder(config), arguments["definitions"])
+    return arguments
+
+
+def scope_problem(asked: object) -> str:
+    """What is wrong with a scope, or ""."""
+    if asked in _SCOPES:
+        return ""
+    if asked in ("class", "module", "package"):
+        return (
+            f"a broker has the scope 'function' or 'session', not {asked!r}; the broker of the session is "
+            "reset after each test, so it serves a class or a module as well"
+        )
+    near = _nearest(str(asked), _SCOPES)
+    return f"there is no scope {asked!r}; {near or 'there are function and session'}"
 
 
 def _check_comparison(config: pytest.Config) -> None:
@@ -256,14 +326,23 @@ def inspected(config: pytest.Config) -> bool:
     return bool(config.getoption(_INSPECT, False) or getattr(early, _INSPECT, False))
 
 
-def broker_defaults(config: pytest.Config) -> Mapping[str, object]:
+def broker_defaults(config: pytest.Config) -> dict[str, Any]:
     """Default arguments of every `fakeamqp.Broker` that the fixtures create; markers override them."""
     arguments = _arguments(config) if config.getini(_ARGUMENTS) else {}
     personality = _value(config, _PERSONALITY)
-    defaults: dict[str, object] = {} if personality is None else {"personality": personality}
-    if inspected(config):
-        defaults["management"] = True
-    return defaults
+    defaults = arguments if personality is None else {**arguments, "personality": personality}
+    return {**defaults, "management": True} if inspected(config) else defaults
+
+
+def scope(config: pytest.Config) -> str:
+    """The scope of the fixture `amqp_broker` where no marker sets it: "function" or "session"."""
+    return _value(config, _SCOPE) or "function"
+
+
+def environment(config: pytest.Config) -> list[str]:
+    """The environment variables with the address of the broker of the session."""
+    entries: list[str] = config.getini(_ENV)
+    return entries
 
 
 def timeline_lines(config: pytest.Config) -> int:

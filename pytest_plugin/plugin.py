@@ -7,7 +7,8 @@ from typing import Any, TypeAlias
 
 import pytest
 
-from . import brokers, inspecting, marker, options, recordings, report, unused_faults
+from . import brokers, inspecting, marker, options, recordings, report, session_broker, unused_faults
+from .fixtures.aio_pika_client import ON_PYTEST_ASYNCIO
 
 __all__ = [
     "pytest_addoption",

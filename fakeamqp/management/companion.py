@@ -91,6 +91,12 @@ class ManagementCompanion:
         port = self._asked_port or (self._address[1] if self._address else 0)
         self._address = self._server.start(host, port)
         self.management.http_address = self._address
+        if not is_loopback(self._address[0]):
+            _log.warning(
+                "the management API and the inspector page on %s port %d can be reached from other machines: "
+                "whoever logs in, such as by guest and guest, sees and changes everything in this broker",
+                *self._address,
+            )
 
     def stop(self) -> None:
         """Close the port and every connection, and end the thread. Idempotent.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
 
 from fakeamqp.management.choices import choices_for
@@ -43,6 +44,16 @@ class Management:
         self.logins = [0, 0]
         """How many requests have logged in, and how many have failed to."""
 
+    @property
+    def speaks_tls(self) -> bool:
+        """Whether clients connect with TLS."""
+        from fakeamqp.broker import BrokerError
+
+        try:
+            return self.broker.tls is not None
+        except BrokerError:
+            return False
+
     def read(self, question: Callable[[BrokerState], T], /) -> T:
         """Return what `question` returns for the broker's state, inside the engine. It must be short."""
         with self.engine:
@@ -78,6 +89,13 @@ class Management:
                 if RealClock.now() >= ends:
                     return True
         return False
+
+    @cached_property
+    def inspector(self) -> Inspector:
+        """What the inspector page works with."""
+        from fakeamqp.management.inspector import Inspector
+
+        return Inspector(self.broker, self.engine, self._state)
 
     def change(self, act: Callable[[BrokerState], T], /) -> T:
         """Return what `act` returns, inside the engine, once the operations that it began have ended."""

@@ -353,6 +353,28 @@ def test_a_trace_knows_what_time_it_was_when_it_began():
     assert (Recorder(lambda: 0.0).trace().wall_time, Recorder(lambda: 0.0).trace().clock) == (None, "real")
 
 
+# --- since a mark -------------------------------------------------------------------------------------
+
+
+def test_a_trace_since_a_mark_has_what_came_later(clock: Clock) -> None:
+    recorder = Recorder(clock, 3)
+    recorder.model("first")
+    clock.now += 2
+    mark = recorder.mark()
+    assert len(recorder.trace(mark)) == 0
+    clock.now += 0.5
+    recorder.model("second")
+    since = recorder.trace(mark)
+    assert [(event.time, event.name, since.dropped) for event in since.events] == [(0.5, "second", 0)]
+    for _ in range(4):
+        recorder.model("more")
+    since = recorder.trace(mark)
+    assert (len(since), since.dropped, recorder.trace().dropped) == (3, 2, 3)
+    recorder.clear()
+    recorder.model("after")
+    assert [event.name for event in recorder.trace(mark).events] == ["after"]
+
+
 # --- from outside a test --------------------------------------------------------------------------------
 
 

@@ -41,7 +41,7 @@ def listeners(call: Call) -> list[dict[str, Any]]:
     management = call.management
     broker = management.broker
     http_host, http_port = management.http_address
-    amqp = "amqp/ssl" if broker.url.startswith("amqps:") else "amqp"
+    amqp = "amqp/ssl" if management.speaks_tls else "amqp"
     found = [
         (amqp, broker.host, broker.port, {"backlog": 128, "nodelay": True}),
         ("http", http_host, http_port, {"ip": http_host, "port": http_port}),
