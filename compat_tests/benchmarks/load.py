@@ -21,6 +21,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from statistics import median
+from urllib.parse import urlsplit
 
 from compat_tests.differential import rabbitmq_node
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
@@ -186,7 +187,7 @@ def fakeamqp_serving(*options: str) -> Iterator[Address]:
         try:
             assert process.stdout is not None
             line = process.stdout.readline()
-            yield Address("fakeamqp", "127.0.0.1", int(line.rsplit(":", 1)[1].strip().rstrip("/")))
+            yield Address("fakeamqp", "127.0.0.1", urlsplit(line.split()[-1]).port or 0)
         finally:
             process.terminate()
 
