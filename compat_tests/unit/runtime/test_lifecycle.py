@@ -36,7 +36,7 @@ def test_start_and_stop_are_idempotent() -> None:
     engine.stop()
     engine.stop()
     assert not engine.running
-    assert threads() == before
+    assert threads() <= before
 
 
 def test_it_can_start_again() -> None:
@@ -65,7 +65,7 @@ def test_stop_leaves_no_thread_and_no_descriptor() -> None:
         client.sendall(b"x")
         assert client.recv(1) == b"x"
     engine.stop()
-    assert threads() == threads_before
+    assert threads() <= threads_before
     for client in clients:
         assert client.recv(1) == b""
         client.close()
