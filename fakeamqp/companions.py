@@ -27,6 +27,8 @@ _ENTRY_POINTS = {"management": "fakeamqp.management.companion:ManagementCompanio
 class ManagementUnavailable(FakeAMQPError):
     """The packages that the HTTP API needs are not installed."""
 
+    __module__ = "fakeamqp"
+
 
 @dataclass(frozen=True)
 class Surroundings:
