@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator, Sequence
+from itertools import takewhile
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from fakeamqp.model.operations import STEP, freeing, in_steps
+from fakeamqp.model.operations import STEP, Values, freeing, in_steps
 
 if TYPE_CHECKING:
     from fakeamqp.model.acknowledgement_timeout import AcknowledgementTimeouts
@@ -35,6 +36,9 @@ because it was not processed, or because processing failed. Lost: the client is 
 distinguish rejected from refused, and released from failed."""
 
 _tag = attrgetter("tag")
+
+_LONG = 16 * STEP
+"""Deliveries that take less than a millisecond to list."""
 
 
 class Delivery:
@@ -153,7 +157,7 @@ def _rejecting(deliveries: Sequence[Delivery], ending: Ending) -> Iterator[None]
         del deliveries
         while groups:
             group = groups.pop()
-            steps = in_steps(group[0].queue.in_order_of_refusal(group), reject)
+            steps = in_steps(group[0].queue.in_order_of_refusal(group), reject, owned=True)
             del group
             yield from steps
             _resume(credits)
@@ -222,7 +226,7 @@ def _releasing_group(
             if delivery.acquired:
                 by_queue.setdefault(delivery.queue, []).append(delivery)
 
-    steps = in_steps(deliveries, settle)
+    steps = in_steps(deliveries, settle, owned=True)
     del deliveries
     yield from steps
     for queue, returned in by_queue.items():
@@ -261,6 +265,11 @@ def grouped(deliveries: Sequence[Delivery]) -> Generator[None, None, list[Sequen
         else:
             groups.append(group)
     return groups
+
+
+def _all_of(by_tag: dict[int, Delivery]) -> Sequence[Delivery]:
+    """The deliveries of a dict that is needed no more; a short list is faster to work with."""
+    return Values(by_tag) if len(by_tag) > _LONG else list(by_tag.values())
 
 
 def _queue_and_consumer(delivery: Delivery) -> tuple[str, tuple[int, Any]]:
@@ -339,7 +348,7 @@ class Ledger:
         """Give the latest tag to the next delivery again; the current one needs no settlement."""
         self.last_tag -= 1
 
-    def take(self, tag: int, multiple: bool) -> list[Delivery] | None:
+    def take(self, tag: int, multiple: bool) -> Sequence[Delivery] | None:
         """Take out one delivery, or all up to and including `tag`; None where the tag is not outstanding.
 
         With `multiple`, tag 0 means all deliveries (basic.ack/multiple-zero), even if there are none.
@@ -355,14 +364,15 @@ class Ledger:
             return None
         if self.spares:
             self.spares = {spare for spare in self.spares if spare > tag}
-        if tag >= next(reversed(outstanding), 0):
+        last = next(reversed(outstanding), 0)
+        if tag >= last:
             return self.take_all()
-        taken = []
-        for each in outstanding:
-            if each > tag:
-                break
-            taken.append(each)
-        return [outstanding.pop(each) for each in taken]
+        # From the end that is nearer, so that the cost is that of what is taken, or less.
+        if 2 * tag < next(iter(outstanding)) + last:
+            return [outstanding.pop(each) for each in list(takewhile(tag.__ge__, outstanding))]
+        rest = list(takewhile(tag.__lt__, reversed(outstanding)))
+        self.outstanding = {each: outstanding.pop(each) for each in reversed(rest)}
+        return _all_of(outstanding)
 
     def _spared(self, tag: int) -> list[Delivery] | None:
         """An empty list if the tag is a spare one, else None."""
@@ -371,11 +381,10 @@ class Ledger:
         self.spares.remove(tag)
         return []
 
-    def take_all(self) -> list[Delivery]:
+    def take_all(self) -> Sequence[Delivery]:
         """Take out everything, oldest first."""
-        taken = list(self.outstanding.values())
-        self.outstanding.clear()
-        return taken
+        taken, self.outstanding = self.outstanding, {}
+        return _all_of(taken)
 
     def put_back(self, deliveries: Iterable[Delivery]) -> None:
         """Add deliveries again under their old tags (tx.rollback/undoes-acks)."""

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from typing import Any, cast
+from unittest import mock
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -78,9 +79,15 @@ def test_what_is_put_back_stands_in_its_old_place() -> None:
             st.just(("undo",)),
             st.tuples(st.just("take"), st.integers(0, 12), st.booleans()),
         )
-    )
+    ),
+    st.sampled_from([0, 100]),
 )
-def test_it_agrees_with_a_plain_list(steps: list[tuple[Any, ...]]) -> None:
+def test_it_agrees_with_a_plain_list(steps: list[tuple[Any, ...]], long: int) -> None:
+    with mock.patch("fakeamqp.model.delivery._LONG", long):
+        agree_with_a_plain_list(steps)
+
+
+def agree_with_a_plain_list(steps: list[tuple[Any, ...]]) -> None:
     ledger = Ledger()
     expected: list[int] = []
     last: list[Delivery] = []

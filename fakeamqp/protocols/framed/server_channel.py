@@ -372,13 +372,13 @@ class FramedChannel:
         consumers = self._stop_consumers()
         outstanding = self.ledger.take_all()
         if self.transaction is not None:
-            outstanding += self.transaction.rollback()
+            outstanding = [*outstanding, *self.transaction.rollback()]
         self.note_settled("requeued", outstanding)
         steps = self._returning(outstanding, consumers)
         del outstanding
         self.connection.broker.operations.run(steps, self.connection)
 
-    def _returning(self, outstanding: list[Delivery], consumers: list[Subscription]) -> Iterator[None]:
+    def _returning(self, outstanding: Sequence[Delivery], consumers: list[Subscription]) -> Iterator[None]:
         """The steps of requeueing messages and cancelling consumers.
 
         Requeued before consumers are cancelled: a cancel can activate another consumer, which must get these

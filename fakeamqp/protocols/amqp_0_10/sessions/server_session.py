@@ -493,7 +493,7 @@ class ServerSession:
         outstanding = self.ledger.take_all()
         self.virtual_host.branches.leave(self)
         if self.own_transaction is not None:
-            outstanding += self.own_transaction.rollback()
+            outstanding = [*outstanding, *self.own_transaction.rollback()]
         self.transaction = self.own_transaction = None
         self.note_settled("requeued", outstanding)
         # Before the subscriptions end: an auto-delete queue takes the returned messages with it.

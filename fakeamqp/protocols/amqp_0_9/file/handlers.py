@@ -181,7 +181,7 @@ def reject(channel: Amqp09Channel, method: m.FileReject) -> None:
         _settle(channel, reject_all, "rejected", deliveries)
 
 
-def _take(channel: Amqp09Channel, tag: int, *, multiple: bool) -> list[Delivery]:
+def _take(channel: Amqp09Channel, tag: int, *, multiple: bool) -> Sequence[Delivery]:
     """Remove and return the delivery with a tag; with `multiple` all up to it, with tag 0 all.
 
     Raises:
