@@ -69,7 +69,8 @@ def missing(need: str) -> str:
         found = ["php", "-r", f"exit((int) !stream_resolve_include_path('{need[4:]}'));"]
         there = subprocess.run(found, timeout=SECONDS, check=False).returncode == 0
         return "" if there else "needs php-amqplib: Debian package php-amqplib"
-    return "" if find_spec(need) else f"needs {need}: pip install 'fakeamqp[recipes]'"
+    # kombu puts a module without `__spec__` in its place.
+    return "" if need in sys.modules or find_spec(need) else f"needs {need}: pip install 'fakeamqp[recipes]'"
 
 
 def node_modules() -> Path:

@@ -17,10 +17,11 @@ pytestmark = pytest.mark.long
 def test_serve_prints_where_the_api_is_and_stops_it():
     command = [sys.executable, "-m", "fakeamqp", "serve", "--port", "0", "--management-port", "0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as serve:
-        first, second = serve.stdout.readline(), serve.stdout.readline()
+        first, second, third = (serve.stdout.readline() for _ in range(3))
         found = re.fullmatch(r"management API on (http://guest:guest@127\.0\.0\.1:\d+)/api/\n", first)
         assert found, first
-        assert second.startswith("listening on amqp://")
+        assert re.fullmatch(r"inspector on http://127\.0\.0\.1:\d+/inspector/#token=\S+\n", second)
+        assert third.startswith("listening on amqp://")
         assert Api(found[1]).get("overview")["product_name"] == "RabbitMQ"
         serve.send_signal(signal.SIGTERM)
         assert serve.wait(30) == 0
