@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import gc
+import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from types import FrameType, ModuleType
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -12,9 +14,26 @@ T = TypeVar("T")
 
 def alive(*kinds: type[T], but: Iterable[object] = ()) -> list[T]:
     """All objects of `kinds`, `but` those that were there before: other tests may have some to keep."""
-    gc.collect()
+    for _ in range(5):  # What a finalizer lets go is found the next time.
+        if not gc.collect():
+            break
     known = {id(each) for each in but}
     return [each for each in gc.get_objects() if isinstance(each, kinds) and id(each) not in known]
+
+
+def held_by(thing: object, most: int = 12) -> str:
+    """What keeps an object in memory: a chain of objects, each held by the next, to be shown by a failure."""
+    chain, seen = [thing], {id(thing)}
+    mine = sys._getframe()
+    while len(chain) < most and not isinstance(chain[-1], ModuleType | FrameType):
+        seen |= {id(chain), id(seen), id(mine)}
+        holders = [each for each in gc.get_referrers(chain[-1]) if id(each) not in seen and each is not mine]
+        if not holders:
+            break
+        chain.append(holders[0])
+        seen.add(id(holders[0]))
+        del holders
+    return " <- ".join(f"{type(each).__name__} {repr(each)[:100]}" for each in chain)
 
 
 @contextmanager

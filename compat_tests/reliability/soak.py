@@ -37,7 +37,7 @@ import pika
 from compat_tests.clients.amqp_0_10.client import connect as connect_0_10
 from compat_tests.clients.amqp_0_10.errors import ClientError
 from compat_tests.differential.raw_client import Address, RawClient
-from compat_tests.heap import alive, only_new_objects
+from compat_tests.heap import alive, held_by, only_new_objects
 from compat_tests.reliability import page, results
 from fakeamqp import Broker
 from fakeamqp.faults.chaos import PROFILES
@@ -525,7 +525,7 @@ def _check_what_is_left(report: Report, threads: int, descriptors: int) -> None:
     if _descriptors() > descriptors:
         report.problems.append(f"{_descriptors() - descriptors} descriptors are left")
     if connections := alive(ServerConnection):
-        report.problems.append(f"{len(connections)} connections are reachable: {connections[:3]}")
+        report.problems.append(f"{len(connections)} connections are reachable: {held_by(connections.pop())}")
 
 
 _SLACK_OBJECTS = 1.5
