@@ -549,14 +549,16 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--minutes", type=float, default=2.0)
     parser.add_argument("--days", type=int, default=30)
     parser.add_argument("--seed", default=str(random.randrange(10**9)))
+    parser.add_argument("--no-record", action="store_true", help="print the result only")
     options = parser.parse_args(arguments)
     report = soak(options.days, options.minutes, options.seed)
-    command = (
-        f"python -m compat_tests.reliability.soak --minutes {options.minutes:g} --days {options.days} "
-        f"--seed {options.seed}"
-    )
-    results.write(NAME, command, vars(report))
-    page.main()
+    if not options.no_record:
+        command = (
+            f"python -m compat_tests.reliability.soak --minutes {options.minutes:g} --days {options.days} "
+            f"--seed {options.seed}"
+        )
+        results.write(NAME, command, vars(report))
+        page.main()
     print(json.dumps(vars(report), indent=1))
     return 1 if report.problems else 0
 
