@@ -12,6 +12,7 @@ from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
+from fakeamqp.connection import bracketed
 from fakeamqp.errors import FakeAMQPError, nearest
 from fakeamqp.inspect.inspection import Inspection
 from fakeamqp.model.access import Permission
@@ -412,7 +413,7 @@ class Broker(Inspection):
     def _url_with(self, login: str) -> str:
         host, port = self._running_address()
         scheme = "amqps" if self._tls_wanted else "amqp"
-        return f"{scheme}://{login}{f'[{host}]' if ':' in host else host}:{port}/%2F"
+        return f"{scheme}://{login}{bracketed(host)}:{port}/%2F"
 
     @property
     def management_url(self) -> str:
@@ -424,7 +425,7 @@ class Broker(Inspection):
             BrokerError: the broker has no HTTP API, has not been started, or knows no password of an account.
         """
         host, port = self._management_address()
-        return f"http://{self._login()}{f'[{host}]' if ':' in host else host}:{port}"
+        return f"http://{self._login()}{bracketed(host)}:{port}"
 
     @property
     def management_port(self) -> int:
@@ -439,7 +440,7 @@ class Broker(Inspection):
     def inspector_url(self) -> str:
         """The address of the inspector page, on the port of the HTTP API, with the token that opens it.
 
-        The token lasts as long as this object. Whoever has it can see and change everything.
+        The token lasts as long as this object, and gives full access to the broker.
 
         Raises:
             BrokerError: the broker has no HTTP API, or has not been started.
@@ -447,7 +448,7 @@ class Broker(Inspection):
         host, port = self._management_address()
         assert self._management is not None
         host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
-        return self._management.inspector_address(f"http://{f'[{host}]' if ':' in host else host}:{port}")
+        return self._management.inspector_address(f"http://{bracketed(host)}:{port}")
 
     def _management_address(self) -> tuple[str, int]:
         if self._management is None:
@@ -477,11 +478,11 @@ class Broker(Inspection):
     def intercept(self, *targets: str) -> Intercept:
         """A context manager that redirects connections of this process from the targets to this broker.
 
-        Args:
-            targets: "host:port" or "[ipv6]:port", as the app is configured.
-
         A connection that cannot be redirected raises `InterceptError` in the client before anything is sent:
         for example one to an address that the app has looked up before.
+
+        Args:
+            targets: "host:port" or "[ipv6]:port", as the app is configured.
 
         Raises:
             InterceptError: a target has no host or no port.

@@ -353,10 +353,11 @@ def _serve(options: argparse.Namespace) -> int:
 
 
 def _management_url(broker: Broker, url: str) -> str:
-    """The URL of the HTTP API, with the account of the broker's URL."""
-    login, at, _ = url.partition("://")[2].rpartition("@")
-    host = f"[{broker.host}]" if ":" in broker.host else broker.host
-    return f"http://{login}{at}{host}:{broker.management_port}/api/"
+    """The URL of the HTTP API, with the account and the host of the broker's URL."""
+    from urllib.parse import urlsplit
+
+    account_and_host = urlsplit(url).netloc.rpartition(":")[0]
+    return f"http://{account_and_host}:{broker.management_port}/api/"
 
 
 def _url(broker: Broker) -> tuple[str, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-__all__ = ["Connection", "PeerAddress"]
+__all__ = ["Connection", "PeerAddress", "bracketed"]
 
 
 @dataclass(frozen=True)
@@ -25,11 +25,12 @@ class PeerAddress:
     @property
     def name(self) -> str:
         """The connection's name, as RabbitMQ writes it: `[::1]:34106 -> [::1]:5672` over IPv6."""
-        client, server = _bracketed(self.host), _bracketed(self.server_host)
+        client, server = bracketed(self.host), bracketed(self.server_host)
         return f"{client}:{self.port} -> {server}:{self.server_port}"
 
 
-def _bracketed(host: str) -> str:
+def bracketed(host: str) -> str:
+    """A host as it stands before a port: an IPv6 address in brackets."""
     return f"[{host}]" if ":" in host else host
 
 

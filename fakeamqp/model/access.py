@@ -171,7 +171,7 @@ class AccessControl:
         """Why a user may not log in with a password."""
         shown = repr(name[:_LONGEST_SHOWN])
         if user is None:
-            # Comparing takes time, and anybody can have it done.
+            # Any client can cause this comparison, so it is bounded.
             known = islice(self.users, _MOST_COMPARED)
             return f"there is no user {shown}{near_match(name[:_LONGEST_SHOWN], known)}"
         if not password:

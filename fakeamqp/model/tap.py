@@ -93,7 +93,7 @@ class Tap(Protocol):
     def settled(
         self, event: Settlement, deliveries: Sequence[Delivery], connection: Tapped, channel: int
     ) -> None:
-        """These deliveries are about to be settled in that way. It may be emptied afterwards."""
+        """These deliveries are about to be settled in that way. The sequence may be emptied later."""
 
     def expired(self, message: Message, queue: str, virtual_host: str) -> None:
         """The time to live of a message is over. `dead_lettered` or `dropped` is called next."""

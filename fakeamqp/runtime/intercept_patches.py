@@ -25,6 +25,7 @@ from collections.abc import Callable, Iterable
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from fakeamqp.connection import bracketed
 from fakeamqp.runtime.errors import InterceptError
 from fakeamqp.runtime.intercept_addresses import is_numeric, normal
 
@@ -55,7 +56,7 @@ class Patches:
             self._active = (*self._active, intercept)
 
     def remove(self, intercept: Intercept) -> None:
-        """Stop to intercept; the last one restores all that was patched."""
+        """Stop intercepting; the last one restores all that was patched."""
         with self._lock:
             active = list(self._active)
             # From the end: if it was entered twice, the outer one keeps its position.
@@ -96,10 +97,11 @@ class Patches:
         for intercept in self._active:
             target = intercept.name_on(port)
             if target is not None:
+                numeric = f"{bracketed(name)}:{port}"
                 raise InterceptError(
                     f"refused to connect to {name}:{port}: {target} is intercepted, and this may be its real "
                     "address, which the app looked up before or with a resolver of its own. Intercept it "
-                    f"too: broker.intercept({target!r}, {_with_port(name, port)!r}); if it is another "
+                    f"too: broker.intercept({target!r}, {numeric!r}); if it is another "
                     "server, connect to it by its name, or outside of the interception"
                 )
 
@@ -291,7 +293,3 @@ def _uvloop() -> Any:
 
         return uvloop
     return None
-
-
-def _with_port(host: str, port: object) -> str:
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

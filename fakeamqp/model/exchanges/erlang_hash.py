@@ -26,7 +26,6 @@ class Atom(str):
 
 Term: TypeAlias = Union[Atom, bytes, int, float, "tuple[Term, ...]", "list[Term]"]
 
-_MASK_27 = 0x07FFFFFF
 _MASK_32 = 0xFFFFFFFF
 _MASK_64 = 0xFFFFFFFFFFFFFFFF
 _GOLDEN = 0x9E3779B9

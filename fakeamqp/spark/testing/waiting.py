@@ -57,9 +57,9 @@ def until_failed(query: Any, timeout: float) -> Exception:
 
 
 def worker_was_late(query: StreamingQuery, error: Exception) -> bool:
-    """Whether the query failed before its first batch since a Python worker took too long to start.
+    """Whether the query failed before its first batch because a Python worker started too slowly.
 
-    Spark 4 waits for it for ten seconds, which no setting changes (`PythonWorkerFactory`).
+    Spark 4 waits ten seconds for a worker; no setting changes that (`PythonWorkerFactory`).
     """
     return query.lastProgress is None and "Python worker failed to connect back" in str(error)
 
