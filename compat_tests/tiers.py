@@ -37,6 +37,9 @@ LONG = (
     "faults/test_clients.py",
     "faults/test_soak.py",
     "fuzz/test_fuzz_plugin.py",
+    "management/test_against_rabbitmq.py",
+    "management/test_serve.py",
+    "management/test_tools.py",
     "packaging",
     "pages",
     "plugin/test_spark_sessions.py",
@@ -47,13 +50,16 @@ CORE_OF_SPARK = ("spark/test_session.py",)
 #: Tests that draw random examples without being marked as tests of Hypothesis.
 DRAWING = ("fuzz", "programs", "unit/model/test_log.py")
 #: Long tests that are drawn with `--one-in`: cases and clients on each RabbitMQ but that of the default
-#: personality, suites of clients, killed jobs, the longest random examples, a Java for each block of a page.
+#: personality, suites of clients, tools and libraries of others, killed jobs, the longest random examples,
+#: a Java for each block of a page.
 COSTLY = re.compile(
     r"compat_tests/("
     r"differential/test_(against_rabbitmq|definitions|random_programs|stream_readers)\.py.*\[(3\.10|4\.0)"
     r"|differential/test_header_0_9\.py"
     r"|client_suites/test_client_suites\.py.*\["
     r"|crashes/"
+    r"|docs/test_recipes\.py"
+    r"|management/test_(against_rabbitmq\.py.*\[4\.0|tools\.py)"
     r"|faults/test_clients\.py"
     r"|fuzz/(amqp_0_10/)?test_mutated_streams\.py"
     r"|spark/test_docs\.py"

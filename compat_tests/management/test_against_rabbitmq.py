@@ -8,8 +8,6 @@ from compat_tests.differential.rabbitmq_node import available
 from compat_tests.management.comparison import differences, measured
 from compat_tests.management.recording import record_node
 
-pytestmark = pytest.mark.long
-
 
 @pytest.mark.parametrize("version", ["4.0", "4.3"])
 def test_recorded_answers_are_those_of_the_node(version):

@@ -11,8 +11,6 @@ import pytest
 
 from compat_tests.management.client import Api
 
-pytestmark = pytest.mark.long
-
 
 def test_serve_prints_where_the_api_is_and_stops_it():
     command = [sys.executable, "-m", "fakeamqp", "serve", "--port", "0", "--management-port", "0"]

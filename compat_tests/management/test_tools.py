@@ -17,8 +17,6 @@ from compat_tests.management import tools
 from compat_tests.management.client import Api
 from fakeamqp import Broker
 
-pytestmark = pytest.mark.long
-
 SECONDS = 60
 
 
