@@ -100,6 +100,19 @@ def test_counters_forget_what_no_request_can_ask_for():
     assert History(60, 60).details(counter, 8000.0, 8000.0)["samples"][0]["sample"] <= 8000
 
 
+def test_a_sample_is_the_total_of_its_instant():
+    counter = Counter()
+    for second in range(100):
+        counter.add(float(second), 2)
+    details = History(40, 20).details(counter, 99.0, 1099.0)
+    assert details["samples"] == [
+        {"sample": 162, "timestamp": 1_080_000},
+        {"sample": 122, "timestamp": 1_060_000},
+        {"sample": 82, "timestamp": 1_040_000},
+    ]
+    assert (details["avg_rate"], details["avg"]) == (2.0, 122.0)
+
+
 def test_a_broker_without_the_api_has_no_tap_that_counts():
     from fakeamqp.trace.recorder import Recorder
 

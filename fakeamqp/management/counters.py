@@ -7,7 +7,7 @@ counter notes the second of each event, and a request adds up what it asks for.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 __all__ = ["Counter", "Counts", "History", "Statistics"]
@@ -40,6 +40,20 @@ class Counter:
         """How many events happened after an instant."""
         return sum(count for second, count in self._by_second.items() if second > instant)
 
+    def totals(self, instants: Sequence[float]) -> list[int]:
+        """The totals at instants in descending order.
+
+        The work grows with the number of seconds plus the number of instants, since a request may ask for
+        3600 samples while it holds the engine.
+        """
+        later = sorted(self._by_second.items())
+        total, totals = self.total, []
+        for instant in instants:
+            while later and later[-1][0] > instant:
+                total -= later.pop()[1]
+            totals.append(total)
+        return totals
+
     def rate(self, now: float) -> float:
         """Events per second in the latest seconds."""
         return self.since(now - RATE_SECONDS) / RATE_SECONDS
@@ -60,15 +74,13 @@ class History:
     def details(self, counter: Counter, now: float, wall: float) -> dict[str, Any]:
         """The value of a key such as `publish_details`, with samples, the latest first."""
         latest = int(wall) // self.step * self.step
-        samples = []
-        for back in range(0, self.age + self.step, self.step):
-            ago = wall - (latest - back)
-            total = counter.total - counter.since(now - ago)
-            samples.append({"sample": total, "timestamp": (latest - back) * 1000})
-        values = [each["sample"] for each in samples]
+        times = [latest - back for back in range(0, self.age + self.step, self.step)]
+        values = counter.totals([now - (wall - time) for time in times])
         return {
             "rate": counter.rate(now),
-            "samples": samples,
+            "samples": [
+                {"sample": value, "timestamp": time * 1000} for value, time in zip(values, times, strict=True)
+            ],
             "avg_rate": (values[0] - values[-1]) / self.age if self.age else 0.0,
             "avg": sum(values) / len(values),
         }
