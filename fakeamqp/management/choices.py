@@ -67,8 +67,9 @@ class ManagementChoices:
             4.0.5).
         escapes_policy_problems: what is wrong with a policy is written for HTML, with `&lt;` for "<"
             (measured on 4.0.5, not on 4.3.6).
-        unknown_node: what is said of a node that is not this one (measured).
-        has_new_checks: the health checks and paths of 4.1 and later (measured: there on 4.3.6, 404 on 4.0.5).
+        unknown_node: the text about a node that is not in the cluster (measured on both).
+        has_new_checks: the health checks, paths and fields of 4.1 and later (measured: present on 4.3.6, 404
+            or missing on 4.0.5).
         has_deletion_protection: virtual hosts can be protected from deletion (measured: 4.3.6, not 4.0.5).
         names_protocols: the check of protocol listeners lists protocols (measured on 4.3.6; on 4.0.5 it names
             the one that was asked for).
@@ -86,7 +87,6 @@ class ManagementChoices:
             normal and high ones (measured on 4.0.5).
         reports_crypto: overview and nodes name the library of cryptography (measured: 4.3.6, not 4.0.5).
         details_feature_flags: feature flags name their callbacks and levels (measured: 4.3.6, not 4.0.5).
-        has_ackmodes: messages are taken with `ackmode`, not with `requeue`.
         feature_flags: the names of the feature flags (measured).
     """
 
@@ -108,7 +108,6 @@ class ManagementChoices:
     counts_priorities: bool = True
     reports_crypto: bool = True
     details_feature_flags: bool = True
-    has_ackmodes: bool = True
     feature_flags: tuple[str, ...] = _FLAGS_4_3
 
 
@@ -142,5 +141,8 @@ _RECORDS = {
 
 
 def choices_for(personality: Personality) -> ManagementChoices:
-    """The choices of a personality; "spec" and versions that were not measured have those of 4.3."""
+    """The choices of a personality.
+
+    "rabbitmq-3.10" and "rabbitmq-3.13" were not measured and have those of 4.0; all others have those of 4.3.
+    """
     return choices_of(personality, _USUAL, _RECORDS)

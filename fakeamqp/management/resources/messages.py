@@ -122,11 +122,7 @@ class _Precondition(PreconditionFailed):
 
 
 def _get(call: Call) -> object:
-    if not call.choices.has_ackmodes and "ackmode" not in call.json:
-        _, count, encoding = call.fields("requeue", "count", "encoding")
-        ackmode = "ack_requeue_true" if call.boolean("requeue") else "ack_requeue_false"
-    else:
-        ackmode, count, encoding = call.fields("ackmode", "count", "encoding")
+    ackmode, _, encoding = call.fields("ackmode", "count", "encoding")
     if encoding not in _ENCODINGS:
         raise bad_request("Unsupported encoding. Please use auto or base64.")
     if ackmode not in _ACKMODES:
