@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from fakeamqp.management.access import Role
 from fakeamqp.management.errors import absent, bad_request
@@ -14,11 +14,14 @@ from fakeamqp.model.patterns import InvalidPattern
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from fakeamqp.management.resource import Call
+    from fakeamqp.management.resource import Call, Handler
     from fakeamqp.model.access import User
     from fakeamqp.model.state import BrokerState
 
 __all__ = ["RESOURCES"]
+
+_Views: TypeAlias = "Callable[[User], list[dict[str, Any]]]"
+"""Returns the rows of one user."""
 
 
 def _views(user: User) -> list[dict[str, Any]]:
@@ -41,9 +44,7 @@ def _topic_views(user: User) -> list[dict[str, Any]]:
     ]
 
 
-def _list(
-    call: Call, views: Callable[[User], list[dict[str, Any]]], chosen: Callable[[dict[str, Any]], bool]
-) -> object:
+def _list(call: Call, views: _Views, chosen: Callable[[dict[str, Any]], bool]) -> object:
     rows = call.management.read(
         lambda state: [row for user in state.access.users.values() for row in views(user)]
     )
@@ -51,11 +52,11 @@ def _list(
     return [columns_of(call, row) for row in wanted]
 
 
-def _all(views: Callable[[User], list[dict[str, Any]]]) -> Callable[[Call], object]:
+def _all(views: _Views) -> Handler:
     return lambda call: _list(call, views, lambda _: True)
 
 
-def _of_user(views: Callable[[User], list[dict[str, Any]]]) -> Callable[[Call], object]:
+def _of_user(views: _Views) -> Handler:
     def get(call: Call) -> object:
         name = call.names["user"]
         if not call.management.read(lambda state: name in state.access.users):
@@ -65,7 +66,7 @@ def _of_user(views: Callable[[User], list[dict[str, Any]]]) -> Callable[[Call], 
     return get
 
 
-def _of_vhost(views: Callable[[User], list[dict[str, Any]]]) -> Callable[[Call], object]:
+def _of_vhost(views: _Views) -> Handler:
     return lambda call: _list(call, views, lambda row: bool(row["vhost"] == call.names["vhost"]))
 
 
@@ -186,36 +187,28 @@ def _is_pattern(text: str) -> bool:
     return True
 
 
-_ADMINISTRATOR = Role.ADMINISTRATOR
+def _resources(path: str, views: _Views, get: Handler, put: Handler, delete: Handler) -> list[Resource]:
+    """All permissions of one kind, and those of a user and of a virtual host."""
+    one = Resource(
+        f"{path}/{{vhost}}/{{user}}",
+        get=get,
+        put=put,
+        delete=delete,
+        role=Role.ADMINISTRATOR,
+        vhost=InVirtualHost.ANY,
+    )
+    of_vhost = Resource(
+        f"vhosts/{{vhost}}/{path}", get=_of_vhost(views), role=Role.ADMINISTRATOR, vhost=InVirtualHost.SEE
+    )
+    return [
+        Resource(path, get=_all(views), role=Role.ADMINISTRATOR),
+        one,
+        Resource(f"users/{{user}}/{path}", get=_of_user(views), role=Role.ADMINISTRATOR),
+        of_vhost,
+    ]
+
 
 RESOURCES = (
-    Resource("permissions", get=_all(_views), role=_ADMINISTRATOR),
-    Resource(
-        "permissions/{vhost}/{user}",
-        get=_get,
-        put=_put,
-        delete=_delete,
-        role=_ADMINISTRATOR,
-        vhost=InVirtualHost.ANY,
-    ),
-    Resource("users/{user}/permissions", get=_of_user(_views), role=_ADMINISTRATOR),
-    Resource(
-        "vhosts/{vhost}/permissions", get=_of_vhost(_views), role=_ADMINISTRATOR, vhost=InVirtualHost.SEE
-    ),
-    Resource("topic-permissions", get=_all(_topic_views), role=_ADMINISTRATOR),
-    Resource(
-        "topic-permissions/{vhost}/{user}",
-        get=_topic_get,
-        put=_topic_put,
-        delete=_topic_delete,
-        role=_ADMINISTRATOR,
-        vhost=InVirtualHost.ANY,
-    ),
-    Resource("users/{user}/topic-permissions", get=_of_user(_topic_views), role=_ADMINISTRATOR),
-    Resource(
-        "vhosts/{vhost}/topic-permissions",
-        get=_of_vhost(_topic_views),
-        role=_ADMINISTRATOR,
-        vhost=InVirtualHost.SEE,
-    ),
+    *_resources("permissions", _views, _get, _put, _delete),
+    *_resources("topic-permissions", _topic_views, _topic_get, _topic_put, _topic_delete),
 )
