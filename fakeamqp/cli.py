@@ -187,6 +187,13 @@ def _parser() -> argparse.ArgumentParser:
         "be repeated",
     )
     serve.add_argument(
+        "--loopback-users",
+        metavar="NAMES",
+        default="guest",
+        help="users that may log in from this machine only, separated by commas, or none (default: guest, as "
+        "in RabbitMQ)",
+    )
+    serve.add_argument(
         "--max-failed-logins",
         type=_logins,
         metavar="COUNT",
@@ -439,6 +446,8 @@ def _bounds(asked: Sequence[tuple[str, int]]) -> Bounds:
 def _choices(options: argparse.Namespace) -> PersonalityChoices:
     """The choices of the personality that the command line overrides."""
     settings: PersonalityChoices = {"largest_message": options.max_message_size}
+    users = options.loopback_users
+    settings["loopback_users"] = () if users == "none" else tuple(name.strip() for name in users.split(","))
     if options.not_implemented:
         settings["not_implemented"] = tuple(options.not_implemented)
     if options.max_failed_logins is not None:

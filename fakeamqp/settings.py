@@ -161,6 +161,7 @@ class PersonalityChoices(TypedDict, total=False):
     channel_max: int
     frame_max: int
     heartbeat: int
+    loopback_users: tuple[str, ...]
     most_failed_logins: int
     login_block_time: float
     not_implemented: tuple[str, ...]

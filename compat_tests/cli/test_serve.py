@@ -19,7 +19,7 @@ import trustme
 
 from compat_tests.loopback import LOOPBACK, needs_ipv6
 from fakeamqp import Broker
-from fakeamqp.cli import _tune_garbage_collection
+from fakeamqp.cli import _choices, _parser, _tune_garbage_collection
 
 LISTENING = re.compile(r"listening on (amqps?://(?:guest:guest@)?127\.0\.0\.1:(\d+)/%2F)\n")
 TIMEOUT = 30
@@ -179,6 +179,14 @@ def test_the_memory_limit_and_bounds_can_be_chosen():
         consumers.basic_consume("q", lambda *_: None, auto_ack=True)
         with pytest.raises(pika.exceptions.ConnectionClosedByBroker, match="reached maximum"):
             consumers.basic_consume("q", lambda *_: None, auto_ack=True)
+
+
+@pytest.mark.parametrize(
+    ("option", "users"), [([], ("guest",)), (["none"], ()), (["guest, ann"], ("guest", "ann"))]
+)
+def test_loopback_users(option: list[str], users: tuple[str, ...]):
+    options = _parser().parse_args(["serve", *(["--loopback-users", *option] if option else [])])
+    assert _choices(options)["loopback_users"] == users
 
 
 def test_addresses_that_fail_to_log_in_can_be_blocked():

@@ -500,3 +500,11 @@ def test_guest_may_come_from_this_machine_only(server: Server) -> None:
     client.expect(m.ConnectionStart, 0)
     client.send(start_ok(), 0)
     expect_refusal(client)
+
+
+def test_loopback_users_names_who_may_come_from_this_machine_only(server: Server) -> None:
+    client = server.varied(loopback_users=("ann",)).connect(host="192.0.2.7")
+    client.send_bytes(client.protocol_header)
+    client.expect(m.ConnectionStart, 0)
+    client.send(start_ok(), 0)
+    client.expect(m.ConnectionTune, 0)

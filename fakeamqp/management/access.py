@@ -9,6 +9,7 @@ from enum import IntEnum
 from typing import TYPE_CHECKING
 
 from fakeamqp.management.errors import Refused, login_failed, not_authorised
+from fakeamqp.model.access import check_address
 from fakeamqp.model.errors import AuthenticationFailed
 
 if TYPE_CHECKING:
@@ -102,12 +103,12 @@ def require(visitor: Visitor, role: Role) -> None:
         raise not_authorised(_REFUSALS[role])
 
 
-def authenticate(management: Management, authorization: str | None) -> Visitor:
-    """The user that a header `Authorization` names.
+def authenticate(management: Management, authorization: str | None, host: str) -> Visitor:
+    """The user that a header `Authorization` names; `host` is the address of the client.
 
     Raises:
         Refused: 401: there is no header, it is of another scheme, the credentials are wrong, or the user has
-            no tag that permits to use the API.
+            no tag that permits to use the API, or may log in from loopback addresses only.
     """
     credentials = _credentials(authorization)
     if credentials is None:
@@ -120,6 +121,11 @@ def authenticate(management: Management, authorization: str | None) -> Visitor:
             user: User = state.access.authenticate(name, password)
         except AuthenticationFailed:
             return None
+        try:
+            check_address(user, host, state.personality.loopback_users)
+        except AuthenticationFailed:
+            # Measured on 4.3.6.
+            raise not_authorised("User can only log in via localhost") from None
         return Visitor(user.name, user.tags, frozenset(user.permissions))
 
     visitor = management.read(log_in)

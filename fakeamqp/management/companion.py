@@ -94,7 +94,7 @@ class ManagementCompanion:
         if not is_loopback(self._address[0]):
             _log.warning(
                 "the management API and the inspector page on %s port %d can be reached from other machines: "
-                "whoever logs in, such as by guest and guest, sees and changes everything in this broker",
+                "the login of an administrator, or the token of the page, gives full access to this broker",
                 *self._address,
             )
 

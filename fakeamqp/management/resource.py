@@ -288,7 +288,8 @@ class Resource:
             raise Refused(405, "method_not_allowed", None)
         if not _accepts_json(request.headers.get("accept")):
             raise Refused(406, "not_acceptable", None)
-        visitor = authenticate(management, request.headers.get("authorization"))
+        host = "" if request.client is None else request.client.host
+        visitor = authenticate(management, request.headers.get("authorization"), host)
         require(visitor, self._roles.get(request.method, self._role))
         names = {name: unquote(value) for name, value in request.path_params.items()}
         self._check_virtual_host(management, visitor, names, request.method)

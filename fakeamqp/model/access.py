@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Literal
@@ -12,12 +13,14 @@ from fakeamqp.model.errors import AccessRefused, AuthenticationFailed, NotAllowe
 from fakeamqp.model.limits import UserLimits
 from fakeamqp.model.patterns import compiled
 
-__all__ = ["AccessControl", "Action", "Permission", "TopicPermission", "User"]
+__all__ = ["AccessControl", "Action", "Permission", "TopicPermission", "User", "check_address"]
 
 Action = Literal["configure", "write", "read"]
 _MOST_REMEMBERED = 10_000
 _LONGEST_SHOWN = 100
 _MOST_COMPARED = 50
+_LOOPBACK = ("127.", "::ffff:127.")
+_THIS_PROCESS = ("", "socketpair")
 
 
 @dataclass(frozen=True)
@@ -107,6 +110,28 @@ class User:
         algorithm, encoded = self.password_hash
         salted = base64.b64decode(encoded)
         return hmac.compare_digest(hashlib.new(algorithm, salted[:4] + octets).digest(), salted[4:])
+
+
+def check_address(user: User, host: str, loopback_users: Collection[str]) -> None:
+    """Accept some accounts from loopback addresses only, since their passwords are well known.
+
+    Source: RabbitMQ's setting `loopback_users`, by default guest (documented).
+
+    Args:
+        user: who has logged in.
+        host: the numeric address of the client; "" or "socketpair" for a client without one.
+        loopback_users: the names of these accounts.
+
+    Raises:
+        AuthenticationFailed: the account is one of them, and the address is not a loopback address.
+    """
+    if user.name not in loopback_users or host in (*_THIS_PROCESS, "::1") or host.startswith(_LOOPBACK):
+        return
+    raise AuthenticationFailed(
+        f"{user.name} may log in from loopback addresses only",
+        f"user {user.name!r} may log in from loopback addresses only, and this is {host} (the option "
+        "--loopback-users of serve, and the setting loopback_users, name such users)",
+    )
 
 
 class AccessControl:

@@ -19,7 +19,8 @@ from ipaddress import ip_address
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from fakeamqp.model.errors import ModelError
+from fakeamqp.model.access import check_address
+from fakeamqp.model.errors import AuthenticationFailed, ModelError
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -89,6 +90,11 @@ def check_login(request: Request, inspector: Inspector) -> None:
                 user = inspector.state.access.authenticate(name, password)
         except (binascii.Error, UnicodeDecodeError, ModelError):
             raise Denied(401, "the user name or the password is wrong") from None
+        host = "" if request.client is None else request.client.host
+        try:
+            check_address(user, host, inspector.state.personality.loopback_users)
+        except AuthenticationFailed as problem:
+            raise Denied(403, f"{problem}; the address with the token works from everywhere") from None
         if _ADMINISTRATOR not in user.tags:
             raise Denied(
                 403, f"user {user.name!r} has not the tag {_ADMINISTRATOR!r}, which the inspector needs"

@@ -354,6 +354,9 @@ class Personality:
     channel_max: int = 2047
     frame_max: int = 131072
     heartbeat: int = 60
+    loopback_users: tuple[str, ...] = ("guest",)
+    """The accounts that may log in from loopback addresses only; empty for none (RabbitMQ: its setting of the
+    same name)."""
     most_failed_logins: int = 0
     """security/log-and-block: the failed logins in a row with which an address is blocked; 0 = no limit
     (RabbitMQ: it has none)."""

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from fakeamqp.errors import near_match
-from fakeamqp.model.access import User
+from fakeamqp.model.access import User, check_address
 from fakeamqp.model.errors import AuthenticationFailed
 from fakeamqp.protocols.common.sasl import offered_mechanisms
 
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from fakeamqp.protocols.common.sasl import Mechanism
 
 __all__ = ["Login", "NotOffered", "why_not_opened"]
-
-_LOOPBACK = ("127.", "::1", "::ffff:127.", "socketpair")
 
 
 def why_not_opened(state: BrokerState, user: User, name: str, problem: Exception) -> str:
@@ -97,19 +95,10 @@ class Login:
         try:
             answer = self._attempt.step(response)
             if isinstance(answer, User):
-                self._check_loopback(answer)
+                check_address(answer, host, self._state.personality.loopback_users)
         except AuthenticationFailed:
             failures.failed(host)
             raise
         if isinstance(answer, User):
             failures.succeeded(host)
         return answer
-
-    def _check_loopback(self, user: User) -> None:
-        """Accept guest from loopback addresses only, since its password is well known.
-
-        Source: RabbitMQ (documented).
-        """
-        host = self._peer.host
-        if user.name == "guest" and host and not host.startswith(_LOOPBACK):
-            raise AuthenticationFailed("guest may log in from loopback addresses only")

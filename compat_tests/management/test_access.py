@@ -1,0 +1,60 @@
+"""Who may log in from where (measured on RabbitMQ 4.3.6)."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from typing import Any
+
+import pytest
+from starlette.requests import Request
+
+from compat_tests.management.inspector_client import inspector_of
+from fakeamqp import Broker
+from fakeamqp.management.access import authenticate
+from fakeamqp.management.context import Management
+from fakeamqp.management.errors import Refused
+from fakeamqp.management.inspector.access import Denied, check_login
+
+ELSEWHERE = "192.0.2.7"
+GUEST = f"Basic {b64encode(b'guest:guest').decode()}"
+WRONG = f"Basic {b64encode(b'guest:wrong').decode()}"
+
+
+def management(broker: Broker) -> Management:
+    companion: Any = broker._management
+    known: Management = companion.management
+    return known
+
+
+def test_guest_may_come_from_this_machine_only():
+    with Broker(management=True) as broker:
+        assert authenticate(management(broker), GUEST, "127.0.0.1").name == "guest"
+        with pytest.raises(Refused) as refused:
+            authenticate(management(broker), GUEST, ELSEWHERE)
+        assert (refused.value.status, refused.value.reason) == (401, "User can only log in via localhost")
+        with pytest.raises(Refused) as refused:
+            authenticate(management(broker), WRONG, ELSEWHERE)
+        assert refused.value.reason == "Not_Authorized"
+
+
+def test_loopback_users_of_the_broker_apply():
+    with Broker(management=True, loopback_users=()) as broker:
+        assert authenticate(management(broker), GUEST, ELSEWHERE).name == "guest"
+
+
+def request_of(host: str, login: str) -> Request:
+    headers = [(b"authorization", login.encode())]
+    return Request({"type": "http", "headers": headers, "client": (host, 49152)})
+
+
+def test_the_login_of_the_inspector_follows_it_and_its_token_does_not():
+    with Broker(management=True) as broker:
+        inspector = inspector_of(broker)
+        check_login(request_of("127.0.0.1", GUEST), inspector)
+        with pytest.raises(
+            Denied, match="guest may log in from loopback addresses only; the address with the token"
+        ):
+            check_login(request_of(ELSEWHERE, GUEST), inspector)
+        check_login(request_of(ELSEWHERE, f"Bearer {inspector.token}"), inspector)
+    with Broker(management=True, loopback_users=()) as broker:
+        check_login(request_of(ELSEWHERE, GUEST), inspector_of(broker))
