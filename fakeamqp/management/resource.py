@@ -200,6 +200,16 @@ class Call:
             raise absent()
         return found
 
+    def virtual_hosts(self, state: BrokerState) -> list[VirtualHost]:
+        """The virtual host of the path; without one, all in which the user has permissions.
+
+        Raises:
+            Refused: 404: it does not exist.
+        """
+        if "vhost" in self.names:
+            return [self.virtual_host(state)]
+        return [each for name, each in state.virtual_hosts.items() if self.visitor.may_use(name)]
+
 
 def table(found: dict[str, Any]) -> dict[str, Any]:
     """An object of JSON as a field table.

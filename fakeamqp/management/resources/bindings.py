@@ -89,13 +89,8 @@ def _of_host(host: VirtualHost) -> list[Binding | tuple[str, str]]:
 
 
 def _list(call: Call) -> object:
-    visitor, vhost = call.visitor, call.names.get("vhost")
-
     def bindings(state: BrokerState) -> Iterable[Binding | tuple[str, str]]:
-        if vhost is not None:
-            return _of_host(call.virtual_host(state))
-        hosts = [each for name, each in state.virtual_hosts.items() if visitor.may_use(name)]
-        return [each for host in hosts for each in _of_host(host)]
+        return [each for host in call.virtual_hosts(state) for each in _of_host(host)]
 
     rows = call.management.read_each(
         bindings, lambda each: _implicit(*each) if isinstance(each, tuple) else _view(each)

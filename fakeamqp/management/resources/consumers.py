@@ -54,15 +54,8 @@ def consumer_view(subscription: Subscription) -> dict[str, Any]:
 
 
 def _list(call: Call) -> object:
-    visitor, vhost = call.visitor, call.names.get("vhost")
-
     def consumers(state: BrokerState) -> Iterable[Subscription]:
-        hosts = (
-            [each for name, each in state.virtual_hosts.items() if visitor.may_use(name)]
-            if vhost is None
-            else [call.virtual_host(state)]
-        )
-        queues = [queue for host in hosts for queue in host.queues.values()]
+        queues = [queue for host in call.virtual_hosts(state) for queue in host.queues.values()]
         return [each for queue in queues for each in queue.subscriptions]
 
     rows = call.management.read_each(consumers, consumer_view)

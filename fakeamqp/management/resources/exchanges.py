@@ -48,13 +48,8 @@ def _view(call: Call, exchange: Exchange) -> dict[str, Any]:
 
 
 def _list(call: Call) -> object:
-    visitor, vhost = call.visitor, call.names.get("vhost")
-
     def exchanges(state: BrokerState) -> Iterable[Exchange]:
-        if vhost is not None:
-            return call.virtual_host(state).exchanges.values()
-        hosts = [each for name, each in state.virtual_hosts.items() if visitor.may_use(name)]
-        return [exchange for host in hosts for exchange in host.exchanges.values()]
+        return [exchange for host in call.virtual_hosts(state) for exchange in host.exchanges.values()]
 
     return listed(call, call.management.read_each(exchanges, lambda each: _view(call, each)))
 

@@ -32,7 +32,6 @@ UNKNOWN_GARBAGE_COLLECTION = dict.fromkeys(
 )
 """Facts of an Erlang process, as RabbitMQ writes them where it does not know them (measured for streams)."""
 
-
 _HELD = "messages held"
 """The key of a view under which the messages stand until `_finished` has added up their bytes."""
 
@@ -204,13 +203,8 @@ def _detailed_view(call: Call, queue: Queue) -> dict[str, Any]:
 
 
 def _list(call: Call) -> object:
-    visitor, vhost = call.visitor, call.names.get("vhost")
-
     def queues(state: BrokerState) -> Iterable[Queue]:
-        if vhost is not None:
-            return call.virtual_host(state).queues.values()
-        hosts = [each for name, each in state.virtual_hosts.items() if visitor.may_use(name)]
-        return [queue for host in hosts for queue in host.queues.values()]
+        return [queue for host in call.virtual_hosts(state) for queue in host.queues.values()]
 
     def view(queue: Queue) -> dict[str, Any] | None:
         if queue.deleted:
