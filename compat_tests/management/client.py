@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from base64 import b64encode
 from contextlib import closing
+from copy import copy
 from dataclasses import dataclass
 from http.client import HTTPConnection
 from typing import Any
@@ -36,14 +37,15 @@ class Api:
 
     def log_in(self, name: str, password: str) -> Api:
         """The API for another user."""
-        other = Api.__new__(Api)
-        other.__dict__.update(self.__dict__, _credentials=(name, password))
-        return other
+        return self._with((name, password))
 
     def log_out(self) -> Api:
         """The API without credentials."""
-        other = Api.__new__(Api)
-        other.__dict__.update(self.__dict__, _credentials=None)
+        return self._with(None)
+
+    def _with(self, credentials: tuple[str, str] | None) -> Api:
+        other = copy(self)
+        other._credentials = credentials
         return other
 
     def request(
