@@ -1,4 +1,4 @@
-"""A small client of the inspector, which does what its page does."""
+"""A small client of the inspector, which does what its page does, and the inspector of a broker."""
 
 from __future__ import annotations
 
@@ -6,10 +6,20 @@ import json
 from contextlib import closing
 from http.client import HTTPConnection, HTTPResponse
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from fakeamqp import Broker
+
+if TYPE_CHECKING:
+    from fakeamqp.management.inspector import Inspector
+
+
+def inspector_of(broker: Broker) -> Inspector:
+    """The inspector of a broker with `management=True`."""
+    companion: Any = broker._management
+    inspector: Inspector = companion.management.inspector
+    return inspector
 
 
 class Refusal(Exception):

@@ -8,6 +8,7 @@ from urllib.request import Request, urlopen
 
 import pytest
 
+from compat_tests.management.inspector_client import inspector_of
 from compat_tests.plugin.conftest import RunTests
 from fakeamqp import Broker
 
@@ -73,7 +74,7 @@ def test_a_failed_test_is_held_until_the_page_lets_it_go(run_tests: RunTests, wa
 
     def look() -> None:
         [broker] = waits.brokers
-        inspector = broker._management.management.inspector  # type: ignore[union-attr]
+        inspector = inspector_of(broker)
         seen.append(inspector.snapshot()["broker"]["held"])
         # Its fixtures are as they were.
         assert broker.queue("orders").exists and broker.connections
