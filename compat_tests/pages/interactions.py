@@ -51,7 +51,7 @@ def main() -> int:
 
 
 def fill(broker: Broker) -> None:
-    """Declare the queues and publish the messages."""
+    """Declare 1 000 queues, and publish 10 000 messages to the first."""
     with pika.BlockingConnection(pika.URLParameters(broker.url)) as connection:
         channel = connection.channel()
         channel.exchange_declare("events", "topic")

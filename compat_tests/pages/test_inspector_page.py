@@ -18,6 +18,7 @@ import pika
 import pytest
 
 from compat_tests.pages.browser import Missing, launched
+from compat_tests.pages.interactions import fill
 from fakeamqp import Broker
 
 TABS = ("topology", "queues", "connections", "timeline", "time", "faults", "publish")
@@ -520,17 +521,11 @@ def test_the_page_comes_back_with_its_broker(open_page: Open, broker: Broker, ch
 
 
 def test_a_foreign_page_reads_and_does_nothing(browser: Any, broker: Broker, channel: Any):
-    """A page of another origin with the token; a real one does not even have it."""
+    """The page of another origin has the token here, which it would not have in reality."""
     channel.queue_declare("q")
     broker.publish(b"", routing_key="q")
     address, _, token = broker.inspector_url.partition("#token=")
-    with Broker(management=True) as other:
-        context = browser.new_context()
-        page = context.new_page()
-        # The page of another broker is the other site: the same machine, but another port.
-        page.goto(f"http://localhost:{other.management_port}/inspector/")
-        # Its own policy would stop it, and is not the policy of a foreign page.
-        page.close()
+    with browser.new_context() as context:
         page = context.new_page()
         page.route("http://evil.example/", lambda route: route.fulfill(body="<html></html>"))
         page.goto("http://evil.example/")
@@ -551,7 +546,6 @@ def test_a_foreign_page_reads_and_does_nothing(browser: Any, broker: Broker, cha
             }""",
             [address, token],
         )
-        context.close()
     assert set(tried) <= {"failed", "opaque"}
     assert broker.queue("q").ready == 1
 
@@ -621,7 +615,7 @@ def test_the_policy_stops_markup_made_from_text(open_page: Open, broker: Broker)
 
 def test_of_a_large_broker_only_what_is_near_is_in_the_document(open_page: Open):
     with Broker(management=True) as broker:
-        large(broker)
+        fill(broker)
         page = open_page(broker)
         wait_for_text(page, "#graph-shown", "60 of 1,000 queues")
         assert page.locator(".node").count() < 100
@@ -646,18 +640,6 @@ def test_of_a_large_broker_only_what_is_near_is_in_the_document(open_page: Open)
         page.click("#tab-timeline")
         page.wait_for_selector("#line-list .row")
         assert page.locator("#line-list .row").count() < 100
-
-
-def large(broker: Broker) -> None:
-    """1 000 queues, and 10 000 messages in the first."""
-    with pika.BlockingConnection(pika.URLParameters(broker.url)) as connection:
-        channel = connection.channel()
-        channel.exchange_declare("events", "topic")
-        for number in range(1000):
-            channel.queue_declare(f"queue-{number}", durable=True)
-            channel.queue_bind(f"queue-{number}", "events", f"key.{number}")
-        for number in range(10_000):
-            broker.publish(f"message {number}", exchange="events", routing_key="key.0", headers={"n": number})
 
 
 # --- a test that is held open ---------------------------------------------------------------------------
