@@ -10,10 +10,12 @@ from fakeamqp.inspect.messages import aside_view, queued_view, unacked_view
 from fakeamqp.trace.html.values import body_form, bounded, fields_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from fakeamqp.inspect.messages import MessageView
     from fakeamqp.management.inspector.inspector import Inspector
+    from fakeamqp.model.binding import Binding
+    from fakeamqp.model.policies import Policy
     from fakeamqp.model.queues import Queue
 
 __all__ = ["connection_details", "exchange_details", "message", "messages", "queue_details"]
@@ -147,21 +149,8 @@ def queue_details(inspector: Inspector, virtual_host: str, name: str) -> dict[st
         owner = getattr(queue.exclusive_owner, "name", None)
         bindings = [(each.source.name, each) for each in islice(queue.incoming, _MOST_BINDINGS)]
         more = len(queue.incoming) - len(bindings)
-    facts: dict[str, Any] = {}
-    if isinstance(owner, str):
-        facts["exclusive to"] = owner
-    for word, policy in zip(("policy", "operator policy"), policies, strict=True):
-        if policy is not None:
-            facts[word] = {policy.name: dict(policy.definition)}
-    return {
-        "facts": bounded(fields_of(facts.items())),
-        "arguments": bounded(fields_of(arguments.items())),
-        "bindings": [
-            [source, binding.routing_key, bounded(fields_of(binding.arguments.items()))]
-            for source, binding in bindings
-        ],
-        "more": more,
-    }
+    owned = {"exclusive to": owner} if isinstance(owner, str) else {}
+    return _declared({**owned, **_set_by(policies)}, arguments, bindings, more)
 
 
 def exchange_details(inspector: Inspector, virtual_host: str, name: str) -> dict[str, Any]:
@@ -175,23 +164,31 @@ def exchange_details(inspector: Inspector, virtual_host: str, name: str) -> dict
         arguments = dict(exchange.arguments)
         policies = exchange.policy, exchange.operator_policy
         all_bindings = exchange.bindings
-        bindings = list(islice(all_bindings.values(), _MOST_BINDINGS))
+        some = islice(all_bindings.values(), _MOST_BINDINGS)
+        bindings = [(f"{each.destination.kind} {each.destination.name}", each) for each in some]
         more = len(all_bindings) - len(bindings)
-    facts = {
+    return _declared(_set_by(policies), arguments, bindings, more)
+
+
+def _set_by(policies: tuple[Policy | None, Policy | None]) -> dict[str, Any]:
+    """The definitions of a policy and of an operator policy, each under the name of its policy."""
+    return {
         word: {policy.name: dict(policy.definition)}
         for word, policy in zip(("policy", "operator policy"), policies, strict=True)
         if policy is not None
     }
+
+
+def _declared(
+    facts: Mapping[str, Any], arguments: Mapping[str, Any], bindings: list[tuple[str, Binding]], more: int
+) -> dict[str, Any]:
+    """The answer about a queue or an exchange. Bindings come with what stands at their other end."""
     return {
         "facts": bounded(fields_of(facts.items())),
         "arguments": bounded(fields_of(arguments.items())),
         "bindings": [
-            [
-                f"{each.destination.kind} {each.destination.name}",
-                each.routing_key,
-                bounded(fields_of(each.arguments.items())),
-            ]
-            for each in bindings
+            [other, binding.routing_key, bounded(fields_of(binding.arguments.items()))]
+            for other, binding in bindings
         ],
         "more": more,
     }

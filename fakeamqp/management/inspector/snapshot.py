@@ -108,10 +108,9 @@ def _broker(inspector: Inspector) -> Row:
     return {
         "personality": state.personality.name,
         "address": None if broker._address is None else f"{broker._address[0]}:{broker._address[1]}",
-        "running": broker._engine.running,
+        "running": broker.running,
         "virtual_hosts": list(state.virtual_hosts),
         "blocked": state.blocked_reason,
-        "failures": len(broker._engine.failures),
         "trace": broker._recorder is not None,
         "held": None if inspector.held is None or inspector.held.is_set() else inspector.title,
     }
@@ -271,7 +270,6 @@ def _faults(inspector: Inspector) -> dict[str, Row]:
             str(id(handle)): {
                 "sentence": handle.sentence,
                 "hits": handle.hits,
-                "optional": handle._optional,
                 "held": getattr(handle, "held", 0),
                 "error": None if handle.error is None else repr(handle.error),
                 "near_misses": list(islice(handle.near_misses(), 5)),

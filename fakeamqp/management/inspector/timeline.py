@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from fakeamqp.trace import Recorder
     from fakeamqp.trace.events import Event
 
-__all__ = ["KINDS", "Timeline"]
+__all__ = ["Timeline"]
 
 _MOST_TEXT = 400
 _DIRECTIONS = {"received": 0, "sent": 1}
@@ -44,8 +44,8 @@ class Timeline:
 
         Args:
             serial: of the first event wanted.
-            clears: the value that came with this number; another one says that numbers have begun again.
             most: the number of entries to read at most, the latest.
+            clears: the value that came with this number; another one says that numbers have begun again.
 
         Returns:
             `next` and `clears`, with which to continue; `cleared`, whether the trace has begun again;

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fakeamqp.trace.html.rows import Rows
+from fakeamqp.trace.html.rows import KINDS, Rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -37,7 +37,7 @@ def page(events: Iterable[Event], dropped: int = 0, title: str = "", clock: str 
         "began": rows.began,
         "ended": rows.ended,
         "connections": rows.connections,
-        "kinds": Rows.KINDS,
+        "kinds": KINDS,
         "pool": rows.pool,
         "rows": rows.rows,
     }

@@ -28,7 +28,7 @@ Fields are lists of (depth, name, value, type); types are "s" text, "n" number, 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 from fakeamqp.trace.events import ConnectionEvent, Event, FrameEvent, ModelEvent
 from fakeamqp.trace.frame_readers import frame_reader
@@ -95,8 +95,6 @@ class Rows:
         events: in order.
     """
 
-    KINDS: ClassVar[tuple[str, ...]] = KINDS
-
     def __init__(self, events: Iterable[Event]) -> None:
         self.rows: list[list[Any]] = []
         self.pool: list[Any] = []
@@ -140,7 +138,7 @@ class Rows:
         if part in ("header", "body") and self._add_content(number, event, place):
             return
         method = event.method if part == "method" else None
-        kind = _METHOD if method is not None else _HEARTBEAT if part == "heartbeat" else _FRAME
+        kind = _kind_of_frame(part, method)
         row = self._row(number, event, connection, kind, direction, event.channel)
         self.rows.append(row)
         if method is None:
@@ -286,15 +284,16 @@ def line_of(event: Event) -> tuple[str, str]:
 def kind_of(event: Event) -> int:
     """The number of its kind in `KINDS`."""
     if isinstance(event, FrameEvent):
-        part = event.part
-        return (
-            _METHOD
-            if part == "method" and event.method is not None
-            else (_HEARTBEAT if part == "heartbeat" else _FRAME)
-        )
+        return _kind_of_frame(event.part, event.method if event.part == "method" else None)
     if isinstance(event, ConnectionEvent):
         return _FAULT if event.event == "fault" else _CONNECTION
     return _MODEL
+
+
+def _kind_of_frame(part: str, method: object) -> int:
+    if method is not None:
+        return _METHOD
+    return _HEARTBEAT if part == "heartbeat" else _FRAME
 
 
 def is_problem(event: Event) -> bool:
