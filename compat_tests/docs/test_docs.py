@@ -74,3 +74,23 @@ def test_links_lead_somewhere(path) -> None:
     for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", path.read_text()):
         if not re.match(r"[a-z]+:", target):
             assert (path.parent / target).exists(), f"{path.name} links to {target}"
+
+
+@pytest.mark.parametrize("path", TEXTS, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_rows_of_tables_have_as_many_cells_as_the_head(path) -> None:
+    for table in re.findall(r"(?:^\|.*\n)+", path.read_text(), re.MULTILINE):
+        head, *rows = [re.split(r"(?<!\\)\|", line) for line in table.splitlines()]
+        assert [row for row in rows if len(row) != len(head)] == []
+
+
+def test_the_options_of_the_page_about_the_plugin_exist(pytestconfig: pytest.Config) -> None:
+    _, _, table = (ROOT / "docs" / "pytest-fixtures.md").read_text().partition("\n## Options\n")
+    rows = [[cell.strip(" `") for cell in row.split("|")[1:3]] for row in re.findall(r"^\|.*", table, re.M)]
+    named = [(option.partition("=")[0], ini) for option, ini in rows[2:]]
+    assert named
+    for option, ini in named:
+        assert option or ini
+        if option:
+            pytestconfig.getoption(option)
+        if ini:
+            pytestconfig.getini(ini)
