@@ -11,7 +11,10 @@ if TYPE_CHECKING:
     from fakeamqp.trace import Trace
     from fakeamqp.trace.recorder import Mark
 
-__all__ = ["forget", "named", "of", "remember", "trace"]
+__all__ = ["OF_THE_SESSION", "forget", "named", "of", "remember", "trace"]
+
+OF_THE_SESSION = ("amqp_broker_session", "amqp_url_session")
+"""The fixtures of the broker of the session; a fixture of that scope reaches it by one of them."""
 
 _BROKERS: pytest.StashKey[list[Broker]] = pytest.StashKey()
 _SINCE: pytest.StashKey[dict[int, Mark]] = pytest.StashKey()

@@ -6,6 +6,8 @@ import string
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
+from fakeamqp.errors import nearest
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -45,9 +47,7 @@ def problem(entry: object) -> str:
         return f"{entry!r}: {error}"
     for field in fields:
         if field not in _PARTS:
-            import difflib
-
-            near = difflib.get_close_matches(field, _PARTS, n=1)
+            near = nearest(field, _PARTS)
             known = (
                 f"did you mean {{{near[0]}}}?"
                 if near

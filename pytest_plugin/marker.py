@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 from typing import Any
 
 import pytest
+
+from fakeamqp.errors import nearest
 
 from . import options
 
@@ -174,7 +175,7 @@ def _check(arguments: dict[str, Any]) -> None:
     if not unusual:
         return
     for name in unusual:
-        near = difflib.get_close_matches(name, (*_OWN, *OPTIONS), n=1)
+        near = nearest(name, (*_OWN, *OPTIONS))
         if near and near[0] in _OWN:
             pytest.fail(
                 f"@pytest.mark.{NAME} has no argument {name!r}; did you mean {near[0]!r}?", pytrace=False

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from fakeamqp.errors import without_login
+from fakeamqp.errors import nearest, without_login
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -293,9 +293,7 @@ def _check_comparison(config: pytest.Config) -> None:
 
 
 def _nearest(name: str, known: Iterable[str]) -> str:
-    import difflib
-
-    near = difflib.get_close_matches(name, known, n=1)
+    near = nearest(name, known)
     return f"did you mean {near[0]!r}?" if near else ""
 
 

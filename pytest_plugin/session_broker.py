@@ -16,11 +16,9 @@ from .comparison import chosen
 if TYPE_CHECKING:
     from fakeamqp import Broker
 
-__all__ = ["FIXTURES", "begin", "end", "is_idle_bystander", "of", "serves", "set_environment", "use"]
+__all__ = ["address", "begin", "end", "is_idle_bystander", "of", "serves", "set_environment", "use"]
 
-FIXTURES = ("amqp_broker_session", "amqp_url_session")
-"""The fixtures of the scope session. Every other fixture about this broker depends on one of them."""
-_FIXTURES = frozenset((*FIXTURES, "amqp_broker", "amqp_url"))
+_FIXTURES = frozenset((*brokers.OF_THE_SESSION, "amqp_broker", "amqp_url"))
 """Every fixture with the broker of the session is one of these or depends on one."""
 
 
@@ -70,7 +68,7 @@ def serves(item: pytest.Item) -> str:
     asked = marker.scope(item)
     if asked is not None:
         return "its marker has scope='session'" if asked == "session" else ""
-    for fixture in FIXTURES:
+    for fixture in brokers.OF_THE_SESSION:
         if fixture in getattr(item, "fixturenames", ()):
             return f"it takes {fixture}, directly or through another fixture"
     if chosen.of(item):  # A comparison gives each run a broker of its own.
@@ -82,7 +80,7 @@ def serves(item: pytest.Item) -> str:
 
 def begin(item: pytest.Item) -> None:
     """Note that `item` uses the broker from now on, if it takes it by a fixture or by the environment."""
-    takes = not set(FIXTURES).isdisjoint(getattr(item, "fixturenames", ()))
+    takes = not set(brokers.OF_THE_SESSION).isdisjoint(getattr(item, "fixturenames", ()))
     if (takes or options.environment(item.config)) and options.real_url(item.config) is None:
         use(item)
 

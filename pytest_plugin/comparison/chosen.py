@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from .. import marker, options
+from .. import brokers, marker, options
 
 if TYPE_CHECKING:
     from fakeamqp import Personality
@@ -17,19 +17,18 @@ _PERSONALITY: pytest.StashKey[Personality] = pytest.StashKey()
 _REPEATING: pytest.StashKey[bool] = pytest.StashKey()
 _FIXTURES = frozenset(("aio_pika_connection", "amqp_url", "make_amqp_broker"))
 """Every fixture with a broker is one of these or depends on one."""
-_OF_THE_SESSION = frozenset(("amqp_broker_session", "amqp_url_session"))
-"""The fixtures with the broker of the session, which has one personality for all tests."""
 
 
 def applies(item: pytest.Item) -> bool:
     """Whether `item` runs on both personalities.
 
-    It does if it takes a broker of its own, and no marker sets the personality.
+    It does if it takes a broker of its own, and no marker sets the personality. The broker of the session has
+    one personality for all tests.
     """
     if options.compared(item.config) is None:
         return False
     fixtures = getattr(item, "fixturenames", ())
-    takes_broker = not _FIXTURES.isdisjoint(fixtures) and _OF_THE_SESSION.isdisjoint(fixtures)
+    takes_broker = not _FIXTURES.isdisjoint(fixtures) and set(brokers.OF_THE_SESSION).isdisjoint(fixtures)
     return takes_broker and "personality" not in marker.arguments(item) and marker.scope(item) != "session"
 
 
