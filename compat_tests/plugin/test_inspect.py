@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable
 from importlib import import_module
-from urllib.request import Request, urlopen
 
 import pytest
 
-from compat_tests.management.inspector_client import inspector_of
+from compat_tests.management.inspector_client import Page
 from compat_tests.plugin.conftest import RunTests
 from fakeamqp import Broker
 
@@ -23,12 +22,13 @@ def test_passes(amqp_broker) -> None:
 
 
 class Waits:
-    """Takes the place of the event that the plugin waits for; `happens` is what the user does."""
+    """Takes the place of the event that the plugin waits for; `happens` is what the user does, by default on the page."""
 
     def __init__(self) -> None:
         self.count = 0
         self.brokers: list[Broker] = []
         self.goes_on = False
+        self.happens: Callable[[], object] = self.press_the_button
 
     def __call__(self) -> Waits:
         return self
@@ -39,13 +39,8 @@ class Waits:
     def is_set(self) -> bool:
         return self.goes_on
 
-    def happens(self) -> None:
-        """By default the button of the page."""
-        url = self.brokers[0].inspector_url
-        address, _, token = url.partition("#token=")
-        headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
-        with urlopen(Request(f"{address}do/end-hold", b"{}", headers)) as answer:
-            assert b"goes on" in answer.read()
+    def press_the_button(self) -> None:
+        assert "goes on" in Page.of(self.brokers[0]).do("end-hold")
 
     def wait(self) -> None:
         self.count += 1
@@ -54,7 +49,7 @@ class Waits:
 
 
 @pytest.fixture
-def waits(monkeypatch: pytest.MonkeyPatch) -> Iterator[Waits]:
+def waits(monkeypatch: pytest.MonkeyPatch) -> Waits:
     waits = Waits()
     inspecting = import_module("pytest_fakeamqp.inspecting")
     monkeypatch.setattr(inspecting, "Event", waits)
@@ -65,22 +60,22 @@ def waits(monkeypatch: pytest.MonkeyPatch) -> Iterator[Waits]:
 
     remembered = inspecting.brokers.of
     monkeypatch.setattr(inspecting.brokers, "of", of)
-    yield waits
+    return waits
 
 
 def test_a_failed_test_is_held_until_the_page_lets_it_go(run_tests: RunTests, waits: Waits) -> None:
     seen: list[str] = []
-    happens = waits.happens
 
     def look() -> None:
         [broker] = waits.brokers
-        inspector = inspector_of(broker)
-        seen.append(inspector.snapshot()["broker"]["held"])
+        with Page.of(broker).events() as events:
+            _, state = events.next()
+        seen.append(state["broker"]["held"])
         # Its fixtures are as they were.
         assert broker.queue("orders").exists and broker.connections
-        happens()
+        waits.press_the_button()
 
-    waits.happens = look  # type: ignore[method-assign]
+    waits.happens = look
     result = run_tests(FAILING, "--amqp-inspect")
     result.assert_outcomes(passed=1, failed=1)
     assert waits.count == 1
@@ -100,7 +95,7 @@ def test_ctrl_c_goes_on_with_the_next_test(run_tests: RunTests, waits: Waits) ->
     def interrupt() -> None:
         raise KeyboardInterrupt
 
-    waits.happens = interrupt  # type: ignore[method-assign]
+    waits.happens = interrupt
     result = run_tests(FAILING, "--amqp-inspect")
     result.assert_outcomes(passed=1, failed=1)
     result.stdout.fnmatch_lines(["The test goes on."])

@@ -7,8 +7,6 @@ import pytest
 from compat_tests.plugin.conftest import INI, RunTests
 
 TWO_TESTS = """
-    import pytest
-
     ports = []
 
     def test_first(amqp_broker, pika_channel):
@@ -342,7 +340,7 @@ def test_an_interrupted_test_is_recorded(run_tests_apart: RunTests, pytester: py
     assert "orders" in pytester.path.joinpath("traces", "test_inner-test_it.jsonl").read_text()
 
 
-def test_a_real_broker_takes_its_place(run_tests: RunTests, amqp_broker: object) -> None:
+def test_a_real_broker_takes_its_place(run_tests: RunTests, amqp_url: str) -> None:
     result = run_tests(
         """
         import pytest
@@ -361,7 +359,7 @@ def test_a_real_broker_takes_its_place(run_tests: RunTests, amqp_broker: object)
         def test_app(app, pika_channel, amqp_url):
             assert app == amqp_url
         """,
-        f"--amqp-real-url={amqp_broker.url}",  # type: ignore[attr-defined]
+        f"--amqp-real-url={amqp_url}",
     )
     result.assert_outcomes(passed=2, skipped=1)
 
