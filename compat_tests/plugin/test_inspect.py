@@ -22,7 +22,7 @@ def test_passes(amqp_broker) -> None:
 
 
 class Waits:
-    """Takes the place of the event that the plugin waits for; `happens` is what the user does, by default on the page."""
+    """Takes the place of the event that the plugin waits for. `happens` is what the user does meanwhile."""
 
     def __init__(self) -> None:
         self.count = 0
