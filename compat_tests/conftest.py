@@ -56,12 +56,15 @@ def whole_package() -> None:
 def pytester(
     whole_package: None, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> pytest.Pytester:
-    """Inner runs keep their order, whatever shuffles this one: their tests are told apart by it.
+    """Inner runs keep their order, whatever shuffles this one, and have no timeout.
+
+    Their tests are told apart by their order. pytest-timeout has one timer in a process: an inner run would
+    stop the one that waits for the outer test.
 
     The fixture makes `sys.modules` at its end as it was at its beginning. A module whose first use was
     in between would be imported again later, and its classes would exist twice: all are imported before.
     """
-    monkeypatch.setenv("PYTEST_ADDOPTS", "-p no:randomly")
+    monkeypatch.setenv("PYTEST_ADDOPTS", "-p no:randomly -p no:timeout")
     return pytester
 
 
