@@ -59,7 +59,7 @@ test-all: test test-long spark-core ## Run every test of the project, with new r
 
 ONE_IN ?= 1
 test-long: $(VENV)/.test ## Run the long tests only, with new random examples
-	FAKEAMQP_FUZZ=$(FUZZ_FACTOR) $(TESTING) compat_tests --tier long --one-in $(ONE_IN) $(SHARED) \
+	FAKEAMQP_FUZZ=$(FUZZ_FACTOR) $(TESTING) compat_tests examples --tier long --one-in $(ONE_IN) $(SHARED) \
 		--hypothesis-seed=$(SEED) $(PYTEST_ARGS)
 
 fuzz: $(VENV)/.test ## Run the fuzz tests at twenty times their length, with new random examples

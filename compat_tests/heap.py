@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import gc
 import sys
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from types import FrameType, ModuleType
 from typing import TypeVar
 
 T = TypeVar("T")
 
 
-def alive(*kinds: type[T], but: Iterable[object] = ()) -> list[T]:
-    """All objects of `kinds`, `but` those that were there before: other tests may have some to keep."""
+def alive(*kinds: type[T]) -> list[T]:
+    """All objects of `kinds`; other tests may have some to keep, see `ignore_older_objects`."""
     for _ in range(5):  # What a finalizer lets go is found the next time.
         if not gc.collect():
             break
-    known = {id(each) for each in but}
-    return [each for each in gc.get_objects() if isinstance(each, kinds) and id(each) not in known]
+    return [each for each in gc.get_objects() if isinstance(each, kinds)]
 
 
 def held_by(thing: object, most: int = 12) -> str:
@@ -36,15 +33,10 @@ def held_by(thing: object, most: int = 12) -> str:
     return " <- ".join(f"{type(each).__name__} {repr(each)[:100]}" for each in chain)
 
 
-@contextmanager
-def only_new_objects() -> Iterator[None]:
-    """In the block, `alive` and the collector look only at objects made in the block.
+def ignore_older_objects() -> None:
+    """From now on `alive` and the collector look only at objects made later.
 
-    Looking at all objects of a process that has run thousands of tests takes seconds.
+    Looking at all objects of a process that has run thousands of tests takes a second.
     """
     gc.collect()
     gc.freeze()
-    try:
-        yield
-    finally:
-        gc.unfreeze()

@@ -26,6 +26,7 @@ _LOTS = {
     "compat_tests/benchmarks/test_trace_soak.py": "killed jobs",
     "compat_tests/pages/test_inspector_page.py": "inspector page",
     "compat_tests/plugin/test_spark_sessions.py": "killed jobs",
+    "compat_tests/unit/test_conformance": "marks of all tests",
     "compat_tests/unit/test_deleted_protocols.py": "deleted protocols",
 }
 """The lots of tests that share what is slow to start, by the first part of their ids; the longest first."""

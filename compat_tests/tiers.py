@@ -4,7 +4,8 @@
 `--tier long` (`make test-all`) runs the rest, and once more every test that draws random examples: there they
 are more, and new ones. Without the option everything runs.
 
-A test is quick unless its file or a folder above it is in `LONG`, or it is marked with `pytest.mark.long`.
+A test is quick unless its file or a folder above it is in `LONG` or `LONG_EXAMPLES`, or it is marked with
+`pytest.mark.long`.
 
 `--one-in N` (CI) runs one in N of the tests that take most of the time, `COSTLY`, and all others. The seed of
 the random examples draws them, so that each commit gets others and a run can be repeated.
@@ -22,9 +23,10 @@ import pytest
 
 from compat_tests.programs.seeds import seed_of
 
-__all__ = ["CORE_OF_SPARK", "COSTLY", "DRAWING", "LONG"]
+__all__ = ["CORE_OF_SPARK", "COSTLY", "DRAWING", "LONG", "LONG_EXAMPLES"]
 
 HERE = Path(__file__).resolve().parent
+EXAMPLES = HERE.parent / "examples"
 
 #: Tests that need a real RabbitMQ, many real clients, an installation, a browser, or a Java for each test.
 LONG = (
@@ -45,8 +47,10 @@ LONG = (
     "plugin/test_spark_sessions.py",
     "spark",
 )
-#: Files below `LONG` that are quick all the same. The examples have whole jobs of Spark.
+#: Files below `LONG` that are quick all the same.
 CORE_OF_SPARK = ("spark/test_session.py",)
+#: Examples whose tests are long. The batch job of Spark is quick: one whole job is among the quick tests.
+LONG_EXAMPLES = ("spark_orders",)
 #: Tests that draw random examples without being marked as tests of Hypothesis.
 DRAWING = ("fuzz", "programs", "unit/model/test_log.py")
 #: Long tests that are drawn with `--one-in`: cases and clients on each RabbitMQ but that of the default
@@ -129,9 +133,11 @@ def is_drawn(test: str, seed: int, one_in: int) -> bool:
 
 @cache
 def in_long(path: Path) -> bool:
-    """Whether the tests of this file are in `LONG`."""
+    """Whether the tests of this file are in `LONG` or `LONG_EXAMPLES`."""
+    if _is_below(path, LONG_EXAMPLES, EXAMPLES):
+        return True
     return _is_below(path, LONG) and not _is_below(path, CORE_OF_SPARK)
 
 
-def _is_below(path: Path, parts: Iterable[str]) -> bool:
-    return any(path.is_relative_to(HERE / part) for part in parts)
+def _is_below(path: Path, parts: Iterable[str], folder: Path | None = None) -> bool:
+    return any(path.is_relative_to((folder or HERE) / part) for part in parts)

@@ -27,7 +27,7 @@ def forget_what_blocks_made() -> Iterator[None]:
     """Other tests count what is alive, and what is open."""
     yield
     for page in PAGES:
-        # First the brokers: one that does not read, as after a block about alarms, would not answer to a close.
+        # First the brokers: one that does not read, as with an alarm, would not answer to a close.
         for value in page.namespace.values():
             if isinstance(value, Broker):
                 value.stop()

@@ -25,7 +25,7 @@ from compat_tests.fuzz.checks import queues
 from compat_tests.fuzz.profile import scaled
 from compat_tests.fuzz.streams import Recording, recordings
 from compat_tests.fuzz.test_sockets import dial, say, vanish
-from compat_tests.heap import alive, only_new_objects
+from compat_tests.heap import alive, ignore_older_objects
 from fakeamqp import Broker
 from fakeamqp.model.delivery import Delivery
 from fakeamqp.model.message import Message
@@ -152,7 +152,8 @@ def converse(
 def test_nothing_that_has_ended_is_in_memory(protocol: str, personality: str) -> None:
     said = SAID[protocol, personality]
     heap = Heap()
-    with only_new_objects(), Broker(personality=personality) as broker:
+    ignore_older_objects()
+    with Broker(personality=personality) as broker:
         for number in range(max(25, scaled(CONVERSATIONS / 2))):
             with ExitStack() as clients:
                 converse(broker, heap, clients, protocol, said, Random(number))

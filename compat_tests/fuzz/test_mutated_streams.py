@@ -29,7 +29,7 @@ from compat_tests.fuzz.checks import (
 from compat_tests.fuzz.mutations import Chunks, chunked
 from compat_tests.fuzz.profile import examples, sampled, scaled
 from compat_tests.fuzz.subjects import SUBJECTS, Subject, on_each, speaking_0_9_1
-from compat_tests.heap import alive
+from compat_tests.heap import alive, ignore_older_objects
 from compat_tests.protocol.driver import Client, Server
 from fakeamqp.protocols.amqp_0_9.realms import Realms
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
@@ -158,7 +158,7 @@ def test_memory_does_not_grow(subject: Subject) -> None:
     By then it keeps as much as it ever does for those who come again.
     """
     random = Random(1)
-    others = alive(FramedConnection)
+    ignore_older_objects()
     server = subject.server()
     good = [b"".join(recording) for recording in subject.recordings]
 
@@ -178,7 +178,7 @@ def test_memory_does_not_grow(subject: Subject) -> None:
         after = memory_after(random_stream(subject, random) for _ in range(900))
     finally:
         tracemalloc.stop()
-    assert not alive(FramedConnection, but=others)
+    assert not alive(FramedConnection)
     # One small object left behind by each connection would be some 200 bytes each.
     assert after - before < 900 * 100, f"{after - before} bytes more after 900 more connections"
     assert len(server.state.timers._heap) < 200
@@ -187,14 +187,14 @@ def test_memory_does_not_grow(subject: Subject) -> None:
 @on_each
 def test_messages_do_not_keep_what_their_publisher_had(subject: Subject) -> None:
     """They know who published them; what that connection had to remember to serve its client is gone."""
-    others = alive(FramedChannel)
+    ignore_older_objects()
     for recording in subject.recordings:
         server = subject.server()
         client = server.connect(port=40_000)
         feed(client, b"".join(recording), (), reads=True)
         gone(client)
         endpoint = connection_of(client.connection)
-        assert not alive(FramedChannel, but=others)
+        assert not alive(FramedChannel)
         assert not endpoint.channels and not endpoint.known_properties and not endpoint._partial
 
 

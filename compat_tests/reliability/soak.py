@@ -37,7 +37,7 @@ import pika
 from compat_tests.clients.amqp_0_10.client import connect as connect_0_10
 from compat_tests.clients.amqp_0_10.errors import ClientError
 from compat_tests.differential.raw_client import Address, RawClient
-from compat_tests.heap import alive, held_by, only_new_objects
+from compat_tests.heap import alive, held_by, ignore_older_objects
 from compat_tests.reliability import page, results
 from fakeamqp import Broker
 from fakeamqp.faults.chaos import PROFILES
@@ -415,7 +415,8 @@ def soak(days: int, minutes: float, seed: str) -> Report:
     threads = threading.active_count()
     descriptors = _descriptors()
     began = time.monotonic()
-    with only_new_objects(), _without_logs():
+    ignore_older_objects()
+    with _without_logs():
         _live(report, days, max(0.2, minutes * 60 / days))
         report.seconds = round(time.monotonic() - began, 1)
         _check_what_is_left(report, threads, descriptors)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from compat_tests import tiers
-from compat_tests.tiers import CORE_OF_SPARK, COSTLY, DRAWING, HERE, LONG, in_long
+from compat_tests.tiers import CORE_OF_SPARK, COSTLY, DRAWING, EXAMPLES, HERE, LONG, LONG_EXAMPLES, in_long
 
 ROOT = HERE.parent
 SOURCE = """
@@ -58,6 +58,14 @@ def test_long_tests_and_those_that_draw(tests: pytest.Pytester) -> None:
         "fuzz/test_fuzz"
     )
     assert ran(tests, "--tier", "long") == both("slow/test_a") | both("other/test_slow") | drawing
+
+
+def test_an_example_may_be_long(tests: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tiers, "EXAMPLES", tests.path / "fuzz")
+    monkeypatch.setattr(tiers, "LONG_EXAMPLES", ("test_fuzz.py",))
+    assert not both("fuzz/test_fuzz") & ran(tests, "--tier", "quick")
+    tiers.in_long.cache_clear()
+    assert both("fuzz/test_fuzz") <= ran(tests, "--tier", "long")
 
 
 def test_a_single_test_may_be_long(tests: pytest.Pytester) -> None:
@@ -116,6 +124,8 @@ def test_the_costly_tests_are_long_and_there() -> None:
 def test_what_the_lists_name_is_there() -> None:
     for part in (*LONG, *CORE_OF_SPARK, *DRAWING):
         assert (HERE / part).exists(), part
+    for part in LONG_EXAMPLES:
+        assert list((EXAMPLES / part).glob("test_*.py")), part
     assert all(_is_in(part, LONG) for part in CORE_OF_SPARK)
     assert not any(_is_in(part, LONG) for part in DRAWING)
 

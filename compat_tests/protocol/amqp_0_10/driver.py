@@ -464,15 +464,17 @@ class Session:
     def transfers(self) -> list[Transfer]:
         """All transfers that have come; nothing else may have, but for bookkeeping."""
         self._skip(c.SessionCompleted, c.SessionCommandPoint, c.SessionKnownCompleted)
-        found = []
-        while self.client.inbox:
-            found.append(self.transfer())
+        inbox = self.client.inbox
+        found = [self._transfer(each) for each in inbox]
+        inbox.clear()
         return found
 
     def transfer(self) -> Transfer:
         """The next thing that has come, but for bookkeeping, which must be a transfer."""
         self._skip(c.SessionCompleted, c.SessionCommandPoint, c.SessionKnownCompleted)
-        got = self.client.take()
+        return self._transfer(self.client.take())
+
+    def _transfer(self, got: Arrived) -> Transfer:
         assert isinstance(got.what, x.MessageTransfer), f"expected a transfer, got {got}"
         assert got.channel == self.channel and got.id is not None
         header = got.header or b""
