@@ -658,36 +658,33 @@ def test_passes(amqp_broker):
 @pytest.mark.parametrize("how", ["the button", "Ctrl-C"])
 def test_a_failed_test_is_held_open(open_page: Open, tmp_path: Path, how: str):
     (tmp_path / "test_inner.py").write_text(FAILING)
-    command = [
-        sys.executable,
-        "-u",
-        "-m",
-        "pytest",
-        "--amqp-inspect",
-        "-p",
-        "no:cacheprovider",
-        "--timeout=30",
-    ]
+    # A process that was started in the background of a shell may have been told to ignore Ctrl-C.
+    program = "import pytest, signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "
+    command = [sys.executable, "-u", "-c", program + "sys.exit(pytest.main(sys.argv[1:]))"]
+    command += ["--amqp-inspect", "-p", "no:cacheprovider", "--timeout=30"]
     environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
     with subprocess.Popen(
         command, cwd=tmp_path, stdout=subprocess.PIPE, text=True, env=environment
     ) as process:
         assert process.stdout is not None
         said = []
-        for line in process.stdout:
-            said.append(line)
-            if found := re.search(r"http://\S+/inspector/#token=\S+", line):
-                break
-        else:
-            pytest.fail("".join(said))
-        if how == "the button":
-            page = open_page(None, found[0])
-            wait_for_text(page, "#held", "A failed test is held open: test_inner.py::test_fails")
-            wait_for_text(page, ".node.queue", "orders")
-            page.click("#end-hold")
-        else:
-            process.send_signal(signal.SIGINT)
-        rest = process.stdout.read()
+        try:
+            for line in process.stdout:
+                said.append(line)
+                if found := re.search(r"http://\S+/inspector/#token=\S+", line):
+                    break
+            else:
+                pytest.fail("".join(said))
+            if how == "the button":
+                page = open_page(None, found[0])
+                wait_for_text(page, "#held", "A failed test is held open: test_inner.py::test_fails")
+                wait_for_text(page, ".node.queue", "orders")
+                page.click("#end-hold")
+            else:
+                process.send_signal(signal.SIGINT)
+            rest = process.stdout.read()
+        finally:
+            process.kill()
     assert "1 failed, 1 passed" in rest
     assert "captured" not in "".join(said)
 
