@@ -144,7 +144,7 @@ def test_mutants_leave_nothing_behind(protocol: str) -> None:
     for record, (fields, attributes) in before.items():
         assert fields == record.FIELDS
         found = dict(vars(record))
-        for name in ("encode", "decode"):  # Compiled on first use, perhaps since.
+        for name in ("__init__", "encode", "decode"):  # Compiled on first use, perhaps since.
             assert type(found.pop(name, None)) in (type(attributes.pop(name, None)), *_COMPILED)
         assert found == attributes
 
