@@ -1,4 +1,4 @@
-"""Test modules that cannot be imported without PySpark import this first."""
+"""Test modules that need PySpark import this first, and fixtures and tests that need it: they are skipped."""
 
 from __future__ import annotations
 

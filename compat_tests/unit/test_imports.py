@@ -48,6 +48,9 @@ def test_importing_a_broker_loads_nothing_that_can_wait() -> None:
 
 @pytest.mark.parametrize("name", PACKAGES)
 def test_names_on_first_use_are_those_that_type_checkers_see(name: str) -> None:
+    if name.startswith("fakeamqp.spark"):
+        import compat_tests.needs_pyspark  # noqa: F401
+
     # In a new interpreter: tests of plugins take modules out of `sys.modules` that a package keeps a name of.
     program = f"from {__name__} import check_names; check_names({name!r})"
     root = Path(__file__).parents[2]

@@ -19,6 +19,8 @@ def broker():
 
 @pytest.fixture
 def query(broker, tmp_path):
+    import compat_tests.needs_pyspark  # noqa: F401
+
     queries = []
 
     def make(**options):

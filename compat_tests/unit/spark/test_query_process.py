@@ -32,6 +32,8 @@ finally:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no signals")
 def test_a_source_that_spark_ends_says_goodbye_to_the_broker():
+    import compat_tests.needs_pyspark  # noqa: F401
+
     stream = {"name": "log", "durable": True, "arguments": {"x-queue-type": "stream"}}
     with (
         Broker(definitions={"queues": [stream]}) as broker,

@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
+import compat_tests.needs_pyspark  # noqa: F401
 from compat_tests.fuzz.profile import scaled
 from compat_tests.unit.spark.micro_batches import MOMENTS, Died, Query, publish, values
 from fakeamqp import Broker
