@@ -1,11 +1,13 @@
 """The tables of docs/api.md, made from the public names of the code: `python -m compat_tests.api_page`.
 
 A name is public if a public module exports it. A member is public if a public class, or a class of fakeamqp
-that it inherits from, defines it, and its name does not begin with an underscore.
+that it inherits from, defines it, and its name does not begin with an underscore. Of an event loop, only what
+it has besides those of asyncio is listed.
 """
 
 from __future__ import annotations
 
+import asyncio
 import importlib
 import inspect
 import re
@@ -27,6 +29,7 @@ MODULES = (
     "fakeamqp.faults",
     "fakeamqp.trace",
     "fakeamqp.replay",
+    "fakeamqp.simulation",
     "fakeamqp.services",
     "fakeamqp.protocols.amqp_0_9.public",
     "fakeamqp.spark",
@@ -110,17 +113,23 @@ def members(owner: type) -> dict[str, str]:
     Members of a public base class are left out; they are listed there.
     """
     found: dict[str, str] = {}
+    foreign = _interface(owner)
     listed = {each for base in _public_bases(owner) for each in base.__mro__}
     for each in reversed(owner.__mro__):
         if each in listed or not each.__module__.startswith(_OURS):
             continue
         documented = _described_fields(each)
         for name in (*inspect.get_annotations(each), *vars(each)):
-            if not name.startswith("_"):
+            if not name.startswith("_") and name not in foreign:
                 text = _member_summary(each, name) or documented.get(name) or _type(each, name)
                 found[name] = text or found.get(name, "")
     elsewhere = {name for base in _public_bases(owner) for name in inspect.get_annotations(base)}
     return {name: found[name] for name in sorted(found) if not (is_typeddict(owner) and name in elsewhere)}
+
+
+def _interface(owner: type) -> set[str]:
+    """The members that an event loop has because it is one."""
+    return set(vars(asyncio.AbstractEventLoop)) if issubclass(owner, asyncio.AbstractEventLoop) else set()
 
 
 def _type(owner: type, name: str) -> str:

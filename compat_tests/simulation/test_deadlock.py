@@ -1,0 +1,100 @@
+"""A simulation in which nothing can happen any more fails at once, and says who waits for what."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+
+import pytest
+
+from fakeamqp import simulation
+
+
+def deadlock(main) -> str:
+    with pytest.raises(simulation.Deadlock) as raised:
+        simulation.run(main())
+    return str(raised.value)
+
+
+def test_a_deadlock_names_tasks_places_and_what_they_wait_for():
+    async def consume(queue):
+        return await queue.get()
+
+    async def wait_for(task):
+        await task
+
+    async def third(future):
+        await future
+
+    async def main():
+        await asyncio.sleep(12.5)
+        consumer = asyncio.create_task(consume(asyncio.Queue()), name="consumer")
+        waits = asyncio.create_task(wait_for(consumer), name="waits")
+        loses = asyncio.create_task(third(asyncio.get_running_loop().create_future()), name="third")
+        await asyncio.gather(waits, loses)
+
+    text = deadlock(main)
+    assert "deadlock after 12.5 simulated seconds" in text
+    heads = re.findall(r"^  (\S.*)$", text, re.MULTILINE)
+    prefix = "test_a_deadlock_names_tasks_places_and_what_they_wait_for.<locals>."
+    assert heads == [
+        f"Task-1 ({prefix}main) waits for asyncio.gather() of waits, third",
+        f"consumer ({prefix}consume) waits for Queue.get()",
+        f"waits ({prefix}wait_for) waits for the task consumer",
+        f"third ({prefix}third) waits for a future that nothing has set",
+    ]
+    assert re.search(r"test_deadlock.py:\d+ in consume: return await queue.get\(\)", text)
+
+
+def test_a_deadlock_over_the_network():
+    async def silent(reader, writer):
+        await asyncio.Event().wait()
+
+    async def main():
+        await asyncio.start_server(silent, "localhost", 5672)
+        reader, _ = await asyncio.open_connection("localhost", 5672)
+        await read(reader)
+
+    async def read(reader):
+        await reader.read(1)
+
+    text = deadlock(main)
+    assert "waits for StreamReader." in text
+    assert "in read: await reader.read(1)" in text
+    assert "Event.wait()" in text
+
+
+def test_locks_that_wait_for_each_other():
+    async def take(first, second):
+        async with first:
+            await asyncio.sleep(1)
+            async with second:
+                pass
+
+    async def main():
+        one, other = asyncio.Lock(), asyncio.Lock()
+        await asyncio.gather(take(one, other), take(other, one))
+
+    assert deadlock(main).count("waits for Lock.acquire()") == 2
+
+
+def test_cleanup_runs_after_a_deadlock():
+    ends = []
+
+    async def main():
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await asyncio.sleep(1)
+            ends.append("end")
+
+    deadlock(main)
+    assert ends == ["end"]
+
+
+def test_a_timer_is_no_deadlock():
+    async def main():
+        with pytest.raises(asyncio.TimeoutError):
+            await asyncio.wait_for(asyncio.Event().wait(), 1e5)
+
+    simulation.run(main())

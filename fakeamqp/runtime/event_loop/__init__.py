@@ -1,0 +1,1 @@
+"""Runs the broker in an asyncio event loop."""

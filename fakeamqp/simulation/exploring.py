@@ -1,0 +1,184 @@
+"""Runs a test under many schedules, and explains the first failure."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable, Coroutine, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from fakeamqp.simulation.errors import SimulationError
+from fakeamqp.simulation.running import run
+from fakeamqp.simulation.schedule import KINDS, Decision, Key, Schedule
+from fakeamqp.simulation.shrinking import Deviations, shrink
+
+__all__ = ["Exploration", "FailingSchedule", "Failure", "check", "explore"]
+
+Test = Callable[[], Coroutine[Any, Any, object]]
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A schedule under which a test fails."""
+
+    #: Repeats the failure: `run(test(), seed=seed)`.
+    seed: int
+    #: What the test raised under this seed.
+    error: BaseException
+    #: All decisions of that run.
+    decisions: list[Decision] = field(repr=False)
+    #: The deviations that are enough to fail, in order; [] if it fails in first-come order, too.
+    needed: list[Decision]
+    #: The error of the run with these deviations alone.
+    shrunk_error: BaseException
+    #: How many runs it took to find them, and whether the test passes without any one of them.
+    runs: int
+    minimal: bool
+
+    @property
+    def deviations(self) -> dict[Key, int]:
+        """The needed deviations, for `Schedule(seed, deviations=...)`."""
+        return {decision.key: decision.chosen for decision in self.needed}
+
+    @property
+    def parts_at(self) -> Decision | None:
+        """The first decision at which the shrunk run parts from a passing one; None in first-come order."""
+        return self.needed[-1] if self.needed else None
+
+    @property
+    def text(self) -> str:
+        """The failure in words."""
+        error = "".join(traceback.format_exception_only(type(self.error), self.error)).strip()
+        lines = [f"seed {self.seed} fails: {error}"]
+        deviations = sum(1 for decision in self.decisions if decision.chosen)
+        if not self.needed:
+            lines.append("It fails in first-come order as well, so its schedule does not matter.")
+            return "\n".join(lines)
+        few = len(self.needed)
+        lines.append(
+            f"Of its {len(self.decisions)} decisions, {deviations} deviate from first-come order. "
+            f"{'One is' if few == 1 else f'{few} are'} enough to fail{'' if self.minimal else ' (or fewer)'}:"
+        )
+        lines += [f"  {decision}" for decision in self.needed]
+        if self.minimal:
+            last = "it" if few == 1 else "the last one"
+            lines.append(f"Without {last} the test passes: there it parts from a passing schedule.")
+        if any(decision.kind == "task" for decision in self.needed):
+            lines.append(
+                "It needs tasks that go on in another order than they became ready. asyncio promises no "
+                "order of tasks, but its loops keep this one."
+            )
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True)
+class Exploration:
+    """What came of running a test under many schedules."""
+
+    #: The number of schedules that were run, without those of shrinking.
+    schedules: int
+    #: The first failure, or None.
+    failure: Failure | None
+
+
+class FailingSchedule(SimulationError):
+    """A test fails under a schedule; the cause is its error, the text says which decisions make it fail."""
+
+    __module__ = "fakeamqp.simulation"
+
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(failure.text)
+        #: The failure.
+        self.failure = failure
+
+
+def explore(
+    test: Test,
+    seeds: int | Iterable[int] = 200,
+    *,
+    kinds: Iterable[str] = KINDS,
+    errors: tuple[type[BaseException], ...] = (Exception,),
+    shrink_runs: int = 300,
+    **settings: Any,
+) -> Exploration:
+    """Run a test under several schedules, up to the first that fails.
+
+    Args:
+        test: a function that returns a new coroutine for each run, such as a coroutine function.
+        seeds: how many schedules, from seed 0 (first-come order) on; or the seeds themselves.
+        kinds: the kinds of decisions that may deviate from first-come order; see `schedule.KINDS`.
+        errors: what counts as a failure. Anything else ends the exploration and is raised.
+        shrink_runs: how many more runs may be used to shrink a failing schedule; 0 to leave it as it is.
+        settings: further arguments of `run`.
+
+    Returns:
+        How many schedules were run, and the failure if there was one.
+    """
+    allowed = tuple(kinds)
+    count = 0
+    for seed in range(seeds) if isinstance(seeds, int) else seeds:
+        count += 1
+        schedule = Schedule(seed, kinds=allowed)
+        error = _outcome(test, schedule, errors, settings)
+        if error is not None:
+            return Exploration(count, _explain(test, schedule, error, errors, shrink_runs, settings))
+    return Exploration(count, None)
+
+
+def check(test: Test, seeds: int | Iterable[int] = 200, **settings: Any) -> int:
+    """Run a test under several schedules, and raise if one fails. Arguments are those of `explore`.
+
+    Returns:
+        The number of schedules.
+
+    Raises:
+        FailingSchedule: the test fails under a schedule.
+    """
+    exploration = explore(test, seeds, **settings)
+    if exploration.failure is not None:
+        raise FailingSchedule(exploration.failure) from exploration.failure.shrunk_error
+    return exploration.schedules
+
+
+def _outcome(
+    test: Test, schedule: Schedule, errors: tuple[type[BaseException], ...], settings: Mapping[str, Any]
+) -> BaseException | None:
+    """What the test raises under a schedule, or None."""
+    try:
+        run(test(), schedule=schedule, **{"quiet_end": True, **settings})
+    except errors as error:
+        return error
+    return None
+
+
+def _explain(
+    test: Test,
+    schedule: Schedule,
+    error: BaseException,
+    errors: tuple[type[BaseException], ...],
+    shrink_runs: int,
+    settings: Mapping[str, Any],
+) -> Failure:
+    seed, like = schedule.seed, _kind_of(error)
+    needed = [decision for decision in schedule.decisions if decision.chosen]
+    last_error = error
+
+    def fails(deviations: Deviations) -> Deviations | None:
+        nonlocal needed, last_error
+        again = Schedule(seed, deviations=deviations)
+        outcome = _outcome(test, again, errors, settings)
+        if outcome is None or _kind_of(outcome) != like:
+            return None
+        needed, last_error = [decision for decision in again.decisions if decision.chosen], outcome
+        return again.deviations
+
+    runs = 0
+    if shrink_runs:
+        _, runs = shrink(fails, schedule.deviations, shrink_runs)
+    return Failure(seed, error, schedule.decisions, needed, last_error, runs, minimal=0 < runs < shrink_runs)
+
+
+def _kind_of(error: BaseException) -> tuple[object, ...]:
+    """What two runs that fail in the same way have in common: the type, and where it was raised."""
+    frames = traceback.extract_tb(error.__traceback__)
+    return type(error), (frames[-1].filename, frames[-1].lineno) if frames else None
