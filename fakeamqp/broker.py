@@ -49,6 +49,8 @@ if TYPE_CHECKING:
     from fakeamqp.runtime.tls import ServerTLS
     from fakeamqp.services import ServiceMessage, Services
     from fakeamqp.settings import PersonalityChoices
+    from fakeamqp.trace.checks.checked import Checked
+    from fakeamqp.trace.checks.finding import Allow
     from fakeamqp.trace.timeline import Trace
 
 __all__ = ["BadBody", "Broker", "BrokerError"]
@@ -561,10 +563,73 @@ class Broker(Inspection):
         Raises:
             BrokerError: the trace is switched off.
         """
+        recorder = self._running_recorder()
+        with self._engine:
+            return recorder.trace()
+
+    def checked(self, *names: str, allow: Allow = (), timeout: float = 5.0) -> Checked:
+        """A context in which the checks of the trace hold: those of `expect_no_findings`, from here on.
+
+        >>> with broker.checked() as checked:
+        ...     publish_and_consume()
+        ...     checked.step()
+
+        The end of the context waits like `expect_no_findings`, unless the test has failed already. `step()`
+        checks what has happened since the previous step. It takes as long as the new events need: the checks
+        "lost", "duplicates" and "answers" run then, all others at the end. Coroutines use `async with`.
+
+        Args:
+            names: the checks to run; without names all of them. See `Trace.check`.
+            allow: rules and reasons that are no findings. See `Trace.check`.
+            timeout: how long the end waits, in real seconds.
+
+        Raises:
+            CheckFailed: by `step()` or at the end: there are findings.
+            TraceIncomplete: by `step()` or at the end: the trace has dropped events before they were checked.
+            UnknownCheck: there is no check of this name.
+            UnknownRule: `allow` names no rule and no reason.
+            BrokerError: the trace is switched off.
+        """
+        from fakeamqp.trace.checks.checked import Checked
+
+        return Checked(_Checkable(self), self._running_recorder(), names, allow, timeout)
+
+    def expect_no_findings(self, *names: str, allow: Allow = (), timeout: float = 5.0) -> None:
+        """Check the trace at the end of a test.
+
+        No confirmed message may be lost, and none delivered twice unless as redelivered; clients may hold no
+        message; each request needs one answer; each queue keeps its order; and more: see `Trace.check`. The
+        method waits until the broker is idle, and until clients hold no message and no request is open.
+
+        Args:
+            names: the checks to run; without names all of them.
+            allow: rules, or reasons for the loss of a message, that are no findings. See `Trace.check`.
+            timeout: how long to wait, in real seconds.
+
+        Raises:
+            CheckFailed: there are findings; the text shows the events that led to each.
+            TraceIncomplete: the trace has dropped events.
+            UnknownCheck: there is no check of this name.
+            UnknownRule: `allow` names no rule and no reason.
+            BrokerError: the trace is switched off, or the broker does not become idle in time.
+        """
+        from fakeamqp.trace.checks.checked import Checked
+
+        recorder = self._running_recorder()
+        Checked(_Checkable(self), recorder, names, allow, timeout, from_start=True).finish()
+
+    async def expect_no_findings_async(self, *names: str, allow: Allow = (), timeout: float = 5.0) -> None:
+        """`expect_no_findings` for coroutines: it does not block the event loop."""
+        from fakeamqp.trace.checks.checked import Checked
+
+        recorder = self._running_recorder()
+        checked = Checked(_Checkable(self), recorder, names, allow, timeout, from_start=True)
+        await checked.finish_async()
+
+    def _running_recorder(self) -> Recorder:
         if self._recorder is None:
             raise BrokerError("the trace is off; create the broker with trace=10_000, for example")
-        with self._engine:
-            return self._recorder.trace()
+        return self._recorder
 
     @property
     def failures(self) -> tuple[BaseException, ...]:
@@ -872,6 +937,33 @@ def _unknown_password(name: str) -> str:
         f"Tell it with Broker(users={{{name!r}: '...'}}, definitions=...), or add an account for the test "
         "with broker.add_user('test', '...')"
     )
+
+
+class _Checkable:
+    """A broker, as the checks of a running one use it; see `fakeamqp.trace.checks.checked.Running`."""
+
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+
+    def inside(self, act: Callable[[], T], /) -> T:
+        """See `Running`, here and below."""
+        return self._broker._reader.read(lambda _: act())
+
+    def wait_for(self, predicate: Callable[[], object], /, timeout: float) -> bool:
+        """After each turn."""
+        return self._broker._reader.wait_for(lambda _: predicate(), timeout)
+
+    def wait_until_idle(self, timeout: float) -> None:
+        """The broker's."""
+        self._broker.wait_until_idle(timeout)
+
+    async def wait_for_async(self, predicate: Callable[[], object], /, timeout: float) -> bool:
+        """Without blocking the event loop, as the next."""
+        return await self._broker.wait_for_async(predicate, timeout)
+
+    async def wait_until_idle_async(self, timeout: float) -> None:
+        """The broker's."""
+        await self._broker.wait_until_idle_async(timeout)
 
 
 class _EngineReader:

@@ -39,7 +39,7 @@ OPTIONS = (
     "virtual_hosts",
 )
 """The usual arguments of `fakeamqp.Broker`. The marker takes all others as well."""
-_OWN = ("env", "reset", "scope")
+_OWN = ("allow", "checks", "env", "reset", "scope")
 """The arguments of the marker that are not the broker's."""
 
 DESCRIPTION = (
@@ -47,6 +47,7 @@ DESCRIPTION = (
     "arguments for the fakeamqp.Broker of this test; the closest marker wins; "
     "scope='session' for the broker of the session, which is reset after each test (reset=False: it is not); "
     "env=[...] for environment variables with its URL; "
+    "checks=True for the checks of its trace at the end, allow=... for what these allow; "
     "with a list of personalities the test runs once for each"
 )
 _PARAMETER = "_amqp_personality"
@@ -150,6 +151,10 @@ def _check_own(given: dict[str, Any]) -> None:
         else:
             said = next(filter(None, map(variables.problem, entries)), "")
             said = said and f"env: {said}"
+    if not said and ("checks" in given or "allow" in given):
+        from . import checks
+
+        said = checks.problem(given)
     if said:
         pytest.fail(f"@pytest.mark.{NAME}: {said}", pytrace=False)
 

@@ -87,12 +87,16 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
-    """Fail a passing test if one of its faults never happened.
+    """Fail a passing test if one of its faults never happened, or if the checks of its marker find something.
 
     A unittest class reports failures and skips only later; they then replace this failure.
     """
     result = yield
     unused_faults.verify(item)
+    if marker.arguments(item).get("checks"):
+        from . import checks
+
+        checks.verify(item)
     return result
 
 

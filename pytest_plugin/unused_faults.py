@@ -20,13 +20,17 @@ if TYPE_CHECKING:
 else:
     Failed = pytest.fail.Exception  # The same class by its public name, which type checkers cannot follow.
 
-__all__ = ["clear", "complaint", "place", "verify"]
+__all__ = ["Told", "clear", "complaint", "place", "verify"]
 
 _GRACE = 1.0
 """How many seconds a broker may take to process what clients sent before the test ended."""
 
 
-class _Unused(Failed):
+class Told(Failed):
+    """A failure after the test has passed, which points to the test; see `place`."""
+
+
+class _Unused(Told):
     """The failure of the test, reported by its text and the name of the corresponding error."""
 
     __module__ = "builtins"
@@ -62,9 +66,9 @@ def complaint(item: pytest.Item) -> str:
 
 
 def place(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> None:
-    """Let the failure of `verify` point to `item` instead of to this module."""
+    """Let a failure that is `Told` point to `item` instead of to the plugin."""
     crash = getattr(report.longrepr, "reprcrash", None)
-    if call.excinfo is not None and isinstance(call.excinfo.value, _Unused) and crash is not None:
+    if call.excinfo is not None and isinstance(call.excinfo.value, Told) and crash is not None:
         crash.path, crash.lineno = str(item.path), (item.location[1] or 0) + 1
 
 

@@ -14,20 +14,29 @@ from fakeamqp.lazy import on_first_use
 if TYPE_CHECKING:
     import os
 
-    from fakeamqp.trace.errors import PyarrowMissing, RecordingError
+    from fakeamqp.trace.checks.checked import Checked
+    from fakeamqp.trace.checks.finding import Finding, Findings, UnknownCheck, UnknownRule
+    from fakeamqp.trace.errors import CheckFailed, PyarrowMissing, RecordingError, TraceIncomplete
     from fakeamqp.trace.events import ConnectionEvent, Event, FrameEvent, ModelEvent
     from fakeamqp.trace.recorder import Recorder
     from fakeamqp.trace.timeline import Trace
 
 __all__ = [
+    "CheckFailed",
+    "Checked",
     "ConnectionEvent",
     "Event",
+    "Finding",
+    "Findings",
     "FrameEvent",
     "ModelEvent",
     "PyarrowMissing",
     "Recorder",
     "RecordingError",
     "Trace",
+    "TraceIncomplete",
+    "UnknownCheck",
+    "UnknownRule",
     "load",
 ]
 
@@ -35,7 +44,9 @@ if not TYPE_CHECKING:
     __getattr__ = on_first_use(
         __name__,
         {
-            "fakeamqp.trace.errors": ("PyarrowMissing", "RecordingError"),
+            "fakeamqp.trace.checks.checked": ("Checked",),
+            "fakeamqp.trace.checks.finding": ("Finding", "Findings", "UnknownCheck", "UnknownRule"),
+            "fakeamqp.trace.errors": ("CheckFailed", "PyarrowMissing", "RecordingError", "TraceIncomplete"),
             "fakeamqp.trace.events": ("ConnectionEvent", "Event", "FrameEvent", "ModelEvent"),
             "fakeamqp.trace.recorder": ("Recorder",),
             "fakeamqp.trace.timeline": ("Trace",),

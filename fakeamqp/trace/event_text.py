@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from fakeamqp.trace.rendering import one_line, short
 
-__all__ = ["connection_text", "model_text", "publisher_name"]
+__all__ = ["connection_text", "model_text", "publisher_name", "reason_text"]
 
 Facts: TypeAlias = Mapping[str, object]
 
@@ -61,6 +61,11 @@ def publisher_name(facts: Facts) -> str | None:
     return name if isinstance(name, str) else None
 
 
+def reason_text(reason: str) -> str:
+    """Why a message was dropped or dead-lettered, as the end of a sentence with "because"."""
+    return _REASONS.get(reason, f"of {reason}")
+
+
 # --- messages -----------------------------------------------------------------------------------------
 
 
@@ -105,7 +110,7 @@ def _died(event: str, facts: Facts, _alias: str) -> str:
     place = "" if queue is None and reason != "None" else f" from queue {short(queue)}"
     if event == "dead-lettered" and "exchange" in facts:
         place += f" to exchange {short(facts['exchange'])}"
-    why = _REASONS.get(reason, f"of {reason}")
+    why = reason_text(reason)
     detail = str(facts.get("detail") or why)
     # `detail` tells why the message was not dead-lettered.
     why = f"{why}, and {detail}" if reason in _DEATHS and not detail.startswith(why) else detail

@@ -12,6 +12,7 @@ from fakeamqp.adapters import protocol_named
 
 if TYPE_CHECKING:
     from fakeamqp.adapters import Part
+    from fakeamqp.trace.dialogue import Dialogue
     from fakeamqp.trace.truncation import Truncated
 
 __all__ = ["FrameReader", "RedactedValue", "frame_reader"]
@@ -28,6 +29,9 @@ class FrameReader(Protocol):
 
     No bytes make a method raise.
     """
+
+    def dialogue(self) -> Dialogue:
+        """Reads the frames of one connection for the checks of a trace."""
 
     def part(self, kind: int, payload: bytes) -> Part:
         """The part of a command that the frame holds; "method" includes the commands and controls of 0-10."""

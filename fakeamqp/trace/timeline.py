@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-    from fakeamqp.trace.checks import Finding
+    from fakeamqp.trace.checks import Allow, Findings
     from fakeamqp.trace.entries import Packed
 
-__all__ = ["Trace"]
+__all__ = ["Trace", "line_of"]
 
 _ARROWS = {"received": "->", "sent": "<-"}
 
@@ -176,23 +176,31 @@ class Trace:
                 file.write(text)
         return text
 
-    def check(self, *names: str) -> tuple[Finding, ...]:
-        """Violations of the protocol, by clients or by the broker, in the order of the events; () if none.
+    def check(self, *names: str, allow: Allow = (), at_end: bool = False) -> Findings:
+        """Violations by clients or by the broker, in the order of the events; equal to () if none.
 
-        The rules are those of 0-9-1: connections with another protocol are not checked. Events that are no
-        longer in the trace cause no findings.
+        The rules of "conformance" are those of 0-9-1, and connections with another protocol are not checked;
+        the other checks are about all protocols. Events that are no longer in the trace cause no findings.
 
         Args:
-            names: the checks to run; without names all of them. "conformance" checks rules of the protocol
-                (tags, settlements, confirms, closed channels, contents), "fifo" checks the order of first
-                deliveries, and "prefetch" the limits of basic.qos.
+            names: the checks to run. "conformance" checks rules of the protocol (tags, settlements, confirms,
+                closed channels, contents), "fifo" the order of first deliveries, "prefetch" the limits of
+                basic.qos, "lost" that no confirmed message is lost, "duplicates" that no message is delivered
+                twice unless as redelivered, "answers" that no request is answered twice. These hold at any
+                moment, and run without names. Two more hold once all is done: "unacked" that no client holds
+                a message, and "unanswered" that no request waits for its answer.
+            allow: rules, or reasons for the loss of a message, that are no findings: `"expired"`, a list, or
+                a mapping to patterns of queues, as in `{"expired": "cache.*"}`. These are allowed anyway:
+                "rejected", "purged", "deleted", "retention", "local" and "replaced".
+            at_end: nothing more will happen; without names, run all checks.
 
         Raises:
             UnknownCheck: there is no check of this name.
+            UnknownRule: `allow` names no rule and no reason.
         """
         from fakeamqp.trace.checks import check
 
-        return check(self.events, *names)
+        return check(self.events, *names, allow=allow, at_end=at_end, dropped=self.dropped)
 
     def timeline(self, limit: int | None = None, connection: str | None = None) -> str:
         """One line per event: time, connection, direction, channel, text.
@@ -235,9 +243,13 @@ def _introductions(events: list[Event]) -> Iterator[str]:
 def _lines(events: list[Event]) -> Iterator[str]:
     width = max((len(event.alias) for event in events), default=0)
     for event in events:
-        start = f"{event.time:9.3f}  {event.alias:<{width}}"
-        if isinstance(event, FrameEvent):
-            yield f"{start} {_ARROWS[event.direction]} {event.channel:<4} {event.text}"
-        else:
-            mark = "--" if isinstance(event, ConnectionEvent) else "=="
-            yield f"{start} {mark}      {event.text}"
+        yield line_of(event, width)
+
+
+def line_of(event: Event, width: int = 0) -> str:
+    """The line of one event; `width` is that of the short names of connections."""
+    start = f"{event.time:9.3f}  {event.alias:<{width}}"
+    if isinstance(event, FrameEvent):
+        return f"{start} {_ARROWS[event.direction]} {event.channel:<4} {event.text}"
+    mark = "--" if isinstance(event, ConnectionEvent) else "=="
+    return f"{start} {mark}      {event.text}"

@@ -358,7 +358,7 @@ def test_an_unknown_check_is_an_error_that_names_the_nearest(server: FaultServer
         trace_of(server).check("conformence")
     assert str(raised.value) == "there is no check 'conformence'; did you mean 'conformance'?"
     assert isinstance(raised.value, FakeAMQPError)
-    with pytest.raises(checks.UnknownCheck, match="there are 'conformance', 'fifo', 'prefetch'"):
+    with pytest.raises(checks.UnknownCheck, match="there are 'answers', 'conformance', 'duplicates', "):
         trace_of(server).check("x")
 
 

@@ -14,17 +14,24 @@ from __future__ import annotations
 
 from fakeamqp.trace.checks.conformance import RULES, Rule, conformance
 from fakeamqp.trace.checks.fifo import fifo_violations
-from fakeamqp.trace.checks.findings import CHECKS, Finding, UnknownCheck, check
+from fakeamqp.trace.checks.finding import Allow, Finding, Findings, UnknownCheck, UnknownRule
+from fakeamqp.trace.checks.findings import AT_ANY_MOMENT, CHECKS, check
 from fakeamqp.trace.checks.high_water import unacked_high_water
+from fakeamqp.trace.checks.invariants import Invariants
 from fakeamqp.trace.checks.rows import Record
 
 __all__ = [
+    "AT_ANY_MOMENT",
     "CHECKS",
     "RULES",
+    "Allow",
     "Finding",
+    "Findings",
+    "Invariants",
     "Record",
     "Rule",
     "UnknownCheck",
+    "UnknownRule",
     "check",
     "conformance",
     "fifo_violations",

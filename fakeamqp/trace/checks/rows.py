@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, TypeAlias
 
-from fakeamqp.trace import Event
-from fakeamqp.trace.json_form import event_to_json
+from fakeamqp.trace.events import ConnectionEvent, Event, FrameEvent, ModelEvent
+from fakeamqp.trace.frame_readers import frame_reader
+from fakeamqp.trace.json_form import value_to_json
 
-__all__ = ["Record", "Row", "runs"]
+__all__ = ["Record", "Row", "row_of", "runs"]
 
-Record: TypeAlias = "Event | Mapping[str, Any]"
-"""An event of a trace, or a line of a recording as `json.loads` returns it."""
+Record: TypeAlias = "Event | Mapping[str, Any] | Row"
+"""An event of a trace, a line of a recording as `json.loads` returns it, or a row made of either."""
 
 
 @dataclass(slots=True)
@@ -59,7 +60,10 @@ class Row:
 def runs(records: Iterable[Record]) -> Iterator[list[Row]]:
     """The rows of each run, in order. Records without a `run` belong to one run."""
     rows = sorted(
-        (_row(number, record) for number, record in enumerate(records)),
+        (
+            record if isinstance(record, Row) else row_of(number, record)
+            for number, record in enumerate(records)
+        ),
         key=lambda row: (row.run, row.number),
     )
     for _, group in groupby(rows, key=lambda row: row.run):
@@ -73,8 +77,63 @@ def runs(records: Iterable[Record]) -> Iterator[list[Row]]:
         yield run
 
 
-def _row(number: int, record: Record) -> Row:
-    line = event_to_json(record) if isinstance(record, Event) else record
+def row_of(number: int, record: Event | Mapping[str, Any]) -> Row:
+    """The row of an event or of a line; an event has this number."""
+    if not isinstance(record, Event):
+        return _row_of_line(number, record)
+    row = Row("", number, record.time, record.alias, "", record.name)
+    if isinstance(record, FrameEvent):
+        row.kind, row.direction, row.channel = "frame", record.direction, record.channel
+        row.size = record.size
+        _fill_from_frame(row, record)
+    elif isinstance(record, ConnectionEvent):
+        row.kind, row.text = "connection", record.text
+    elif isinstance(record, ModelEvent):
+        row.kind = "model"
+        _fill_from_facts(row, record.facts)
+    return row
+
+
+def _fill_from_frame(row: Row, event: FrameEvent) -> None:
+    """Take what the checks need of a method or a header."""
+    part = event.part
+    if part == "header":
+        row.body_size = frame_reader(event.protocol).body_size(event.type, event.payload) or 0
+    if part != "method" or (method := event.method) is None:
+        return
+    row.queue = _plain(getattr(method, "queue", None))
+    row.consumer_tag = _plain(getattr(method, "consumer_tag", None))
+    row.delivery_tag = getattr(method, "delivery_tag", None)
+    row.multiple = bool(getattr(method, "multiple", False))
+    row.requeue = bool(getattr(method, "requeue", False))
+    row.redelivered = getattr(method, "redelivered", None)
+    row.no_ack = getattr(method, "no_ack", None)
+    row.no_wait = bool(getattr(method, "no_wait", False))
+    row.prefetch = getattr(method, "prefetch_count", None)
+    row.shared = getattr(method, "global_", None)
+
+
+def _fill_from_facts(row: Row, facts: Mapping[str, Any]) -> None:
+    """Take what the checks need of an event of the model."""
+    row.channel = facts.get("channel")
+    row.queue = _plain(facts.get("queue"))
+    row.consumer_tag = _plain(facts.get("consumer"))
+    row.delivery_tag = facts.get("delivery_tag")
+    row.redelivered = facts.get("redelivered")
+    row.no_ack = facts.get("no_ack")
+    row.prefetch = facts.get("prefetch")
+    row.shared = facts.get("shares_prefetch")
+    message = facts.get("message")
+    if message is not None:
+        row.message = getattr(message, "number", None) or None
+        row.priority = getattr(getattr(message, "properties", None), "priority", None)
+
+
+def _plain(name: Any) -> Any:
+    return None if name is None else value_to_json(name)
+
+
+def _row_of_line(number: int, line: Mapping[str, Any]) -> Row:
     fields = line.get("fields") or {}
     facts = line.get("facts") or {}
     wrapped = facts.get("message")

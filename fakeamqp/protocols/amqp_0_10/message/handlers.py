@@ -13,7 +13,7 @@ from fakeamqp.model.errors import NotAllowed, ResourceLocked
 from fakeamqp.model.limits import check_consumer_bound
 from fakeamqp.protocols.amqp_0_10 import tx
 from fakeamqp.protocols.amqp_0_10.codec import commands
-from fakeamqp.protocols.amqp_0_10.codec.constants import AcceptMode
+from fakeamqp.protocols.amqp_0_10.codec.constants import AcceptMode, AcquireMode
 from fakeamqp.protocols.amqp_0_10.message import flow, fragments, settling, transfers
 from fakeamqp.protocols.amqp_0_10.message.server_subscription import ServerSubscription
 from fakeamqp.protocols.amqp_0_10.replies import SessionFault
@@ -62,6 +62,7 @@ def subscribe(session: ServerSession, command: commands.MessageSubscribe) -> Non
         no_ack=end.subscription.no_ack,
         prefetch=0,
         shares_prefetch=False,
+        **({} if end.acquire_mode is AcquireMode.PRE_ACQUIRED else {"acquires": False}),
     )
 
 

@@ -13,6 +13,7 @@ from fakeamqp.protocols.amqp_0_10.codec.packed import Packed
 from fakeamqp.protocols.amqp_0_10.codec.serial import ByteRanges, SequenceSet
 from fakeamqp.protocols.amqp_0_10.codec.structs import MessageProperties
 from fakeamqp.protocols.amqp_0_10.properties import TransferProperties
+from fakeamqp.protocols.amqp_0_10.trace.dialogue import Dialogue010
 from fakeamqp.protocols.amqp_0_10.trace.frames import (
     BODY,
     HEADER,
@@ -40,8 +41,12 @@ _DESTINATION = {"received": "exchange", "sent": "consumer_tag"}
 class _Reader:
     """See `FrameReader`."""
 
-    def part(self, kind: int, payload: bytes) -> Part:
+    def dialogue(self) -> Dialogue010:
         """See `FrameReader`, here and below."""
+        return Dialogue010()
+
+    def part(self, kind: int, payload: bytes) -> Part:
+        """See `FrameReader`."""
         return FRAMING.part(kind, payload)
 
     def name(self, kind: int, payload: bytes) -> str:

@@ -9,6 +9,7 @@ from fakeamqp.protocols.amqp_0_9.codec.bodies import Body
 from fakeamqp.protocols.amqp_0_9.codec.constants import FRAME_HEADER, FRAME_METHOD, FRAME_TRACE
 from fakeamqp.protocols.amqp_0_9.codec.methods import MessageReject, MessageTransfer
 from fakeamqp.protocols.amqp_0_9.codec.requests import Request, encode_request, encode_response
+from fakeamqp.protocols.amqp_0_9.trace.dialogue import Dialogue09
 from fakeamqp.protocols.framed.codec.frames import CONTENT_HEADER
 from fakeamqp.protocols.framed.codec.framing import PARTS
 from fakeamqp.protocols.framed.trace.reader import FamilyReader
@@ -29,6 +30,10 @@ class Reader09(FamilyReader):
 
     def __init__(self, words: FrameText09, framing: Framing) -> None:
         super().__init__(words, framing)
+
+    def dialogue(self) -> Dialogue09:
+        """See `FrameReader`."""
+        return Dialogue09(self.answers, self.words)
 
     def method(self, kind: int, payload: bytes) -> Any:
         """A `Method`, also one in a request or a response."""

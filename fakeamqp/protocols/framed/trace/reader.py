@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from fakeamqp.adapters import Part
@@ -13,6 +14,7 @@ from fakeamqp.protocols.framed.codec.frames import (
     FRAME_CONTENT_HEADER,
     FRAME_METHOD,
 )
+from fakeamqp.protocols.framed.trace.dialogue import FramedDialogue, answers_of
 from fakeamqp.protocols.framed.trace.secrets import Secrets
 from fakeamqp.trace.frame_readers import RedactedValue
 from fakeamqp.trace.json_form import bytes_or_text, value_to_json
@@ -49,6 +51,15 @@ class FamilyReader:
         self._framing = framing
         self._vocabulary = words.vocabulary
         self.secrets = Secrets(words.vocabulary)
+
+    @cached_property
+    def answers(self) -> frozenset[str]:
+        """The names of the methods that answer others."""
+        return answers_of(self._vocabulary.methods)
+
+    def dialogue(self) -> FramedDialogue:
+        """See `FrameReader`."""
+        return FramedDialogue(self.answers)
 
     def part(self, kind: int, payload: bytes) -> Part:
         """See `FrameReader`, here and below."""

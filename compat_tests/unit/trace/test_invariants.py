@@ -1,0 +1,802 @@
+"""The invariants of a trace: no message is lost, repeated or left over, and each request has an answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from compat_tests.fuzz.profile import examples
+from compat_tests.programs import program as p
+from compat_tests.programs.strategies import programs
+from compat_tests.protocol.amqp_0_9.driver import Server as Server09
+from compat_tests.protocol.amqp_0_9.requesting import Requester
+from compat_tests.protocol.amqp_0_10.driver import Server as Server010
+from compat_tests.protocol.amqp_0_10.driver import Session, c, x
+from compat_tests.protocol.driver import Client
+from compat_tests.unit.faults.server import FaultServer, publish_bytes
+from compat_tests.unit.trace.records import played
+from fakeamqp.protocols.amqp_0_9.codec import methods as m09
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
+from fakeamqp.trace import Event, FrameEvent, ModelEvent, Recorder, Trace, checks, load
+from fakeamqp.trace.checks.invariants import AT_END, INVARIANTS
+from fakeamqp.trace.checks.messages import DROP_REASONS
+from fakeamqp.trace.checks.rows import row_of
+from fakeamqp.trace.json_form import event_to_json
+
+Found = list[tuple[str, str | None]]
+
+
+@pytest.fixture
+def server() -> FaultServer:
+    return FaultServer()
+
+
+@pytest.fixture
+def client(server: FaultServer) -> Client:
+    """A client with a queue; channel 2 has its publishes confirmed."""
+    client = server.client(channels=2)
+    client.declare("q")
+    client.call(m.ConfirmSelect(), m.ConfirmSelectOk, channel=2)
+    return client
+
+
+def trace_of(server: Any) -> Trace:
+    recorder = server.state.tap if isinstance(server.state.tap, Recorder) else server.recorder
+    return recorder.trace()
+
+
+def found(trace: Trace, *names: str, **options: Any) -> Found:
+    """The rules that are violated, and the reasons, in the end."""
+    findings = trace.check(*(names or INVARIANTS), at_end=True, **options)
+    return [(finding.rule, finding.reason) for finding in findings]
+
+
+def publish(client: Client, key: str = "q", body: bytes = b"1", **how: Any) -> None:
+    """A publish that is confirmed."""
+    client.publish(body, routing_key=key, channel=2, **how)
+    client.take_bytes()
+
+
+def without(trace: Trace, *numbers: int) -> Trace:
+    return Trace.of(event for number, event in enumerate(trace.events) if number not in numbers)
+
+
+def number_of(trace: Trace, name: str, nth: int = 0) -> int:
+    """The number of the nth event of this name."""
+    return [number for number, event in enumerate(trace.events) if event.name == name][nth]
+
+
+def repeated(trace: Trace, *numbers: int) -> Trace:
+    """The trace with some events twice: their repetition follows the last of them."""
+    events: list[Event] = []
+    for number, event in enumerate(trace.events):
+        events.append(event)
+        if number == max(numbers):
+            events += [trace.events[each] for each in numbers]
+    return Trace.of(events)
+
+
+# --- lost -------------------------------------------------------------------------------------------------
+
+
+def test_a_message_that_was_confirmed_and_acked_is_not_lost(server: FaultServer, client: Client):
+    publish(client)
+    client.get("q")
+    client.ack(1)
+    assert found(trace_of(server)) == []
+
+
+def test_a_confirmed_message_that_no_queue_took_is_lost(server: FaultServer, client: Client):
+    publish(client, "nowhere")
+    trace = trace_of(server)
+    (finding,) = trace.check("lost")
+    assert (finding.rule, finding.reason, finding.queue) == ("message-lost", "unroutable", None)
+    assert (finding.alias, finding.channel, finding.broken_by) == ("c1", 2, "")
+    assert trace.events[finding.number].name == "basic.ack"
+    assert [event.name for _, event in finding.story] == [
+        "basic.publish",
+        "published",
+        "dropped",
+        "basic.ack",
+    ]
+    assert all(trace.events[number] is event for number, event in finding.story)
+    assert finding.text == (
+        "message b'1' (routing key 'nowhere') was confirmed, and then dropped (unroutable): "
+        "no queue was there for it"
+    )
+
+
+def test_a_message_that_was_returned_is_not_lost(server: FaultServer, client: Client):
+    client.publish(b"1", routing_key="nowhere", channel=2, mandatory=True)
+    assert found(trace_of(server)) == []
+
+
+def test_a_message_that_was_not_confirmed_may_be_lost(server: FaultServer, client: Client):
+    client.publish(b"1", routing_key="nowhere")
+    server.faults.on("basic.ack", direction="sent").drop().once()
+    publish(client, "nowhere")
+    assert found(trace_of(server), "lost") == []
+
+
+def test_a_publish_that_was_refused_may_be_lost(server: FaultServer, client: Client):
+    client.declare("full", arguments={"x-max-length": 0, "x-overflow": "reject-publish"})
+    publish(client, "full")
+    assert "basic.nack" in [event.name for event in trace_of(server).events]
+    assert found(trace_of(server)) == []
+
+
+@pytest.mark.parametrize("crash", [True, False])
+def test_a_confirmed_message_that_does_not_survive_the_broker_is_lost(
+    server: FaultServer, client: Client, crash: bool
+):
+    client.declare("durable", durable=True)
+    publish(client, "durable", b"kept", delivery_mode=2)
+    publish(client, "durable", b"lost")
+    server.restart(crash=crash)
+    (finding,) = trace_of(server).check("lost")
+    assert (finding.reason, finding.queue) == ("crash" if crash else "restart", "durable")
+    assert "message b'lost'" in finding.text
+
+
+def test_messages_of_a_commit_are_confirmed_by_it(server: FaultServer, client: Client):
+    client.call(m.TxSelect(), m.TxSelectOk)
+    client.publish(b"1", routing_key="nowhere")
+    client.publish(b"2", routing_key="q")
+    assert found(trace_of(server)) == []
+    client.call(m.TxCommit(), m.TxCommitOk)
+    assert found(trace_of(server)) == [("message-lost", "unroutable")]
+
+
+def test_several_publishes_are_confirmed_at_once(server: FaultServer, client: Client):
+    # Frames of one turn are confirmed by one basic.ack.
+    client.send_bytes(b"".join(publish_bytes(b"%d" % number, "q", channel=2) for number in range(3)))
+    server.restart()
+    trace = trace_of(server)
+    assert found(trace) == [("message-lost", "restart")] * 3
+    confirms = [event for event in trace.events if event.name == "basic.ack"]
+    assert isinstance(confirms[0], FrameEvent) and confirms[0].method.multiple
+
+
+def test_expiry_and_length_limits_lose_messages_unless_they_dead_letter(server: FaultServer, client: Client):
+    client.declare("brief", arguments={"x-message-ttl": 1000})
+    client.declare("short", arguments={"x-max-length": 1})
+    dead = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "q"}
+    client.declare("safe", arguments={"x-message-ttl": 1000, "x-max-length": 1, **dead})
+    for queue in ("brief", "safe", "short", "short", "safe"):
+        publish(client, queue)
+    server.advance(2)
+    assert found(trace_of(server)) == [("message-lost", "maxlen"), ("message-lost", "expired")]
+
+
+def test_what_clients_do_away_with_is_not_lost(server: FaultServer, client: Client):
+    for _ in range(3):
+        publish(client)
+    client.get("q")
+    client.reject(1)
+    client.call(m.QueuePurge(queue="q"), m.QueuePurgeOk)
+    publish(client)
+    client.call(m.QueueDelete(queue="q"), m.QueueDeleteOk)
+    assert found(trace_of(server)) == []
+
+
+def test_a_confirm_of_a_message_that_was_never_taken(server: FaultServer, client: Client):
+    publish(client)
+    trace = trace_of(server)
+    taken = number_of(trace, "published"), number_of(trace, "enqueued")
+    assert found(without(trace, *taken)) == [("message-lost", "no trace")]
+    # The event "published" alone says that it was routed, and not that a queue has it.
+    assert found(without(trace, taken[1])) == [("message-lost", "no trace")]
+
+
+@pytest.mark.parametrize("no_ack", [True, False])
+def test_a_delivery_that_never_left_the_broker(server: FaultServer, client: Client, no_ack: bool):
+    client.consume("q", "tag", no_ack=no_ack)
+    server.faults.on("basic.deliver", direction="sent").drop().once()
+    publish(client)
+    assert found(trace_of(server), "lost") == [("message-lost", "not sent")]
+    client.drop()
+    # The queue takes back what needs an acknowledgement, and nothing else.
+    assert found(trace_of(server), "lost") == ([("message-lost", "not sent")] if no_ack else [])
+
+
+# --- what is allowed --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("allow", "left"),
+    [
+        ((), 2),
+        ("expired", 0),
+        (["expired"], 0),
+        (["maxlen"], 2),
+        (["message-lost"], 0),
+        ({"expired": "cache.*"}, 1),
+        ({"expired": ("cache.*", "brief")}, 0),
+        ({"message-lost": "brief"}, 1),
+        ({"expired": ()}, 2),
+    ],
+)
+def test_what_is_allowed(server: FaultServer, client: Client, allow: Any, left: int):
+    for queue in ("cache.a", "brief"):
+        client.declare(queue, arguments={"x-message-ttl": 0})
+        publish(client, queue)
+    assert len(found(trace_of(server), allow=allow)) == left
+
+
+def test_a_misspelled_allowance_is_an_error_that_names_the_nearest(server: FaultServer):
+    with pytest.raises(checks.UnknownRule) as raised:
+        trace_of(server).check(allow="expird")
+    assert str(raised.value) == "there is no rule or reason 'expird' to allow; did you mean 'expired'?"
+
+
+def test_every_reason_of_a_drop_is_known():
+    from typing import get_args
+
+    from fakeamqp.model.message_outcomes import DropReason
+
+    assert set(get_args(DropReason)) == set(DROP_REASONS) - {"not sent", "no trace"}
+
+
+# --- duplicates -------------------------------------------------------------------------------------------
+
+
+def test_a_message_may_come_again_as_redelivered(server: FaultServer, client: Client):
+    publish(client)
+    client.get("q")
+    client.reject(1, requeue=True)
+    client.get("q")
+    trace = trace_of(server)
+    assert found(trace, "duplicates") == []
+    again = [
+        replace(event, facts={**event.facts, "redelivered": False})
+        if isinstance(event, ModelEvent) and event.name == "delivered"
+        else event
+        for event in trace.events
+    ]
+    (finding,) = Trace.of(again).check("duplicates")
+    assert (finding.rule, finding.queue, finding.broken_by) == ("delivered-twice", "q", "broker")
+    assert [event.name for _, event in finding.story][-2:] == ["delivered", "delivered"]
+
+
+def test_one_message_in_two_queues_is_delivered_by_each(server: FaultServer, client: Client):
+    client.declare("r")
+    for queue in "qr":
+        client.bind(queue, "amq.fanout")
+    client.publish(b"1", exchange="amq.fanout")
+    client.get("q")
+    client.get("r")
+    assert found(trace_of(server), "duplicates") == []
+
+
+def test_a_dead_letter_that_comes_back_is_delivered_anew(server: FaultServer, client: Client):
+    client.declare("again", arguments={"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "again"})
+    client.consume("again", "tag")
+    publish(client, "again")
+    client.reject(1)
+    trace = trace_of(server)
+    assert [event.name for event in trace.events].count("delivered") == 2
+    assert found(trace, "duplicates") == []
+
+
+def test_every_reader_of_a_stream_gets_all(server: FaultServer, client: Client):
+    client.declare("s", durable=True, arguments={"x-queue-type": "stream"})
+    client.qos(10)
+    for tag in "ab":
+        client.consume("s", tag, arguments={"x-stream-offset": "first"})
+    publish(client, "s")
+    trace = trace_of(server)
+    assert [event.name for event in trace.events].count("delivered") == 2
+    assert found(trace, "duplicates") == []
+    # Without the declaration it is not known that it is a stream, and that is said.
+    declared = number_of(trace, "queue declared", 1)
+    unknown = without(trace, declared).check("duplicates")
+    assert unknown == ()
+    assert unknown.notes == (
+        "duplicates of queue 's' are not checked: it was declared before the first event, "
+        "and may be a stream",
+    )
+
+
+def test_a_delivery_that_is_sent_twice(server: FaultServer, client: Client):
+    server.faults.on("basic.deliver", direction="sent").duplicate().once()
+    client.consume("q", "tag")
+    publish(client)
+    (finding,) = trace_of(server).check("duplicates")
+    assert (finding.rule, finding.queue) == ("sent-twice", "q")
+    assert finding.text == (
+        "a delivery (tag 2) was sent that no queue has made; the delivery before it was of message b'1' "
+        "(routing key 'q') of queue 'q'"
+    )
+
+
+def test_a_delivery_with_a_used_tag(server: FaultServer, client: Client):
+    client.consume("q", "tag")
+    publish(client)
+    trace = trace_of(server)
+    sent = number_of(trace, "basic.deliver")
+    assert found(repeated(trace, sent, sent + 1, sent + 2), "duplicates") == [("sent-twice", None)]
+
+
+# --- unacked ----------------------------------------------------------------------------------------------
+
+
+def test_a_message_that_a_client_holds_is_left_over_at_the_end_only(server: FaultServer, client: Client):
+    publish(client, message_id="m1")
+    client.consume("q", "tag")
+    trace = trace_of(server)
+    assert trace.check() == ()
+    (finding,) = trace.check("unacked")
+    assert trace.check(at_end=True) == (finding,)
+    assert (finding.rule, finding.queue, finding.broken_by) == ("left-unacked", "q", "client")
+    assert finding.text == (
+        "message b'1' (routing key 'q', message_id 'm1') of queue 'q' is held by consumer 'tag', "
+        "which has not settled it"
+    )
+    assert trace.events[finding.number].name == "basic.deliver"
+    client.ack(1)
+    assert found(trace_of(server)) == []
+
+
+@pytest.mark.parametrize("how", ["get", "consume"])
+@pytest.mark.parametrize("no_ack", [True, False])
+def test_deliveries_without_acknowledgement_are_not_left_over(
+    server: FaultServer, client: Client, how: str, no_ack: bool
+):
+    publish(client)
+    if how == "get":
+        client.get("q", no_ack=no_ack)
+    else:
+        client.consume("q", no_ack=no_ack)
+    assert found(trace_of(server)) == ([] if no_ack else [("left-unacked", None)])
+
+
+@pytest.mark.parametrize("end", ["channel", "connection", "nack", "recover", "restart"])
+def test_what_goes_back_to_its_queue_is_not_left_over(server: FaultServer, client: Client, end: str):
+    client.publish(routing_key="q")
+    client.get("q")
+    if end == "channel":
+        client.close_channel()
+    elif end == "connection":
+        client.drop()
+    elif end == "nack":
+        client.nack(1)
+    elif end == "recover":
+        client.recover()
+    else:
+        server.restart()
+    assert found(trace_of(server), "unacked") == []
+
+
+# --- answers ----------------------------------------------------------------------------------------------
+
+
+def test_a_method_without_its_answer(server: FaultServer, client: Client):
+    server.faults.on("queue.declare-ok", direction="sent").drop().once()
+    client.send(m.QueueDeclare(queue="r"))
+    trace = trace_of(server)
+    assert trace.check() == ()
+    (finding,) = trace.check("unanswered")
+    assert (finding.rule, finding.broken_by, finding.channel) == ("unanswered", "broker", 1)
+    assert finding.text == "queue.declare has no answer"
+    client.close_channel()
+    assert found(trace_of(server)) == []
+
+
+def test_a_method_with_two_answers(server: FaultServer, client: Client):
+    server.faults.on("queue.declare-ok", direction="sent").duplicate().once()
+    client.declare("r")
+    (finding,) = trace_of(server).check("answers")
+    assert (finding.rule, finding.broken_by) == ("answered-twice", "broker")
+    assert [event.name for _, event in finding.story] == ["queue.declare", *["queue.declare-ok"] * 2]
+
+
+def test_an_answer_to_nothing(server: FaultServer, client: Client):
+    client.send(m.ChannelFlowOk(active=True))
+    trace = trace_of(server)
+    (finding,) = trace.check("answers")
+    assert (finding.rule, finding.broken_by) == ("answers-nothing", "client")
+
+
+def test_methods_that_ask_for_no_answer(server: FaultServer, client: Client):
+    client.send(m.QueueDeclare(queue="r", no_wait=True))
+    client.send(m.BasicConsume(queue="r", consumer_tag="t", no_wait=True))
+    client.send(m.BasicCancel(consumer_tag="t", no_wait=True))
+    assert found(trace_of(server)) == []
+
+
+def test_an_error_answers_what_is_open(server: FaultServer, client: Client):
+    client.send(m.QueueDeclare(queue="missing", passive=True))
+    client.send(m.QueueDeclare(queue="r"))
+    client.send(m.ChannelCloseOk())
+    assert found(trace_of(server)) == []
+
+
+def test_a_publish_without_its_confirm(server: FaultServer, client: Client):
+    server.faults.on("basic.ack", direction="sent").drop().once()
+    publish(client)
+    assert found(trace_of(server)) == [("unanswered", None)]
+
+
+def test_a_publish_with_two_confirms(server: FaultServer, client: Client):
+    server.faults.on("basic.ack", direction="sent").duplicate().once()
+    publish(client)
+    assert found(trace_of(server)) == [("answered-twice", None)]
+
+
+def reply(client: Client, times: int = 1, **how: Any) -> None:
+    """Take a request from the queue and answer it."""
+    got = client.get("q")
+    assert got is not None
+    for _ in range(times):
+        properties = got.properties
+        client.publish(routing_key=properties.reply_to, correlation_id=properties.correlation_id, **how)
+    client.ack(got.method.delivery_tag)
+
+
+@pytest.mark.parametrize(
+    ("times", "rule"), [(0, ["unanswered"]), (1, []), (2, ["answered-twice"]), (3, ["answered-twice"] * 2)]
+)
+def test_a_message_that_wants_an_answer(server: FaultServer, client: Client, times: int, rule: list[str]):
+    client.declare("replies")
+    publish(client, reply_to="replies", correlation_id="1")
+    reply(client, times)
+    assert found(trace_of(server)) == [(each, None) for each in rule]
+
+
+def test_requests_with_one_correlation_id_are_answered_one_by_one(server: FaultServer, client: Client):
+    client.declare("replies")
+    for _ in range(2):
+        publish(client, reply_to="replies", correlation_id="1")
+        reply(client)
+    assert found(trace_of(server)) == []
+
+
+def test_an_answer_that_reaches_nobody_is_none(server: FaultServer, client: Client):
+    client.declare("replies")
+    publish(client, reply_to="replies", correlation_id="1")
+    client.call(m.QueueDelete(queue="replies"), m.QueueDeleteOk)
+    reply(client)
+    (finding,) = trace_of(server).check("unanswered")
+    assert finding.text.endswith("has no answer at 'replies'; an answer came into no queue")
+
+
+def test_a_reply_address_that_was_never_there_asks_for_nothing(server: FaultServer, client: Client):
+    publish(client, reply_to="results of nobody", correlation_id="1")
+    publish(client, correlation_id="1")
+    assert found(trace_of(server)) == []
+
+
+@pytest.mark.parametrize(("times", "rule"), [(0, ["unanswered"]), (1, []), (2, ["answered-twice"])])
+def test_direct_reply_to(server: FaultServer, client: Client, times: int, rule: list[str]):
+    client.consume("amq.rabbitmq.reply-to", "tag", no_ack=True)
+    client.publish(routing_key="q", reply_to="amq.rabbitmq.reply-to", correlation_id="1")
+    reply(server.client(), times)
+    assert found(trace_of(server)) == [(each, None) for each in rule]
+
+
+# --- other protocols --------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def session() -> Session:
+    """A session of 0-10 with a queue, on a broker with a recorder."""
+    server = Server010()
+    server.state.tap = Recorder(server.clock.now)
+    session = server.session()
+    session.declare("q")
+    return session
+
+
+def of(session: Session) -> Trace:
+    return trace_of(session.client.server)
+
+
+def test_0_10_messages_and_commands(session: Session):
+    session.publish(b"1")
+    session.subscribe("q", credit=5)
+    assert found(of(session)) == [("left-unacked", None)]
+    (transfer,) = session.transfers()
+    session.accept(transfer.id)
+    session.query("q")
+    session.call(x.TxSelect())
+    session.publish(b"2")
+    session.call(x.TxCommit())
+    session.accept(*(each.id for each in session.transfers()))
+    session.detach()
+    assert found(of(session)) == []
+
+
+def test_0_10_completion_confirms_a_transfer(session: Session):
+    session.publish(b"1", key="nowhere")
+    (finding,) = of(session).check("lost")
+    assert (finding.reason, [event.name for _, event in finding.story][-1]) == (
+        "unroutable",
+        "session.completed",
+    )
+
+
+def test_0_10_released_messages_come_as_new(session: Session):
+    session.publish(b"1")
+    session.subscribe("q", credit=1)
+    session.release(session.transfer().id)
+    session.flow(1)
+    session.transfer()
+    trace = of(session)
+    assert [event.facts["redelivered"] for event in trace.events if event.name == "delivered"] == [False] * 2  # type: ignore[attr-defined]
+    assert found(trace, "duplicates") == []
+    released = [
+        replace(
+            event, payload=x.MessageRelease(transfers=event.method.transfers, set_redelivered=True).encode()
+        )
+        if isinstance(event, FrameEvent) and event.name == "message.release"
+        else event
+        for event in trace.events
+    ]
+    assert found(Trace.of(released), "duplicates") == [("delivered-twice", None)]
+
+
+def test_0_10_browsers_see_what_others_get(session: Session):
+    session.publish(b"1")
+    session.subscribe("q", "browser", credit=5, acquire_mode=1)
+    session.subscribe("q", "taker", credit=5, accept_mode=1)
+    assert found(of(session)) == []
+
+
+def test_0_10_a_transfer_that_is_sent_twice_or_not_at_all(session: Session):
+    session.publish(b"1")
+    session.subscribe("q", credit=5, accept_mode=1)
+    trace = of(session)
+    assert found(trace) == []
+    sent = number_of(trace, "message.transfer", 1)
+    assert found(without(trace, sent, sent + 1, sent + 2)) == [("message-lost", "not sent")]
+    again = repeated(trace, sent, sent + 1, sent + 2)
+    assert found(again) == [("sent-twice", None)]
+
+
+def test_0_10_results(session: Session):
+    session.query("q")
+    trace = of(session)
+    result = number_of(trace, "execution.result")
+    assert found(without(trace, result)) == [("unanswered", None)]
+    assert found(repeated(trace, result)) != []
+
+
+def test_0_10_controls(session: Session):
+    trace = of(session)
+    attached = number_of(trace, "session.attached")
+    assert found(without(trace, attached)) == [("unanswered", None)]
+    session.detach()
+    trace = of(session)
+    detached = number_of(trace, "session.detached")
+    assert found(without(trace, detached)) == [("unanswered", None)]
+    session.client.call(c.ConnectionClose(reply_code=200), c.ConnectionCloseOk)
+    assert found(of(session)) == []
+
+
+@pytest.fixture
+def requester() -> Requester:
+    """The requests of a 0-9 client with a queue, on a broker with a recorder."""
+    server = Server09("spec", tickets=True)
+    server.state.tap = Recorder(server.clock.now)
+    client = server.client()
+    client.declare("q")
+    return Requester(client)
+
+
+def test_0_9_messages(requester: Requester):
+    requester.publish("q", b"1")
+    requester.consume("q")
+    trace = trace_of(requester.client.server)
+    assert found(trace) == [("left-unacked", None)]
+    requester.answer(requester.transfer().number)
+    assert found(trace_of(requester.client.server)) == []
+
+
+def test_0_9_responses_confirm_transfers(requester: Requester):
+    requester.ask(m09.MessageTransfer(routing_key="nowhere"))
+    assert isinstance(requester.response().method, m09.MessageReject)
+    requester.publish("q", b"1")
+    trace = trace_of(requester.client.server)
+    assert found(trace) == []
+    taken = number_of(trace, "published", -1), number_of(trace, "enqueued", -1)
+    assert found(without(trace, *taken)) == [("message-lost", "no trace")]
+    told = number_of(trace, "message.ok")
+    assert found(without(trace, told)) == [("unanswered", None)]
+    assert ("answered-twice", None) in found(repeated(trace, told))
+
+
+def test_0_9_requests_that_are_repeated_confirm_nothing_new(requester: Requester):
+    requester.publish("q", b"1")
+    requester.repeat(m09.MessageTransfer(routing_key="q"), 1)
+    assert found(trace_of(requester.client.server), "lost") == []
+
+
+# --- traces that are not whole ----------------------------------------------------------------------------
+
+
+def test_channels_whose_opening_is_missing_are_not_checked(server: FaultServer, client: Client):
+    publish(client, "nowhere")
+    publish(client)
+    client.get("q")
+    client.send(m.ChannelFlowOk(active=True))
+    whole = trace_of(server)
+    later = Trace.of(whole.events[number_of(whole, "basic.publish") :], dropped=7)
+    findings = later.check(*INVARIANTS)
+    assert findings == ()
+    assert findings.notes == (
+        "7 earlier events are no longer kept, and what depends on them is not checked; "
+        "Broker(trace=...) sets how many are",
+    )
+    assert str(findings) == f"no findings\n({findings.notes[0]})"
+    invariants = checks.Invariants()
+    invariants.see(later.events)
+    assert set(invariants.unknown_channels) == {("c1", 1), ("c1", 2)}
+
+
+def test_a_loaded_recording_has_the_same_findings(server: FaultServer, client: Client, tmp_path: Path):
+    client.declare("replies")
+    publish(client, "nowhere")
+    publish(client, reply_to="replies", correlation_id="1")
+    client.get("q")
+    trace = trace_of(server)
+    trace.jsonl(tmp_path / "trace.jsonl")
+    again = load(tmp_path / "trace.jsonl").check(at_end=True)
+    assert again == trace.check(at_end=True)
+    assert {finding.rule for finding in again} == {"message-lost", "left-unacked", "unanswered"}
+
+
+def test_the_report_shows_what_led_to_a_finding(server: FaultServer, client: Client):
+    publish(client, "nowhere")
+    findings = trace_of(server).check()
+    number = findings[0].number
+    assert str(findings).splitlines() == [
+        "1 finding:",
+        f"  {findings[0]}",
+        *[
+            f"    {place:>6}  {line}"
+            for place, line in zip(
+                (number - 5, number - 2, number - 1, number),
+                [
+                    "    0.000  c1 -> 2    basic.publish exchange='' routing_key='nowhere'",
+                    "    0.000  c1 ==      message with exchange='' routing_key='nowhere': unroutable",
+                    "    0.000  c1 ==      message b'1' dropped because no queue was there for it",
+                    "    0.000  c1 <- 2    basic.ack delivery_tag=1",
+                ],
+                strict=True,
+            )
+        ],
+    ]
+
+
+def test_a_long_report_is_cut(server: FaultServer, client: Client):
+    for _ in range(12):
+        publish(client, "nowhere")
+    lines = str(trace_of(server).check()).splitlines()
+    assert lines[0] == "12 findings:" and lines[-1] == "  ... and 2 more"
+
+
+def assert_same_rows(trace: Trace) -> None:
+    """The rows of events are those of their lines in a recording."""
+    for number, event in enumerate(trace.events):
+        of_line = row_of(number, event_to_json(event))
+        if of_line.kind != "connection":
+            of_line.text = ""  # Only that of connections is ever asked for.
+        assert row_of(number, event) == of_line
+
+
+def test_rows_of_events_0_10(session: Session):
+    test_0_10_messages_and_commands(session)
+    assert_same_rows(of(session))
+
+
+def test_rows_of_events_0_9(requester: Requester):
+    requester.client.qos(7, global_=True)
+    test_0_9_messages(requester)
+    requester.client.publish(b"1", routing_key="q", priority=3)
+    assert_same_rows(trace_of(requester.client.server))
+
+
+@given(programs())
+@examples(50)
+def test_rows_of_events_0_9_1(program: p.Program):
+    trace = traced(program, "rabbitmq-4.2")
+    if trace is not None:
+        assert_same_rows(trace)
+
+
+# --- any program ------------------------------------------------------------------------------------------
+
+_CONFIRMED = st.builds(p.Publish, st.sampled_from("ab"), confirm=st.just(True))
+_LEGAL = frozenset(("expired", "maxlen", "unroutable", "delivery_limit", "cycle"))
+"""Why programs lose messages: they ask for it."""
+
+
+def traced(program: p.Program, personality: str) -> Trace | None:
+    try:
+        return played(program, personality)
+    except AssertionError:
+        return None  # The broker has closed the connection, which players of programs do not expect.
+
+
+@given(programs(), st.sampled_from(["rabbitmq-4.2", "rabbitmq-3.13", "spec"]))
+@examples(300)
+def test_no_program_violates_an_invariant(program: p.Program, personality: str):
+    trace = traced(program, personality)
+    if trace is not None:
+        assert found(trace, allow=_LEGAL) == []
+
+
+Mutation = Callable[[Trace, int], Trace]
+
+
+def _later(trace: Trace, number: int) -> Trace:
+    """The frame also comes after all others of its turn."""
+    return repeated(trace, number)
+
+
+MUTATIONS: dict[str, tuple[str, Mutation, frozenset[str]]] = {
+    "a delivery is not sent": ("basic.deliver", without, frozenset(("delivery-not-sent",))),
+    "a delivery is sent twice": ("basic.deliver", _later, frozenset(("sent-twice",))),
+    "a get is answered twice": ("basic.get-ok", _later, frozenset(("sent-twice",))),
+    "a queue delivers twice": ("delivered", _later, frozenset(("delivered-twice",))),
+    "a queue forgets a delivery": ("delivered", without, frozenset(("sent-twice", "message-lost"))),
+    "a declaration is answered twice": ("queue.declare-ok", _later, frozenset(("answered-twice",))),
+    "a declaration is not answered": ("queue.declare-ok", without, frozenset(("unanswered",))),
+    "a confirm comes twice": ("basic.ack", _later, frozenset(("answered-twice",))),
+    "a message is never taken": ("published", without, frozenset(("message-lost",))),
+}
+
+
+@pytest.mark.parametrize("what", MUTATIONS)
+@given(programs(), st.integers(0, 99))
+@examples(120)
+def test_mutated_traces_are_found(what: str, program: p.Program, chance: int):
+    name, mutate, rules = MUTATIONS[what]
+    trace = traced([p.Publish("a", confirm=True), *program], "rabbitmq-4.2")
+    if trace is None:
+        return
+    before = set(trace.check(at_end=True))
+    places = [number for number, event in enumerate(trace.events) if event.name == name]
+    if what in ("a queue delivers twice",):
+        places = [n for n in places if not trace.events[n].facts["redelivered"]]  # type: ignore[attr-defined]
+    elif what == "a declaration is not answered":
+        trace = without(trace, len(trace) - 1)  # The end of the connection would explain it.
+        closes = [n for n, event in enumerate(trace.events) if event.name == "channel.close"]
+        places = [n for n in places if not closes or n > closes[-1]]
+    elif what == "a message is never taken":
+        places = [n for n in places if confirmed(trace, n)]
+    elif name == "basic.ack":
+        places = [n for n in places if sent_alone(trace.events[n])]
+    if not places:
+        return
+    changed = mutate(trace, places[chance % len(places)])
+    new = {finding.rule for finding in changed.check(at_end=True)}
+    assert new & rules, f"{what}: found {sorted(new)}, before {len(before)}"
+
+
+def sent_alone(event: Event) -> bool:
+    """Whether it is a confirm of one publish."""
+    return isinstance(event, FrameEvent) and event.direction == "sent" and not event.method.multiple
+
+
+def confirmed(trace: Trace, number: int) -> bool:
+    """Whether the published message is the one that the next basic.ack to its publisher confirms."""
+    channel = next(e.channel for e in trace.events[number::-1] if e.name == "basic.publish")  # type: ignore[attr-defined]
+    return (
+        channel == p.CONFIRMS
+        and any(
+            event.name == "basic.ack" and event.channel == channel and event.direction == "sent"  # type: ignore[attr-defined]
+            for event in trace.events[number : number + 40]
+            if isinstance(event, FrameEvent)
+        )
+    )
+
+
+def test_checks_of_the_end_are_those_that_do_not_hold_before(server: FaultServer):
+    assert set(checks.CHECKS) - set(checks.AT_ANY_MOMENT) == set(AT_END)
