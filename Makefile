@@ -14,6 +14,10 @@ SEED ?= $(shell od -An -N4 -tu4 /dev/urandom | tr -d ' ')
 # One process does what needs Spark, one the jobs that are killed, one RabbitMQ (compat_tests/sharing.py).
 SHARED := -n $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1) --dist loadgroup
 FUZZ := compat_tests/fuzz compat_tests/programs compat_tests/differential/test_random_programs.py
+# What a broker in a thread does, one in an event loop does as well (compat_tests/runtimes.py).
+BEHAVIOUR := compat_tests/broker compat_tests/time compat_tests/faults/test_network.py \
+	compat_tests/faults/test_catalogue_aio_pika.py compat_tests/clients/test_aio_pika.py \
+	compat_tests/clients/test_aioamqp.py compat_tests/clients/test_aiormq.py compat_tests/clients/test_pika_blocking.py
 SPARK := compat_tests/spark compat_tests/unit/spark compat_tests/crashes $(wildcard examples/spark_*)
 SPARK_CORE := compat_tests/unit/spark compat_tests/spark/test_session.py compat_tests/spark/test_stream_fixture.py
 PYSPARK ?= 4.0
@@ -61,6 +65,7 @@ ONE_IN ?= 1
 test-long: $(VENV)/.test ## Run the long tests only, with new random examples
 	FAKEAMQP_FUZZ=$(FUZZ_FACTOR) $(TESTING) compat_tests examples --tier long --one-in $(ONE_IN) $(SHARED) \
 		--hypothesis-seed=$(SEED) $(PYTEST_ARGS)
+	$(TESTING) $(BEHAVIOUR) --runtime asyncio $(SHARED) $(PYTEST_ARGS)
 
 fuzz: $(VENV)/.test ## Run the fuzz tests at twenty times their length, with new random examples
 	FAKEAMQP_FUZZ=$(or $(FAKEAMQP_FUZZ),20) $(TESTING) $(FUZZ) --timeout=0 --hypothesis-seed=$(SEED) $(PYTEST_ARGS)

@@ -22,6 +22,7 @@ pytest_plugins = [
     "compat_tests.conformance_plugin",  # --conformance and the marker `rule`
     "compat_tests.faults_plugin",  # --record-faults
     "compat_tests.shuffle",  # --shuffle
+    "compat_tests.runtimes",  # --runtime
     "compat_tests.fuzz_plugin",  # how many examples property tests draw
     "pytester",
 ]

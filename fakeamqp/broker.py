@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, cast
 
 from fakeamqp.connection import bracketed
 from fakeamqp.errors import FakeAMQPError, nearest
@@ -23,7 +23,7 @@ from fakeamqp.model.parameters import hint
 from fakeamqp.model.personality import Personality, personality
 from fakeamqp.model.state import BrokerState
 from fakeamqp.protocols import registry
-from fakeamqp.runtime import Engine, RealClock
+from fakeamqp.runtime import RealClock, ThreadEngine
 from fakeamqp.trace.recorder import Recorder
 
 if TYPE_CHECKING:
@@ -44,14 +44,18 @@ if TYPE_CHECKING:
     from fakeamqp.runtime.clock.handle import Clock
     from fakeamqp.runtime.clock.modes import Instant, Mode
     from fakeamqp.runtime.clock.stepped import SteppedClock
+    from fakeamqp.runtime.engine import Engine, Listening
+    from fakeamqp.runtime.event_loop.clock import LoopClock
+    from fakeamqp.runtime.event_loop.engine import LoopEngine
     from fakeamqp.runtime.intercept import Intercept
-    from fakeamqp.runtime.listener import Listener
     from fakeamqp.runtime.tls import ServerTLS
     from fakeamqp.services import ServiceMessage, Services
     from fakeamqp.settings import PersonalityChoices
     from fakeamqp.trace.checks.checked import Checked
     from fakeamqp.trace.checks.finding import Allow
     from fakeamqp.trace.timeline import Trace
+
+    _Clock: TypeAlias = RealClock | LoopClock | SteppedClock
 
 __all__ = ["BadBody", "Broker", "BrokerError"]
 
@@ -61,6 +65,9 @@ T = TypeVar("T")
 
 _NO_JSON: Any = object()
 """`json` of `Broker.publish` that was not given: None is a JSON value."""
+
+Runtime: TypeAlias = Literal["thread", "asyncio"]
+_RUNTIMES: tuple[Runtime, ...] = ("thread", "asyncio")
 
 _SHUTDOWN = "CONNECTION_FORCED - broker forced connection closure with reason 'shutdown'"
 _CONNECTION_FORCED = 320
@@ -114,6 +121,9 @@ class Broker(Inspection):
         bounds: of what clients can make the broker keep, such as `Bounds(consumers_per_channel=100)`.
         management: True serves RabbitMQ's HTTP API (extra `management`), at `management_url`.
         management_port: port of the HTTP API, which it switches on; 0 takes a free one.
+        runtime: what the broker runs in: "thread" for a thread of its own; "asyncio" for the event loop that
+            runs when it starts (`async with`). The time of such a broker is that of the loop, and only
+            coroutines of this loop can be its clients.
         settings: choices of the personality to override by name, such as `heartbeat=0`.
 
     Raises:
@@ -142,9 +152,16 @@ class Broker(Inspection):
         bounds: Bounds | None = None,
         management: bool = False,
         management_port: int | None = None,
+        runtime: Runtime = "thread",
         **settings: Unpack[PersonalityChoices],
     ) -> None:
-        broker_clock: RealClock | SteppedClock = RealClock()
+        self._in_loop = _is_in_loop(runtime)
+        machine: RealClock | LoopClock = RealClock()
+        if self._in_loop:
+            from fakeamqp.runtime.event_loop.clock import LoopClock
+
+            machine = LoopClock()
+        broker_clock: _Clock = machine
         if clock != "real" or now is not None:
             from fakeamqp.runtime.clock.modes import clock_of
 
@@ -169,7 +186,7 @@ class Broker(Inspection):
             history=history,
             permit=permit,
             deny=deny,
-            peer_clock=None if clock == "real" else RealClock(),
+            peer_clock=None if clock == "real" else machine,
             memory_limit=_memory_limit(memory_limit),
             bounds=DEFAULT_BOUNDS if bounds is None else bounds,
         )
@@ -186,16 +203,9 @@ class Broker(Inspection):
         )
         self._state.tap = self._recorder
         self._state.memory.trace = self._recorder
-        self._engine = Engine(
-            broker_clock,
-            self._state.timers,
-            self._accept,
-            transport_timers=self._state.peer_timers,
-            operations=self._state.operations,
-            before_flush=self._state.memory.settle,
-        )
+        self._engine = self._make_engine(broker_clock, machine)
         self._reader = _EngineReader(self._engine, self._state)
-        self._listeners: tuple[Listener, ...] = ()
+        self._listeners: tuple[Listening, ...] = ()
         self._tls_wanted = tls
         self._tls: ServerTLS | None = None
         self._address: tuple[str, int] | None = None
@@ -203,6 +213,10 @@ class Broker(Inspection):
         self._observer: Tap | None = self._recorder
         self._management: AddressedCompanion | None = None
         if management or management_port is not None:
+            if self._in_loop:
+                raise BrokerError(
+                    "the HTTP API uses a thread of its own, so it needs a broker with runtime='thread'"
+                )
             from fakeamqp.companions import Surroundings, companion
 
             surroundings = Surroundings(self, self._engine, self._state)
@@ -215,6 +229,29 @@ class Broker(Inspection):
             return "<Broker stopped>"
         # Without the password: representations get into reports.
         return f"<Broker on {self.host}:{self.port} connections={len(self.connections)}>"
+
+    def _make_engine(self, clock: _Clock, machine: RealClock | LoopClock) -> Engine:
+        state = self._state
+        if not self._in_loop:
+            return ThreadEngine(
+                clock,
+                state.timers,
+                self._accept,
+                transport_timers=state.peer_timers,
+                operations=state.operations,
+                before_flush=state.memory.settle,
+            )
+        from fakeamqp.runtime.event_loop.engine import LoopEngine
+
+        return LoopEngine(
+            clock,
+            state.timers,
+            self._accept,
+            transport_clock=cast("LoopClock", machine),
+            transport_timers=state.peer_timers,
+            operations=state.operations,
+            before_flush=state.memory.settle,
+        )
 
     def _accept(self, peer: Any, notify: Any) -> Any:
         from fakeamqp.protocols.negotiation import accept
@@ -253,28 +290,61 @@ class Broker(Inspection):
             PortInUse: another socket uses the port.
             TLSUnavailable: the package that TLS needs is not installed.
         """
+        if self._in_loop:
+            raise BrokerError(
+                "a broker with runtime='asyncio' starts in its event loop: use `async with broker:`, or "
+                "`await broker.start_async()`"
+            )
         if self._engine.running:
             return self
+        port = self._prepare_start()
+        engine = cast("ThreadEngine", self._engine)
+        try:
+            engine.start()
+            self._listeners = engine.listen_on(self._host, port, tls=self._tls)
+            if self._management is not None:
+                self._management.start(self._host)
+        except BaseException:
+            engine.stop()
+            raise
+        self._started()
+        return self
+
+    async def start_async(self) -> Self:
+        """`start` for coroutines. A broker with `runtime="asyncio"` runs in the event loop of the caller.
+
+        Raises:
+            PortInUse: another socket uses the port.
+            TLSUnavailable: the package that TLS needs is not installed.
+        """
+        if not self._in_loop:
+            return self.start()
+        if self._engine.running:
+            return self
+        port = self._prepare_start()
+        engine = cast("LoopEngine", self._engine)
+        try:
+            engine.start()
+            self._listeners = await engine.listen_on(self._host, port, tls=self._tls)
+        except BaseException:
+            engine.stop()
+            raise
+        self._started()
+        return self
+
+    def _prepare_start(self) -> int:
+        """Make the broker ready to be started; the port to listen on, 0 for any."""
         if self._tls_wanted:
             self._tls = self._make_tls()
         if self._has_run:
             self._state.restart()
             if self._faults is not None:
                 self._faults.after_restart()
-        try:
-            self._engine.start()
-            port = self._asked_port or (self._address[1] if self._address else 0)
-            self._listeners = self._engine.listen_on(
-                self._host, port, wrap=None if self._tls is None else self._tls.wrap
-            )
-            if self._management is not None:
-                self._management.start(self._host)
-        except BaseException:
-            self._engine.stop()
-            raise
+        return self._asked_port or (self._address[1] if self._address else 0)
+
+    def _started(self) -> None:
         self._address = self._listeners[0].address
         self._has_run = True
-        return self
 
     def stop(self) -> None:
         """Close all connections with a handshake, then close every socket and end every thread. Idempotent.
@@ -289,6 +359,11 @@ class Broker(Inspection):
         self._listeners = ()
         if self._tls is not None and self._tls is not self._tls_wanted:
             self._tls.close()
+
+    async def stop_async(self) -> None:
+        """`stop` for coroutines. In an event loop, the loop has closed all streams afterwards."""
+        self.stop()
+        await self._engine.stopped()
 
     def restart(self, *, crash: bool = False, durable: bool = True) -> None:
         """Restart on the same port: durable state is kept, transient state is lost.
@@ -362,12 +437,12 @@ class Broker(Inspection):
         self.stop()
 
     async def __aenter__(self) -> Self:
-        return self.start()
+        return await self.start_async()
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.stop()
+        await self.stop_async()
 
     # --- addresses -------------------------------------------------------------------------------------
 
@@ -473,7 +548,8 @@ class Broker(Inspection):
     def connect(self) -> socket.socket:
         """A connected, blocking socket whose peer is the broker. It needs no port and no listener.
 
-        It carries plain AMQP, also if the broker's port uses TLS. The caller closes it.
+        It carries plain AMQP, also if the broker's port uses TLS. The caller closes it. Of a broker with
+        `runtime="asyncio"` it is non-blocking, such as for `asyncio.open_connection(sock=...)`.
         """
         return self._engine.connect_socketpair()
 
@@ -506,7 +582,7 @@ class Broker(Inspection):
             raise BrokerError("the broker has no address yet; start it first")
         return self._address
 
-    def _running_listeners(self) -> tuple[Listener, ...]:
+    def _running_listeners(self) -> tuple[Listening, ...]:
         if not self._listeners or not self._engine.running:
             raise BrokerError("the broker does not run; start it first")
         return self._listeners
@@ -554,6 +630,11 @@ class Broker(Inspection):
             BrokerError: the broker is still busy after `timeout` real seconds.
         """
         if not self._engine.wait_until(self._engine.quiet, timeout):
+            raise BrokerError(self._reader.read(lambda state: _still_busy(state, timeout)))
+
+    async def wait_until_idle_async(self, timeout: float = 5.0) -> None:
+        """`wait_until_idle` for coroutines: it does not block the event loop."""
+        if not await self._engine.wait_until_async(self._engine.quiet, timeout):
             raise BrokerError(self._reader.read(lambda state: _still_busy(state, timeout)))
 
     @property
@@ -996,6 +1077,17 @@ class _EngineReader:
         """See `StateReader`."""
         return self._engine.wait_until(lambda: predicate(self._state), timeout, every)
 
+    async def wait_for_async(
+        self,
+        predicate: Callable[[BrokerState], object],
+        /,
+        timeout: float = 5.0,
+        *,
+        every: float | None = None,
+    ) -> bool:
+        """See `StateReader`."""
+        return await self._engine.wait_until_async(lambda: predicate(self._state), timeout, every)
+
 
 def _payload(body: object, json: object) -> bytes:
     if json is not _NO_JSON:
@@ -1049,6 +1141,21 @@ def _adjusted(name: str | Personality, settings: Mapping[str, Any]) -> Personali
 
 
 _ARGUMENTS = tuple(name for name in Broker.__init__.__annotations__ if name not in ("settings", "return"))
+
+
+def _is_in_loop(runtime: str) -> bool:
+    """Whether the broker runs in an event loop.
+
+    Raises:
+        BrokerError: there is no such runtime.
+    """
+    if runtime not in _RUNTIMES:
+        near = nearest(str(runtime), _RUNTIMES)
+        raise BrokerError(
+            f"unknown runtime {runtime!r}; "
+            + (f"did you mean {near[0]!r}?" if near else "there are 'thread' and 'asyncio'")
+        )
+    return runtime == "asyncio"
 
 
 def _memory_limit(asked: object) -> int | None:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from fakeamqp.model.state import BrokerState
     from fakeamqp.model.tap import Tap
-    from fakeamqp.runtime import Engine
+    from fakeamqp.runtime.engine import Engine
 
 __all__ = ["AddressedCompanion", "Companion", "ManagementUnavailable", "Surroundings", "companion"]
 

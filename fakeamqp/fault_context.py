@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from fakeamqp.model.state import BrokerState
     from fakeamqp.model.tap import Tap
     from fakeamqp.model.timers import Timer
-    from fakeamqp.runtime import Engine
+    from fakeamqp.runtime.engine import Engine
     from fakeamqp.trace import Recorder
 
 __all__ = ["FaultContext"]
@@ -83,6 +83,10 @@ class FaultContext:
     def wait_until(self, predicate: Callable[[], object], timeout: float) -> bool:
         """Wait at most `timeout` real seconds; returns whether the predicate held."""
         return self._engine.wait_until(predicate, timeout)
+
+    async def wait_until_async(self, predicate: Callable[[], object], timeout: float) -> bool:
+        """`wait_until` for coroutines: the event loop keeps running."""
+        return await self._engine.wait_until_async(predicate, timeout)
 
     def hint(self) -> str:
         """Text for a timeout error where virtual time stands still, otherwise ""."""

@@ -33,6 +33,8 @@ class _Engine(Protocol):
 
     def wait_until(self, predicate: Callable[[], object], timeout: float) -> bool: ...
 
+    async def wait_until_async(self, predicate: Callable[[], object], timeout: float) -> bool: ...
+
 
 class BadRegistration(FakeAMQPError):
     """An invalid registration; the text says why."""
@@ -78,9 +80,18 @@ class Registration:
             WaitTimeout: there were fewer calls.
             Exception: the exception that it has raised in the broker.
         """
-        seen = self._engine.wait_until(lambda: self._calls >= n or self._failed, timeout)
+        self._check_called(n, timeout, self._engine.wait_until(self._called(n), timeout))
+
+    async def wait_async(self, n: int = 1, timeout: float = 5.0) -> None:
+        """`wait` for coroutines: it does not block the event loop."""
+        self._check_called(n, timeout, await self._engine.wait_until_async(self._called(n), timeout))
+
+    def _called(self, n: int) -> Callable[[], bool]:
+        return lambda: self._calls >= n or self._failed
+
+    def _check_called(self, n: int, timeout: float, called: bool) -> None:
         self.raise_error()
-        if not seen:
+        if not called:
             with self._engine:
                 text = f"{self._what} was called {self._calls} times in {timeout:g} s, and not {n}"
                 raise WaitTimeout(text + time_hint(self._state))

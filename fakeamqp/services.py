@@ -16,7 +16,7 @@ from fakeamqp.registration import BadRegistration, Registration
 if TYPE_CHECKING:
     from fakeamqp.model.message import Message
     from fakeamqp.model.state import BrokerState
-    from fakeamqp.runtime import Engine
+    from fakeamqp.runtime.engine import Engine
 
 __all__ = ["BadRegistration", "Registration", "ServiceMessage", "Services"]
 

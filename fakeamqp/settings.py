@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Literal, TypedDict
 
 if TYPE_CHECKING:
-    from fakeamqp.broker import Definitions
+    from fakeamqp.broker import Definitions, Runtime
     from fakeamqp.model.accounts import Accounts
     from fakeamqp.model.bounds import Bounds
     from fakeamqp.model.personality import (
@@ -189,3 +189,4 @@ class BrokerArguments(PersonalityChoices, total=False):
     bounds: Bounds | None
     management: bool
     management_port: int | None
+    runtime: Runtime

@@ -188,6 +188,7 @@ def test_who_dials_when_the_connection_ends_gets_in(broker: Broker, crash: bool)
         thread.join()
 
 
+@pytest.mark.threads_only
 def test_a_crash_of_a_broker_that_has_been_stopped_meanwhile(broker: Broker, faults: Faults) -> None:
     rule = faults.on("basic.publish").call(lambda group: threading.Thread(target=broker.stop).start()).crash()
     channel = channel_of(broker)

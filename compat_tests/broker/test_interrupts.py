@@ -23,9 +23,11 @@ from compat_tests.benchmarks.load import Address
 from compat_tests.benchmarks.stalls import PROBED, Talker
 from fakeamqp import Broker
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
-from fakeamqp.runtime import engine as engine_module
-from fakeamqp.runtime import lock as lock_module
-from fakeamqp.runtime import loop
+from fakeamqp.runtime import turns
+from fakeamqp.runtime.thread import engine as engine_module
+from fakeamqp.runtime.thread import lock as lock_module
+
+pytestmark = pytest.mark.threads_only
 
 PROTOCOL_HEADER = b"AMQP\0\0\x09\x01"
 PACKAGE = Path(fakeamqp.__file__).parent
@@ -136,7 +138,7 @@ def test_an_interrupted_stop_can_be_repeated() -> None:
 
 
 def test_the_broker_goes_on_after_an_interrupted_long_call(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loop, "_SLICE_SECONDS", 0.0)
+    monkeypatch.setattr(turns, "_SLICE_SECONDS", 0.0)
     with Broker(clock="virtual") as broker:
         asking = Talker(Address("broker", broker.host, broker.port))
         asking.declare(PROBED)

@@ -29,8 +29,10 @@ from fakeamqp.model.virtual_host.queues import QueueRegister
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
 from fakeamqp.protocols.framed.codec.frames import content_frames, method_frame
-from fakeamqp.runtime import loop
+from fakeamqp.runtime import turns
 from fakeamqp.trace.events import ModelEvent
+
+pytestmark = pytest.mark.threads_only
 
 MANY = 3 * STEP
 FEW = 8
@@ -39,7 +41,7 @@ Call = Callable[[], object]
 
 @pytest.fixture(autouse=True)
 def one_step_a_slice(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loop, "_SLICE_SECONDS", 0.0)
+    monkeypatch.setattr(turns, "_SLICE_SECONDS", 0.0)
 
 
 @pytest.fixture
@@ -405,7 +407,7 @@ def test_time_does_not_go_back(broker: Broker, other: Talker) -> None:
 
 def test_without_peers_a_call_keeps_the_lock(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
     handed_over: list[object] = []
-    monkeypatch.setattr("fakeamqp.runtime.slices.Slices._hand_over", handed_over.append)
+    monkeypatch.setattr("fakeamqp.runtime.thread.slices.Slices._hand_over", handed_over.append)
     for prepare in (load, set_policy, remove_virtual_host, advance, expire):
         prepare(broker)()
         broker.reset()

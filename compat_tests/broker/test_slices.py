@@ -10,14 +10,14 @@ from compat_tests.benchmarks.load import Address
 from compat_tests.benchmarks.stalls import QUEUE, Talker
 from fakeamqp import Broker
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
-from fakeamqp.runtime import loop
+from fakeamqp.runtime import turns
 
 NUMBER = 800
 
 
 @pytest.fixture(autouse=True)
 def one_step_a_turn(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loop, "_SLICE_SECONDS", 0.0)
+    monkeypatch.setattr(turns, "_SLICE_SECONDS", 0.0)
 
 
 @pytest.fixture(params=["real", "virtual"])

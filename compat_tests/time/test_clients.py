@@ -297,6 +297,7 @@ def test_chores_of_connections_are_no_timers_to_advance_to(broker: Broker, conne
     assert broker.clock.advance_to_next() == 70
 
 
+@pytest.mark.threads_only
 def test_pika_whose_own_time_passes_misses_the_heartbeats_of_a_broker_that_stands_still(
     broker: Broker, connect: Connect
 ) -> None:

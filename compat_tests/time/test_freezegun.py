@@ -123,6 +123,7 @@ def test_a_frozen_clock_that_ticks_by_itself(minute: Any, counts: Callable[[], t
         assert counts() == (0, 1)
 
 
+@pytest.mark.threads_only
 def test_a_broker_sees_time_that_ticks_by_itself(wall_broker: Broker) -> None:
     with freeze_time(NEW_YEAR, tick=True):
         ran = threading.Event()
@@ -143,6 +144,7 @@ def test_time_that_ticks_with_every_look(minute: Any, counts: Callable[[], tuple
         assert counts() == (0, 1)
 
 
+@pytest.mark.threads_only
 def test_a_broker_that_sleeps_sees_time_that_ticks_with_every_look(wall_broker: Broker) -> None:
     with freeze_time(NEW_YEAR, auto_tick_seconds=20):
         ran = threading.Event()
@@ -383,6 +385,7 @@ def test_silence_counts_in_the_present(wall_broker: Broker, connect: Connect) ->
 # --- waiting in vain, and at ease --------------------------------------------------------------------------
 
 
+@pytest.mark.threads_only
 def test_waiting_in_vain_says_that_time_stands_still(minute: Any, wall_broker: Broker) -> None:
     with freeze_time(NEW_YEAR) as freezer:
         minute.basic_publish("", "minute", b"x")
@@ -475,6 +478,7 @@ def test_an_error_of_tick_passes_and_time_is_followed(wall_broker: Broker) -> No
         assert wall_broker.clock.now() == datetime(2024, 1, 1, 0, 1, tzinfo=timezone.utc)
 
 
+@pytest.mark.threads_only
 @pytest.mark.usefixtures("patient")
 @pytest.mark.parametrize("turn", range(20))
 def test_a_broker_that_is_woken_between_two_frozen_worlds_waits_for_the_second(
@@ -491,11 +495,12 @@ def test_a_broker_that_is_woken_between_two_frozen_worlds_waits_for_the_second(
         assert counts() == (1, 0)
 
 
+@pytest.mark.threads_only
 @pytest.mark.parametrize("woken", [False, True], ids=["before a look", "after a look"])
 def test_a_client_is_answered_between_two_timers_of_a_tick(
     wall_broker: Broker, monkeypatch: pytest.MonkeyPatch, woken: bool
 ) -> None:
-    monkeypatch.setattr("fakeamqp.runtime.loop._SLICE_SECONDS", 0.0)
+    monkeypatch.setattr("fakeamqp.runtime.turns._SLICE_SECONDS", 0.0)
     happened = []
     goes_on = threading.Event()
     client = Talker(Address("broker", wall_broker.host, wall_broker.port))

@@ -40,12 +40,14 @@ def check(broker: Broker, channel: Any, move: Callable[[], object]) -> None:
     assert broker.clock.time() - before < 60
 
 
+@pytest.mark.threads_only
 def test_freezegun_is_not_followed(immune: Broker, connect: Connect) -> None:
     with freeze_time("2024-01-01") as freezer:
         check(immune, connect(immune, heartbeat=0).channel(), lambda: freezer.tick(3600))
         assert immune.clock.now().year > 2024
 
 
+@pytest.mark.threads_only
 @freeze_time("2024-01-01")
 def test_freezegun_as_a_decorator_is_not_followed(immune: Broker, connect: Connect) -> None:
     later = freeze_time("2024-01-02")
@@ -78,6 +80,7 @@ async def test_asyncio(connect: Connect) -> None:
             await asyncio.sleep(0)
 
 
+@pytest.mark.threads_only
 @pytest.mark.parametrize("freeze", [freeze_time("2024-01-01"), time_machine.travel(0, tick=False)])
 def test_real_time_passes_in_a_frozen_world(freeze: Any, connect: Connect) -> None:
     with freeze, Broker() as broker:
@@ -88,6 +91,7 @@ def test_real_time_passes_in_a_frozen_world(freeze: Any, connect: Connect) -> No
         broker.queue("dead").wait_for(ready=1, timeout=SECONDS)
 
 
+@pytest.mark.threads_only
 def test_the_brokers_thread_sees_real_time_at_any_depth() -> None:
     """What freezegun answers depends on how deep in the stack the question is asked."""
 

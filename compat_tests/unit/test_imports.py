@@ -24,7 +24,7 @@ LATER = {
     "fakeamqp.model.exchanges.hashing",
     "fakeamqp.model.policies.policy",
     "fakeamqp.protocols.negotiation",
-    "fakeamqp.runtime.loop",
+    "fakeamqp.runtime.thread.loop",
     "fakeamqp.trace.entries",
     "fakeamqp.trace.events",
     "json",

@@ -33,6 +33,9 @@ class HandleContext(Protocol):
     def wait_until(self, predicate: Callable[[], object], timeout: float) -> bool:
         """Wait at most `timeout` real seconds until the predicate holds; returns whether it did."""
 
+    async def wait_until_async(self, predicate: Callable[[], object], timeout: float) -> bool:
+        """`wait_until` for coroutines: the event loop keeps running."""
+
     def hint(self) -> str:
         """Text to append to a timeout error: it says that virtual time stands still. Otherwise ""."""
 

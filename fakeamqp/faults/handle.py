@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from types import TracebackType
 from typing import TYPE_CHECKING
 
@@ -95,9 +95,18 @@ class Handle:
             FaultError: `n` is not a positive number.
             Exception: a function of the test has raised it meanwhile.
         """
+        self._check_seen(n, timeout, self._context.wait_until(self._seen(n), timeout))
+
+    async def wait_async(self, n: int = 1, timeout: float = 5.0) -> None:
+        """`wait` for coroutines: the event loop keeps running."""
+        self._check_seen(n, timeout, await self._context.wait_until_async(self._seen(n), timeout))
+
+    def _seen(self, n: int) -> Callable[[], bool]:
         if isinstance(n, bool) or not isinstance(n, int) or n < 1:
             raise FaultError(f"wait for at least one hit: wait(1), not wait({n!r})")
-        seen = self._context.wait_until(lambda: self._hits >= n or self._failed, timeout)
+        return lambda: self._hits >= n or self._failed
+
+    def _check_seen(self, n: int, timeout: float, seen: bool) -> None:
         self.raise_error()
         if not seen:
             with self._context:
@@ -105,12 +114,6 @@ class Handle:
                 lines = [f"waited {timeout:g} s, and this happened {often} instead of {_times(n)}:"]
                 lines += [f"  {self.sentence}", *self._misses()]
                 raise FaultNotSeen("\n".join(lines) + self._context.hint())
-
-    async def wait_async(self, n: int = 1, timeout: float = 5.0) -> None:
-        """`wait` for coroutines: the event loop keeps running."""
-        import asyncio
-
-        await asyncio.to_thread(self.wait, n, timeout)
 
     def raise_error(self) -> None:
         """Raise the error of a function of the test, once."""

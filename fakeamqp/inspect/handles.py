@@ -194,12 +194,10 @@ class QueueInspector:
         **misspelled: Never,
     ) -> QueueView:
         """`wait_for` for coroutines: it does not block the event loop."""
-        import asyncio
-
         if misplaced or misspelled:
             raise BadExpectation(_misuse(misplaced, misspelled))
         wanted = {"ready": ready, "unacked": unacked, "total": total, "consumers": consumers}
-        return await asyncio.to_thread(self._wait_for, wanted, timeout)
+        return await self._wait_for_async(wanted, timeout)
 
     def wait_until_consumed(self, timeout: float = 5.0) -> QueueView:
         """Wait until the queue holds no message: none is ready, none unacked, none set aside.
@@ -220,9 +218,7 @@ class QueueInspector:
 
     async def wait_until_consumed_async(self, timeout: float = 5.0) -> QueueView:
         """`wait_until_consumed` for coroutines: it does not block the event loop."""
-        import asyncio
-
-        return await asyncio.to_thread(self.wait_until_consumed, timeout)
+        return await self._wait_for_async({"total": 0}, timeout)
 
     def _wait_for(
         self, numbers: Mapping[str, Count | None], timeout: float, awaitable: str = "wait_for_async"
@@ -233,6 +229,15 @@ class QueueInspector:
             raise WaitTimeout(
                 self._reader.read(lambda state: self._timeout_text(state, wanted, timeout, awaitable))
             )
+        return taken[-1]
+
+    async def _wait_for_async(self, numbers: Mapping[str, Count | None], timeout: float) -> QueueView:
+        wanted = _Wanted(numbers)
+        taken: list[QueueView] = []
+        if not await self._reader.wait_for_async(
+            lambda state: self._meets(state, wanted, taken), timeout=timeout
+        ):
+            raise WaitTimeout(self._reader.read(lambda state: self._timeout_text(state, wanted, timeout, "")))
         return taken[-1]
 
     def _meets(self, state: BrokerState, wanted: _Wanted, taken: list[QueueView]) -> bool:

@@ -6,7 +6,7 @@ Each method imports the views that it returns, so that a broker costs no view th
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -43,9 +43,6 @@ __all__ = ["Inspection"]
 _OFTEN = 0.02
 """Seconds between looks at a predicate that may be about more than the broker."""
 
-P = ParamSpec("P")
-T = TypeVar("T")
-
 
 class Inspection:
     """What a test can ask a broker. A subclass sets `_reader` and defines `wait_until_idle`."""
@@ -76,11 +73,11 @@ class Inspection:
 
     async def wait_for_async(self, predicate: Callable[[], object], /, timeout: float = 5.0) -> bool:
         """`wait_for` for coroutines: it does not block the event loop."""
-        return await _in_thread(self.wait_for, predicate, timeout=timeout)
+        return await self._reader.wait_for_async(lambda _: predicate(), timeout, every=_OFTEN)
 
     async def wait_until_idle_async(self, timeout: float = 5.0) -> None:
         """`wait_until_idle` for coroutines: it does not block the event loop."""
-        await _in_thread(self.wait_until_idle, timeout=timeout)
+        raise NotImplementedError
 
     @property
     def memory(self) -> MemoryView:
@@ -326,7 +323,7 @@ class Inspection:
         self, *, timeout: float = 5.0, include_own: bool = False, **expected: Unpack[Wanted]
     ) -> tuple[PublishedView, ...]:
         """`expect_published` for coroutines: it does not block the event loop."""
-        return await _in_thread(self._expect, _published(include_own), timeout, expected)
+        return await self._expect_async(_published(include_own), timeout, expected)
 
     def expect_nothing_published(
         self, *, timeout: float = 5.0, include_own: bool = False, **expected: Unpack[Wanted]
@@ -355,7 +352,11 @@ class Inspection:
         self, *, timeout: float = 5.0, include_own: bool = False, **expected: Unpack[Wanted]
     ) -> None:
         """`expect_nothing_published` for coroutines: it does not block the event loop."""
-        await _in_thread(self.expect_nothing_published, timeout=timeout, include_own=include_own, **expected)
+        from fakeamqp.inspect.expectations import Expectation
+
+        nothing = Expectation.of_nothing(_published(include_own), expected)
+        await self.wait_until_idle_async(timeout)
+        self._reader.read(nothing.check_now)
 
     def expect_returned(
         self, *, timeout: float = 5.0, **expected: Unpack[WantedReturned]
@@ -380,7 +381,7 @@ class Inspection:
         """`expect_returned` for coroutines: it does not block the event loop."""
         from fakeamqp.inspect.expectations import RETURNED
 
-        return await _in_thread(self._expect, RETURNED, timeout, expected)
+        return await self._expect_async(RETURNED, timeout, expected)
 
     def expect_dead_lettered(
         self, *, timeout: float = 5.0, **expected: Unpack[WantedDeadLettered]
@@ -407,7 +408,7 @@ class Inspection:
         """`expect_dead_lettered` for coroutines: it does not block the event loop."""
         from fakeamqp.inspect.expectations import DEAD_LETTERED
 
-        return await _in_thread(self._expect, DEAD_LETTERED, timeout, expected)
+        return await self._expect_async(DEAD_LETTERED, timeout, expected)
 
     def expect_dropped(
         self, *, timeout: float = 5.0, **expected: Unpack[WantedDropped]
@@ -434,7 +435,7 @@ class Inspection:
         """`expect_dropped` for coroutines: it does not block the event loop."""
         from fakeamqp.inspect.expectations import DROPPED
 
-        return await _in_thread(self._expect, DROPPED, timeout, expected)
+        return await self._expect_async(DROPPED, timeout, expected)
 
     def _expect(self, kind: Kind, timeout: float, expected: Any) -> tuple[Any, ...]:
         from fakeamqp.inspect.expectations import Expectation
@@ -442,6 +443,13 @@ class Inspection:
         expectation = Expectation(kind, **expected)
         self._reader.wait_for(expectation.follow(), timeout)
         return self._reader.read(lambda state: expectation.check_now(state, waited=timeout > 0))
+
+    async def _expect_async(self, kind: Kind, timeout: float, expected: Any) -> tuple[Any, ...]:
+        from fakeamqp.inspect.expectations import Expectation
+
+        expectation = Expectation(kind, **expected)
+        await self._reader.wait_for_async(expectation.follow(), timeout)
+        return self._reader.read(expectation.check_now)
 
 
 def _warn_of_loop(awaitable: str) -> None:
@@ -458,11 +466,3 @@ def _published(include_own: bool) -> Kind:
     from fakeamqp.inspect.expectations import ALL_PUBLISHED, PUBLISHED
 
     return ALL_PUBLISHED if include_own else PUBLISHED
-
-
-async def _in_thread(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Call a function that blocks in a thread of its own."""
-    import asyncio
-    from functools import partial
-
-    return await asyncio.to_thread(partial(function, *args, **kwargs))

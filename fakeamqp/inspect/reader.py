@@ -40,3 +40,13 @@ class StateReader(Protocol):
         Returns:
             Whether it became true in time.
         """
+
+    async def wait_for_async(
+        self,
+        predicate: Callable[[BrokerState], object],
+        /,
+        timeout: float = 5.0,
+        *,
+        every: float | None = None,
+    ) -> bool:
+        """`wait_for` for coroutines: it does not block the event loop of the caller."""

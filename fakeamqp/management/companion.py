@@ -106,7 +106,7 @@ class ManagementCompanion:
         if self._server is not None:
             engine = self._surroundings.engine
             with engine.released():
-                self._server.stop(wait=not engine.on_loop_thread())
+                self._server.stop(wait=not engine.in_turn())
 
     def cleared(self) -> None:
         """The broker was reset or restarted."""

@@ -18,8 +18,8 @@ from uvicorn import Config, Server
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from fakeamqp.management.errors import ManagementError
+from fakeamqp.runtime.addresses import listening_socket
 from fakeamqp.runtime.clock import RealClock
-from fakeamqp.runtime.listener import listening_socket
 from fakeamqp.runtime.localhost import listen_on
 
 if TYPE_CHECKING:

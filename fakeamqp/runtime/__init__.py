@@ -1,9 +1,8 @@
-"""Runs the broker: clock, loop thread, transports."""
+"""Runs the broker: engines, clocks, transports."""
 
 from __future__ import annotations
 
 from fakeamqp.runtime.clock import RealClock
-from fakeamqp.runtime.engine import Engine
 from fakeamqp.runtime.errors import (
     BadCertificate,
     CannotListen,
@@ -14,16 +13,17 @@ from fakeamqp.runtime.errors import (
     PortInUse,
     TLSUnavailable,
 )
+from fakeamqp.runtime.thread.engine import ThreadEngine
 
 __all__ = [
     "BadCertificate",
     "CannotListen",
     "ClockError",
-    "Engine",
     "EngineError",
     "InterceptError",
     "NothingPending",
     "PortInUse",
     "RealClock",
     "TLSUnavailable",
+    "ThreadEngine",
 ]

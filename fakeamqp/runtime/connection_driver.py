@@ -25,8 +25,8 @@ from fakeamqp.connection import Connection, PeerAddress
 
 if TYPE_CHECKING:
     from fakeamqp.runtime.clock import Timer
-    from fakeamqp.runtime.loop import Loop
     from fakeamqp.runtime.transport import Transport
+    from fakeamqp.runtime.turns import Turns
 
     #: Creates the connection for a new peer, which calls the second argument when it has output or changes.
     Accept = Callable[[PeerAddress, Callable[[Connection], None]], Connection]
@@ -107,7 +107,7 @@ class ConnectionDriver:
     )
 
     def __init__(
-        self, loop: Loop, transport: Transport, accept: Accept, address: tuple[str, int, str, int]
+        self, loop: Turns, transport: Transport, accept: Accept, address: tuple[str, int, str, int]
     ) -> None:
         self._loop = loop
         self._accept = accept

@@ -278,8 +278,12 @@ class ServerTLS:
         return cls(context, _client_context(authority), authority)
 
     def wrap(self, sock: socket.socket) -> TlsTransport:
-        """A TLS transport over an accepted socket: the `wrap` of `Engine.listen`."""
-        return TlsTransport(TcpTransport(sock), self.context)
+        """A TLS transport over an accepted socket."""
+        return self.over(TcpTransport(sock))
+
+    def over(self, transport: Transport) -> TlsTransport:
+        """A TLS transport over a plain one."""
+        return TlsTransport(transport, self.context)
 
     @property
     def ca_file(self) -> str:

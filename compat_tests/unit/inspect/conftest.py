@@ -39,6 +39,16 @@ class Outside:
             self.steps.pop(0)()
         return True
 
+    async def wait_for_async(
+        self,
+        predicate: Callable[[BrokerState], object],
+        /,
+        timeout: float = 5.0,
+        *,
+        every: float | None = None,
+    ) -> bool:
+        return self.wait_for(predicate, timeout, every=every)
+
 
 @pytest.fixture
 def server() -> Server:

@@ -32,6 +32,9 @@ class Inspected(Inspection):
         while self.outside.steps:
             self.outside.steps.pop(0)()
 
+    async def wait_until_idle_async(self, timeout: float = 5.0) -> None:
+        self.wait_until_idle(timeout)
+
 
 def capable(server: Server) -> Client:
     """A client that understands basic.cancel."""

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from compat_tests.unit.runtime.fakes import Echoes, real_engine
-from fakeamqp.runtime import Engine
+from fakeamqp.runtime import ThreadEngine
 
 
 @pytest.fixture
@@ -14,7 +14,7 @@ def echoes() -> Echoes:
 
 
 @pytest.fixture
-def engine(echoes: Echoes) -> Iterator[Engine]:
+def engine(echoes: Echoes) -> Iterator[ThreadEngine]:
     engine = real_engine(echoes)
     engine.start()
     yield engine

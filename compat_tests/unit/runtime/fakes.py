@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fakeamqp.model.timers import Timers
-from fakeamqp.runtime import Engine, RealClock
+from fakeamqp.runtime import RealClock, ThreadEngine
 
 
 @dataclass(eq=False)
@@ -81,6 +81,6 @@ class Echoes:
         return connection
 
 
-def real_engine(accept: Any, **options: Any) -> Engine:
+def real_engine(accept: Any, **options: Any) -> ThreadEngine:
     clock = RealClock()
-    return Engine(clock, Timers(clock), accept, **options)
+    return ThreadEngine(clock, Timers(clock), accept, **options)

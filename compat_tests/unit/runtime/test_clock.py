@@ -128,9 +128,9 @@ def test_a_timer_of_an_engine_runs_while_time_is_frozen() -> None:
         from freezegun import freeze_time
         with freeze_time("2001-01-01"):
             from fakeamqp.model.timers import Timers
-            from fakeamqp.runtime import Engine, RealClock
+            from fakeamqp.runtime import ThreadEngine, RealClock
             clock = RealClock()
-            engine = Engine(clock, Timers(clock), lambda peer, notify: None)
+            engine = ThreadEngine(clock, Timers(clock), lambda peer, notify: None)
             engine.start()
             ran = threading.Event()
             with engine:

@@ -11,12 +11,12 @@ import pytest
 
 from compat_tests.unit.runtime.fakes import EchoConnection, Echoes, real_engine
 from fakeamqp.model.timers import Timers
-from fakeamqp.runtime import Engine, EngineError, RealClock, loop
+from fakeamqp.runtime import EngineError, RealClock, ThreadEngine, turns
 
 SECONDS = 20  # until a test that waits in vain gives up
 
 
-def dial(engine: Engine) -> socket.socket:
+def dial(engine: ThreadEngine) -> socket.socket:
     listener = engine.listen()
     return socket.create_connection(listener.address, timeout=SECONDS)
 
@@ -37,7 +37,7 @@ def read_to_end(sock: socket.socket) -> bytes:
     return bytes(data)
 
 
-def turn(engine: Engine) -> None:
+def turn(engine: ThreadEngine) -> None:
     """Make the loop take a turn, and see it end."""
     with engine:
         turns = engine.turns
@@ -45,7 +45,7 @@ def turn(engine: Engine) -> None:
     assert engine.wait_until(lambda: engine.turns > turns, SECONDS)
 
 
-def test_tcp_round_trip(engine: Engine, echoes: Echoes) -> None:
+def test_tcp_round_trip(engine: ThreadEngine, echoes: Echoes) -> None:
     with dial(engine) as client:
         client.sendall(b"hello")
         assert read(client, 5) == b"hello"
@@ -55,7 +55,7 @@ def test_tcp_round_trip(engine: Engine, echoes: Echoes) -> None:
     assert peer.tls is False and peer.certificate_subject is None
 
 
-def test_socketpair_round_trip(engine: Engine, echoes: Echoes) -> None:
+def test_socketpair_round_trip(engine: ThreadEngine, echoes: Echoes) -> None:
     with engine.connect_socketpair() as client:
         assert client.gettimeout() is None
         client.settimeout(SECONDS)
@@ -64,7 +64,7 @@ def test_socketpair_round_trip(engine: Engine, echoes: Echoes) -> None:
     assert echoes.accepted[0].peer.host == "socketpair"
 
 
-def test_peers_are_accepted_in_order_and_do_not_mix(engine: Engine, echoes: Echoes) -> None:
+def test_peers_are_accepted_in_order_and_do_not_mix(engine: ThreadEngine, echoes: Echoes) -> None:
     clients = [engine.connect_socketpair() for _ in range(10)]
     for number, client in enumerate(clients):
         client.settimeout(SECONDS)
@@ -75,7 +75,7 @@ def test_peers_are_accepted_in_order_and_do_not_mix(engine: Engine, echoes: Echo
     assert [bytes(each.received) for each in echoes.accepted] == [b"%d" % n for n in range(10)]
 
 
-def test_megabytes_both_ways_arrive_in_order(engine: Engine) -> None:
+def test_megabytes_both_ways_arrive_in_order(engine: ThreadEngine) -> None:
     data = b"".join(number.to_bytes(4, "big") for number in range(2_000_000))
     with dial(engine) as client:
         sender = threading.Thread(target=client.sendall, args=(data,))
@@ -105,7 +105,7 @@ def test_what_one_read_causes_leaves_in_one_write() -> None:
 def test_a_connection_with_expensive_input_lets_the_others_have_their_turns(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(loop, "_TURN_SECONDS", 0.0)  # Each slice uses up a turn.
+    monkeypatch.setattr(turns, "_TURN_SECONDS", 0.0)  # Each slice uses up a turn.
     order: list[tuple[EchoConnection, int]] = []
 
     class Records(EchoConnection):
@@ -128,7 +128,7 @@ def test_a_connection_with_expensive_input_lets_the_others_have_their_turns(
 
 
 def test_expensive_input_of_one_small_read_is_cut_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loop, "_TURN_SECONDS", 0.0)
+    monkeypatch.setattr(turns, "_TURN_SECONDS", 0.0)
     accept = Echoes()
     engine = real_engine(accept)
     engine.start()
@@ -140,7 +140,7 @@ def test_expensive_input_of_one_small_read_is_cut_as_well(monkeypatch: pytest.Mo
 
 
 def test_all_input_is_processed_before_time_moves(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loop, "_TURN_SECONDS", 0.0)
+    monkeypatch.setattr(turns, "_TURN_SECONDS", 0.0)
     accept = Echoes(EchoConnection)
     engine = real_engine(accept)
     engine.start()
@@ -153,7 +153,7 @@ def test_all_input_is_processed_before_time_moves(monkeypatch: pytest.MonkeyPatc
     engine.stop()
 
 
-def test_sent_reports_every_octet(engine: Engine, echoes: Echoes) -> None:
+def test_sent_reports_every_octet(engine: ThreadEngine, echoes: Echoes) -> None:
     size = 30_000_000
     with dial(engine) as client:
         assert engine.wait_until(lambda: echoes.accepted, SECONDS)
@@ -166,7 +166,7 @@ def test_sent_reports_every_octet(engine: Engine, echoes: Echoes) -> None:
         assert engine.wait_until(lambda: connection.sent_bytes == size, SECONDS)
 
 
-def test_output_with_views_is_joined_part_by_part(engine: Engine, echoes: Echoes) -> None:
+def test_output_with_views_is_joined_part_by_part(engine: ThreadEngine, echoes: Echoes) -> None:
     """Large bodies are shared by connections: what a peer does not read is not a copy of them."""
     body = memoryview(bytes(range(256)) * 4096 * 20)
     parts = [body[start : start + 100_000] for start in range(0, len(body), 100_000)]
@@ -187,7 +187,7 @@ def test_output_with_views_is_joined_part_by_part(engine: Engine, echoes: Echoes
 
 
 def test_no_more_is_taken_from_a_connection_while_its_peer_does_not_read(
-    engine: Engine, echoes: Echoes
+    engine: ThreadEngine, echoes: Echoes
 ) -> None:
     with engine.connect_socketpair() as client:
         client.settimeout(SECONDS)
@@ -201,7 +201,7 @@ def test_no_more_is_taken_from_a_connection_while_its_peer_does_not_read(
         assert read(client, 1) == b"b"
 
 
-def test_reading_false_stops_reads_until_true_again(engine: Engine, echoes: Echoes) -> None:
+def test_reading_false_stops_reads_until_true_again(engine: ThreadEngine, echoes: Echoes) -> None:
     with engine.connect_socketpair() as client:
         client.settimeout(SECONDS)
         connection = echoes.accepted[0]
@@ -215,7 +215,7 @@ def test_reading_false_stops_reads_until_true_again(engine: Engine, echoes: Echo
         assert read(client, 9) == b"held back"
 
 
-def test_a_peer_that_is_not_read_is_stopped_by_its_own_socket(engine: Engine, echoes: Echoes) -> None:
+def test_a_peer_that_is_not_read_is_stopped_by_its_own_socket(engine: ThreadEngine, echoes: Echoes) -> None:
     with engine.connect_socketpair() as client:
         connection = echoes.accepted[0]
         with engine:
@@ -227,7 +227,7 @@ def test_a_peer_that_is_not_read_is_stopped_by_its_own_socket(engine: Engine, ec
         assert connection.received == b""
 
 
-def test_one_read_per_peer_and_turn_is_bounded(engine: Engine, echoes: Echoes) -> None:
+def test_one_read_per_peer_and_turn_is_bounded(engine: ThreadEngine, echoes: Echoes) -> None:
     with dial(engine) as client:
         sender = threading.Thread(target=client.sendall, args=(b"x" * 3_000_000,))
         sender.start()
@@ -237,13 +237,13 @@ def test_one_read_per_peer_and_turn_is_bounded(engine: Engine, echoes: Echoes) -
 
 
 class TestTheEndOfAConnection:
-    def test_peer_closes(self, engine: Engine, echoes: Echoes) -> None:
+    def test_peer_closes(self, engine: ThreadEngine, echoes: Echoes) -> None:
         dial(engine).close()
         assert engine.wait_until(lambda: echoes.accepted and echoes.accepted[0].eofs, SECONDS)
         assert engine.wait_until(lambda: not engine.connections, SECONDS)
         assert echoes.accepted[0].eofs == 1
 
-    def test_peer_vanishes_with_a_reset(self, engine: Engine, echoes: Echoes) -> None:
+    def test_peer_vanishes_with_a_reset(self, engine: ThreadEngine, echoes: Echoes) -> None:
         client = dial(engine)
         client.sendall(b"half a fra")
         assert read(client, 10) == b"half a fra"
@@ -252,7 +252,7 @@ class TestTheEndOfAConnection:
         assert engine.wait_until(lambda: echoes.accepted[0].eofs == 1, SECONDS)
         assert engine.wait_until(lambda: not engine.connections, SECONDS)
 
-    def test_half_closed_peer_still_gets_its_answer(self, engine: Engine) -> None:
+    def test_half_closed_peer_still_gets_its_answer(self, engine: ThreadEngine) -> None:
         with dial(engine) as client:
             client.sendall(b"question")
             client.shutdown(socket.SHUT_WR)
@@ -274,7 +274,7 @@ class TestTheEndOfAConnection:
         engine.stop()
         assert accept.accepted[0].eofs == 1
 
-    def test_finished_flushes_and_then_ends(self, engine: Engine, echoes: Echoes) -> None:
+    def test_finished_flushes_and_then_ends(self, engine: ThreadEngine, echoes: Echoes) -> None:
         with engine.connect_socketpair() as client:
             client.settimeout(SECONDS)
             connection = echoes.accepted[0]
@@ -284,7 +284,9 @@ class TestTheEndOfAConnection:
             assert read_to_end(client) == b"last words " * 1_000_000
         assert engine.wait_until(lambda: connection.eofs == 1, SECONDS)
 
-    def test_last_octets_arrive_although_input_was_never_read(self, engine: Engine, echoes: Echoes) -> None:
+    def test_last_octets_arrive_although_input_was_never_read(
+        self, engine: ThreadEngine, echoes: Echoes
+    ) -> None:
         with dial(engine) as client:
             assert engine.wait_until(lambda: echoes.accepted, SECONDS)
             connection = echoes.accepted[0]
@@ -313,7 +315,7 @@ class TestTheEndOfAConnection:
             assert engine.wait_until(lambda: accept.accepted[0].eofs == 1, SECONDS)
         engine.stop()
 
-    def test_aborted_ends_at_once_and_sends_nothing(self, engine: Engine, echoes: Echoes) -> None:
+    def test_aborted_ends_at_once_and_sends_nothing(self, engine: ThreadEngine, echoes: Echoes) -> None:
         with engine.connect_socketpair() as client:
             client.settimeout(SECONDS)
             connection = echoes.accepted[0]
@@ -324,7 +326,7 @@ class TestTheEndOfAConnection:
             assert client.recv(100) == b""
         assert connection.sent_bytes == 0
 
-    def test_connections_lists_the_open_ones(self, engine: Engine, echoes: Echoes) -> None:
+    def test_connections_lists_the_open_ones(self, engine: ThreadEngine, echoes: Echoes) -> None:
         with engine.connect_socketpair(), engine.connect_socketpair():
             assert engine.connections == echoes.accepted
             engine.disconnect_all()
@@ -406,7 +408,7 @@ def test_a_bug_while_accepting_ends_that_peer_only(echoes: Echoes) -> None:
 
 
 class TestTimers:
-    def test_a_timer_set_from_another_thread_wakes_the_loop(self, engine: Engine) -> None:
+    def test_a_timer_set_from_another_thread_wakes_the_loop(self, engine: ThreadEngine) -> None:
         ran = threading.Event()
         with engine:
             engine.timers.call_at(engine.clock.now() + 3600, lambda: None, "far away")
@@ -414,7 +416,7 @@ class TestTimers:
             engine.timers.call_at(engine.clock.now() + 0.01, ran.set, "soon")
         assert ran.wait(SECONDS)
 
-    def test_a_timer_may_be_years_away(self, engine: Engine) -> None:
+    def test_a_timer_may_be_years_away(self, engine: ThreadEngine) -> None:
         ran = threading.Event()
         with engine:
             engine.timers.call_at(engine.clock.now() + 315_360_000, lambda: None, "in ten years")
@@ -424,7 +426,7 @@ class TestTimers:
             engine.timers.call_at(engine.clock.now() + 0.01, ran.set, "soon")
         assert ran.wait(SECONDS)
 
-    def test_what_a_timer_writes_is_sent(self, engine: Engine, echoes: Echoes) -> None:
+    def test_what_a_timer_writes_is_sent(self, engine: ThreadEngine, echoes: Echoes) -> None:
         with engine.connect_socketpair() as client:
             client.settimeout(SECONDS)
             with engine:
@@ -468,7 +470,7 @@ class TestVirtualTime:
         monkeypatch.setattr("fakeamqp.runtime.connection_driver.LINGER_SECONDS", 0.01)
         clock = StandingClock()
         accept = Echoes()
-        engine = Engine(clock, Timers(clock), accept, transport_timers=Timers(RealClock()))
+        engine = ThreadEngine(clock, Timers(clock), accept, transport_timers=Timers(RealClock()))
         engine.start()
         ran: list[float] = []
         with engine.connect_socketpair() as client:
@@ -493,7 +495,7 @@ class TestVirtualTime:
     def test_moving_the_clock_cuts_nobody_off(self) -> None:
         clock = StandingClock()
         accept = Echoes()
-        engine = Engine(clock, Timers(clock), accept, transport_timers=Timers(RealClock()))
+        engine = ThreadEngine(clock, Timers(clock), accept, transport_timers=Timers(RealClock()))
         engine.start()
         with engine.connect_socketpair() as client:
             client.settimeout(SECONDS)
@@ -508,7 +510,7 @@ class TestVirtualTime:
 
 
 class TestTheLock:
-    def test_nothing_moves_while_a_test_holds_it(self, engine: Engine, echoes: Echoes) -> None:
+    def test_nothing_moves_while_a_test_holds_it(self, engine: ThreadEngine, echoes: Echoes) -> None:
         with engine.connect_socketpair() as client:
             client.settimeout(SECONDS)
             with engine:
@@ -519,7 +521,7 @@ class TestTheLock:
                 assert echoes.accepted[0].received == b""
             assert read(client, 4) == b"wait"
 
-    def test_only_the_outermost_level_flushes(self, engine: Engine, echoes: Echoes) -> None:
+    def test_only_the_outermost_level_flushes(self, engine: ThreadEngine, echoes: Echoes) -> None:
         with engine.connect_socketpair() as client:
             client.settimeout(SECONDS)
             connection = echoes.accepted[0]
@@ -532,7 +534,7 @@ class TestTheLock:
             assert connection.sent_bytes == 6
             assert read(client, 6) == b"onetwo"
 
-    def test_what_was_done_before_an_exception_is_sent(self, engine: Engine, echoes: Echoes) -> None:
+    def test_what_was_done_before_an_exception_is_sent(self, engine: ThreadEngine, echoes: Echoes) -> None:
         with engine.connect_socketpair() as client:
             client.settimeout(SECONDS)
             with pytest.raises(LookupError), engine:
@@ -540,19 +542,19 @@ class TestTheLock:
                 raise LookupError
             assert read(client, 4) == b"done"
 
-    def test_releasing_what_is_not_held_is_an_error(self, engine: Engine) -> None:
+    def test_releasing_what_is_not_held_is_an_error(self, engine: ThreadEngine) -> None:
         with pytest.raises(RuntimeError, match="does not hold"):
             engine.__exit__(None, None, None)
 
 
 class TestWaiting:
-    def test_true_at_once(self, engine: Engine) -> None:
+    def test_true_at_once(self, engine: ThreadEngine) -> None:
         assert engine.wait_until(lambda: True, 0)
 
-    def test_gives_up(self, engine: Engine) -> None:
+    def test_gives_up(self, engine: ThreadEngine) -> None:
         assert engine.wait_until(lambda: False, 0.001) is False
 
-    def test_sees_what_another_thread_does(self, engine: Engine) -> None:
+    def test_sees_what_another_thread_does(self, engine: ThreadEngine) -> None:
         seen: list[int] = []
 
         def act() -> None:
@@ -565,7 +567,7 @@ class TestWaiting:
             assert engine.wait_until(lambda: seen, SECONDS)  # gives the lock up meanwhile
         other.join()
 
-    def test_passes_on_what_the_predicate_raises(self, engine: Engine) -> None:
+    def test_passes_on_what_the_predicate_raises(self, engine: ThreadEngine) -> None:
         calls: list[int] = []
 
         def predicate() -> bool:
@@ -579,14 +581,14 @@ class TestWaiting:
             engine.wait_until(predicate, SECONDS)
         assert len(calls) == 2
 
-    def test_ends_when_the_engine_stops(self, engine: Engine) -> None:
+    def test_ends_when_the_engine_stops(self, engine: ThreadEngine) -> None:
         stopper = threading.Thread(target=engine.stop)
         with engine:
             stopper.start()
             assert engine.wait_until(lambda: False, SECONDS) is False
         stopper.join()
 
-    def test_on_the_loop_thread_it_is_refused(self, engine: Engine) -> None:
+    def test_on_the_loop_thread_it_is_refused(self, engine: ThreadEngine) -> None:
         caught: list[EngineError] = []
 
         def wait() -> None:
@@ -601,7 +603,7 @@ class TestWaiting:
 
 
 class TestQuiet:
-    def test_unread_input_and_unsent_output_are_not_quiet(self, engine: Engine, echoes: Echoes) -> None:
+    def test_unread_input_and_unsent_output_are_not_quiet(self, engine: ThreadEngine, echoes: Echoes) -> None:
         with engine.connect_socketpair() as client:
             client.settimeout(SECONDS)
             assert engine.wait_until(engine.quiet, SECONDS)
@@ -615,14 +617,14 @@ class TestQuiet:
             read(client, 30_000_000)
             assert engine.wait_until(engine.quiet, SECONDS)
 
-    def test_a_due_timer_is_not_quiet(self, engine: Engine) -> None:
+    def test_a_due_timer_is_not_quiet(self, engine: ThreadEngine) -> None:
         with engine:
             engine.timers.call_at(engine.clock.now(), lambda: None)
             assert not engine.quiet()
         assert engine.wait_until(engine.quiet, SECONDS)
 
 
-def test_idle_means_asleep(engine: Engine, echoes: Echoes) -> None:
+def test_idle_means_asleep(engine: ThreadEngine, echoes: Echoes) -> None:
     """A forced wake-up costs one turn; nothing else ever turns the loop, whatever state the peers are in."""
     with (
         dial(engine) as idle,

@@ -12,7 +12,7 @@ import threading
 import pytest
 
 from compat_tests.unit.runtime.fakes import Echoes, real_engine
-from fakeamqp.runtime import Engine
+from fakeamqp.runtime import ThreadEngine
 
 SECONDS = 20
 
@@ -159,7 +159,7 @@ def test_a_stopped_engine_can_still_be_entered() -> None:
     assert engine.wait_until(lambda: False, SECONDS) is False
 
 
-def test_a_connection_may_talk_after_the_end(engine: Engine, echoes: Echoes) -> None:
+def test_a_connection_may_talk_after_the_end(engine: ThreadEngine, echoes: Echoes) -> None:
     with engine.connect_socketpair():
         engine.stop()
         with engine:

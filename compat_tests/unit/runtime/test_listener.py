@@ -12,7 +12,7 @@ import pytest
 from compat_tests.loopback import needs_ipv6
 from compat_tests.unit.runtime.fakes import Echoes
 from fakeamqp import Broker, FakeAMQPError
-from fakeamqp.runtime import CannotListen, Engine, EngineError, PortInUse
+from fakeamqp.runtime import CannotListen, EngineError, PortInUse, ThreadEngine
 
 SECONDS = 20
 
@@ -23,26 +23,26 @@ def echo(address: tuple[str, int]) -> bytes:
         return client.recv(1)
 
 
-def test_by_default_a_free_port_on_loopback_only(engine: Engine) -> None:
+def test_by_default_a_free_port_on_loopback_only(engine: ThreadEngine) -> None:
     one, two = engine.listen(), engine.listen()
     assert one.address[0] == two.address[0] == "127.0.0.1"
     assert one.port != two.port and one.port > 0
     assert echo(one.address) == echo(two.address) == b"x"
 
 
-def test_a_given_port(engine: Engine) -> None:
+def test_a_given_port(engine: ThreadEngine) -> None:
     port = (first := engine.listen()).port
     first.close()
     assert engine.listen(port=port).port == port
     assert echo(("127.0.0.1", port)) == b"x"
 
 
-def test_localhost_is_ipv4_loopback(engine: Engine) -> None:
+def test_localhost_is_ipv4_loopback(engine: ThreadEngine) -> None:
     assert engine.listen("localhost").address[0] == "127.0.0.1"
 
 
 @needs_ipv6
-def test_ipv6(engine: Engine, echoes: Echoes) -> None:
+def test_ipv6(engine: ThreadEngine, echoes: Echoes) -> None:
     listener = engine.listen("::1")
     assert echo(listener.address) == b"x"
     peer = echoes.accepted[0].peer
@@ -51,7 +51,7 @@ def test_ipv6(engine: Engine, echoes: Echoes) -> None:
     assert echo(beside.address) == b"x"
 
 
-def test_a_port_in_use_is_told_at_once(engine: Engine) -> None:
+def test_a_port_in_use_is_told_at_once(engine: ThreadEngine) -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
         with pytest.raises(PortInUse, match=f"port {port} on 127.0.0.1 is in use; .*port=0") as caught:
@@ -60,24 +60,24 @@ def test_a_port_in_use_is_told_at_once(engine: Engine) -> None:
     assert (caught.value.host, caught.value.port) == ("127.0.0.1", port)
 
 
-def test_a_port_of_our_own_is_in_use_too(engine: Engine) -> None:
+def test_a_port_of_our_own_is_in_use_too(engine: ThreadEngine) -> None:
     with pytest.raises(PortInUse):
         engine.listen(port=engine.listen().port)
 
 
 @pytest.mark.parametrize("host", ["", "192.0.2.1", "no.such.host.invalid"])
-def test_an_address_that_is_not_ours(engine: Engine, host: str) -> None:
+def test_an_address_that_is_not_ours(engine: ThreadEngine, host: str) -> None:
     with pytest.raises(CannotListen):
         engine.listen(host)
 
 
-def test_an_engine_that_does_not_run_cannot_listen(engine: Engine) -> None:
+def test_an_engine_that_does_not_run_cannot_listen(engine: ThreadEngine) -> None:
     engine.stop()
     with pytest.raises(EngineError, match="start"):
         engine.listen()
 
 
-def test_pause_refuses_and_resume_accepts_on_the_same_port(engine: Engine, echoes: Echoes) -> None:
+def test_pause_refuses_and_resume_accepts_on_the_same_port(engine: ThreadEngine, echoes: Echoes) -> None:
     listener = engine.listen()
     port = listener.port
     with socket.create_connection(listener.address, timeout=SECONDS) as old:
@@ -97,7 +97,7 @@ def test_pause_refuses_and_resume_accepts_on_the_same_port(engine: Engine, echoe
         assert echo(listener.address) == b"x"
 
 
-def test_a_paused_port_is_kept(engine: Engine) -> None:
+def test_a_paused_port_is_kept(engine: ThreadEngine) -> None:
     listener = engine.listen()
     listener.pause()
     with socket.socket() as stranger, pytest.raises(OSError) as caught:
@@ -105,7 +105,7 @@ def test_a_paused_port_is_kept(engine: Engine) -> None:
     assert caught.value.errno == errno.EADDRINUSE
 
 
-def test_resume_tells_when_the_port_was_taken(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_resume_tells_when_the_port_was_taken(engine: ThreadEngine, monkeypatch: pytest.MonkeyPatch) -> None:
     listener = engine.listen()
     listener.pause()
     listener._socket.close()  # as if somebody had snatched the port in the moment it was free
@@ -117,7 +117,7 @@ def test_resume_tells_when_the_port_was_taken(engine: Engine, monkeypatch: pytes
     assert echo(listener.address) == b"x"
 
 
-def test_a_closed_listener_stays_closed(engine: Engine) -> None:
+def test_a_closed_listener_stays_closed(engine: ThreadEngine) -> None:
     listener = engine.listen()
     listener.close()
     listener.close()
@@ -128,7 +128,7 @@ def test_a_closed_listener_stays_closed(engine: Engine) -> None:
         socket.create_connection(listener.address, timeout=SECONDS)
 
 
-def test_everyone_who_waits_is_accepted_in_one_turn(engine: Engine, echoes: Echoes) -> None:
+def test_everyone_who_waits_is_accepted_in_one_turn(engine: ThreadEngine, echoes: Echoes) -> None:
     listener = engine.listen()
     with engine:
         clients = [socket.create_connection(listener.address, timeout=SECONDS) for _ in range(100)]
@@ -140,7 +140,7 @@ def test_everyone_who_waits_is_accepted_in_one_turn(engine: Engine, echoes: Echo
         client.close()
 
 
-def test_accepted_sockets_do_not_delay_small_writes(engine: Engine, echoes: Echoes) -> None:
+def test_accepted_sockets_do_not_delay_small_writes(engine: ThreadEngine, echoes: Echoes) -> None:
     listener = engine.listen()
     with socket.create_connection(listener.address, timeout=SECONDS):
         assert engine.wait_until(lambda: echoes.accepted, SECONDS)
@@ -165,9 +165,9 @@ class Exhausted:
 
 
 def test_out_of_descriptors_does_not_spin(
-    engine: Engine, echoes: Echoes, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    engine: ThreadEngine, echoes: Echoes, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("fakeamqp.runtime.listener._EXHAUSTED_SECONDS", 0.02)
+    monkeypatch.setattr("fakeamqp.runtime.thread.listener._EXHAUSTED_SECONDS", 0.02)
     listener = engine.listen()
     real = listener._socket
     exhausted = Exhausted(real)
@@ -184,7 +184,7 @@ def test_out_of_descriptors_does_not_spin(
     assert "cannot accept a connection for now" in caplog.text
 
 
-def test_listening_from_many_threads(engine: Engine) -> None:
+def test_listening_from_many_threads(engine: ThreadEngine) -> None:
     answers: list[bytes] = []
 
     def work() -> None:

@@ -11,10 +11,12 @@ import pytest
 from compat_tests.loopback import LOOPBACK, needs_ipv6
 from compat_tests.unit.runtime.fakes import Echoes
 from compat_tests.unit.runtime.test_listener import echo
-from fakeamqp.runtime import CannotListen, Engine, PortInUse, listener
+from fakeamqp.runtime import CannotListen, PortInUse, ThreadEngine
+from fakeamqp.runtime.addresses import cannot_listen
+from fakeamqp.runtime.thread import listener
 
 
-def addresses(engine: Engine) -> list[str]:
+def addresses(engine: ThreadEngine) -> list[str]:
     return [each.address[0] for each in engine.listeners]
 
 
@@ -26,7 +28,7 @@ def port_taken_on_ipv6() -> tuple[socket.socket, int]:
 
 @needs_ipv6
 @pytest.mark.parametrize("host", ["localhost", "LOCALHOST", "localhost."])
-def test_both_loopback_addresses_have_the_same_port(engine: Engine, echoes: Echoes, host: str) -> None:
+def test_both_loopback_addresses_have_the_same_port(engine: ThreadEngine, echoes: Echoes, host: str) -> None:
     first, second = engine.listen_on(host)
     assert (first.address[0], second.address[0]) == LOOPBACK
     assert first.port == second.port > 0
@@ -34,14 +36,16 @@ def test_both_loopback_addresses_have_the_same_port(engine: Engine, echoes: Echo
     assert sorted(each.peer.server_host for each in echoes.accepted) == sorted(LOOPBACK)
 
 
-def test_any_other_host_has_one_listener(engine: Engine) -> None:
+def test_any_other_host_has_one_listener(engine: ThreadEngine) -> None:
     (only,) = engine.listen_on("127.0.0.1")
     assert engine.listeners == (only,)
 
 
 @needs_ipv6
 @pytest.mark.parametrize("address", LOOPBACK)
-def test_a_port_in_use_on_either_address_is_told_and_nothing_stays_open(engine: Engine, address: str) -> None:
+def test_a_port_in_use_on_either_address_is_told_and_nothing_stays_open(
+    engine: ThreadEngine, address: str
+) -> None:
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     with socket.create_server((address, 0), family=family) as other:
         port = other.getsockname()[1]
@@ -53,9 +57,9 @@ def test_a_port_in_use_on_either_address_is_told_and_nothing_stays_open(engine: 
 
 
 @needs_ipv6
-def test_a_free_port_is_free_on_both_addresses(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_free_port_is_free_on_both_addresses(engine: ThreadEngine, monkeypatch: pytest.MonkeyPatch) -> None:
     other, taken = port_taken_on_ipv6()
-    bind = listener._bind
+    bind = listener.bound_socket
     tried = []
 
     def taken_first(family: int, sockaddr: Any) -> socket.socket:
@@ -65,7 +69,7 @@ def test_a_free_port_is_free_on_both_addresses(engine: Engine, monkeypatch: pyte
                 sockaddr = (sockaddr[0], taken)
         return bind(family, sockaddr)
 
-    monkeypatch.setattr(listener, "_bind", taken_first)
+    monkeypatch.setattr(listener, "bound_socket", taken_first)
     with other:
         first, second = engine.listen_on("localhost")
     assert len(tried) == 2
@@ -75,7 +79,7 @@ def test_a_free_port_is_free_on_both_addresses(engine: Engine, monkeypatch: pyte
 
 @pytest.mark.parametrize("code", [errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT])
 def test_a_machine_without_ipv6_listens_on_ipv4_alone(
-    engine: Engine, monkeypatch: pytest.MonkeyPatch, code: int, caplog: pytest.LogCaptureFixture
+    engine: ThreadEngine, monkeypatch: pytest.MonkeyPatch, code: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     without(monkeypatch, socket.AF_INET6, code)
     (only,) = engine.listen_on("localhost")
@@ -86,7 +90,7 @@ def test_a_machine_without_ipv6_listens_on_ipv4_alone(
 
 @needs_ipv6
 def test_a_machine_without_ipv4_listens_on_ipv6_alone(
-    engine: Engine, monkeypatch: pytest.MonkeyPatch
+    engine: ThreadEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     without(monkeypatch, socket.AF_INET, errno.EADDRNOTAVAIL)
     engine.listen_on("localhost")
@@ -94,7 +98,7 @@ def test_a_machine_without_ipv4_listens_on_ipv6_alone(
 
 
 def test_a_machine_without_any_loopback_address_cannot_listen(
-    engine: Engine, monkeypatch: pytest.MonkeyPatch
+    engine: ThreadEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     without(monkeypatch, socket.AF_INET, errno.EADDRNOTAVAIL)
     without(monkeypatch, socket.AF_INET6, errno.EAFNOSUPPORT)
@@ -103,7 +107,9 @@ def test_a_machine_without_any_loopback_address_cannot_listen(
 
 
 @needs_ipv6
-def test_an_address_that_may_not_be_used_is_an_error(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_address_that_may_not_be_used_is_an_error(
+    engine: ThreadEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
     without(monkeypatch, socket.AF_INET6, errno.EACCES)
     with pytest.raises(CannotListen, match="cannot listen on ::1"):
         engine.listen_on("localhost")
@@ -112,12 +118,12 @@ def test_an_address_that_may_not_be_used_is_an_error(engine: Engine, monkeypatch
 
 def without(monkeypatch: pytest.MonkeyPatch, family: int, code: int) -> None:
     """Let sockets of the family fail to bind with this error code."""
-    bind = listener._bind
+    bind = listener.bound_socket
 
     def fails(wanted: int, sockaddr: Any) -> socket.socket:
         if wanted == family:
             error = OSError(code, "no such address")
-            raise listener._explained(error, sockaddr) from error
+            raise cannot_listen(error, sockaddr) from error
         return bind(wanted, sockaddr)
 
-    monkeypatch.setattr(listener, "_bind", fails)
+    monkeypatch.setattr(listener, "bound_socket", fails)

@@ -10,9 +10,9 @@ from types import FrameType
 
 import pytest
 
-from fakeamqp.runtime import lock as lock_module
 from fakeamqp.runtime.clock import RealClock
-from fakeamqp.runtime.lock import EngineLock
+from fakeamqp.runtime.thread import lock as lock_module
+from fakeamqp.runtime.thread.lock import EngineLock
 
 SECONDS = 20
 

@@ -10,7 +10,7 @@ import pytest
 from compat_tests.unit.runtime.fakes import EchoConnection, Echoes
 from fakeamqp.model.operations import Operations
 from fakeamqp.model.timers import Timers
-from fakeamqp.runtime import Engine, RealClock, loop
+from fakeamqp.runtime import RealClock, ThreadEngine, turns
 from fakeamqp.runtime.clock.virtual import VirtualClock
 
 SECONDS = 20
@@ -50,28 +50,28 @@ class Asks(EchoConnection):
 
 
 @pytest.fixture
-def world(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Engine, Operations, Echoes]]:
+def world(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[ThreadEngine, Operations, Echoes]]:
     """An engine whose slices have one step each."""
-    monkeypatch.setattr(loop, "_SLICE_SECONDS", 0.0)
+    monkeypatch.setattr(turns, "_SLICE_SECONDS", 0.0)
     operations = Operations()
     accept = Echoes(Asks)
     monkeypatch.setattr(Asks, "operations", operations, raising=False)
     monkeypatch.setattr(Asks, "accepted", accept.accepted, raising=False)
     monkeypatch.setattr(Asks, "seen", [], raising=False)
     clock = RealClock()
-    engine = Engine(clock, Timers(clock), accept, operations=operations)
+    engine = ThreadEngine(clock, Timers(clock), accept, operations=operations)
     engine.start()
     yield engine, operations, accept
     engine.stop()
 
 
-def dial(engine: Engine) -> socket.socket:
+def dial(engine: ThreadEngine) -> socket.socket:
     client = engine.connect_socketpair()
     client.settimeout(SECONDS)
     return client
 
 
-def test_other_peers_are_served_between_slices(world: tuple[Engine, Operations, Echoes]) -> None:
+def test_other_peers_are_served_between_slices(world: tuple[ThreadEngine, Operations, Echoes]) -> None:
     engine, _, accept = world
     with dial(engine) as asker, dial(engine) as other:
         accept.accepted[0].at_first = lambda: other.sendall(b"x")
@@ -82,7 +82,7 @@ def test_other_peers_are_served_between_slices(world: tuple[Engine, Operations, 
     assert engine.turns > STEPS // 2
 
 
-def test_a_test_sees_an_operation_whole(world: tuple[Engine, Operations, Echoes]) -> None:
+def test_a_test_sees_an_operation_whole(world: tuple[ThreadEngine, Operations, Echoes]) -> None:
     engine, operations, accept = world
     with dial(engine) as asker:
         asker.sendall(b"o")
@@ -94,7 +94,7 @@ def test_a_test_sees_an_operation_whole(world: tuple[Engine, Operations, Echoes]
         assert asker.recv(1) == b"!"
 
 
-def test_a_waiter_sees_an_operation_whole(world: tuple[Engine, Operations, Echoes]) -> None:
+def test_a_waiter_sees_an_operation_whole(world: tuple[ThreadEngine, Operations, Echoes]) -> None:
     engine, _, accept = world
     seen = []
     with dial(engine) as asker:
@@ -109,7 +109,7 @@ def test_a_waiter_sees_an_operation_whole(world: tuple[Engine, Operations, Echoe
     assert set(seen) == {0, STEPS}
 
 
-def test_stop_ends_operations(world: tuple[Engine, Operations, Echoes]) -> None:
+def test_stop_ends_operations(world: tuple[ThreadEngine, Operations, Echoes]) -> None:
     engine, operations, accept = world
     with dial(engine) as asker:
         asker.sendall(b"o")
@@ -121,7 +121,7 @@ def test_stop_ends_operations(world: tuple[Engine, Operations, Echoes]) -> None:
         assert asker.recv(1) == b"!"
 
 
-def test_an_exception_ends_one_operation_only(world: tuple[Engine, Operations, Echoes]) -> None:
+def test_an_exception_ends_one_operation_only(world: tuple[ThreadEngine, Operations, Echoes]) -> None:
     engine, _, accept = world
     with dial(engine) as first, dial(engine) as second:
         accept.accepted[0].breaks_at = 100
@@ -134,7 +134,7 @@ def test_an_exception_ends_one_operation_only(world: tuple[Engine, Operations, E
     assert accept.accepted[1].done == STEPS
 
 
-def test_timers_of_one_instant_are_cut(world: tuple[Engine, Operations, Echoes]) -> None:
+def test_timers_of_one_instant_are_cut(world: tuple[ThreadEngine, Operations, Echoes]) -> None:
     engine, _, _ = world
     ran: list[int] = []
     with engine:
@@ -148,11 +148,11 @@ def test_timers_of_one_instant_are_cut(world: tuple[Engine, Operations, Echoes])
 
 
 def test_time_that_a_test_moves_runs_timers_and_operations_whole(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loop, "_SLICE_SECONDS", 0.0)
+    monkeypatch.setattr(turns, "_SLICE_SECONDS", 0.0)
     operations = Operations()
     clock = VirtualClock()
     timers = Timers(clock)
-    engine = Engine(clock, timers, Echoes(), operations=operations)
+    engine = ThreadEngine(clock, timers, Echoes(), operations=operations)
     events: list[tuple[str, float]] = []
 
     def steps(name: str) -> Iterator[None]:

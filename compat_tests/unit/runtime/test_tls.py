@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from compat_tests.unit.runtime.fakes import EchoConnection, Echoes
-from fakeamqp.runtime import BadCertificate, Engine, TLSUnavailable
-from fakeamqp.runtime.listener import Listener
+from fakeamqp.runtime import BadCertificate, ThreadEngine, TLSUnavailable
+from fakeamqp.runtime.thread.listener import Listener
 from fakeamqp.runtime.tls import ServerTLS
 
 trustme = pytest.importorskip("trustme")
@@ -32,7 +32,7 @@ def tls() -> Iterator[ServerTLS]:
 
 
 @pytest.fixture
-def listener(engine: Engine, tls: ServerTLS) -> Listener:
+def listener(engine: ThreadEngine, tls: ServerTLS) -> Listener:
     return engine.listen(wrap=tls.wrap)
 
 
@@ -96,7 +96,7 @@ def test_asyncio_client(listener: Listener, tls: ServerTLS) -> None:
 
 
 def test_back_pressure_bounds_what_is_encrypted_ahead(
-    engine: Engine, listener: Listener, tls: ServerTLS, echoes: Echoes
+    engine: ThreadEngine, listener: Listener, tls: ServerTLS, echoes: Echoes
 ) -> None:
     size = 30_000_000
     with dial(listener, tls.client_context) as client:
@@ -114,7 +114,7 @@ def test_back_pressure_bounds_what_is_encrypted_ahead(
 
 
 def test_finish_says_goodbye_properly(
-    engine: Engine, listener: Listener, tls: ServerTLS, echoes: Echoes
+    engine: ThreadEngine, listener: Listener, tls: ServerTLS, echoes: Echoes
 ) -> None:
     with dial(listener, tls.client_context) as client:
         assert engine.wait_until(lambda: echoes.accepted, SECONDS)
@@ -128,7 +128,7 @@ def test_finish_says_goodbye_properly(
 
 
 def test_a_client_may_say_goodbye_and_wait_for_ours(
-    engine: Engine, listener: Listener, tls: ServerTLS, echoes: Echoes
+    engine: ThreadEngine, listener: Listener, tls: ServerTLS, echoes: Echoes
 ) -> None:
     client = dial(listener, tls.client_context)
     client.sendall(b"x")
@@ -139,7 +139,7 @@ def test_a_client_may_say_goodbye_and_wait_for_ours(
 
 
 def test_data_and_goodbye_in_one_read(
-    engine: Engine, listener: Listener, tls: ServerTLS, echoes: Echoes
+    engine: ThreadEngine, listener: Listener, tls: ServerTLS, echoes: Echoes
 ) -> None:
     class Silent(EchoConnection):
         def on_data(self, data: bytes) -> None: ...
@@ -158,7 +158,7 @@ def test_data_and_goodbye_in_one_read(
 
 @pytest.mark.parametrize("octets", [b"AMQP\x00\x00\x09\x01", b"GET / HTTP/1.1\r\n\r\n", b"\x00" * 3000])
 def test_plain_octets_end_that_connection_only(
-    engine: Engine, listener: Listener, tls: ServerTLS, echoes: Echoes, octets: bytes
+    engine: ThreadEngine, listener: Listener, tls: ServerTLS, echoes: Echoes, octets: bytes
 ) -> None:
     with socket.create_connection(listener.address, timeout=SECONDS) as plain:
         plain.sendall(octets)
@@ -173,7 +173,7 @@ def test_plain_octets_end_that_connection_only(
 
 
 def test_garbage_in_the_middle_ends_that_connection(
-    engine: Engine, listener: Listener, tls: ServerTLS, echoes: Echoes
+    engine: ThreadEngine, listener: Listener, tls: ServerTLS, echoes: Echoes
 ) -> None:
     client = dial(listener, tls.client_context)
     client.sendall(b"x")
@@ -183,7 +183,9 @@ def test_garbage_in_the_middle_ends_that_connection(
         assert engine.wait_until(lambda: echoes.accepted[0].eofs == 1, SECONDS)
 
 
-def test_a_peer_that_vanishes_in_the_handshake(engine: Engine, listener: Listener, echoes: Echoes) -> None:
+def test_a_peer_that_vanishes_in_the_handshake(
+    engine: ThreadEngine, listener: Listener, echoes: Echoes
+) -> None:
     with socket.create_connection(listener.address, timeout=SECONDS) as plain:
         plain.sendall(b"\x16\x03\x01\x02\x00")
     assert engine.wait_until(lambda: not engine._loop.drivers, SECONDS)  # type: ignore[union-attr]
@@ -191,7 +193,7 @@ def test_a_peer_that_vanishes_in_the_handshake(engine: Engine, listener: Listene
 
 
 def test_a_slow_handshake_blocks_nobody_and_times_out(
-    engine: Engine, tls: ServerTLS, echoes: Echoes, monkeypatch: pytest.MonkeyPatch
+    engine: ThreadEngine, tls: ServerTLS, echoes: Echoes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     listener = engine.listen(wrap=tls.wrap)
     with socket.create_connection(listener.address, timeout=SECONDS) as slow:
@@ -228,7 +230,7 @@ def test_a_stranger_s_certificate_is_refused(listener: Listener, tls: ServerTLS,
     assert echoes.accepted == []
 
 
-def test_client_certificates_can_be_required(engine: Engine, echoes: Echoes) -> None:
+def test_client_certificates_can_be_required(engine: ThreadEngine, echoes: Echoes) -> None:
     tls = ServerTLS.throwaway(require_client_certificate=True)
     listener = engine.listen(wrap=tls.wrap)
     # The alert is not lost, although the client has sent more than we ever read.
@@ -302,7 +304,7 @@ class TestFromFiles:
             blob.write_to_path(paths["certificate"], append=True)
         return paths
 
-    def test_round_trip(self, engine: Engine, files: dict[str, Path]) -> None:
+    def test_round_trip(self, engine: ThreadEngine, files: dict[str, Path]) -> None:
         tls = ServerTLS.from_files(files["certificate"], files["key"], ca=files["ca"])
         listener = engine.listen(wrap=tls.wrap)
         with dial(listener, tls.client_context) as client:
@@ -312,7 +314,7 @@ class TestFromFiles:
         tls.close()
         assert files["ca"].exists()
 
-    def test_client_authority(self, engine: Engine, echoes: Echoes, files: dict[str, Path]) -> None:
+    def test_client_authority(self, engine: ThreadEngine, echoes: Echoes, files: dict[str, Path]) -> None:
         clients = trustme.CA()
         clients.cert_pem.write_to_path(files["ca"].with_name("clients.pem"))
         tls = ServerTLS.from_files(
@@ -348,7 +350,7 @@ class TestFromFiles:
 
 @pytest.mark.parametrize("how", ["finished", "aborted"])
 def test_a_reset_is_one_of_tcp(
-    engine: Engine, listener: Listener, tls: ServerTLS, echoes: Echoes, how: str
+    engine: ThreadEngine, listener: Listener, tls: ServerTLS, echoes: Echoes, how: str
 ) -> None:
     with dial(listener, tls.client_context) as client:
         client.sendall(b"x")

@@ -13,7 +13,7 @@ from fakeamqp.management.inspector.keys import key_of
 
 if TYPE_CHECKING:
     from fakeamqp.model.state import BrokerState
-    from fakeamqp.runtime import Engine
+    from fakeamqp.runtime.engine import Engine
 
 __all__ = ["Flows"]
 

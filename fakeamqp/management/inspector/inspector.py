@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from fakeamqp.broker import Broker
     from fakeamqp.model.state import BrokerState
-    from fakeamqp.runtime import Engine
+    from fakeamqp.runtime.engine import Engine
 
 __all__ = ["Inspector"]
 

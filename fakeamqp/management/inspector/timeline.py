@@ -15,7 +15,7 @@ from fakeamqp.trace.html.rows import KINDS, Rows, is_problem, kind_of, line_of
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fakeamqp.runtime import Engine
+    from fakeamqp.runtime.engine import Engine
     from fakeamqp.trace import Recorder
     from fakeamqp.trace.events import Event
 

@@ -9,7 +9,7 @@ from fakeamqp.model.transactions import XaOutcome, Xid
 if TYPE_CHECKING:
     from fakeamqp.model.state import BrokerState
     from fakeamqp.model.transactions import Branches
-    from fakeamqp.runtime import Engine
+    from fakeamqp.runtime.engine import Engine
 
 __all__ = ["Coordinator", "DistributedTransaction"]
 

@@ -171,6 +171,24 @@ class Clock:
             self._move(clock, timer.due)
             return round(clock.now() - before, 9)
 
+    async def advance_async(
+        self, seconds: float | timedelta, *, heartbeats: Heartbeats | None = None
+    ) -> None:
+        """`advance` for coroutines: it does not block the event loop.
+
+        If the broker runs in the event loop, what clients have sent is processed before, and what came of it
+        has reached them when this returns.
+        """
+        await self._engine.call_async(lambda: self.advance(seconds, heartbeats=heartbeats))
+
+    async def advance_to_async(self, when: Instant, *, heartbeats: Heartbeats | None = None) -> None:
+        """`advance_to` for coroutines, see `advance_async`."""
+        await self._engine.call_async(lambda: self.advance_to(when, heartbeats=heartbeats))
+
+    async def advance_to_next_async(self, *, heartbeats: Heartbeats | None = None) -> float:
+        """`advance_to_next` for coroutines, see `advance_async`."""
+        return await self._engine.call_async(lambda: self.advance_to_next(heartbeats=heartbeats))
+
     @contextmanager
     def _moving(self, method: str, heartbeats: Heartbeats | None) -> Iterator[VirtualClock]:
         """For use inside the engine: all input is processed first. Heartbeats are strict or lenient."""
@@ -185,8 +203,8 @@ class Clock:
 
     def _move(self, clock: VirtualClock, instant: float) -> None:
         engine = self._engine
-        if self._awaited_peers(instant) and engine.running:
-            engine.wait_until(lambda: not self._awaited_peers(instant), _MOMENT)
+        if self._awaited_peers(instant):
+            engine.give_peers_time(lambda: not self._awaited_peers(instant), _MOMENT)
         clock.by_hand = True
         try:
             with engine.in_slices() as between:

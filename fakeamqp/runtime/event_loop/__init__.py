@@ -1,1 +1,1 @@
-"""Runs the broker in an asyncio event loop."""
+"""Runs a broker inside the event loop of the test: no thread, and no lock to wait for."""

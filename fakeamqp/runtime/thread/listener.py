@@ -2,34 +2,37 @@
 
 from __future__ import annotations
 
-import errno
 import logging
-import os
 import socket
 from collections.abc import Callable
 from contextlib import suppress
 from selectors import EVENT_READ
 from typing import TYPE_CHECKING
 
+from fakeamqp.runtime.addresses import (
+    BACKLOG,
+    bound_socket,
+    cannot_listen,
+    is_exhausted,
+    resolve,
+    warn_of_strangers,
+)
 from fakeamqp.runtime.connection_driver import ConnectionDriver
-from fakeamqp.runtime.errors import CannotListen, PortInUse
+from fakeamqp.runtime.errors import CannotListen
 from fakeamqp.runtime.transport import TcpTransport
 
 if TYPE_CHECKING:
     from fakeamqp.runtime.clock import Timer
     from fakeamqp.runtime.connection_driver import Accept
-    from fakeamqp.runtime.lock import EngineLock
-    from fakeamqp.runtime.loop import Loop
+    from fakeamqp.runtime.thread.lock import EngineLock
+    from fakeamqp.runtime.thread.loop import Loop
     from fakeamqp.runtime.transport import Transport
 
-__all__ = ["Listener", "listening_socket"]
+__all__ = ["Listener"]
 
 _log = logging.getLogger("fakeamqp.runtime")
-_BACKLOG = 512
-_EVERY_NETWORK = ("0.0.0.0", "::")
 # The pause, in real seconds, before accepting again after the process has run out of descriptors.
 _EXHAUSTED_SECONDS = 0.5
-_EXHAUSTED = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
 
 
 class Listener:
@@ -52,20 +55,14 @@ class Listener:
         self._wrap = TcpTransport if wrap is None else wrap
         self._resume_timer: Timer | None = None
         self._watched = False
-        self._family, self._sockaddr = _resolve(host, port)
-        self._socket = _bind(self._family, self._sockaddr)
+        self._family, self._sockaddr = resolve(host, port)
+        self._socket = bound_socket(self._family, self._sockaddr)
         #: The address, as given.
         self.host = host
         #: The port, also if 0 was asked for.
         self.port: int = self._socket.getsockname()[1]
         self._sockaddr = (self._sockaddr[0], self.port, *self._sockaddr[2:])
-        if self._sockaddr[0] in _EVERY_NETWORK:
-            _log.warning(
-                "listening on %s:%d, so every machine that reaches this one can connect; "
-                "host='127.0.0.1' listens for this machine only",
-                host,
-                self.port,
-            )
+        warn_of_strangers(host, self._sockaddr)
         #: Whether connections are refused at the moment.
         self.paused = True
         self._wanted = False
@@ -96,11 +93,11 @@ class Listener:
             if self.closed or not self.paused or self._refusing:
                 return
             if self._socket.fileno() == -1:
-                self._socket = _bind(self._family, self._sockaddr)
+                self._socket = bound_socket(self._family, self._sockaddr)
             try:
-                self._socket.listen(_BACKLOG)
+                self._socket.listen(BACKLOG)
             except OSError as error:
-                raise _explained(error, self._sockaddr) from error
+                raise cannot_listen(error, self._sockaddr) from error
             self.paused = False
             self._watch(True)
         finally:
@@ -119,7 +116,7 @@ class Listener:
             # A bound socket that does not listen keeps the port and refuses connections. If another process
             # takes the port in between, `resume` raises.
             with suppress(CannotListen):
-                self._socket = _bind(self._family, self._sockaddr)
+                self._socket = bound_socket(self._family, self._sockaddr)
         finally:
             self._lock.release()
 
@@ -165,7 +162,7 @@ class Listener:
             except (BlockingIOError, InterruptedError):
                 return
             except OSError as error:
-                if error.errno in _EXHAUSTED:
+                if is_exhausted(error):
                     self._rest(error)
                     return
                 continue  # this peer has already disconnected
@@ -213,63 +210,3 @@ class Listener:
     def __repr__(self) -> str:
         state = "closed" if self.closed else "paused" if self.paused else "open"
         return f"<Listener {self.host}:{self.port} {state}>"
-
-
-def listening_socket(host: str, port: int) -> socket.socket:
-    """A non-blocking socket that listens on the first address of `host`; the caller closes it.
-
-    Raises:
-        PortInUse: another socket uses the port.
-        CannotListen: the address is not one of this machine, or not usable.
-    """
-    family, sockaddr = _resolve(host, port)
-    sock = _bind(family, sockaddr)
-    try:
-        sock.listen(_BACKLOG)
-    except OSError as error:
-        sock.close()
-        raise _explained(error, sockaddr) from error
-    return sock
-
-
-def _resolve(host: str, port: int) -> tuple[int, tuple[str, int] | tuple[str, int, int, int]]:
-    if not host:
-        raise CannotListen(
-            "an empty host would listen on every network of this machine; give the address, "
-            "such as host='127.0.0.1', or host='0.0.0.0' for all networks"
-        )
-    try:
-        infos = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-    except OSError as error:
-        raise CannotListen(f"cannot listen on {host!r}: {error}; use an address of this machine") from error
-    # `localhost` can resolve to both families; every client tries IPv4.
-    infos.sort(key=lambda info: info[0] != socket.AF_INET)
-    family, _type, _proto, _name, sockaddr = infos[0]
-    return family, sockaddr  # type: ignore[return-value]
-
-
-def _bind(family: int, sockaddr: tuple[str, int] | tuple[str, int, int, int]) -> socket.socket:
-    try:
-        sock = socket.socket(family, socket.SOCK_STREAM)
-    except OSError as error:
-        raise _explained(error, sockaddr) from error
-    try:
-        sock.setblocking(False)
-        if os.name == "posix":
-            # Connections of an earlier listener in TIME_WAIT must not block the port. On other systems this
-            # option would share the port with another process.
-            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        if family == socket.AF_INET6:
-            sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
-        sock.bind(sockaddr)
-    except OSError as error:
-        sock.close()
-        raise _explained(error, sockaddr) from error
-    return sock
-
-
-def _explained(error: OSError, sockaddr: tuple[str, int] | tuple[str, int, int, int]) -> CannotListen:
-    host, port = sockaddr[:2]
-    if error.errno == errno.EADDRINUSE:
-        return PortInUse(host, port)
-    return CannotListen(f"cannot listen on {host} port {port}: {error.strerror or error}")

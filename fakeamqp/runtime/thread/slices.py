@@ -12,13 +12,13 @@ import sys
 import threading
 from typing import TYPE_CHECKING
 
-from fakeamqp.runtime.lock import on_stack
+from fakeamqp.runtime.thread.lock import on_stack
 
 if TYPE_CHECKING:
     from types import FrameType
 
-    from fakeamqp.runtime.lock import EngineLock
-    from fakeamqp.runtime.loop import Loop
+    from fakeamqp.runtime.thread.lock import EngineLock
+    from fakeamqp.runtime.thread.loop import Loop
 
 __all__ = ["Handover", "Slices"]
 

@@ -1,0 +1,318 @@
+"""Brokers that run in the event loop of their test."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import socket
+import threading
+
+import aio_pika
+import pytest
+
+from fakeamqp import Broker, BrokerError, simulation
+from fakeamqp.inspect import WaitTimeout
+from fakeamqp.runtime import EngineError, PortInUse
+from fakeamqp.runtime.event_loop.memory import MemoryTransport
+
+in_loop = pytest.mark.asyncio
+
+
+async def publish(connection: aio_pika.abc.AbstractConnection, queue: str, *bodies: bytes) -> None:
+    channel = await connection.channel()
+    await channel.declare_queue(queue)
+    for body in bodies:
+        await channel.default_exchange.publish(aio_pika.Message(body), queue)
+
+
+@in_loop
+async def test_a_client_of_the_same_loop_needs_no_thread_and_no_socket():
+    threads = threading.active_count()
+    async with Broker(runtime="asyncio") as broker:
+        _, writer = await asyncio.open_connection(broker.host, broker.port)
+        assert isinstance(writer.transport, MemoryTransport)
+        writer.close()
+        async with await aio_pika.connect(broker.url) as connection:
+            await publish(connection, "orders", b"1", b"2")
+            assert broker.queue("orders").ready == 2
+            assert threading.active_count() == threads
+            [seen] = broker.connections
+            assert seen.user == "guest"
+    assert not broker.running and broker.failures == ()
+
+
+@in_loop
+async def test_localhost_is_the_same_address():
+    async with Broker("localhost", runtime="asyncio") as broker:
+        for host in ("localhost", "127.0.0.1"):
+            _, writer = await asyncio.open_connection(host, broker.port)
+            assert isinstance(writer.transport, MemoryTransport)
+            writer.close()
+
+
+@in_loop
+async def test_other_addresses_are_reached_as_before():
+    loop = asyncio.get_running_loop()
+    server = await asyncio.start_server(lambda reader, writer: writer.close(), "127.0.0.1", 0)
+    async with Broker(runtime="asyncio") as broker, server:
+        _, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
+        assert not isinstance(writer.transport, MemoryTransport)
+        writer.close()
+        await writer.wait_closed()
+        with pytest.raises(ConnectionRefusedError):
+            await asyncio.open_connection("127.0.0.1", _free_port())
+        assert "create_connection" in vars(loop)
+        assert broker.running
+    assert "create_connection" not in vars(loop)
+
+
+@in_loop
+async def test_clients_in_threads_use_sockets():
+    def connect(port: int) -> bytes:
+        with socket.create_connection(("127.0.0.1", port), timeout=20) as client:
+            client.sendall(b"AMQP\0\0\x09\x01")
+            return client.recv(7)
+
+    async with Broker(runtime="asyncio") as broker:
+        assert (
+            await asyncio.to_thread(connect, broker.port)
+            == b"\x01\0\0\0\0\x01\xf6"[:3] + (await asyncio.to_thread(connect, broker.port))[3:]
+        )
+
+
+@in_loop
+async def test_tls():
+    async with Broker(runtime="asyncio", tls=True) as broker:
+        connection = await aio_pika.connect(broker.url, ssl_context=broker.tls.client_context)
+        async with connection:
+            await publish(connection, "orders", b"secret")
+        assert broker.queue("orders").ready == 1
+
+
+@in_loop
+async def test_waits_are_coroutines():
+    async with Broker(runtime="asyncio") as broker, await aio_pika.connect(broker.url) as connection:
+        waiting = asyncio.ensure_future(broker.queue("orders").wait_for_async(ready=1))
+        await publish(connection, "orders", b"1")
+        assert (await waiting).ready == 1
+        [message] = await broker.expect_published_async(routing_key="orders")
+        assert message.body == b"1"
+        await broker.wait_until_idle_async()
+        assert await broker.wait_for_async(lambda: broker.published)
+        with pytest.raises(WaitTimeout, match="to have exactly 2 ready, but there is"):
+            await broker.queue("orders").wait_for_async(ready=2, timeout=0.01)
+
+
+@in_loop
+async def test_a_wait_that_would_block_the_loop_is_refused():
+    async with Broker(runtime="asyncio") as broker, await aio_pika.connect(broker.url) as connection:
+        await publish(connection, "orders", b"1")
+        assert broker.queue("orders").wait_for(ready=1).ready == 1  # There is nothing to wait for.
+        with pytest.raises(EngineError, match=r"await broker\.queue"):
+            broker.queue("orders").wait_for(ready=2)
+
+
+@in_loop
+async def test_virtual_time():
+    async with (
+        Broker(runtime="asyncio", clock="virtual") as broker,
+        await aio_pika.connect(broker.url) as connection,
+    ):
+        channel = await connection.channel()
+        await channel.declare_queue("short", arguments={"x-message-ttl": 60_000})
+        await channel.default_exchange.publish(aio_pika.Message(b""), "short")
+        await broker.clock.advance_async(59.9)
+        assert broker.queue("short").ready == 1
+        await broker.clock.advance_async(0.1)
+        assert broker.queue("short").ready == 0
+
+
+@in_loop
+async def test_real_time_is_that_of_the_loop():
+    async with Broker(runtime="asyncio") as broker:
+        broker.load_definitions(
+            {"queues": [{"name": "q", "durable": True, "arguments": {"x-message-ttl": 1}}]}
+        )
+        broker.publish(b"", routing_key="q")
+        assert (await broker.queue("q").wait_until_consumed_async()).ready == 0
+
+
+@in_loop
+async def test_what_clients_send_before_an_advance_is_handled_before():
+    async with (
+        Broker(runtime="asyncio", clock="virtual") as broker,
+        await aio_pika.connect(broker.url) as connection,
+    ):
+        channel = await connection.channel(publisher_confirms=False)
+        await channel.declare_queue("short", arguments={"x-message-ttl": 60_000})
+        await channel.default_exchange.publish(aio_pika.Message(b""), "short")
+        await broker.clock.advance_async(60)
+        assert [each.reason for each in broker.dropped] == ["expired"]
+
+
+@in_loop
+async def test_a_restart_keeps_the_port_and_what_is_durable():
+    async with Broker(runtime="asyncio") as broker:
+        port = broker.port
+        connection = await aio_pika.connect(broker.url)
+        channel = await connection.channel()
+        await channel.declare_queue("durable", durable=True)
+        broker.restart()
+        assert broker.port == port
+        async with await aio_pika.connect(broker.url) as another:
+            channel = await another.channel()
+            await channel.declare_queue("durable", passive=True)
+        await connection.close()
+
+
+@in_loop
+async def test_a_broker_starts_again_on_its_port():
+    broker = Broker(runtime="asyncio")
+    ports = []
+    for _ in range(3):
+        async with broker:
+            ports.append(broker.port)
+            async with await aio_pika.connect(broker.url):
+                pass
+        with pytest.raises(ConnectionRefusedError):
+            await asyncio.open_connection("127.0.0.1", ports[0])
+    assert len(set(ports)) == 1
+
+
+@in_loop
+async def test_two_brokers_in_one_loop():
+    async with Broker(runtime="asyncio") as one, Broker(runtime="asyncio") as two:
+        async with await aio_pika.connect(one.url) as connection:
+            await publish(connection, "orders", b"1")
+        assert one.queue("orders").exists and not two.queue("orders").exists
+
+
+@in_loop
+async def test_a_port_in_use():
+    async with Broker(runtime="asyncio") as broker:
+        with pytest.raises(PortInUse):
+            await Broker(runtime="asyncio", port=broker.port).start_async()
+
+
+@in_loop
+async def test_faults_and_network_faults():
+    async with Broker(runtime="asyncio") as broker:
+        async with await aio_pika.connect(broker.url) as connection:
+            channel = await connection.channel()
+            await channel.declare_queue("orders")
+            fault = broker.faults.on("basic.publish").nack().once()
+            with pytest.raises(aio_pika.exceptions.DeliveryError):
+                await channel.default_exchange.publish(aio_pika.Message(b""), "orders")
+            await fault.wait_async()
+            broker.faults.network.slice(1)
+            await channel.default_exchange.publish(aio_pika.Message(b"sliced"), "orders")
+        with broker.faults.network.refuse(), pytest.raises(ConnectionError):
+            await aio_pika.connect(broker.url)
+        async with await aio_pika.connect(broker.url):
+            pass
+    assert [each.body for each in broker.published] == [b"sliced"]
+
+
+@in_loop
+async def test_a_client_that_reads_nothing_gets_no_more_than_buffers_hold():
+    async with Broker(runtime="asyncio") as broker:
+        async with await aio_pika.connect(broker.url) as connection:
+            channel = await connection.channel()
+            queue = await channel.declare_queue("large")
+            reading = asyncio.Event()
+
+            async def consume(message: aio_pika.abc.AbstractIncomingMessage) -> None:
+                await reading.wait()
+
+            for _ in range(8):
+                await channel.default_exchange.publish(aio_pika.Message(bytes(1024 * 1024)), "large")
+            await queue.consume(consume, no_ack=True)
+            await broker.wait_until_idle_async()
+            reading.set()
+        assert broker.queue("large").ready == 0
+
+
+@in_loop
+async def test_a_connected_socket():
+    async with Broker(runtime="asyncio") as broker:
+        reader, writer = await asyncio.open_connection(sock=broker.connect())
+        writer.write(b"AMQP\0\0\x09\x01")
+        assert await reader.readexactly(1) == b"\x01"
+        writer.close()
+        await writer.wait_closed()
+
+
+@in_loop
+async def test_the_trace_and_the_page_of_a_connection():
+    async with Broker(runtime="asyncio") as broker:
+        async with await aio_pika.connect(broker.url) as connection:
+            await publish(connection, "orders", b"1")
+        assert "basic.publish" in broker.trace.timeline()
+
+
+@in_loop
+async def test_other_threads_are_refused():
+    async with Broker(runtime="asyncio") as broker:
+        with pytest.raises(EngineError, match="event loop of another thread"):
+            await asyncio.to_thread(lambda: broker.queue("q").ready)
+
+
+@in_loop
+async def test_nothing_is_left_when_the_test_leaves_its_clients_open():
+    async with Broker(runtime="asyncio") as broker:
+        connection = await aio_pika.connect(broker.url)
+        await publish(connection, "orders", b"1")
+    assert not broker.connections
+    await connection.close()
+    del connection
+    gc.collect()
+
+
+def test_a_start_without_a_loop_is_refused():
+    with pytest.raises(BrokerError, match="async with broker"):
+        Broker(runtime="asyncio").start()
+
+
+def test_a_misspelled_runtime():
+    with pytest.raises(BrokerError, match="did you mean 'asyncio'"):
+        Broker(runtime="asynci")  # type: ignore[arg-type]
+
+
+def test_the_http_api_needs_a_thread():
+    with pytest.raises(BrokerError, match="runtime='thread'"):
+        Broker(runtime="asyncio", management=True)
+
+
+def test_a_simulated_day():
+    async def main() -> list[float]:
+        loop = asyncio.get_running_loop()
+        handled = []
+        async with Broker(runtime="asyncio") as broker:
+            connection = await aio_pika.connect_robust(broker.url, heartbeat=10)
+            async with connection:
+                channel = await connection.channel()
+                queue = await channel.declare_queue("orders", durable=True)
+
+                async def work(message: aio_pika.abc.AbstractIncomingMessage) -> None:
+                    await asyncio.sleep(600)
+                    await message.ack()
+                    handled.append(loop.time())
+
+                await queue.consume(work)
+                for hour in range(24):
+                    broker.publish(b"", routing_key="orders", delivery_mode=2)
+                    await asyncio.sleep(3600)
+                    if hour == 5:
+                        broker.restart()
+            assert broker.queue("orders").ready == broker.queue("orders").unacked == 0
+        return handled
+
+    handled = simulation.run(main())
+    assert len(handled) == 24
+    assert handled == simulation.run(main())
+
+
+def _free_port() -> int:
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        return int(sock.getsockname()[1])

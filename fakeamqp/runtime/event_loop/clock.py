@@ -1,0 +1,80 @@
+"""The clock of an event loop."""
+
+from __future__ import annotations
+
+from asyncio import AbstractEventLoop
+from typing import TYPE_CHECKING
+
+from fakeamqp.runtime.clock.real import RealClock
+
+if TYPE_CHECKING:
+    from fakeamqp.runtime.clock.interface import TimerQueue
+
+__all__ = ["LoopClock"]
+
+
+class LoopClock:
+    """Follows `loop.time()`, which a simulation moves as it likes. It stands still while it has no loop.
+
+    `now()` begins at 0.0, and continues where it was when the broker starts again in another loop.
+    """
+
+    def __init__(self) -> None:
+        self._wall = RealClock().time()
+        """Wall time at `now()` 0.0."""
+        self._now = 0.0
+        self._loop: AbstractEventLoop | None = None
+        self._offset = 0.0
+
+    def attach(self, loop: AbstractEventLoop) -> None:
+        """Follow a loop from now on."""
+        if self._loop is None and not self._now:
+            # A simulation has a wall clock of its own.
+            self._wall = getattr(loop, "wall_time", RealClock().time)()
+        self._loop = loop
+        self._offset = self._now - loop.time()
+
+    def detach(self) -> None:
+        """Stand still."""
+        self._now = self.now()
+        self._loop = None
+
+    def now(self) -> float:
+        """Seconds of the loop's time since the broker was first started."""
+        loop = self._loop
+        return self._now if loop is None else self._offset + loop.time()
+
+    def time(self) -> float:
+        """Wall time in seconds since the epoch: that of the first start, and what has passed on the loop's
+        clock since then.
+        """
+        return self._wall + self.now()
+
+    def seconds_until(self, due: float) -> float:
+        """Seconds of the loop's time until `now()` reaches `due`, at least 0.0."""
+        return max(0.0, due - self.now())
+
+    @property
+    def holds_peers(self) -> bool:
+        """Clients in the loop use its time as well."""
+        return True
+
+    @property
+    def holds_newcomers(self) -> bool:
+        """Connecting clients use its time as well."""
+        return True
+
+    def held_since(self) -> float:
+        """Heartbeat timeouts have always applied."""
+        return float("-inf")
+
+    def heading(self) -> float:
+        """`now()`, because the broker does not move this clock."""
+        return self.now()
+
+    def hint(self, _timers: TimerQueue) -> str:
+        """Always "", because this clock runs by itself."""
+        return ""
+
+    def __repr__(self) -> str:
+        return f"<LoopClock {self.now():g}>"

@@ -1,0 +1,199 @@
+"""The turns of a broker in an event loop: one for each piece of input, and one when a timer is due."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from selectors import EVENT_READ
+from typing import TYPE_CHECKING
+
+from fakeamqp.runtime.event_loop.stream import StreamTransport
+from fakeamqp.runtime.turns import MOST_ROUNDS, Operations, Source, Turns
+
+if TYPE_CHECKING:
+    from asyncio import AbstractEventLoop, Handle, TimerHandle
+
+    from fakeamqp.runtime.clock import EngineClock, TimerQueue
+    from fakeamqp.runtime.clock.stepped import SteppedClock
+    from fakeamqp.runtime.connection_driver import ConnectionDriver
+    from fakeamqp.runtime.failures import Failures
+
+__all__ = ["LoopTurns"]
+
+
+class LoopTurns(Turns):
+    """Takes turns in callbacks of an event loop, which are never nested.
+
+    Args:
+        loop: the event loop. All calls come from its thread.
+        inside: whether the broker is being accessed: input that comes meanwhile has to wait.
+    """
+
+    def __init__(
+        self,
+        loop: AbstractEventLoop,
+        inside: Callable[[], bool],
+        clock: EngineClock,
+        timers: TimerQueue,
+        transport_clock: EngineClock,
+        transport_timers: TimerQueue,
+        failures: Failures,
+        operations: Operations,
+        stepped: SteppedClock | None = None,
+        before_flush: Callable[[], object] | None = None,
+    ) -> None:
+        super().__init__(
+            clock, timers, transport_clock, transport_timers, failures, operations, stepped, before_flush
+        )
+        self._loop = loop
+        self._inside = inside
+        self._streams: dict[StreamTransport, ConnectionDriver] = {}
+        self._readable: dict[ConnectionDriver, int] = {}
+        """The drivers with news, and which."""
+        self._soon: Handle | None = None
+        self._alarm: TimerHandle | None = None
+        self._in_turn = False
+
+    @property
+    def in_turn(self) -> bool:
+        """Whether a turn is being taken."""
+        return self._in_turn
+
+    # -- streams
+
+    def adopt(self, stream: StreamTransport, driver: ConnectionDriver) -> None:
+        """Serve a stream by a driver."""
+        self._streams[stream] = driver
+
+    def ready(self, stream: StreamTransport, mask: int) -> None:
+        """A stream has input, room for output, or has been lost."""
+        driver = self._streams.get(stream)
+        if stream.lost.is_set():
+            self._streams.pop(stream, None)
+        if driver is None:
+            return
+        self._readable[driver] = self._readable.get(driver, 0) | mask
+        if self._inside() or self._in_turn:
+            self.wake()
+        else:
+            self.take()
+
+    def watch(self, source: Source, fileno: int, before: int, after: int) -> None:
+        """See `Turns`. An event loop tells of room for output without being asked."""
+        for stream, driver in self._streams.items():
+            if driver is source:
+                stream.read(bool(after & EVENT_READ))
+                return
+
+    def readable(self) -> bool:
+        """Whether there is input that was not read. Bytes under way are not seen."""
+        return bool(self._readable)
+
+    # -- turns
+
+    def wake(self) -> None:
+        """Have a turn taken soon."""
+        if self._soon is None and not self.stopping:
+            self._soon = self._loop.call_soon(self.take)
+
+    def take(self) -> None:
+        """Take a turn."""
+        if self._soon is not None:
+            self._soon.cancel()
+            self._soon = None
+        if self.stopping:
+            return
+        self._in_turn = True
+        try:
+            self._take()
+        finally:
+            self._in_turn = False
+            self.operations.pauses = None
+        self.rest()
+
+    def _take(self) -> None:
+        self.turns += 1
+        news, self._readable = self._readable, {}
+        stepped, operations = self.stepped, self.operations
+        if stepped is not None:
+            self._follow(stepped, bool(news), bool(news))
+        self._begin_slice(operations)
+        for driver, mask in news.items():
+            try:
+                driver.ready(mask)
+            except BaseException as error:  # A function of the test may raise SystemExit.
+                self.give_up_on(driver, "input", error)
+        self._run_due(self.timers, None if stepped is not None else self._slice_over)
+        if self.transport_timers is not self.timers:
+            self._run_due(self.transport_timers)
+        if operations.pending:
+            self._continue(operations)
+        self.flush()
+        # While an operation is under way, a predicate would see a part of it.
+        if self.waiters and not operations.pending:
+            self.check_waiters()
+
+    def rest(self) -> None:
+        """Have the next turn taken when it is due."""
+        timeout = self._sleep()
+        if timeout == 0.0 or self._readable:
+            self.wake()
+            return
+        alarm = self._alarm
+        if timeout is None:
+            if alarm is not None:
+                alarm.cancel()
+                self._alarm = None
+            return
+        when = self._loop.time() + timeout
+        if alarm is not None:
+            if not alarm.cancelled() and alarm.when() <= when:
+                return  # Too early is harmless: that turn sets the next one.
+            alarm.cancel()
+        self._alarm = self._loop.call_at(when, self._ring)
+
+    def _ring(self) -> None:
+        self._alarm = None
+        if self._inside():
+            self.wake()
+        else:
+            self.take()
+
+    def take_input(self) -> None:
+        """Process the input that the event loop has delivered, and write the output."""
+        before, self.turn_seconds = self.turn_seconds, float("inf")
+        try:
+            for _ in range(MOST_ROUNDS):
+                news, self._readable = self._readable, {}
+                for driver, mask in news.items():
+                    try:
+                        driver.ready(mask)
+                    except Exception as error:
+                        self.give_up_on(driver, "input", error)
+                self.flush()
+                if not self._readable and not self.dirty:
+                    break
+            self._run_due(self.timers)
+            self.flush_all()
+        finally:
+            self.turn_seconds = before
+
+    def leave(self) -> None:
+        """The broker has been accessed: write the output, and set the next turn."""
+        self.flush()
+        if self.waiters and not self.operations.pending:
+            self.check_waiters()
+        self.rest()
+
+    def close(self) -> None:
+        """Close everything."""
+        self.stopping = True
+        self.finish_operations()
+        self.disconnect_all()
+        self.dirty = []
+        self.check_waiters()
+        for waiter in self.waiters:
+            waiter.release()
+        for handle in (self._soon, self._alarm):
+            if handle is not None:
+                handle.cancel()
+        self._soon = self._alarm = None

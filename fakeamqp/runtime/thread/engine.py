@@ -1,0 +1,636 @@
+"""The engine: one lock and one thread that run a broker.
+
+The loop thread sleeps in the selector. On input or a due timer it takes the lock, runs connections and
+timers, writes the output, and releases the lock. A test's thread takes the lock with `with engine:`, reads or
+changes the broker, and the output is written when it leaves. The broker is not accessed in any other way, so
+the model needs no further locks.
+
+The loop and all else that needs sockets is imported by the first start.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import TracebackType
+from typing import TYPE_CHECKING, TypeVar, cast
+
+from fakeamqp.runtime.clock import EngineClock, RealClock, TimerQueue
+from fakeamqp.runtime.errors import EngineError
+from fakeamqp.runtime.failures import Failures
+from fakeamqp.runtime.thread.lock import EngineLock
+
+if TYPE_CHECKING:
+    import socket
+
+    from typing_extensions import Self
+
+    from fakeamqp.connection import Connection
+    from fakeamqp.runtime.clock.stepped import SteppedClock
+    from fakeamqp.runtime.connection_driver import Accept, Wrap
+    from fakeamqp.runtime.thread.listener import Listener
+    from fakeamqp.runtime.thread.loop import Loop
+    from fakeamqp.runtime.tls import ServerTLS
+    from fakeamqp.runtime.transport import Transport
+    from fakeamqp.runtime.turns import Operations
+
+__all__ = ["ThreadEngine"]
+
+# Real seconds after which a thread that waits for another's call checks whether it is abandoned.
+_PATIENCE = 0.25
+# A loop that does not end within this many real seconds is stuck in a handler; `stop` raises then.
+_STOP_SECONDS = 30.0
+
+T = TypeVar("T")
+
+_engines: weakref.WeakSet[ThreadEngine] = weakref.WeakSet()
+
+
+class ThreadEngine:
+    """The lock, the loop thread and the transports of one broker.
+
+    Args:
+        clock: the broker's clock. The engine moves a `SteppedClock`.
+        timers: the broker's timers, on that clock.
+        accept: creates the sans-I/O connection for a new peer.
+        transport_timers: timers on a `RealClock` for handshakes and lingering sockets. Needed if `clock` is
+            not a real one, so that moving the clock does not disconnect peers; default: `timers`.
+        operations: the broker's long operations, which the loop carries out in slices.
+        before_flush: called inside the engine before the output of a turn is written.
+        name: of the loop thread.
+    """
+
+    def __init__(
+        self,
+        clock: EngineClock,
+        timers: TimerQueue,
+        accept: Accept,
+        *,
+        transport_timers: TimerQueue | None = None,
+        operations: Operations | None = None,
+        before_flush: Callable[[], object] | None = None,
+        name: str = "fakeamqp",
+    ) -> None:
+        self.clock = clock
+        self.timers = timers
+        #: The clock if it is a stepped one, which the engine moves; otherwise None.
+        self.stepped = cast("SteppedClock", clock) if hasattr(clock, "step_to") else None
+        #: Exceptions caused by bugs, in order. Empty, whatever peers do.
+        self.failures = Failures()
+        self.name = name
+        self._operations = operations
+        self._accept = accept
+        self._before_flush = before_flush
+        self._transport_timers = timers if transport_timers is None else transport_timers
+        self._transport_clock: EngineClock = clock if transport_timers is None else RealClock()
+        self._lock = EngineLock()
+        self._loop: Loop | None = None
+        self._thread: threading.Thread | None = None
+        self._listeners: list[Listener] = []
+        self._wrap: Wrap | None = None
+        self._refusing = False
+        self._socketpairs = 0
+        self._turns = 0
+        self._suspended: tuple[int, Callable[[], bool]] | None = None
+        """What said when a slice is over, until the call at this depth of the lock ends."""
+        _engines.add(self)
+
+    # -- life cycle
+
+    @property
+    def running(self) -> bool:
+        """Whether the loop runs."""
+        return self._loop is not None
+
+    @property
+    def turns(self) -> int:
+        """The number of turns of the loop. It does not change while the broker is idle."""
+        loop = self._loop
+        return self._turns if loop is None else self._turns + loop.turns
+
+    def start(self) -> None:
+        """Start the loop thread; it is ready when this returns. Does nothing while it runs."""
+        from fakeamqp.runtime.thread.loop import Loop
+        from fakeamqp.runtime.turns import NoOperations
+
+        if self._loop is not None and self._loop.stopping:
+            self.stop()  # requested on the loop thread, and not complete yet
+        with self._held():
+            if self._loop is not None:
+                return
+            loop = Loop(
+                self.clock,
+                self.timers,
+                self._transport_clock,
+                self._transport_timers,
+                self.failures,
+                self._operations or NoOperations(),
+                self.stepped,
+                self._before_flush,
+            )
+            loop.wrap = self._wrap
+            thread = threading.Thread(target=self._run, args=(loop,), name=self.name, daemon=True)
+            self._loop, self._thread = loop, thread
+            try:
+                thread.start()
+            except BaseException:
+                self._close(loop)  # The thread may run: it waits for the lock, and finds no loop then.
+                self._thread = None
+                raise
+            if self.stepped is not None:
+                self.stepped.attach(self.settle)
+
+    def stop(self) -> None:
+        """Write pending output, close every port and connection, and end the thread. Idempotent.
+
+        Any thread may call it. On the loop thread it takes effect when the turn ends. A thread inside
+        `with engine:` releases the lock while the loop ends.
+        """
+        thread = self._thread
+        loop = self._loop
+        if loop is not None:
+            loop.stopping = True
+            loop.wake()
+        if thread is None or thread is threading.current_thread():
+            return
+        hold = self._lock.release_all()
+        try:
+            thread.join(_STOP_SECONDS)
+        finally:
+            self._lock.acquire_again(hold)
+        if thread.is_alive():
+            raise EngineError(f"the loop thread did not end within {_STOP_SECONDS:g} s: a handler is stuck")
+        self._thread = None
+
+    async def stopped(self) -> None:
+        """Nothing is left to be done: `stop` waits for the thread."""
+
+    def _run(self, loop: Loop) -> None:
+        with self._held():
+            if self._loop is not loop:
+                return  # `start` was interrupted.
+        try:
+            loop.run(self._lock)
+        except BaseException as error:
+            loop.record("the loop", error)
+        finally:
+            with self._held():
+                self._close(loop)
+
+    def _close(self, loop: Loop) -> None:
+        if self.stepped is not None:
+            self.stepped.detach()
+        for listener in self._listeners:
+            listener.close()
+        self._listeners = []
+        loop.close()
+        self._turns += loop.turns
+        self._loop = None
+
+    def _abandon(self) -> None:
+        """In a forked child: the thread does not exist, and the sockets belong to the parent."""
+        self._lock.after_fork()
+        loop, self._loop, self._thread = self._loop, None, None
+        listeners, self._listeners = self._listeners, []
+        if loop is not None:
+            loop.abandon()
+        for listener in listeners:
+            listener.abandon()
+
+    # -- the lock
+
+    def __enter__(self) -> Self:
+        """Take the lock; no other thread accesses the broker until it is released. Reentrant."""
+        self._lock.acquire()
+        if self._lock.depth == 1:
+            loop = self._loop
+            if loop is not None:
+                loop.operations.pauses = None  # An interrupted call may have left it.
+                self._suspended = None
+                if loop.operations.pending or loop.handover is not None:
+                    try:
+                        self._finish_others(loop)
+                    except BaseException:
+                        self._lock.release()
+                        raise
+            if self.stepped is not None:
+                self._follow(self.stepped)
+        else:
+            self._run_whole()
+        return self
+
+    def _run_whole(self) -> None:
+        """A call within a turn or a call: its operations end before it does.
+
+        The caller may be in the midst of a connection's input, and a restart must not leave a part behind.
+        """
+        loop = self._loop
+        if loop is not None and loop.operations.pauses is not None:
+            self._suspended = self._lock.depth, loop.operations.pauses
+            loop.operations.pauses = None
+
+    def _go_on(self) -> None:
+        """Undo `_run_whole` at the end of the call that did it."""
+        loop, suspended = self._loop, self._suspended
+        if suspended is not None and suspended[0] == self._lock.depth:
+            self._suspended = None
+            if loop is not None:
+                loop.operations.pauses = suspended[1]
+
+    def _finish_others(self, loop: Loop) -> None:
+        """Wait for the end of another thread's call, and have the loop's thread carry out all operations.
+
+        So a test's thread never sees a part of one. The loop's thread carries them out because an exception
+        in a test's thread (Ctrl-C) must not end an operation.
+        """
+        from fakeamqp.runtime.turns import Waiter
+
+        while self._loop is loop and not loop.stopping:
+            in_call = self._other_call(loop)
+            if not in_call and not loop.operations.pending:
+                break
+            taken = threading.Event()
+            waiter = Waiter(lambda: True, taken.set)
+            loop.waiters.append(waiter)
+            loop.hurried += not in_call
+            try:
+                loop.wake()
+                hold = self._lock.release_all()
+                try:
+                    # The call may have been abandoned.
+                    taken.wait(_PATIENCE if in_call else None)
+                finally:
+                    self._lock.acquire_again(hold)
+            finally:
+                loop.hurried -= not in_call
+                if waiter in loop.waiters:
+                    loop.waiters.remove(waiter)
+        loop.finish_operations()
+
+    def _other_call(self, loop: Loop) -> bool:
+        """Whether another thread is in the midst of a call, and has handed the lock over."""
+        handover = loop.handover
+        if handover is None:
+            return False
+        if handover.abandoned:
+            loop.handover = None
+            return False
+        return handover.thread != threading.get_ident()
+
+    @contextmanager
+    def in_slices(self) -> Iterator[Callable[[], None]]:
+        """Inside the engine: do something long, and let the loop's thread serve peers meanwhile.
+
+        Yields a function to be called between two steps, at which the broker is consistent. Other threads
+        that enter the engine wait until the caller leaves it. Within a turn, or within another call, the
+        function does nothing.
+        """
+        loop = self._loop
+        if loop is None or self._lock.depth > 1 or threading.current_thread() is self._thread:
+            yield _nothing
+            return
+        from fakeamqp.runtime.thread.slices import Slices
+
+        slices = Slices(self._lock, loop)
+        try:
+            yield slices.between
+        finally:
+            slices.end()
+
+    def carry_out(self, steps: Iterator[object]) -> None:
+        """Inside the engine: carry out an operation `in_slices`."""
+        with self.in_slices() as between:
+            for _ in steps:
+                between()
+
+    def _follow(
+        self, clock: SteppedClock, *, noticed: bool = True, between: Callable[[], None] | None = None
+    ) -> None:
+        try:
+            clock.follow(self.timers, self.failures.record, noticed=noticed, between=between)
+        except BaseException:
+            self._lock.release()
+            raise
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """On the outermost level, write the output; then release the lock."""
+        if error is not None and not self._lock.held():
+            return  # A signal handler raised while this thread waited to have the lock back.
+        try:
+            if self._lock.depth > 1:
+                self._go_on()
+            elif self._loop is not None:
+                self._leave(self._loop)
+        finally:
+            self._lock.release()
+
+    def _leave(self, loop: Loop) -> None:
+        loop.flush()
+        if loop.waiters and loop.handover is None:
+            loop.check_waiters()
+        if loop.dirty or loop.oversleeps():
+            loop.wake()
+
+    def take_input(self) -> None:
+        """Inside the engine: process all input that has arrived, and write the output.
+
+        Raises:
+            EngineError: called on the loop thread, which may be processing input.
+        """
+        if threading.current_thread() is self._thread:
+            raise EngineError("the loop thread cannot process further input during its turn")
+        if self._loop is not None:
+            self._loop.take_input()
+
+    def flush(self) -> None:
+        """Inside the engine: write all output that can be written."""
+        if self._loop is not None:
+            self._loop.flush_all()
+
+    def settle(self) -> None:
+        """Process all input that has arrived, at its time, and then follow the clock.
+
+        For code that moves the wall clock, before and after. Does nothing if this thread is inside the
+        engine.
+        """
+        if self.stepped is None or self._lock.held():
+            return
+        self._lock.acquire()
+        if self._loop is not None:
+            try:
+                self._finish_others(self._loop)
+            except BaseException:
+                self._lock.release()
+                raise
+        with self.in_slices() as between:
+            self._follow(self.stepped, noticed=False, between=between)
+        try:
+            if self._loop is not None:
+                self._loop.take_input()
+                self._leave(self._loop)
+        finally:
+            self._lock.release()
+
+    def look(self) -> _Held:
+        """A context manager that holds the lock only to look at the broker, such as from outside a test.
+
+        Nothing moves for it, unlike with `with engine:`: time does not follow, an idle clock stays idle, and
+        long operations are not carried to their end, so that a part of one may be seen. Keep it short.
+        """
+        return _Held(self._lock)
+
+    def _held(self) -> _Held:
+        return _Held(self._lock)
+
+    def in_turn(self) -> bool:
+        """Whether the caller is the loop thread, which must not wait for those that enter the engine."""
+        return threading.current_thread() is self._thread
+
+    @contextmanager
+    def released(self) -> Iterator[None]:
+        """Let others have the lock, at whatever depth the caller holds it, to wait for one of them."""
+        hold = self._lock.release_all()
+        try:
+            yield
+        finally:
+            self._lock.acquire_again(hold)
+
+    def wake(self) -> None:
+        """Wake the loop. Any thread may call it."""
+        loop = self._loop
+        if loop is not None:
+            loop.wake()
+
+    def wait_until(self, predicate: Callable[[], object], timeout: float, every: float | None = None) -> bool:
+        """Wait until `predicate()` is true, at most `timeout` real seconds; return whether it was.
+
+        The predicate is evaluated inside the engine, now and at the end of every turn, so it may read the
+        whole broker. An exception that it raises is raised here.
+
+        Args:
+            predicate: a function without arguments.
+            timeout: in real seconds.
+            every: evaluate it also after each span of so many seconds without a turn, for predicates about
+                more than the broker.
+
+        Raises:
+            EngineError: called on the loop thread, which would wait for itself.
+        """
+        if threading.current_thread() is self._thread:
+            raise EngineError("the loop thread cannot wait for the loop")
+        from fakeamqp.runtime.turns import Waiter
+
+        decided = threading.Event()
+        waiter = Waiter(predicate, decided.set)
+        with self:
+            if waiter.check() or self._loop is None:
+                return waiter.outcome
+            self._loop.waiters.append(waiter)
+            self._leave(self._loop)
+            hold = self._lock.release_all()
+            try:
+                self._watch(decided, timeout, every or timeout)
+            finally:
+                self._lock.acquire_again(hold)
+                if self._loop is not None and waiter in self._loop.waiters:
+                    self._loop.waiters.remove(waiter)
+            if not waiter.holds and waiter.error is None:
+                if self._loop is not None:
+                    self._finish_others(self._loop)
+                if self.stepped is not None:
+                    self.stepped.follow(self.timers, self.failures.record)
+                waiter.check()
+            return waiter.outcome
+
+    def _watch(self, decided: threading.Event, timeout: float, every: float) -> None:
+        while not decided.wait(min(every, timeout)) and timeout > every:
+            timeout -= every
+            with self:
+                pass  # Leaving the engine evaluates the predicates.
+
+    async def wait_until_async(
+        self, predicate: Callable[[], object], timeout: float, every: float | None = None
+    ) -> bool:
+        """`wait_until` for coroutines: another thread waits."""
+        import asyncio
+
+        return await asyncio.to_thread(self.wait_until, predicate, timeout, every)
+
+    def give_peers_time(self, predicate: Callable[[], object], timeout: float) -> None:
+        """See `Engine`."""
+        if self._loop is not None:
+            self.wait_until(predicate, timeout)
+
+    async def call_async(self, function: Callable[[], T]) -> T:
+        """See `Engine`. Another thread calls the function."""
+        import asyncio
+
+        return await asyncio.to_thread(function)
+
+    def quiet(self) -> bool:
+        """Whether there is nothing to do right now: all input read, all output sent, no timer due."""
+        with self:
+            loop = self._loop
+            if loop is None:
+                return True
+            return loop.quiet()
+
+    # -- peers
+
+    @property
+    def connections(self) -> list[Connection]:
+        """The connections with an open transport, oldest first."""
+        with self._held():
+            drivers = [] if self._loop is None else list(self._loop.drivers)
+            return [each for driver in drivers if (each := driver.open_connection) is not None]
+
+    @property
+    def listeners(self) -> tuple[Listener, ...]:
+        """The open listeners, oldest first."""
+        with self._held():
+            self._listeners = [listener for listener in self._listeners if not listener.closed]
+            return tuple(self._listeners)
+
+    def listen(
+        self,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        *,
+        wrap: Callable[[socket.socket], Transport] | None = None,
+    ) -> Listener:
+        """Listen on a TCP port; peers can connect when this returns.
+
+        Args:
+            host: address or name of this machine; default: loopback.
+            port: 0 takes a free one, see `Listener.port`.
+            wrap: creates the transport from an accepted socket, such as `ServerTLS.wrap`; default: plain TCP.
+
+        Raises:
+            PortInUse: another socket uses the port.
+            CannotListen: the address is not one of this machine, or not usable.
+            EngineError: the engine does not run.
+        """
+        from fakeamqp.runtime.thread.listener import Listener
+
+        with self._held():
+            listener = Listener(
+                self._running_loop(), self._lock, self._accept, host, port, wrap, refusing=self._refusing
+            )
+            self._listeners.append(listener)
+            return listener
+
+    def listen_on(self, host: str, port: int = 0, *, tls: ServerTLS | None = None) -> tuple[Listener, ...]:
+        """As `listen`, but `localhost` gets a listener on 127.0.0.1 and one on ::1, with the same port.
+
+        An address that this machine does not have is left out; port 0 takes one that is free on both.
+        """
+        from fakeamqp.runtime.localhost import listen_on
+
+        wrap = None if tls is None else tls.wrap
+        with self._held():
+            return listen_on(lambda address, wanted: self.listen(address, wanted, wrap=wrap), host, port)
+
+    def connect_socketpair(self) -> socket.socket:
+        """A connected, blocking socket whose other end the engine serves, without a port or a listener.
+
+        The caller owns the socket and closes it. The peer address is `socketpair` and a sequence number.
+
+        Raises:
+            EngineError: the engine does not run.
+        """
+        import socket
+
+        from fakeamqp.runtime.connection_driver import ConnectionDriver
+        from fakeamqp.runtime.transport import TcpTransport
+
+        with self:
+            loop = self._running_loop()
+            ours, theirs = socket.socketpair()
+            self._socketpairs += 1
+            driver = ConnectionDriver(
+                loop, TcpTransport(ours), self._accept, ("socketpair", self._socketpairs, "socketpair", 0)
+            )
+            try:
+                driver.start()
+            except BaseException:
+                theirs.close()
+                driver.close()
+                raise
+            return theirs
+
+    def wrap_connections(self, wrap: Wrap | None) -> None:
+        """Wrap every connection, open ones and later ones; None ends that.
+
+        A wrapper is removed as soon as it holds nothing back. The setting survives `stop` and `start`.
+        """
+        with self:
+            self._wrap = wrap
+            loop = self._loop
+            if loop is not None:
+                loop.wrap = wrap
+                for driver in list(loop.drivers):
+                    if wrap is not None:
+                        driver.wrap(wrap)
+                    elif driver.wrapping is not None:
+                        driver.notify()
+
+    def refuse(self, refusing: bool) -> None:
+        """Have the operating system refuse all connections, or (False) accept them again.
+
+        The setting survives `stop` and `start`.
+
+        Raises:
+            PortInUse: another socket has taken a port meanwhile.
+        """
+        with self:
+            self._refusing = refusing
+            for listener in self.listeners:
+                listener.refuse(refusing)
+
+    def disconnect_all(self) -> None:
+        """Write pending output and close the transport of every connection. Listeners stay open."""
+        with self:
+            if self._loop is not None:
+                self._loop.disconnect_all()
+
+    def _running_loop(self) -> Loop:
+        if self._loop is None:
+            raise EngineError("the engine does not run; call start() first")
+        return self._loop
+
+    def __repr__(self) -> str:
+        state = "running" if self.running else "stopped"
+        return f"<ThreadEngine {self.name!r} {state} turns={self.turns}>"
+
+
+class _Held:
+    """The lock without a flush, for work that causes no output."""
+
+    __slots__ = ("_lock",)
+
+    def __init__(self, lock: EngineLock) -> None:
+        self._lock = lock
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.release()
+
+
+def _nothing() -> None:
+    pass
+
+
+def _abandon_all() -> None:
+    for engine in list(_engines):
+        engine._abandon()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_abandon_all)
