@@ -18,7 +18,7 @@ __all__ = [
     "is_exhausted",
     "listening_socket",
     "resolve",
-    "warn_of_strangers",
+    "warn_if_exposed",
 ]
 
 _log = logging.getLogger("fakeamqp.runtime")
@@ -29,7 +29,7 @@ _EVERY_NETWORK = ("0.0.0.0", "::")
 SocketAddress: TypeAlias = "tuple[str, int] | tuple[str, int, int, int]"
 
 
-def warn_of_strangers(host: str, sockaddr: SocketAddress) -> None:
+def warn_if_exposed(host: str, sockaddr: SocketAddress) -> None:
     """Warn if other machines can connect to an address, which was given as `host`."""
     if sockaddr[0] in _EVERY_NETWORK:
         _log.warning(

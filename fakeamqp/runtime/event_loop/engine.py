@@ -86,7 +86,7 @@ class LoopEngine:
         self._loop: LoopTurns | None = None
         self._listeners: list[LoopListener] = []
         self._streams: set[StreamTransport] = set()
-        """Those that the event loop has opened, or is opening, and not closed yet."""
+        """Those that the event loop has opened and not closed yet."""
         self._wrap: Wrap | None = None
         self._refusing = False
         self._turns = 0
@@ -213,7 +213,7 @@ class LoopEngine:
 
     @contextmanager
     def released(self) -> Iterator[None]:
-        """Nobody else can enter meanwhile: there is one thread only."""
+        """Does nothing: the event loop has one thread, so no other caller waits to enter."""
         yield
 
     def in_turn(self) -> bool:
@@ -375,6 +375,7 @@ class LoopEngine:
         def opened(stream: StreamTransport) -> None:
             from fakeamqp.runtime.connection_driver import ConnectionDriver
 
+            self._streams.add(stream)
             if turns is None or turns is not self._loop:
                 stream.abort()
                 return
@@ -392,9 +393,7 @@ class LoopEngine:
             if turns is not None:
                 turns.ready(stream, mask)
 
-        stream = StreamTransport(opened, ready, self._streams.discard)
-        self._streams.add(stream)
-        return stream
+        return StreamTransport(opened, ready, self._streams.discard)
 
     def connect_socketpair(self) -> socket.socket:
         """A connected, non-blocking socket, such as for `asyncio.open_connection(sock=...)`.

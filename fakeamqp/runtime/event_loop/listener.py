@@ -14,7 +14,7 @@ from fakeamqp.runtime.addresses import (
     cannot_listen,
     is_exhausted,
     resolve,
-    warn_of_strangers,
+    warn_if_exposed,
 )
 from fakeamqp.runtime.errors import CannotListen
 from fakeamqp.runtime.event_loop.routes import routes_of
@@ -79,7 +79,7 @@ class LoopListener:
             self._family, self._address = resolve(host, port)
             self._socket = bound_socket(self._family, self._address)
             self._address = (self._address[0], self._socket.getsockname()[1], *self._address[2:])
-            warn_of_strangers(host, self._address)
+            warn_if_exposed(host, self._address)
         else:
             self._address = ("127.0.0.1" if host == "localhost" else host, port)
         if not refusing:

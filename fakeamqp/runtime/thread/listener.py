@@ -15,7 +15,7 @@ from fakeamqp.runtime.addresses import (
     cannot_listen,
     is_exhausted,
     resolve,
-    warn_of_strangers,
+    warn_if_exposed,
 )
 from fakeamqp.runtime.connection_driver import ConnectionDriver
 from fakeamqp.runtime.errors import CannotListen
@@ -62,7 +62,7 @@ class Listener:
         #: The port, also if 0 was asked for.
         self.port: int = self._socket.getsockname()[1]
         self._sockaddr = (self._sockaddr[0], self.port, *self._sockaddr[2:])
-        warn_of_strangers(host, self._sockaddr)
+        warn_if_exposed(host, self._sockaddr)
         #: Whether connections are refused at the moment.
         self.paused = True
         self._wanted = False
