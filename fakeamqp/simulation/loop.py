@@ -422,8 +422,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         finally:
             self._in_foreign_call = False
 
-    @property
-    def other_threads(self) -> list[threading.Thread]:
+    def _other_threads(self) -> list[threading.Thread]:
         """Threads that were started since the loop was made, except those of the default executor."""
         own = set() if self._threads is None else self._threads._threads
         return [

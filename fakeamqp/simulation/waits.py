@@ -25,7 +25,7 @@ def deadlock_text(loop: SimulatedLoop) -> str:
         f"deadlock after {loop.time():.6g} simulated seconds: nothing is ready, no timer is set and nothing "
         f"is under way, so these tasks wait for ever:\n{describe_tasks(loop)}"
     )
-    threads = loop.other_threads
+    threads = loop._other_threads()
     if threads:
         names = ", ".join(thread.name for thread in threads)
         text += (
