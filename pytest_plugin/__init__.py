@@ -6,10 +6,11 @@ them. Client libraries, asyncio and the broker are imported only when a test use
 
 from __future__ import annotations
 
-from .fixtures.aio_pika_client import aio_pika_connection, aio_pika_connection_on_anyio
+from .fixtures.aio_pika_client import aio_pika_connection, aio_pika_connection_in_plain_loop
 from .fixtures.broker import (
     MakeBroker,
     amqp_broker,
+    amqp_broker_in_plain_loop,
     amqp_broker_session,
     amqp_clock,
     amqp_env,
@@ -19,14 +20,17 @@ from .fixtures.broker import (
     make_amqp_broker,
 )
 from .fixtures.pika_client import pika_channel, pika_connection
+from .fixtures.simulation import amqp_simulation
 from .fixtures.spark_session import spark_amqp
 from .fixtures.spark_stream import MakeStream, amqp_stream, make_amqp_stream
 from .plugin import (
     pytest_addoption,
     pytest_configure,
     pytest_exception_interact,
+    pytest_fixture_setup,
     pytest_generate_tests,
     pytest_load_initial_conftests,
+    pytest_pyfunc_call,
     pytest_report_teststatus,
     pytest_runtest_call,
     pytest_runtest_makereport,
@@ -40,12 +44,14 @@ __all__ = [
     "MakeBroker",
     "MakeStream",
     "aio_pika_connection",
-    "aio_pika_connection_on_anyio",
+    "aio_pika_connection_in_plain_loop",
     "amqp_broker",
+    "amqp_broker_in_plain_loop",
     "amqp_broker_session",
     "amqp_clock",
     "amqp_env",
     "amqp_faults",
+    "amqp_simulation",
     "amqp_stream",
     "amqp_url",
     "amqp_url_session",
@@ -56,8 +62,10 @@ __all__ = [
     "pytest_addoption",
     "pytest_configure",
     "pytest_exception_interact",
+    "pytest_fixture_setup",
     "pytest_generate_tests",
     "pytest_load_initial_conftests",
+    "pytest_pyfunc_call",
     "pytest_report_teststatus",
     "pytest_runtest_call",
     "pytest_runtest_makereport",

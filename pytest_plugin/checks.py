@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from . import brokers, marker
 from .unused_faults import Told
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     import pytest
 
-__all__ = ["problem", "verify"]
+    from fakeamqp import Broker
+
+__all__ = ["problem", "verify", "verify_async"]
 
 
 class _CheckFailed(Told):
@@ -24,21 +27,38 @@ class _CheckFailed(Told):
 
 def verify(item: pytest.Item) -> None:
     """Fail `item` if its marker asks for checks, and these find something in a trace of its brokers."""
+    for broker, names, allow in _asked(item):
+        with _told(item, broker):
+            broker.expect_no_findings(*names, allow=allow)
+
+
+async def verify_async(item: pytest.Item) -> None:
+    """`verify` for brokers that run in the loop of the caller."""
+    for broker, names, allow in _asked(item):
+        with _told(item, broker):
+            await broker.expect_no_findings_async(*names, allow=allow)
+
+
+def _asked(item: pytest.Item) -> Iterator[tuple[Broker, tuple[str, ...], Any]]:
     given = marker.arguments(item)
-    if not given.get("checks"):
-        return
+    if given.get("checks"):
+        for broker in brokers.of(item):
+            yield broker, _names(given), given.get("allow", ())
+
+
+@contextmanager
+def _told(item: pytest.Item, broker: Broker) -> Iterator[None]:
+    """Report findings as the failure of the test."""
     from fakeamqp.trace import CheckFailed, TraceIncomplete
 
-    names, allow = _names(given), given.get("allow", ())
-    for broker in brokers.of(item):
-        try:
-            broker.expect_no_findings(*names, allow=allow)
-        except (CheckFailed, TraceIncomplete) as error:
-            said = str(error)
-        else:
-            continue
-        one = len(brokers.of(item)) == 1
-        raise _CheckFailed(said if one else f"{brokers.named(broker)}: {said}", pytrace=False)
+    try:
+        yield
+    except (CheckFailed, TraceIncomplete) as error:
+        said = str(error)
+    else:
+        return
+    one = len(brokers.of(item)) == 1
+    raise _CheckFailed(said if one else f"{brokers.named(broker)}: {said}", pytrace=False)
 
 
 def problem(given: Mapping[str, Any]) -> str:

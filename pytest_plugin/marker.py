@@ -12,6 +12,7 @@ from . import options
 
 __all__ = [
     "DESCRIPTION",
+    "SIMULATION",
     "arguments",
     "broker_options",
     "check_reset",
@@ -32,6 +33,7 @@ OPTIONS = (
     "permit",
     "personality",
     "port",
+    "runtime",
     "seed",
     "tls",
     "trace",
@@ -39,7 +41,9 @@ OPTIONS = (
     "virtual_hosts",
 )
 """The usual arguments of `fakeamqp.Broker`. The marker takes all others as well."""
-_OWN = ("allow", "checks", "env", "reset", "scope")
+SIMULATION = ("kinds", "patch_time", "seeds", "simulated", "time_limit")
+"""The arguments that are about simulations."""
+_OWN = ("allow", "checks", "env", "reset", "scope", *SIMULATION)
 """The arguments of the marker that are not the broker's."""
 
 DESCRIPTION = (
@@ -48,6 +52,7 @@ DESCRIPTION = (
     "scope='session' for the broker of the session, which is reset after each test (reset=False: it is not); "
     "env=[...] for environment variables with its URL; "
     "checks=True for the checks of its trace at the end, allow=... for what these allow; "
+    "simulated=True to run the coroutine in a simulation, seeds=200 under 200 schedules; "
     "with a list of personalities the test runs once for each"
 )
 _PARAMETER = "_amqp_personality"
@@ -90,6 +95,8 @@ def broker_options(item: pytest.Item) -> dict[str, Any]:
     merged = arguments(item)
     own = {name: merged.pop(name) for name in _OWN if name in merged}
     _check_own(own)
+    if own.get("simulated"):
+        merged.pop("now", None)  # The time at which the simulation starts.
     if not merged:
         return merged
     if _is_list(merged.get("personality")):
@@ -155,6 +162,10 @@ def _check_own(given: dict[str, Any]) -> None:
         from . import checks
 
         said = checks.problem(given)
+    if not said and not given.keys().isdisjoint(SIMULATION):
+        from .simulated import chosen
+
+        said = chosen.settings_problem(given)
     if said:
         pytest.fail(f"@pytest.mark.{NAME}: {said}", pytrace=False)
 

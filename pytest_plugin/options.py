@@ -24,8 +24,11 @@ __all__ = [
     "ignored",
     "inspected",
     "real_url",
+    "runtime",
+    "schedules",
     "scope",
     "scope_problem",
+    "seed",
     "spark_fast",
     "timeline_lines",
     "trace_folder",
@@ -37,6 +40,9 @@ _PERSONALITY = "amqp_personality"
 _COMPARE = "amqp_compare"
 _TIMELINE_LINES = "amqp_timeline_lines"
 _INSPECT = "amqp_inspect"
+_SEED = "amqp_seed"
+_SCHEDULES = "amqp_schedules"
+_RUNTIME = "amqp_runtime"
 _SPARK_FAST = "amqp_spark_fast"
 _TRACE = "amqp_trace"
 _TRACE_FORMATS = "amqp_trace_formats"
@@ -48,6 +54,7 @@ _ARGUMENTS = "amqp_broker_arguments"
 _LISTS = ("deny", "permit", "virtual_hosts")
 """Arguments of the broker in whose place a text would be read letter by letter."""
 _SCOPES = ("function", "session")
+_RUNTIMES = ("thread", "asyncio")
 _FORMATS = ("jsonl", "html", "pcapng")
 
 
@@ -108,6 +115,30 @@ def declare(parser: pytest.Parser) -> None:
         "Ctrl-C goes on",
     )
     group.addoption(
+        "--amqp-runtime",
+        dest=_RUNTIME,
+        metavar="NAME",
+        default=None,
+        help="asyncio: the broker of a test that is a coroutine runs in its event loop; "
+        "thread: it has a thread of its own (default)",
+    )
+    group.addoption(
+        "--amqp-seed",
+        dest=_SEED,
+        metavar="N",
+        type=int,
+        default=None,
+        help="run simulated tests under the schedule of this seed alone, to repeat a failure",
+    )
+    group.addoption(
+        "--amqp-schedules",
+        dest=_SCHEDULES,
+        metavar="N",
+        type=int,
+        default=None,
+        help="run simulated tests that are marked with seeds=... under this many schedules instead",
+    )
+    group.addoption(
         "--amqp-spark-fast",
         dest=_SPARK_FAST,
         action="store_true",
@@ -117,6 +148,7 @@ def declare(parser: pytest.Parser) -> None:
     parser.addini(_REAL_URL, "the same as --amqp-real-url", default="")
     parser.addini(_PERSONALITY, "the same as --amqp-personality", default="")
     parser.addini(_SCOPE, "the same as --amqp-scope", default="")
+    parser.addini(_RUNTIME, "the same as --amqp-runtime", default="")
     parser.addini(
         _ENV,
         "environment variables with the URL of the broker of the session, set before the first conftest.py "
@@ -155,6 +187,8 @@ def check(config: pytest.Config) -> None:
     lines = config.getini(_TIMELINE_LINES)
     if not str(lines).isdecimal():
         raise pytest.UsageError(f"{_TIMELINE_LINES}: {lines!r} is not a number of lines")
+    if (schedules(config) or 1) < 1:
+        raise pytest.UsageError(f"--amqp-schedules: {schedules(config)} is not a number of schedules")
     folder = trace_folder(config)
     if folder is not None and folder.exists() and not folder.is_dir():
         raise pytest.UsageError(f"--amqp-trace: {folder} is not a folder")
@@ -201,6 +235,10 @@ def check_broker(config: pytest.Config) -> None:
     said = scope_problem(scope(config))
     if said:
         raise pytest.UsageError(f"{_SCOPE}: {said}")
+    named = runtime(config)
+    if named is not None and named not in _RUNTIMES:
+        near = _nearest(named, _RUNTIMES)
+        raise pytest.UsageError(f"{_RUNTIME}: there is no runtime {named!r}; {near or 'there are thread and asyncio'}")
     if environment(config):
         from .environment import problem
 
@@ -335,6 +373,23 @@ def broker_defaults(config: pytest.Config) -> dict[str, Any]:
 def scope(config: pytest.Config) -> str:
     """The scope of the fixture `amqp_broker` where no marker sets it: "function" or "session"."""
     return _value(config, _SCOPE) or "function"
+
+
+def runtime(config: pytest.Config) -> str | None:
+    """The runtime of brokers of tests that are coroutines, where no marker sets it; None if it is not set."""
+    return _value(config, _RUNTIME)
+
+
+def seed(config: pytest.Config) -> int | None:
+    """The seed under which alone simulated tests run, or None."""
+    given: int | None = config.getoption(_SEED, None)
+    return given
+
+
+def schedules(config: pytest.Config) -> int | None:
+    """The number of schedules of tests that run under several, instead of that of their marker; or None."""
+    given: int | None = config.getoption(_SCHEDULES, None)
+    return given
 
 
 def environment(config: pytest.Config) -> list[str]:

@@ -8,14 +8,17 @@ from typing import Any, TypeAlias
 import pytest
 
 from . import brokers, inspecting, marker, options, recordings, report, session_broker, unused_faults
-from .fixtures.aio_pika_client import ON_PYTEST_ASYNCIO
+from .fixtures.event_loops import ON_PYTEST_ASYNCIO
+from .simulated import chosen as simulated
 
 __all__ = [
     "pytest_addoption",
     "pytest_configure",
     "pytest_exception_interact",
+    "pytest_fixture_setup",
     "pytest_generate_tests",
     "pytest_load_initial_conftests",
+    "pytest_pyfunc_call",
     "pytest_report_teststatus",
     "pytest_runtest_call",
     "pytest_runtest_makereport",
@@ -50,10 +53,10 @@ def pytest_configure(config: pytest.Config) -> None:
         recordings.warn(config, ignored)
     if config.pluginmanager.has_plugin("asyncio"):
         try:
-            from .fixtures import aio_pika_on_pytest_asyncio
+            from .fixtures import on_pytest_asyncio
         except TypeError:  # pytest-asyncio before 0.24, whose fixtures have no loop_scope.
             return
-        config.pluginmanager.register(aio_pika_on_pytest_asyncio, ON_PYTEST_ASYNCIO)
+        config.pluginmanager.register(on_pytest_asyncio, ON_PYTEST_ASYNCIO)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -63,7 +66,12 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
-    """With `--amqp-compare`, run a test that takes a broker on both personalities."""
+    """Run a simulated test under its schedules; with `--amqp-compare`, others on both personalities."""
+    if simulated.explored(item):
+        from .simulated import schedules
+
+        schedules.run_under_all(item, nextitem)
+        return True
     if options.compared(item.config) is None:
         return None
     from .comparison import chosen, protocol
@@ -82,7 +90,34 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     """
     marker.broker_options(item)
     marker.request_environment(item)
+    simulated.request(item)
     session_broker.begin(item)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_fixture_setup(
+    fixturedef: pytest.FixtureDef[Any], request: pytest.FixtureRequest
+) -> Generator[None, object, object]:
+    """Run the asynchronous fixtures of a simulated test in its simulation, before other plugins see them."""
+    function = fixturedef.func
+    if not simulated.is_asynchronous(function) or not simulated.owns(request):
+        return (yield)
+    from .simulated import runs
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(fixturedef, "func", runs.synchronous(function, request))
+        return (yield)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """Run the coroutine of a simulated test in its simulation."""
+    if not simulated.applies(pyfuncitem):
+        return None
+    from .simulated import runs
+
+    runs.test(pyfuncitem)
+    return True
 
 
 @pytest.hookimpl(wrapper=True)
@@ -93,7 +128,7 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
     """
     result = yield
     unused_faults.verify(item)
-    if marker.arguments(item).get("checks"):
+    if marker.arguments(item).get("checks") and not simulated.applies(item):
         from . import checks
 
         checks.verify(item)
@@ -107,6 +142,10 @@ def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, object, object
         unused_faults.clear(item)
     finally:
         result = yield
+    if simulated.applies(item):
+        from .simulated import schedules
+
+        schedules.verify(item)
     return result
 
 
@@ -127,6 +166,11 @@ def pytest_runtest_makereport(
 
             result.longrepr = tracebacks.text_instead(call) or result.longrepr
         unused_faults.place(item, call, result)
+        if simulated.applies(item):
+            from .simulated import schedules
+
+            schedules.note(item)
+            result.sections.extend(schedules.sections(item))
         result.sections.extend(report.sections(item, result))
     if result.when == "teardown":
         session_broker.end(item)

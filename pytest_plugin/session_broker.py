@@ -12,6 +12,7 @@ import pytest
 
 from . import brokers, environment, marker, options, recordings
 from .comparison import chosen
+from .simulated import chosen as simulated
 
 if TYPE_CHECKING:
     from fakeamqp import Broker
@@ -38,7 +39,8 @@ def of(config: pytest.Config) -> Broker:
     if _SESSION not in config.stash:
         from fakeamqp import Broker
 
-        config.stash[_SESSION] = _Session(Broker(**options.broker_defaults(config)).start())
+        arguments = {**options.broker_defaults(config), "runtime": "thread"}
+        config.stash[_SESSION] = _Session(Broker(**arguments).start())
         config.add_cleanup(lambda: _stop(config))
     return config.stash[_SESSION].broker
 
@@ -65,6 +67,8 @@ def address(broker: Broker | None, real: str | None = None) -> tuple[str, str]:
 
 def serves(item: pytest.Item) -> str:
     """Why the fixture `amqp_broker` of `item` is the broker of the session; "" if it is not."""
+    if simulated.applies(item):
+        return ""
     asked = marker.scope(item)
     if asked is not None:
         return "its marker has scope='session'" if asked == "session" else ""

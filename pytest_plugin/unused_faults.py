@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 else:
     Failed = pytest.fail.Exception  # The same class by its public name, which type checkers cannot follow.
 
-__all__ = ["Told", "clear", "complaint", "place", "verify"]
+__all__ = ["Told", "clear", "complaint", "place", "settle", "verify"]
 
 _GRACE = 1.0
 """How many seconds a broker may take to process what clients sent before the test ended."""
@@ -42,13 +42,13 @@ def verify(item: pytest.Item) -> None:
 
     An exception that a callback of the test has raised in the broker is raised first.
     """
-    from fakeamqp import BrokerError
+    from fakeamqp import FakeAMQPError
 
     for broker in brokers.of(item):
         if broker._amqp_0_9 is not None:
             broker._amqp_0_9.raise_errors()
         if broker._services is not None:
-            with suppress(BrokerError):
+            with suppress(FakeAMQPError):  # A broker in an event loop cannot wait here.
                 broker.wait_until_idle(timeout=_GRACE)
             broker._services.raise_errors()
     for _, faults in _faulty(item):
@@ -56,6 +56,16 @@ def verify(item: pytest.Item) -> None:
     said = complaint(item)
     if said:
         raise _Unused(said, pytrace=False)
+
+
+async def settle(item: pytest.Item) -> None:
+    """Let brokers that run in the loop of the caller process what clients have sent, so that `verify` can."""
+    from fakeamqp import BrokerError
+
+    for broker in brokers.of(item):
+        if broker._faults is not None or broker._services is not None:
+            with suppress(BrokerError):
+                await broker.wait_until_idle_async(_GRACE)
 
 
 def complaint(item: pytest.Item) -> str:
@@ -86,7 +96,7 @@ def _faulty(item: pytest.Item) -> Iterator[tuple[Broker, Faults]]:
 
 
 def _unused(broker: Broker, faults: Faults) -> str:
-    from fakeamqp import BrokerError
+    from fakeamqp import FakeAMQPError
 
     try:
         faults.raise_errors()
@@ -95,7 +105,7 @@ def _unused(broker: Broker, faults: Faults) -> str:
     said = _said(faults)
     if said:
         # Clients do not wait for what they send, so the test may end before the broker has read it.
-        with suppress(BrokerError):
+        with suppress(FakeAMQPError):
             broker.wait_until_idle(timeout=_GRACE)
         said = _said(faults)
     return said

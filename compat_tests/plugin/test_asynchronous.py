@@ -99,7 +99,7 @@ def test_anyio_runs_on_asyncio_and_skips_trio(run_tests: RunTests, without: str)
         *without,
     )
     result.assert_outcomes(passed=1, skipped=1)
-    result.stdout.fnmatch_lines(["*aio-pika runs on asyncio only*"])
+    result.stdout.fnmatch_lines(["*aio_pika_connection runs on asyncio only*"])
 
 
 def test_anyio_with_a_backend_of_the_users_choice(run_tests: RunTests) -> None:

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from fakeamqp.simulation.errors import Deadlock, NotSimulated, SimulationError, TimeLimit, UnknownHost
     from fakeamqp.simulation.exploring import Exploration, FailingSchedule, Failure, check, explore
     from fakeamqp.simulation.loop import SimulatedLoop
-    from fakeamqp.simulation.running import current, run
+    from fakeamqp.simulation.running import Runner, current, run
     from fakeamqp.simulation.schedule import Decision, Schedule
 else:
     __getattr__ = on_first_use(
@@ -31,7 +31,7 @@ else:
                 "explore",
             ),
             "fakeamqp.simulation.loop": ("SimulatedLoop",),
-            "fakeamqp.simulation.running": ("current", "run"),
+            "fakeamqp.simulation.running": ("Runner", "current", "run"),
             "fakeamqp.simulation.schedule": ("Decision", "Schedule"),
         },
     )
@@ -43,6 +43,7 @@ __all__ = [
     "FailingSchedule",
     "Failure",
     "NotSimulated",
+    "Runner",
     "Schedule",
     "SimulatedLoop",
     "SimulationError",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable, Coroutine, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,9 +12,11 @@ from fakeamqp.simulation.running import run
 from fakeamqp.simulation.schedule import KINDS, Decision, Key, Schedule
 from fakeamqp.simulation.shrinking import Deviations, shrink
 
-__all__ = ["Exploration", "FailingSchedule", "Failure", "check", "explore"]
+__all__ = ["Exploration", "FailingSchedule", "Failure", "check", "explore", "explore_runs"]
 
 Test = Callable[[], Coroutine[Any, Any, object]]
+#: Runs a test under a schedule; returns what it raised, or None.
+Outcome = Callable[[Schedule], "BaseException | None"]
 
 
 @dataclass(frozen=True)
@@ -114,14 +116,33 @@ def explore(
     Returns:
         How many schedules were run, and the failure if there was one.
     """
+
+    def outcome(schedule: Schedule) -> BaseException | None:
+        try:
+            run(test(), schedule=schedule, **{"quiet_end": True, **settings})
+        except errors as error:
+            return error
+        return None
+
+    return explore_runs(outcome, seeds, kinds=kinds, shrink_runs=shrink_runs)
+
+
+def explore_runs(
+    outcome: Outcome,
+    seeds: int | Iterable[int],
+    *,
+    kinds: Iterable[str] = KINDS,
+    shrink_runs: int = 300,
+) -> Exploration:
+    """`explore` for a function that runs the test under a schedule, and returns its error or None."""
     allowed = tuple(kinds)
     count = 0
     for seed in range(seeds) if isinstance(seeds, int) else seeds:
         count += 1
         schedule = Schedule(seed, kinds=allowed)
-        error = _outcome(test, schedule, errors, settings)
+        error = outcome(schedule)
         if error is not None:
-            return Exploration(count, _explain(test, schedule, error, errors, shrink_runs, settings))
+            return Exploration(count, _explain(outcome, schedule, error, shrink_runs))
     return Exploration(count, None)
 
 
@@ -140,25 +161,7 @@ def check(test: Test, seeds: int | Iterable[int] = 200, **settings: Any) -> int:
     return exploration.schedules
 
 
-def _outcome(
-    test: Test, schedule: Schedule, errors: tuple[type[BaseException], ...], settings: Mapping[str, Any]
-) -> BaseException | None:
-    """What the test raises under a schedule, or None."""
-    try:
-        run(test(), schedule=schedule, **{"quiet_end": True, **settings})
-    except errors as error:
-        return error
-    return None
-
-
-def _explain(
-    test: Test,
-    schedule: Schedule,
-    error: BaseException,
-    errors: tuple[type[BaseException], ...],
-    shrink_runs: int,
-    settings: Mapping[str, Any],
-) -> Failure:
+def _explain(outcome: Outcome, schedule: Schedule, error: BaseException, shrink_runs: int) -> Failure:
     seed, like = schedule.seed, _kind_of(error)
     needed = [decision for decision in schedule.decisions if decision.chosen]
     last_error = error
@@ -166,10 +169,10 @@ def _explain(
     def fails(deviations: Deviations) -> Deviations | None:
         nonlocal needed, last_error
         again = Schedule(seed, deviations=deviations)
-        outcome = _outcome(test, again, errors, settings)
-        if outcome is None or _kind_of(outcome) != like:
+        again_error = outcome(again)
+        if again_error is None or _kind_of(again_error) != like:
             return None
-        needed, last_error = [decision for decision in again.decisions if decision.chosen], outcome
+        needed, last_error = [decision for decision in again.decisions if decision.chosen], again_error
         return again.deviations
 
     runs = 0

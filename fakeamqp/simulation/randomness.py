@@ -9,34 +9,42 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-__all__ = ["seeded_randomness"]
+__all__ = ["SeededRandomness"]
 
 
-@contextmanager
-def seeded_randomness(seed: int) -> Iterator[None]:
-    """Make `random`, `os.urandom`, `uuid` and `secrets` repeatable in this thread.
+class SeededRandomness:
+    """Random values that are drawn from a seed, and go on where they were each time they are used.
 
-    Clients name queues, consumers and messages with them. The module `random` has its former state
-    afterwards.
+    Clients name queues, consumers and messages with them.
     """
-    thread = threading.get_ident()
-    draw = random.Random(f"{seed}:bytes").randbytes
-    real_urandom = os.urandom
-    # `secrets` and `random.SystemRandom` have a reference of their own.
-    real_reference: Any = getattr(random, "_urandom", None)
 
-    def urandom(size: int, /) -> bytes:
-        return draw(size) if threading.get_ident() == thread else real_urandom(size)
+    def __init__(self, seed: int) -> None:
+        self._bytes = random.Random(f"{seed}:bytes").randbytes
+        self._state = random.Random(f"{seed}:random").getstate()
 
-    state = random.getstate()
-    random.seed(f"{seed}:random")
-    os.urandom = urandom
-    if real_reference is not None:
-        random._urandom = urandom  # type: ignore[attr-defined]
-    try:
-        yield
-    finally:
-        os.urandom = real_urandom
+    @contextmanager
+    def used(self) -> Iterator[None]:
+        """Make `random`, `os.urandom`, `uuid` and `secrets` repeatable in this thread.
+
+        The module `random` has its former state afterwards.
+        """
+        thread, draw, real_urandom = threading.get_ident(), self._bytes, os.urandom
+        # `secrets` and `random.SystemRandom` have a reference of their own.
+        real_reference: Any = getattr(random, "_urandom", None)
+
+        def urandom(size: int, /) -> bytes:
+            return draw(size) if threading.get_ident() == thread else real_urandom(size)
+
+        state = random.getstate()
+        random.setstate(self._state)
+        os.urandom = urandom
         if real_reference is not None:
-            random._urandom = real_reference  # type: ignore[attr-defined]
-        random.setstate(state)
+            random._urandom = urandom  # type: ignore[attr-defined]
+        try:
+            yield
+        finally:
+            os.urandom = real_urandom
+            if real_reference is not None:
+                random._urandom = real_reference  # type: ignore[attr-defined]
+            self._state = random.getstate()
+            random.setstate(state)

@@ -1,4 +1,4 @@
-"""Runs a coroutine in a simulation."""
+"""Runs coroutines in a simulation."""
 
 from __future__ import annotations
 
@@ -7,15 +7,118 @@ import gc
 from collections.abc import Coroutine, Iterator
 from contextlib import ExitStack, contextmanager
 from datetime import datetime, timezone
-from typing import Any, TypeVar
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from fakeamqp.simulation.errors import SimulationError
 from fakeamqp.simulation.loop import LIMIT, START, SimulatedLoop
+from fakeamqp.simulation.randomness import SeededRandomness
 from fakeamqp.simulation.schedule import Schedule
+from fakeamqp.simulation.stable_hashes import make_hashes_stable
+from fakeamqp.simulation.wall_time import check_available, wall_time_follows
 
-__all__ = ["current", "run", "run_in"]
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+__all__ = ["Runner", "current", "run"]
 
 T = TypeVar("T")
+
+
+class Runner:
+    """Runs several coroutines in one simulation, as `asyncio.Runner` does in one loop.
+
+    Use it as a context manager, or call `close`. Arguments are those of `run`.
+
+    Raises:
+        SimulationError: a loop is running in this thread, or `patch_time` lacks its library.
+    """
+
+    __module__ = "fakeamqp.simulation"
+
+    #: The event loop of the simulation.
+    loop: SimulatedLoop
+
+    def __init__(
+        self,
+        *,
+        seed: int | None = None,
+        schedule: Schedule | None = None,
+        now: datetime | float | None = None,
+        limit: float | None = LIMIT,
+        patch_time: bool = False,
+        debug: bool | None = None,
+        quiet_end: bool = False,
+    ) -> None:
+        if asyncio._get_running_loop() is not None:
+            raise SimulationError(
+                "a simulation cannot be run in a running event loop: call it from code that is not async, as "
+                "asyncio.run"
+            )
+        if patch_time:
+            check_available()
+        if schedule is None and seed is not None:
+            schedule = Schedule(seed)
+        self.loop = SimulatedLoop(schedule, start=_epoch_seconds(now), limit=limit)
+        if debug is not None:
+            self.loop.set_debug(debug)
+        self._randomness = None if schedule is None else SeededRandomness(schedule.seed)
+        self._patch_time = patch_time
+        self._quiet_end = quiet_end
+
+    def run(self, main: Coroutine[Any, Any, T]) -> T:
+        """Run a coroutine until it returns. Other tasks stand still afterwards, until the next run.
+
+        Returns:
+            What the coroutine returns.
+
+        Raises:
+            Deadlock: nothing can ever happen again, and the coroutine is not done.
+            TimeLimit: the limit of simulated time has passed.
+            SimulationError: the runner is closed.
+        """
+        if self.loop.is_closed():
+            main.close()
+            raise SimulationError("the simulation is closed: make a new Runner")
+        with self._patches():
+            return self.loop.run_until_complete(main)
+
+    def close(self) -> None:
+        """Cancel what is left, and close the loop. Idempotent."""
+        loop = self.loop
+        if loop.is_closed():
+            return
+        if self._quiet_end:
+            loop.set_exception_handler(lambda _loop, _report: None)
+        try:
+            with self._patches():
+                _cancel_all(loop)
+                loop.run_until_complete(loop.shutdown_asyncgens())
+                loop.run_until_complete(loop.shutdown_default_executor())
+        finally:
+            loop.close()
+
+    @contextmanager
+    def _patches(self) -> Iterator[None]:
+        """What code under test finds changed while the simulation runs."""
+        with ExitStack() as patches:
+            if self._patch_time:
+                patches.enter_context(wall_time_follows(self.loop))
+            if self._randomness is not None:
+                make_hashes_stable()
+                patches.enter_context(self._randomness.used())
+                patches.enter_context(_no_garbage_collection())
+            asyncio.set_event_loop(self.loop)
+            patches.callback(asyncio.set_event_loop, None)
+            yield
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
 
 
 def run(
@@ -43,8 +146,7 @@ def run(
             2024-01-01 00:00 UTC by default.
         limit: the largest simulated time in seconds, a week by default; None for no limit.
         patch_time: whether `time.time`, `time.monotonic`, `datetime.now` and so on follow simulated time.
-        Needs
-            time-machine or freezegun.
+            Needs time-machine or freezegun.
         debug: asyncio's debug mode.
         quiet_end: whether exceptions of tasks that are still running at the end, and are cancelled, are not
             logged.
@@ -57,62 +159,21 @@ def run(
         TimeLimit: the limit of simulated time has passed.
         SimulationError: a loop is running in this thread, or `patch_time` lacks its library.
     """
-    if asyncio._get_running_loop() is not None:
-        main.close()
-        raise SimulationError(
-            "a simulation cannot be run in a running event loop: call fakeamqp.simulation.run from code that "
-            "is not async, as asyncio.run"
+    try:
+        runner = Runner(
+            seed=seed,
+            schedule=schedule,
+            now=now,
+            limit=limit,
+            patch_time=patch_time,
+            debug=debug,
+            quiet_end=quiet_end,
         )
-    if schedule is None and seed is not None:
-        schedule = Schedule(seed)
-    loop = SimulatedLoop(schedule, start=epoch_seconds(now), limit=limit)
-    return run_in(loop, main, patch_time=patch_time, debug=debug, quiet_end=quiet_end)
-
-
-def run_in(
-    loop: SimulatedLoop,
-    main: Coroutine[Any, Any, T],
-    *,
-    patch_time: bool = False,
-    debug: bool | None = None,
-    quiet_end: bool = False,
-) -> T:
-    """Run a coroutine in a simulated loop, cancel what is left, and close the loop.
-
-    Further arguments are those of `run`. With `quiet_end`, exceptions of what is cancelled are not logged.
-    """
-    with ExitStack() as patches:
-        try:
-            if patch_time:
-                from fakeamqp.simulation.wall_time import wall_time_follows
-
-                patches.enter_context(wall_time_follows(loop))
-            if loop.schedule is not None:
-                from fakeamqp.simulation.randomness import seeded_randomness
-                from fakeamqp.simulation.stable_hashes import make_hashes_stable
-
-                make_hashes_stable()
-                patches.enter_context(seeded_randomness(loop.schedule.seed))
-                patches.enter_context(_no_garbage_collection())
-            if debug is not None:
-                loop.set_debug(debug)
-        except BaseException:
-            main.close()
-            loop.close()
-            raise
-        asyncio.set_event_loop(loop)
-        try:
-            return loop.run_until_complete(main)
-        finally:
-            if quiet_end:
-                loop.set_exception_handler(lambda _loop, _report: None)
-            try:
-                _cancel_all(loop)
-                loop.run_until_complete(loop.shutdown_asyncgens())
-                loop.run_until_complete(loop.shutdown_default_executor())
-            finally:
-                asyncio.set_event_loop(None)
-                loop.close()
+    except BaseException:
+        main.close()
+        raise
+    with runner:
+        return runner.run(main)
 
 
 def current() -> SimulatedLoop:
@@ -129,7 +190,7 @@ def current() -> SimulatedLoop:
     return loop
 
 
-def epoch_seconds(now: datetime | float | None) -> float:
+def _epoch_seconds(now: datetime | float | None) -> float:
     """A wall-clock time in seconds of the epoch."""
     if now is None:
         return START

@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime, timezone
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from fakeamqp.simulation.errors import SimulationError
@@ -13,16 +14,18 @@ from fakeamqp.simulation.errors import SimulationError
 if TYPE_CHECKING:
     from fakeamqp.simulation.loop import SimulatedLoop
 
-__all__ = ["wall_time_follows"]
+__all__ = ["check_available", "wall_time_follows"]
+
+
+def check_available() -> None:
+    """Raise SimulationError if neither time-machine nor freezegun is installed."""
+    if find_spec("time_machine") is None and find_spec("freezegun") is None:
+        raise SimulationError("patch_time=True needs time-machine or freezegun: pip install time-machine")
 
 
 @contextmanager
 def wall_time_follows(loop: SimulatedLoop) -> Iterator[None]:
-    """Make `time.time()`, `datetime.now()` and so on return the simulated time.
-
-    Raises:
-        SimulationError: neither time-machine nor freezegun is installed.
-    """
+    """Make `time.time()`, `datetime.now()` and so on return the simulated time."""
     try:
         import time_machine
     except ImportError:
@@ -60,12 +63,8 @@ def _monotonic_follows(loop: SimulatedLoop) -> Iterator[None]:
 
 
 def _frozen(loop: SimulatedLoop) -> Iterator[None]:
-    try:
-        import freezegun
-    except ImportError:
-        raise SimulationError(
-            "patch_time=True needs time-machine or freezegun: pip install time-machine"
-        ) from None
+    import freezegun
+
     freezer = freezegun.freeze_time(
         datetime.fromtimestamp(loop.wall_time(), timezone.utc).replace(tzinfo=None)
     )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from .. import brokers, marker, options
+from ..simulated import chosen as simulated
 
 if TYPE_CHECKING:
     from fakeamqp import Personality
@@ -22,13 +23,15 @@ _FIXTURES = frozenset(("aio_pika_connection", "amqp_url", "make_amqp_broker"))
 def applies(item: pytest.Item) -> bool:
     """Whether `item` runs on both personalities.
 
-    It does if it takes a broker of its own, and no marker sets the personality. The broker of the session has
+    It does if it takes a broker of its own, is not simulated, and no marker sets the personality. The broker of the session has
     one personality for all tests.
     """
     if options.compared(item.config) is None:
         return False
     fixtures = getattr(item, "fixturenames", ())
     takes_broker = not _FIXTURES.isdisjoint(fixtures) and set(brokers.OF_THE_SESSION).isdisjoint(fixtures)
+    if simulated.applies(item):
+        return False
     return takes_broker and "personality" not in marker.arguments(item) and marker.scope(item) != "session"
 
 

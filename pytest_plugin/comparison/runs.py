@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import copy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pytest
 from _pytest.runner import runtestprotocol
 
+from .. import repeated_runs
 from . import chosen
 from .conversation import Conversation, conversation
 
@@ -43,10 +43,9 @@ def run(item: pytest.Item, personality: Personality, *, repeating: bool = False)
     """Run `item` on brokers with this personality; fixtures above the test stay set up."""
     chosen.set_for(item, personality, repeating=repeating)
     item.stash[_SAID] = {}
-    _forget_run(item)
+    repeated_runs.forget(item)
     properties = list(item.user_properties)
-    # A copy is an item with the same parents, so the teardown leaves the fixtures of the parents set up.
-    reports = runtestprotocol(item, log=False, nextitem=copy.copy(item))
+    reports = runtestprotocol(item, log=False, nextitem=repeated_runs.keeping_parents(item))
     item.user_properties[:] = properties
     return Run(_outcome(reports), item.stash[_SAID], reports, _reason(reports))
 
@@ -69,14 +68,6 @@ def end(item: pytest.Item, nextitem: pytest.Item | None) -> pytest.TestReport:
         reraise=(KeyboardInterrupt, pytest.exit.Exception),
     )
     return pytest.TestReport.from_item_and_call(item, call)
-
-
-def _forget_run(item: pytest.Item) -> None:
-    """Remove what a run leaves in `item`: its output, and the instance of a test class."""
-    item._report_sections.clear()
-    if isinstance(item, pytest.Function) and getattr(item, "_instance", None) is not None:
-        item._obj = None
-        del item._instance
 
 
 def _outcome(reports: Sequence[pytest.TestReport]) -> str:

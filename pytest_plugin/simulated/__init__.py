@@ -1,0 +1,1 @@
+"""Tests that run in a simulation: `@pytest.mark.amqp(simulated=True, seeds=200)`."""

@@ -1,0 +1,147 @@
+"""Which tests are simulated, and what their marker says about it."""
+
+from __future__ import annotations
+
+import inspect
+from unittest import TestCase
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from .. import brokers, marker, options
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from typing_extensions import TypeGuard
+
+__all__ = [
+    "FIXTURE",
+    "applies",
+    "coroutine_function",
+    "explored",
+    "is_asynchronous",
+    "owns",
+    "problem",
+    "request",
+    "runner_settings",
+    "seeds",
+    "settings_problem",
+]
+
+FIXTURE = "amqp_simulation"
+_ASYNCHRONOUS = inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
+_REAL_TIME = ("amqp_stream", "make_amqp_stream", "pika_channel", "pika_connection", "spark_amqp")
+"""Fixtures whose clients need a broker in a thread."""
+
+
+def applies(item: pytest.Item) -> bool:
+    """Whether `item` runs in a simulation: its marker says so, or it takes the fixture."""
+    simulated = marker.arguments(item).get("simulated")
+    return FIXTURE in getattr(item, "fixturenames", ()) if simulated is None else bool(simulated)
+
+
+def coroutine_function(item: pytest.Item) -> Callable[..., Any] | None:
+    """The coroutine function of `item`, without what plugins that run coroutines have put around it."""
+    function = getattr(item, "obj", None)
+    while function is not None and not inspect.iscoroutinefunction(function):
+        function = getattr(function, "__wrapped__", None)
+    return function
+
+
+def seeds(item: pytest.Item) -> Sequence[int] | None:
+    """The seeds of the schedules that `item` runs under; None if it runs once."""
+    given = marker.arguments(item).get("seeds")
+    if given is None:
+        return None
+    schedules = options.schedules(item.config)
+    if schedules is not None:
+        return range(schedules)
+    return range(given) if isinstance(given, int) else tuple(given)
+
+
+def request(item: pytest.Item) -> None:
+    """A simulated test gets the fixture with its simulation, before all others."""
+    names = getattr(item, "fixturenames", None)
+    if names is not None and applies(item):
+        names[:] = [FIXTURE, *(name for name in names if name != FIXTURE)]
+
+
+def is_asynchronous(function: object) -> bool:
+    """Whether a fixture function is a coroutine function, or an asynchronous generator function."""
+    code = getattr(function, "__code__", None)
+    return code is not None and bool(code.co_flags & _ASYNCHRONOUS)
+
+
+def owns(request: pytest.FixtureRequest) -> bool:
+    """Whether a fixture belongs to one test, and this is simulated."""
+    return request.scope == "function" and applies(request.node)
+
+
+def explored(item: pytest.Item) -> TypeGuard[pytest.Function]:
+    """Whether `item` runs under several schedules. Errors of its marker are those of its setup."""
+    if "seeds" not in marker.arguments(item) or not isinstance(item, pytest.Function) or not applies(item):
+        return False
+    if options.real_url(item.config) is not None or options.seed(item.config) is not None:
+        return False
+    return not (settings_problem(marker.arguments(item)) or problem(item))
+
+
+def runner_settings(item: pytest.Item) -> dict[str, Any]:
+    """The arguments of `fakeamqp.simulation.Runner` that the marker sets."""
+    given = marker.arguments(item)
+    names = {"now": "now", "patch_time": "patch_time", "time_limit": "limit"}
+    return {theirs: given[ours] for ours, theirs in names.items() if ours in given}
+
+
+def settings_problem(given: Mapping[str, Any]) -> str:
+    """What is wrong with the arguments of a marker that are about simulations; "" if nothing is."""
+    own = [name for name in marker.SIMULATION if name in given and name != "simulated"]
+    if own and not given.get("simulated", True):
+        return f"{own[0]}=... is about simulations, and the test has simulated=False"
+    if not isinstance(given.get("simulated", True), bool):
+        return f"simulated={given['simulated']!r}: give True or False"
+    wanted = given.get("seeds", 1)
+    if isinstance(wanted, bool) or not (isinstance(wanted, int) and wanted > 0) and not _numbers(wanted):
+        return f"seeds={wanted!r}: give the number of schedules, or a list of seeds"
+    from fakeamqp.simulation.schedule import KINDS
+
+    unknown = [kind for kind in given.get("kinds", ()) if kind not in KINDS]
+    if unknown:
+        return f"kinds={given['kinds']!r}: there is no kind {unknown[0]!r}; there are {', '.join(KINDS)}"
+    return ""
+
+
+def problem(item: pytest.Item) -> str:
+    """Why `item`, which is simulated, cannot be; "" if it can."""
+    given = marker.arguments(item)
+    fixtures = getattr(item, "fixturenames", ())
+    cls = getattr(item, "cls", None)
+    if cls is not None and issubclass(cls, TestCase):
+        return "a simulated test is a function or a method of a plain class, not of a unittest.TestCase"
+    if coroutine_function(item) is None:
+        return "a simulated test is a coroutine: write `async def`, or mark the test with simulated=False"
+    if "anyio_backend" in fixtures:
+        return "the test runs in a simulation, and anyio runs it as well: take away its marker anyio"
+    if given.get("runtime", "asyncio") != "asyncio":
+        return f"the broker of a simulated test runs in its loop: leave out runtime={given['runtime']!r}"
+    if given.get("scope") == "session" or not set(brokers.OF_THE_SESSION).isdisjoint(fixtures):
+        return (
+            "the broker of the session runs in a thread, and a simulated test has no connection to it: "
+            "let the test take amqp_broker, without scope='session'"
+        )
+    for name in _REAL_TIME:
+        if name in fixtures:
+            return (
+                f"the clients of {name} block or are in other processes, and a simulated test has all of "
+                "its clients in its loop: use aio_pika_connection, or connect with aio-pika in the test"
+            )
+    return ""
+
+
+def _numbers(wanted: object) -> bool:
+    try:
+        numbers = list(wanted)  # type: ignore[call-overload]
+    except TypeError:
+        return False
+    return bool(numbers) and all(isinstance(number, int) for number in numbers)
