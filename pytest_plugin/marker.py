@@ -90,13 +90,15 @@ def broker_options(item: pytest.Item) -> dict[str, Any]:
     Fails the test if a marker has a positional argument, or one that `fakeamqp.Broker` does not take. Skips
     it on a real broker, which a marker cannot configure.
     """
+    from .simulated import chosen as simulated
+
     if any(mark.args for mark in item.iter_markers(NAME)):
         pytest.fail(f"@pytest.mark.{NAME} takes named arguments only, such as {_list()}", pytrace=False)
     merged = arguments(item)
     own = {name: merged.pop(name) for name in _OWN if name in merged}
     _check_own(own)
-    if own.get("simulated"):
-        merged.pop("now", None)  # The time at which the simulation starts.
+    if "now" in merged and simulated.applies(item):
+        del merged["now"]  # The time at which the simulation starts.
     if not merged:
         return merged
     if _is_list(merged.get("personality")):

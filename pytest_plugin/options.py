@@ -187,8 +187,9 @@ def check(config: pytest.Config) -> None:
     lines = config.getini(_TIMELINE_LINES)
     if not str(lines).isdecimal():
         raise pytest.UsageError(f"{_TIMELINE_LINES}: {lines!r} is not a number of lines")
-    if (schedules(config) or 1) < 1:
-        raise pytest.UsageError(f"--amqp-schedules: {schedules(config)} is not a number of schedules")
+    wanted = schedules(config)
+    if wanted is not None and wanted < 1:
+        raise pytest.UsageError(f"--amqp-schedules: {wanted} is not a number of schedules")
     folder = trace_folder(config)
     if folder is not None and folder.exists() and not folder.is_dir():
         raise pytest.UsageError(f"--amqp-trace: {folder} is not a folder")
@@ -238,7 +239,9 @@ def check_broker(config: pytest.Config) -> None:
     named = runtime(config)
     if named is not None and named not in _RUNTIMES:
         near = _nearest(named, _RUNTIMES)
-        raise pytest.UsageError(f"{_RUNTIME}: there is no runtime {named!r}; {near or 'there are thread and asyncio'}")
+        raise pytest.UsageError(
+            f"{_RUNTIME}: there is no runtime {named!r}; {near or 'there are thread and asyncio'}"
+        )
     if environment(config):
         from .environment import problem
 

@@ -159,6 +159,10 @@ def pytest_runtest_makereport(
         from . import tracebacks
 
         tracebacks.shorten(item, call)
+    if call.excinfo is not None and simulated.applies(item):
+        from .simulated import schedules
+
+        schedules.note(item)
     result = yield
     if result.failed:
         if not full and call.excinfo is not None:
@@ -169,7 +173,6 @@ def pytest_runtest_makereport(
         if simulated.applies(item):
             from .simulated import schedules
 
-            schedules.note(item)
             result.sections.extend(schedules.sections(item))
         result.sections.extend(report.sections(item, result))
     if result.when == "teardown":

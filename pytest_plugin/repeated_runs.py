@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import copy
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import pytest
 
 from . import brokers
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 __all__ = ["forget", "keeping_parents", "run_quietly"]
 
@@ -57,6 +57,6 @@ def _phases(item: pytest.Function) -> Iterator[BaseException | None]:
     yield _error(lambda: hooks.pytest_runtest_teardown(item=item, nextitem=following), "teardown")
 
 
-def _error(hook: object, when: str) -> BaseException | None:
-    call = pytest.CallInfo.from_call(hook, when, reraise=(KeyboardInterrupt, pytest.exit.Exception))  # type: ignore[arg-type]
+def _error(hook: Callable[[], object], when: Literal["setup", "call", "teardown"]) -> BaseException | None:
+    call = pytest.CallInfo.from_call(hook, when, reraise=(KeyboardInterrupt, pytest.exit.Exception))
     return None if call.excinfo is None else call.excinfo.value

@@ -23,8 +23,8 @@ _FIXTURES = frozenset(("aio_pika_connection", "amqp_url", "make_amqp_broker"))
 def applies(item: pytest.Item) -> bool:
     """Whether `item` runs on both personalities.
 
-    It does if it takes a broker of its own, is not simulated, and no marker sets the personality. The broker of the session has
-    one personality for all tests.
+    It does if it takes a broker of its own, is not simulated, and no marker sets the personality. The broker
+    of the session has one personality for all tests.
     """
     if options.compared(item.config) is None:
         return False

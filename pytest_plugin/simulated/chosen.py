@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from unittest import TestCase
 from typing import TYPE_CHECKING, Any
+from unittest import TestCase
 
 import pytest
 
@@ -12,8 +12,7 @@ from .. import brokers, marker, options
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-
-    from typing_extensions import TypeGuard
+    from typing import TypeGuard
 
 __all__ = [
     "FIXTURE",
@@ -36,9 +35,11 @@ _REAL_TIME = ("amqp_stream", "make_amqp_stream", "pika_channel", "pika_connectio
 
 
 def applies(item: pytest.Item) -> bool:
-    """Whether `item` runs in a simulation: its marker says so, or it takes the fixture."""
-    simulated = marker.arguments(item).get("simulated")
-    return FIXTURE in getattr(item, "fixturenames", ()) if simulated is None else bool(simulated)
+    """Whether `item` runs in a simulation: its marker is about simulations, or it takes the fixture."""
+    given = marker.arguments(item)
+    if "simulated" in given:
+        return bool(given["simulated"])
+    return FIXTURE in getattr(item, "fixturenames", ()) or not given.keys().isdisjoint(marker.SIMULATION)
 
 
 def coroutine_function(item: pytest.Item) -> Callable[..., Any] | None:
@@ -102,7 +103,7 @@ def settings_problem(given: Mapping[str, Any]) -> str:
     if not isinstance(given.get("simulated", True), bool):
         return f"simulated={given['simulated']!r}: give True or False"
     wanted = given.get("seeds", 1)
-    if isinstance(wanted, bool) or not (isinstance(wanted, int) and wanted > 0) and not _numbers(wanted):
+    if isinstance(wanted, bool) or (not (isinstance(wanted, int) and wanted > 0) and not _numbers(wanted)):
         return f"seeds={wanted!r}: give the number of schedules, or a list of seeds"
     from fakeamqp.simulation.schedule import KINDS
 

@@ -44,9 +44,7 @@ def simulation(item: pytest.Item) -> Iterator[Runner]:
         kinds = marker.arguments(item).get("kinds")
         settings = {} if kinds is None else {"kinds": kinds}
         item.stash[_SCHEDULE] = Schedule(options.seed(item.config) or 0, **settings)
-    with Runner(
-        schedule=item.stash[_SCHEDULE], quiet_end=True, **chosen.runner_settings(item)
-    ) as runner:
+    with Runner(schedule=item.stash[_SCHEDULE], quiet_end=True, **chosen.runner_settings(item)) as runner:
         item.stash[_RUNNER] = runner
         try:
             yield runner
