@@ -41,7 +41,7 @@ demo: $(VENV)/.demo$(if $(JAVA),-spark) ## Show pika and aio-pika apps using the
 	@echo "== The examples: small apps, each with the tests that a user would write."
 	@echo "   Every test gets a broker of its own from the fixture amqp_broker."
 	@echo
-	@$(PY) -m pytest examples --ignore-glob='examples/spark_*' -v --no-header -rfEs $(PYTEST_ARGS)
+	@$(PY) -m pytest examples --ignore-glob='examples/spark_*' -v --no-header -rfEs --amqp-schedules 20 $(PYTEST_ARGS)
 	@echo
 ifdef JAVA
 	@echo "== A Spark pipeline: a streaming job that reads orders from a queue and publishes alerts."

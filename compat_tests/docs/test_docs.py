@@ -66,6 +66,7 @@ def test_the_how_tos_have_code() -> None:
         "docs/personalities.md",
         "docs/policies.md",
         "docs/pytest-fixtures.md",
+        "docs/simulation.md",
         "docs/time.md",
         "docs/traces.md",
         "docs/transports.md",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import threading
 
 import pytest
 
@@ -44,6 +45,7 @@ def test_a_deadlock_names_tasks_places_and_what_they_wait_for():
         f"third ({prefix}third) waits for a future that nothing has set",
     ]
     assert re.search(r"test_deadlock.py:\d+ in consume: return await queue.get\(\)", text)
+    assert "threads" not in text
 
 
 def test_a_deadlock_over_the_network():
@@ -76,6 +78,24 @@ def test_locks_that_wait_for_each_other():
         await asyncio.gather(take(one, other), take(other, one))
 
     assert deadlock(main).count("waits for Lock.acquire()") == 2
+
+
+def test_threads_of_which_the_loop_does_not_know_are_named():
+    end = threading.Event()
+
+    async def main():
+        await asyncio.to_thread(int)
+        future = asyncio.get_running_loop().create_future()
+        threading.Thread(target=end.wait, name="worker of the app").start()
+        await future
+
+    try:
+        text = deadlock(main)
+    finally:
+        end.set()
+    last = text.splitlines()[-1]
+    assert last.startswith("Other threads run (worker of the app). ")
+    assert "asyncio.to_thread or loop.run_in_executor" in last
 
 
 def test_cleanup_runs_after_a_deadlock():

@@ -177,6 +177,65 @@ def test_a_function_in_a_thread_may_call_into_the_loop():
     assert simulation.run(main()) == 42
 
 
+def test_time_passes_for_what_a_thread_waits_for():
+    async def main():
+        loop = asyncio.get_running_loop()
+        loop.call_later(7200, print)
+
+        async def answer():
+            await asyncio.sleep(3600)
+            return loop.time()
+
+        return await asyncio.to_thread(
+            lambda: asyncio.run_coroutine_threadsafe(answer(), loop).result(timeout=60)
+        )
+
+    assert simulation.run(main()) == 3600
+
+
+def test_bytes_arrive_that_a_thread_waits_for():
+    async def echo(reader, writer):
+        writer.write(await reader.readline())
+        writer.close()
+
+    async def main():
+        loop = asyncio.get_running_loop()
+        await asyncio.start_server(echo, "localhost", 7)
+
+        async def ask():
+            reader, writer = await asyncio.open_connection("localhost", 7)
+            writer.write(b"hello\n")
+            answer = await reader.read()
+            writer.close()
+            return answer
+
+        return await asyncio.to_thread(
+            lambda: asyncio.run_coroutine_threadsafe(ask(), loop).result(timeout=60)
+        )
+
+    # The bytes are under way for some iterations, or for some time.
+    for seed in range(20):
+        assert simulation.run(main(), seed=seed) == b"hello\n"
+
+
+def test_time_stands_still_for_a_thread_that_only_tells_something():
+    async def main():
+        loop = asyncio.get_running_loop()
+        told = asyncio.Event()
+        go_on = threading.Event()
+
+        def work():
+            loop.call_soon_threadsafe(told.set)
+            # Longer than the loop waits when the thread has given it a coroutine.
+            assert not go_on.wait(0.1)
+            return loop.time()
+
+        loop.call_later(1, go_on.set)
+        return await asyncio.to_thread(work), told.is_set()
+
+    assert simulation.run(main()) == (0, True)
+
+
 def test_threadsafe_calls_of_the_loops_own_thread():
     async def main():
         future = asyncio.get_running_loop().create_future()

@@ -40,6 +40,7 @@ def test_streams(seed):
         with pytest.raises(ConnectionRefusedError) as refused:
             await asyncio.open_connection("localhost", port)
         assert refused.value.errno == errno.ECONNREFUSED
+        assert "nothing listens there in this simulation" in str(refused.value)
 
     simulation.run(main(), seed=seed)
 

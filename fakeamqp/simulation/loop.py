@@ -52,6 +52,9 @@ _BUSY_ITERATIONS = 1000
 _CANCELLED_TIMERS = 100
 # How long the loop stands still for a function in a thread before other tasks go on, in real seconds.
 _THREAD_PATIENCE = 1.0
+# How long the clock stands still for a function in a thread that has given a coroutine to the loop, in real
+# seconds: the function waits for the coroutine, which may wait for a timer.
+_GIVEN_PATIENCE = 0.01
 
 _INFINITY = float("inf")
 
@@ -132,6 +135,10 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         self._foreign_change = threading.Condition()
         self._in_threads = 0
         self._threads: ThreadPoolExecutor | None = None
+        # Whether a call of another thread is running, and the unfinished tasks that such calls have made.
+        self._in_foreign_call = False
+        self._given: set[asyncio.Task[Any]] = set()
+        self._threads_before = threading.enumerate()
         #: Whether tasks may go on in another order.
         self._draws_tasks = schedule is not None and schedule.deviates("task")
         self._draws_pauses = schedule is not None and schedule.deviates("pause")
@@ -215,6 +222,9 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         task.__init__(  # type: ignore[misc]
             coro, loop=self, name=f"Task-{task.number}" if name is None else name, **settings
         )
+        if self._in_foreign_call:
+            self._given.add(task)
+            task.add_done_callback(self._given.discard)
         return task
 
     # -- chance
@@ -256,7 +266,9 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         if not ready:
             if not self._stopping:  # type: ignore[attr-defined]
                 self._wait(ready)
-        elif self._draws_pauses or self._iteration - self._still_since > _BUSY_ITERATIONS:
+        elif (
+            self._draws_pauses or self._iteration - self._still_since > _BUSY_ITERATIONS
+        ) and not self._in_threads:
             self._pass_time()
         now = self._now
         by_time, timers = self._by_time, self._timers
@@ -315,15 +327,17 @@ class SimulatedLoop(asyncio.BaseEventLoop):
 
     def _wait(self, ready: deque[Handle]) -> None:
         """Let iterations or time pass until something is ready."""
-        if self._in_threads:
-            self._wait_for_threads(ready, None)
-            return
         if self._by_iteration:
             self._iteration = self._by_iteration[0][0]
             self._take_by_iteration(ready)
             return
         self._purge()
         next_time = self._next_time()
+        if self._in_threads:
+            time_may_pass = bool(self._given) and next_time < _INFINITY
+            self._wait_for_threads(ready, _GIVEN_PATIENCE if time_may_pass else None)
+            if ready or not time_may_pass:
+                return
         if next_time == _INFINITY:
             from fakeamqp.simulation.waits import deadlock_text
 
@@ -387,16 +401,35 @@ class SimulatedLoop(asyncio.BaseEventLoop):
     def call_soon_threadsafe(  # type: ignore[override]
         self, callback: Callable[..., object], *args: Any, context: Context | None = None
     ) -> Handle:
-        """Call a function in the next iteration, also from a thread that `run_in_executor` has started."""
+        """Call a function in the next iteration, also from a thread that `run_in_executor` has started.
+
+        Simulated time passes for a coroutine that such a thread gives to the loop.
+        """
         if self._thread_id in (None, threading.get_ident()):  # type: ignore[attr-defined]
             return self.call_soon(callback, *args, context=context)
         if self.is_closed():
             raise RuntimeError("Event loop is closed")
-        handle = Handle(callback, args, self, context)
+        handle = Handle(self._call_for_thread, (callback, *args), self, context)
         with self._foreign_change:
             self._foreign.append(handle)
             self._foreign_change.notify()
         return handle
+
+    def _call_for_thread(self, callback: Callable[..., object], *args: Any) -> None:
+        self._in_foreign_call = True
+        try:
+            callback(*args)
+        finally:
+            self._in_foreign_call = False
+
+    def _other_threads(self) -> list[threading.Thread]:
+        """Threads that were started since the loop was made, except those of the default executor."""
+        own = set() if self._threads is None else self._threads._threads
+        return [
+            thread
+            for thread in threading.enumerate()
+            if thread not in self._threads_before and thread not in own
+        ]
 
     def _take_foreign(self, ready: deque[Handle]) -> None:
         while self._foreign:

@@ -151,7 +151,11 @@ class Network:
         await self._way(f"{client_address[0]}:{client_address[1]} -> {address}:{port}")
         server = self._server_at(address, port)
         if server is None:
-            raise ConnectionRefusedError(errno.ECONNREFUSED, f"Connect call failed {(address, port)!r}")
+            raise ConnectionRefusedError(
+                errno.ECONNREFUSED,
+                f"Connect call failed {(address, port)!r}: nothing listens there in this simulation "
+                f"(a Broker in it needs runtime='asyncio')",
+            )
         protocol = protocol_factory()
         accepted = server._protocol_factory()
         tls = (

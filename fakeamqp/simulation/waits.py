@@ -21,11 +21,18 @@ _MOST_TASKS = 20
 
 def deadlock_text(loop: SimulatedLoop) -> str:
     """The text of a deadlock."""
-    tasks = describe_tasks(loop)
-    return (
+    text = (
         f"deadlock after {loop.time():.6g} simulated seconds: nothing is ready, no timer is set and nothing "
-        f"is under way, so these tasks wait for ever:\n{tasks}"
+        f"is under way, so these tasks wait for ever:\n{describe_tasks(loop)}"
     )
+    threads = loop._other_threads()
+    if threads:
+        names = ", ".join(thread.name for thread in threads)
+        text += (
+            f"\nOther threads run ({names}). A simulation only waits for functions in threads that "
+            f"asyncio.to_thread or loop.run_in_executor has started."
+        )
+    return text
 
 
 def limit_text(loop: SimulatedLoop, limit: float) -> str:
