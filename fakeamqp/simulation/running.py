@@ -90,8 +90,10 @@ def run_in(
             if loop.schedule is not None:
                 from fakeamqp.simulation.randomness import seeded_randomness
                 from fakeamqp.simulation.stable_hashes import make_hashes_stable
+                from fakeamqp.simulation.stable_texts import make_texts_stable
 
                 make_hashes_stable()
+                make_texts_stable()
                 patches.enter_context(seeded_randomness(loop.schedule.seed))
                 patches.enter_context(_no_garbage_collection())
             if debug is not None:
