@@ -52,8 +52,11 @@ async def program(path: Path) -> None:
                 await channel.declare_queue(exclusive=True)  # The broker names it.
             await queue.consume(handle)
 
+            # The client opens them again when it reconnects.
+            channels = [await publisher.channel() for _ in range(MESSAGES)]
+
             async def publish(number: int) -> None:
-                exchange = await (await publisher.channel()).get_exchange("orders", ensure=False)
+                exchange = await channels[number].get_exchange("orders", ensure=False)
                 message = aio_pika.Message(
                     b"order %d" % number,
                     message_id=uuid.uuid4().hex,
@@ -72,12 +75,14 @@ async def program(path: Path) -> None:
                     ):
                         await asyncio.sleep(1)
 
-            publishing = [asyncio.create_task(publish(number)) for number in range(MESSAGES)]
+            half = MESSAGES // 2
+            publishing = [asyncio.create_task(publish(number)) for number in range(half)]
             with broker.faults.network.latency(0.05, jitter=0.02):
                 await asyncio.sleep(0.3)
             broker.faults.network.on("worker").reset()
             await asyncio.sleep(2)
             broker.restart()
+            publishing += [asyncio.create_task(publish(number)) for number in range(half, MESSAGES)]
             await asyncio.gather(*publishing)
             await asyncio.wait_for(everything.wait(), 600)
         broker.trace.jsonl(path, redact=False)

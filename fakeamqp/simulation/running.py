@@ -88,12 +88,12 @@ def run_in(
 
                 patches.enter_context(wall_time_follows(loop))
             if loop.schedule is not None:
+                from fakeamqp.simulation.ordered_sets import keep_order_of_sets
                 from fakeamqp.simulation.randomness import seeded_randomness
-                from fakeamqp.simulation.stable_hashes import make_hashes_stable
                 from fakeamqp.simulation.stable_texts import make_texts_stable
 
-                make_hashes_stable()
                 make_texts_stable()
+                patches.enter_context(keep_order_of_sets())
                 patches.enter_context(seeded_randomness(loop.schedule.seed))
                 patches.enter_context(_no_garbage_collection())
             if debug is not None:
