@@ -219,6 +219,11 @@ class SimulatedLoop(asyncio.BaseEventLoop):
 
     # -- chance
 
+    @property
+    def seed(self) -> int | None:
+        """The seed of the simulation, or None: brokers ask, and draw what they draw from it."""
+        return None if self.schedule is None else self.schedule.seed
+
     def random(self, name: str) -> random.Random:
         """A source of random numbers for one purpose, drawn from the seed of the simulation.
 
