@@ -9,11 +9,13 @@ import random
 import subprocess
 import sys
 from pathlib import Path
+from weakref import WeakSet
 
 import pytest
 
 from compat_tests.simulation.schedule_program import program
-from fakeamqp import simulation
+from fakeamqp import Broker, simulation
+from fakeamqp.simulation.ordered_sets import OrderedSet, OrderedWeakSet
 from fakeamqp.simulation.schedule import CUTS, DELAYS, KINDS, LATENCIES, Schedule
 
 SEEDS = 40
@@ -78,6 +80,64 @@ def test_what_asyncio_and_aiormq_keep_in_sets_has_no_hash_of_its_address():
         assert hash(wrapped) == object.__hash__(wrapped)
 
     asyncio.run(outside())
+
+
+def test_what_clients_keep_in_sets_has_the_order_in_which_it_was_added():
+    aio_pika = pytest.importorskip("aio_pika")
+
+    async def restored():
+        async with Broker(runtime="asyncio") as broker:
+            connection = await aio_pika.connect_robust(broker.url, reconnect_interval=1)
+            channels = [await connection.channel() for _ in range(12)]
+            for number, channel in enumerate(channels):
+                await channel.declare_queue(f"q{number}", auto_delete=True)
+            before = len(broker.trace.events)
+            broker.faults.network.reset()
+            await asyncio.sleep(10)
+            events = list(broker.trace.events)[before:]
+            await connection.close()
+        return [event.method.queue for event in events if event.name == "queue.declare"]
+
+    for seed in range(4):
+        assert simulation.run(restored(), seed=seed) == [f"q{number}" for number in range(12)]
+
+
+def test_sets_of_clients_are_as_before_after_a_seeded_run():
+    tools = pytest.importorskip("aio_pika.tools")
+
+    async def main():
+        return tools.set, tools.WeakSet
+
+    assert simulation.run(main(), seed=1) == (OrderedSet, OrderedWeakSet)
+    assert "set" not in vars(tools)
+    assert tools.WeakSet is WeakSet
+
+
+def test_ordered_sets_are_sets():
+    first, second = OrderedSet([3, 1, 2, 3]), OrderedSet([5, 3])
+    assert [*first] == [3, 1, 2]
+    assert first | second == {1, 2, 3, 5}
+    assert [*(first - second)] == [1, 2]
+    first.update([9], [3, 8])
+    assert [*first] == [3, 1, 2, 9, 8]
+    first.difference_update([1, 8])
+    assert [*first] == [3, 2, 9]
+    assert first.pop() == 3
+    assert first.copy() == first
+    assert first == {2, 9} == frozenset(first)
+
+    class Thing:
+        pass
+
+    things = [Thing() for _ in range(20)]
+    weak = OrderedWeakSet(things)
+    assert [*weak] == things
+    del things[3:]
+    assert [*weak] == things
+    weak.discard(things[1])
+    weak.add(things[1])
+    assert [*weak] == [things[0], things[2], things[1]]
+    assert weak.copy() == weak == WeakSet(things)
 
 
 def test_no_garbage_is_collected_during_a_seeded_run():

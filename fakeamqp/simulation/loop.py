@@ -26,8 +26,9 @@ import random
 import threading
 from asyncio import Handle, TimerHandle
 from collections import deque
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import contextmanager
 from contextvars import Context
 from heapq import heapify, heappop, heappush
 from typing import Any, NoReturn
@@ -141,6 +142,15 @@ class SimulatedLoop(asyncio.BaseEventLoop):
     def time(self) -> float:
         """Simulated seconds since the start."""
         return self._now
+
+    @contextmanager
+    def limited_to(self, seconds: float) -> Iterator[None]:
+        """Limit simulated time to so many seconds from now on, whatever the limit of the loop."""
+        limit, self._limit = self._limit, self._now + seconds
+        try:
+            yield
+        finally:
+            self._limit = limit
 
     def wall_time(self) -> float:
         """Simulated wall-clock time, in seconds of the epoch."""

@@ -5,17 +5,20 @@ from __future__ import annotations
 import asyncio
 import gc
 from collections.abc import Coroutine, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from datetime import datetime, timezone
 from typing import Any, TypeVar
 
-from fakeamqp.simulation.errors import SimulationError
+from fakeamqp.simulation.errors import SimulationError, TimeLimit
 from fakeamqp.simulation.loop import LIMIT, START, SimulatedLoop
 from fakeamqp.simulation.schedule import Schedule
 
 __all__ = ["current", "run", "run_in"]
 
 T = TypeVar("T")
+
+# How long tasks may go on at the end when they have been cancelled, in simulated seconds.
+_LONGEST_END = 3600.0
 
 
 def run(
@@ -55,7 +58,8 @@ def run(
     Raises:
         Deadlock: nothing can ever happen again, and the coroutine is not done.
         TimeLimit: the limit of simulated time has passed.
-        SimulationError: a loop is running in this thread, or `patch_time` lacks its library.
+        SimulationError: a loop is running in this thread, `patch_time` lacks its library, or tasks that are
+            left do not end within an hour of simulated time when they are cancelled.
     """
     if asyncio._get_running_loop() is not None:
         main.close()
@@ -88,10 +92,12 @@ def run_in(
 
                 patches.enter_context(wall_time_follows(loop))
             if loop.schedule is not None:
+                from fakeamqp.simulation.ordered_sets import ordered_sets
                 from fakeamqp.simulation.randomness import seeded_randomness
                 from fakeamqp.simulation.stable_hashes import make_hashes_stable
 
                 make_hashes_stable()
+                patches.enter_context(ordered_sets())
                 patches.enter_context(seeded_randomness(loop.schedule.seed))
                 patches.enter_context(_no_garbage_collection())
             if debug is not None:
@@ -101,15 +107,20 @@ def run_in(
             loop.close()
             raise
         asyncio.set_event_loop(loop)
+        passed = False
         try:
-            return loop.run_until_complete(main)
+            result = loop.run_until_complete(main)
+            passed = True
+            return result
         finally:
             if quiet_end:
                 loop.set_exception_handler(lambda _loop, _report: None)
             try:
-                _cancel_all(loop)
-                loop.run_until_complete(loop.shutdown_asyncgens())
-                loop.run_until_complete(loop.shutdown_default_executor())
+                # The error of the coroutine matters more than tasks that do not end.
+                with nullcontext() if passed else suppress(SimulationError):
+                    _cancel_all(loop)
+                    loop.run_until_complete(loop.shutdown_asyncgens())
+                    loop.run_until_complete(loop.shutdown_default_executor())
             finally:
                 asyncio.set_event_loop(None)
                 loop.close()
@@ -144,7 +155,17 @@ def _cancel_all(loop: SimulatedLoop) -> None:
         return
     for task in tasks:
         task.cancel()
-    loop.run_until_complete(asyncio.gather(*tasks, return_exceptions=True))
+    try:
+        with loop.limited_to(_LONGEST_END):
+            loop.run_until_complete(asyncio.gather(*tasks, return_exceptions=True))
+    except TimeLimit:
+        from fakeamqp.simulation.waits import describe_tasks
+
+        raise SimulationError(
+            f"these tasks go on {_LONGEST_END:g} simulated seconds after the coroutine has returned and they "
+            f"were cancelled, so asyncio.run would not end; end them in the coroutine:\n"
+            f"{describe_tasks(loop)}"
+        ) from None
     for task in tasks:
         if not task.cancelled() and task.exception() is not None:
             loop.call_exception_handler(
