@@ -107,7 +107,8 @@ class Broker(Inspection):
             write, read)}.
         virtual_hosts: names of virtual hosts besides "/".
         definitions: RabbitMQ definitions, as a path or parsed; loaded now, and again by `reset`.
-        seed: determines generated names and the choices of random exchanges.
+        seed: determines generated names, the choices of random exchanges, and what fault rules draw. By
+            default another one each time; in a simulation, the seed of the simulation.
         permit: deprecated RabbitMQ features to permit although the personality denies them, such as
             `["global_qos"]` in rabbitmq-4.3.
         deny: deprecated features to deny although the personality permits them, such as
@@ -323,6 +324,8 @@ class Broker(Inspection):
             return self
         port = self._prepare_start()
         engine = cast("LoopEngine", self._engine)
+        if self._state.seed is None and engine.seed is not None:
+            self._state.draw_from(engine.seed)
         try:
             engine.start()
             if self._recorder is not None and not self._has_run:

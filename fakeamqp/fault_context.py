@@ -62,8 +62,14 @@ class FaultContext:
 
     @property
     def seed(self) -> int | str | None:
-        """The broker's seed."""
-        return self._state.seed
+        """The broker's seed; without one, that of the simulation."""
+        seed = self._state.seed
+        return self._engine.seed if seed is None else seed
+
+    @property
+    def simulation_seed(self) -> int | str | None:
+        """The seed of the simulation that the broker runs in, or None."""
+        return self._engine.seed
 
     def __enter__(self) -> Self:
         self._engine.__enter__()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import threading
+from contextlib import suppress
 
 import pytest
 
@@ -118,3 +119,51 @@ def test_a_timer_is_no_deadlock():
             await asyncio.wait_for(asyncio.Event().wait(), 1e5)
 
     simulation.run(main())
+
+
+async def goes_on():
+    """Ignores its cancellation."""
+    while True:
+        with suppress(asyncio.CancelledError):
+            await asyncio.sleep(5)
+
+
+def test_a_task_that_ignores_its_cancellation_is_named():
+    async def main():
+        started = asyncio.create_task(goes_on(), name="stubborn")
+        await asyncio.sleep(1)
+        return started
+
+    with pytest.raises(simulation.SimulationError, match=r"so asyncio\.run would not end") as raised:
+        simulation.run(main(), quiet_end=True)
+    assert not isinstance(raised.value, simulation.TimeLimit)
+    assert "stubborn (goes_on) waits for asyncio.sleep()" in str(raised.value)
+
+
+def test_the_error_of_the_coroutine_is_raised_though_a_task_does_not_end():
+    async def main():
+        started = asyncio.create_task(goes_on())
+        await asyncio.sleep(1)
+        raise ZeroDivisionError(started.get_name())
+
+    with pytest.raises(ZeroDivisionError):
+        simulation.run(main(), quiet_end=True)
+
+
+def test_tasks_may_take_time_to_end():
+    ends = []
+
+    async def slow():
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await asyncio.sleep(3000)
+            ends.append(asyncio.get_running_loop().time())
+
+    async def main():
+        started = asyncio.create_task(slow())
+        await asyncio.sleep(10)
+        return started
+
+    simulation.run(main(), limit=11)
+    assert ends == [3010]

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from compat_tests.simulation.schedule_program import program
-from fakeamqp import simulation
+from fakeamqp import Broker, simulation
 from fakeamqp.simulation.schedule import CUTS, DELAYS, KINDS, LATENCIES, Schedule
 
 SEEDS = 40
@@ -68,6 +68,26 @@ def test_what_asyncio_keeps_in_sets_has_no_hash_of_its_address():
         return hash(loop.create_future())
 
     assert simulation.run(main(), seed=1) == simulation.run(main(), seed=1)
+
+
+def test_what_clients_keep_in_sets_has_the_order_in_which_it_was_added():
+    aio_pika = pytest.importorskip("aio_pika")
+
+    async def restored():
+        async with Broker(runtime="asyncio") as broker:
+            connection = await aio_pika.connect_robust(broker.url, reconnect_interval=1)
+            channels = [await connection.channel() for _ in range(12)]
+            for number, channel in enumerate(channels):
+                await channel.declare_queue(f"q{number}", auto_delete=True)
+            before = len(broker.trace.events)
+            broker.faults.network.reset()
+            await asyncio.sleep(10)
+            events = list(broker.trace.events)[before:]
+            await connection.close()
+        return [event.method.queue for event in events if event.name == "queue.declare"]
+
+    for seed in range(4):
+        assert simulation.run(restored(), seed=seed) == [f"q{number}" for number in range(12)]
 
 
 def test_no_garbage_is_collected_during_a_seeded_run():

@@ -302,7 +302,7 @@ class Faults:
     @checked
     def chaos(
         self,
-        seed: int | str = 0,
+        seed: int | str | None = None,
         profile: str | Mapping[str, float] = "mixed",
         *,
         intensity: float = 1.0,
@@ -311,7 +311,8 @@ class Faults:
         """Let faults happen at random: the same seed, the same faults.
 
         Args:
-            seed: any number or text.
+            seed: any number or text. By default the seed of the simulation that the broker runs in, if it has
+                one, otherwise 0.
             profile: "gentle", "network", "broker", "hostile" or "mixed", or the probability of each fault
                 by its name in `fakeamqp.faults.chaos.FAULTS`.
             intensity: multiplies all probabilities.
@@ -322,6 +323,8 @@ class Faults:
         """
         from fakeamqp.faults.chaos import Chaos
 
+        if seed is None:
+            seed = self._context.simulation_seed or 0
         chaos = Chaos(self, self._tap, self._handles, seed, profile, intensity=intensity, plan=plan)
         with self._context:
             self._handles.add(chaos)

@@ -45,7 +45,7 @@ class NetworkContext(HandleContext, Protocol):
 
     @property
     def seed(self) -> int | str | None:
-        """The seed that the broker was made with."""
+        """The seed that the broker was made with; without one, that of the simulation; or None."""
 
     def now(self) -> float:
         """The current instant of the broker's clock, in seconds."""
@@ -75,6 +75,10 @@ class BrokerContext(NetworkContext, Protocol):
     @property
     def exchange_types(self) -> frozenset[str]:
         """The names of the exchange types."""
+
+    @property
+    def simulation_seed(self) -> int | str | None:
+        """The seed of the simulation that the broker runs in; None outside of simulations."""
 
     def next_tap(self) -> NextTap | None:
         """The tap that is in place without faults (the trace's recorder), or None."""

@@ -193,9 +193,7 @@ class BrokerState:
         self.peer_timers = self.timers if peer_clock is None else Timers(peer_clock)
         self.personality = personality
         self.features = DeprecatedFeatures(personality, permit, deny)
-        self.seed = seed
-        self.names = NameGenerator(seed)
-        self.random = Random(seed)
+        self.draw_from(seed)
         self.access = AccessControl(names_permission=personality.refusals_name_permission)
         self.tap: Tap | None = None
         self.message_numbers = count(1)
@@ -224,6 +222,12 @@ class BrokerState:
         self.global_parameters: dict[str, Any] = {}
         """RabbitMQ's global parameters by name, from definitions."""
         self.populate()
+
+    def draw_from(self, seed: int | str | None) -> None:
+        """Draw generated names and random choices from the beginning of a seed."""
+        self.seed = seed
+        self.names = NameGenerator(seed)
+        self.random = Random(seed)
 
     def populate(self) -> None:
         """Create the virtual host "/" and the account "guest" of a new broker."""
@@ -324,8 +328,7 @@ class BrokerState:
         self.failed_logins.clear()
         self.access.users.clear()
         self.access.changed()
-        self.names = NameGenerator(self.seed)
-        self.random = Random(self.seed)
+        self.draw_from(self.seed)
         self._forget_alarms()
 
     def _end_sessions(self, ends: Callable[[ClientSession], bool] = lambda _: True) -> None:

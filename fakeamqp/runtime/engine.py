@@ -83,6 +83,11 @@ class Engine(Protocol):
         """Return when nothing of `stop` is left to be done by the caller's event loop."""
         ...
 
+    @property
+    def seed(self) -> int | str | None:
+        """The seed of the event loop that the broker runs in, if it is a simulation with a seed."""
+        ...
+
     # -- access
 
     def __enter__(self) -> Self: ...

@@ -26,8 +26,9 @@ import random
 import threading
 from asyncio import Handle, TimerHandle
 from collections import deque
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import contextmanager
 from contextvars import Context
 from heapq import heapify, heappop, heappush
 from typing import Any, NoReturn
@@ -149,6 +150,15 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         """Simulated seconds since the start."""
         return self._now
 
+    @contextmanager
+    def limited_to(self, seconds: float) -> Iterator[None]:
+        """Limit simulated time to so many seconds from now on, whatever the limit of the loop."""
+        limit, self._limit = self._limit, self._now + seconds
+        try:
+            yield
+        finally:
+            self._limit = limit
+
     def wall_time(self) -> float:
         """Simulated wall-clock time, in seconds of the epoch."""
         return self.start + self._now
@@ -228,6 +238,11 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         return task
 
     # -- chance
+
+    @property
+    def seed(self) -> int | None:
+        """The seed of the simulation, or None: brokers ask, and draw what they draw from it."""
+        return None if self.schedule is None else self.schedule.seed
 
     def random(self, name: str) -> random.Random:
         """A source of random numbers for one purpose, drawn from the seed of the simulation.

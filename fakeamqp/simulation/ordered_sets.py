@@ -21,7 +21,14 @@ from weakref import WeakSet
 
 __all__ = ["OrderedFrozenSet", "OrderedSet", "OrderedWeakSet", "keep_order_of_sets"]
 
-_CLIENTS = ("aio_pika", "aioamqp", "aiormq")
+# The beginnings of the names of modules.
+_CLIENTS = (
+    "aio_pika",
+    "aioamqp",
+    "aiormq",
+    "anyio._backends._asyncio",
+    "faststream._internal.broker.registrator",
+)
 
 
 class _StandsForItsBase(type):

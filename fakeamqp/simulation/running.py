@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import gc
 from collections.abc import Coroutine, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from datetime import datetime, timezone
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from fakeamqp.simulation.errors import SimulationError
+from fakeamqp.simulation.errors import SimulationError, TimeLimit
 from fakeamqp.simulation.loop import LIMIT, START, SimulatedLoop
 from fakeamqp.simulation.ordered_sets import keep_order_of_sets
 from fakeamqp.simulation.randomness import SeededRandomness
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 __all__ = ["Runner", "current", "run"]
 
 T = TypeVar("T")
+
+# How long tasks may go on at the end when they have been cancelled, in simulated seconds.
+_LONGEST_END = 3600.0
 
 
 class Runner:
@@ -64,6 +67,7 @@ class Runner:
         if debug is not None:
             self.loop.set_debug(debug)
         self._randomness = None if schedule is None else SeededRandomness(schedule.seed)
+        self._entered = ExitStack()
         self._patch_time = patch_time
         self._quiet_end = quiet_end
 
@@ -85,7 +89,11 @@ class Runner:
             return self.loop.run_until_complete(main)
 
     def close(self) -> None:
-        """Cancel what is left, and close the loop. Idempotent."""
+        """Cancel what is left, and close the loop. Idempotent.
+
+        Raises:
+            SimulationError: what is left does not end within an hour of simulated time when it is cancelled.
+        """
         loop = self.loop
         if loop.is_closed():
             return
@@ -115,12 +123,17 @@ class Runner:
             yield
 
     def __enter__(self) -> Self:
+        if self._randomness is not None:
+            # Between two runs as well: a finalizer may call the loop.
+            self._entered.enter_context(_no_garbage_collection())
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.close()
+        # The error of the coroutine matters more than tasks that do not end.
+        with self._entered, nullcontext() if error is None else suppress(SimulationError):
+            self.close()
 
 
 def run(
@@ -159,7 +172,8 @@ def run(
     Raises:
         Deadlock: nothing can ever happen again, and the coroutine is not done.
         TimeLimit: the limit of simulated time has passed.
-        SimulationError: a loop is running in this thread, or `patch_time` lacks its library.
+        SimulationError: a loop is running in this thread, `patch_time` lacks its library, or tasks that are
+            left do not end within an hour of simulated time when they are cancelled.
     """
     try:
         runner = Runner(
@@ -207,7 +221,17 @@ def _cancel_all(loop: SimulatedLoop) -> None:
         return
     for task in tasks:
         task.cancel()
-    loop.run_until_complete(asyncio.gather(*tasks, return_exceptions=True))
+    try:
+        with loop.limited_to(_LONGEST_END):
+            loop.run_until_complete(asyncio.gather(*tasks, return_exceptions=True))
+    except TimeLimit:
+        from fakeamqp.simulation.waits import describe_tasks
+
+        raise SimulationError(
+            f"these tasks go on {_LONGEST_END:g} simulated seconds after the coroutine has returned and they "
+            f"were cancelled, so asyncio.run would not end; end them in the coroutine:\n"
+            f"{describe_tasks(loop)}"
+        ) from None
     for task in tasks:
         if not task.cancelled() and task.exception() is not None:
             loop.call_exception_handler(

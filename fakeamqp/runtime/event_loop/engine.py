@@ -103,6 +103,13 @@ class LoopEngine:
         return self._loop is not None
 
     @property
+    def seed(self) -> int | str | None:
+        """The seed of the event loop, if it is a simulation with a seed."""
+        # Before the start, it is that of the caller.
+        seed = getattr(asyncio._get_running_loop() or self._event_loop, "seed", None)
+        return seed if isinstance(seed, (int, str)) else None
+
+    @property
     def turns(self) -> int:
         """The number of turns. It does not change while the broker is idle."""
         return self._turns + (self._loop.turns if self._loop is not None else 0)

@@ -106,6 +106,11 @@ class ThreadEngine:
         return self._loop is not None
 
     @property
+    def seed(self) -> None:
+        """A thread has no seed."""
+        return None
+
+    @property
     def turns(self) -> int:
         """The number of turns of the loop. It does not change while the broker is idle."""
         loop = self._loop
