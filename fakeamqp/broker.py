@@ -325,6 +325,8 @@ class Broker(Inspection):
         engine = cast("LoopEngine", self._engine)
         try:
             engine.start()
+            if self._recorder is not None and not self._has_run:
+                self._recorder.set_off()  # The broker may have been made before the loop of a simulation.
             self._listeners = await engine.listen_on(self._host, port, tls=self._tls)
         except BaseException:
             engine.stop()

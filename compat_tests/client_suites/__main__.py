@@ -6,8 +6,8 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from compat_tests.client_suites.differences import problems
-from compat_tests.client_suites.running import SuiteError, measured
+from compat_tests.client_suites.differences import problems, problems_of_runtimes
+from compat_tests.client_suites.running import Comparison, SuiteError, measured, measured_in_loops
 from compat_tests.client_suites.sources import Unavailable, source
 from compat_tests.client_suites.suites import SUITES
 from compat_tests.client_suites.targets import VERSIONS
@@ -27,35 +27,49 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("suites", nargs="*", metavar="SUITE", help=f"of {', '.join(SUITES)} (default: all)")
     parser.add_argument("--version", action="append", choices=VERSIONS, help="a series (default: all)")
+    parser.add_argument(
+        "--runtimes",
+        action="store_true",
+        help="run asyncio's suites on the broker in a thread and in their event loops instead",
+    )
     parser.add_argument("--failed", action="store_true", help="print what fails on both, too")
     options = parser.parse_args(arguments)
     if unknown := [name for name in options.suites if name not in SUITES]:
         parser.error(f"there is no suite {unknown[0]!r}; there are {', '.join(SUITES)}")
-    versions = options.version or VERSIONS
+    if options.runtimes and (threads := [name for name in options.suites if not SUITES[name].in_loops]):
+        parser.error(f"the tests of {threads[0]} have no event loops")
     try:
-        for version in versions:
-            if reason := available(version):
-                raise RabbitMQError(reason)
-        chosen = {SUITES[name]: source(SUITES[name]) for name in options.suites or SUITES}
-        found = measured(chosen, versions)
+        if options.runtimes:
+            names = options.suites or [name for name, suite in SUITES.items() if suite.in_loops]
+            in_loops = measured_in_loops({SUITES[name]: source(SUITES[name]) for name in names})
+            found = [(compared, problems_of_runtimes(compared)) for compared in in_loops]
+        else:
+            found = _on_nodes(options.suites or list(SUITES), options.version or VERSIONS)
     except (RabbitMQError, SuiteError, Unavailable) as error:
         print(error, file=sys.stderr)
         return 2
     wrong = 0
-    for version, comparisons in found.items():
-        for compared in comparisons:
-            for side, target in enumerate(compared.targets):
-                counts, seconds = compared.counts(side), compared.seconds(side)
-                print(f"{compared.suite} {compared.suite.version} on {target}: {counts} in {seconds:.0f} s")
-            for test in compared.differing():
-                print(compared.explained(test))
-            if options.failed:
-                for test in compared.outcomes[0]:
-                    if compared.statuses(test) == ("failed", "failed"):
-                        print(compared.explained(test))
-            wrong += len(problems(version, compared))
+    for compared, unlisted in found:
+        for side, target in enumerate(compared.targets):
+            counts, seconds = compared.counts(side), compared.seconds(side)
+            print(f"{compared.suite} {compared.suite.version} on {target}: {counts} in {seconds:.0f} s")
+        for test in compared.differing():
+            print(compared.explained(test))
+        if options.failed:
+            for test in compared.outcomes[0]:
+                if compared.statuses(test) == ("failed", "failed"):
+                    print(compared.explained(test))
+        wrong += len(unlisted)
     print(f"{wrong} not as listed" if wrong else "all as listed")
     return 1 if wrong else 0
+
+
+def _on_nodes(names: Sequence[str], versions: Sequence[str]) -> list[tuple[Comparison, list[str]]]:
+    for version in versions:
+        if reason := available(version):
+            raise RabbitMQError(reason)
+    found = measured({SUITES[name]: source(SUITES[name]) for name in names}, versions)
+    return [(each, problems(version, each)) for version, all_of in found.items() for each in all_of]
 
 
 if __name__ == "__main__":

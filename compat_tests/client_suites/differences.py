@@ -19,7 +19,7 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-__all__ = ["Difference", "known", "problems"]
+__all__ = ["Difference", "known", "problems", "problems_of_runtimes"]
 
 _FILE = Path(__file__).with_name("known_differences.toml")
 
@@ -51,6 +51,16 @@ def known() -> tuple[Difference, ...]:
         Difference(**{**entry, "versions": tuple(entry["versions"]), "tests": tuple(entry["tests"])})
         for entry in entries
     )
+
+
+def problems_of_runtimes(compared: Comparison) -> list[str]:
+    """What goes differently on two runtimes of the broker, and not sometimes so on one and the same."""
+    varying = [each for each in known() if each.suite == compared.suite.name and each.sometimes]
+    return [
+        compared.explained(test)
+        for test in compared.differing()
+        if not any(each.covers(test) for each in varying)
+    ]
 
 
 def problems(version: str, compared: Comparison) -> list[str]:

@@ -6,6 +6,7 @@ import contextlib
 import itertools
 import json
 import os
+import socket
 import subprocess
 import tempfile
 from collections import Counter
@@ -17,9 +18,9 @@ from typing import NamedTuple
 
 from compat_tests.client_suites.sources import Source
 from compat_tests.client_suites.suites import Suite
-from compat_tests.client_suites.targets import Target, targets
+from compat_tests.client_suites.targets import ROOT, Target, runtimes, targets
 
-__all__ = ["Comparison", "Outcome", "SuiteError", "compare", "measured", "run"]
+__all__ = ["Comparison", "Outcome", "SuiteError", "compare", "measured", "measured_in_loops", "run"]
 
 _INSIDE = Path(__file__).with_name("inside")
 _NOT_SERVED = 1
@@ -59,6 +60,7 @@ def run(
     """
     with tempfile.TemporaryDirectory() as made:
         report = Path(made, "outcomes.json")
+        port = target.port or _free_port()
         kept = {
             name: value
             for name, value in os.environ.items()
@@ -67,18 +69,19 @@ def run(
         environment = {
             **kept,
             "PATH": f"{source.interpreter.parent}{os.pathsep}{os.environ['PATH']}",
-            "PYTHONPATH": str(_INSIDE),
+            "PYTHONPATH": str(_INSIDE) if target.in_loops is None else f"{_INSIDE}{os.pathsep}{ROOT}",
             "PYTHONDONTWRITEBYTECODE": "1",
             "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
             "FAKEAMQP_SUITE_OUTCOMES": str(report),
-            "FAKEAMQP_SUITE_PORTS": json.dumps({"5672": target.port}),
-            "FAKEAMQP_SUITE_CONTAINER": json.dumps({"5672/tcp": target.port, "5671/tcp": _NOT_SERVED}),
-            **{
-                name: value.format(host=target.host, port=target.port)
-                for name, value in suite.environment.items()
-            },
+            "FAKEAMQP_SUITE_PORTS": json.dumps({"5672": port}),
+            "FAKEAMQP_SUITE_CONTAINER": json.dumps({"5672/tcp": port, "5671/tcp": _NOT_SERVED}),
+            **{name: value.format(host=target.host, port=port) for name, value in suite.environment.items()},
         }
-        arguments = [*suite.arguments(whole=whole), *(only or suite.tests)]
+        arguments = suite.arguments(whole=whole)
+        if target.in_loops is not None:
+            environment["FAKEAMQP_SUITE_BROKER"] = json.dumps({**target.in_loops, "port": port})
+            arguments += ["-p", "suite_broker"]
+        arguments += only or suite.tests
         command = [str(source.interpreter), "-m", "pytest", "-p", "no:cacheprovider", *arguments]
         try:
             done = subprocess.run(
@@ -101,6 +104,12 @@ def run(
         if done.returncode not in (0, 1) or not report.is_file():
             raise SuiteError(f"{suite} on {target} ended with {done.returncode}:\n{_tail(done.stdout)}")
         return {test: Outcome(*found) for test, found in json.loads(report.read_text()).items()}
+
+
+def _free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
 
 
 def _tail(output: str | bytes | None) -> str:
@@ -194,3 +203,13 @@ def measured(
         pairs = {version: running.enter_context(targets(version)) for version in versions}
         found = compare(suites, pairs.values(), whole=whole)
         return {version: [each for each in found if each.targets == pair] for version, pair in pairs.items()}
+
+
+def measured_in_loops(suites: Mapping[Suite, Source], *, whole: bool = True) -> list[Comparison]:
+    """How suites went on the broker in a thread, and in the event loop of each test.
+
+    Raises:
+        SuiteError: a suite did not run to its end.
+    """
+    with runtimes() as pair:
+        return compare(suites, [pair], whole=whole)

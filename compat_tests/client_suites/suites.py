@@ -10,6 +10,7 @@ __all__ = ["SUITES", "Suite"]
 
 _PYTEST = ("pytest==9.2.0", "pytest-timeout==2.4.0")
 _RERUNS = "pytest-rerunfailures==16.7"
+_TYPING_EXTENSIONS = "typing-extensions==4.16.0"
 _AIOMISC = ("aiomisc==18.0.37", "aiomisc-pytest==2.0.0")
 
 
@@ -39,6 +40,8 @@ class Suite:
     least_python: tuple[int, int] = (3, 10)
     slow: tuple[str, ...] = ()
     """What the long tests leave to the command, as the keys of `left_out`."""
+    in_loops: bool = False
+    """Whether each test has an event loop of aiomisc, where the broker can run, too."""
     short: bool = True
     """Whether the long tests run it at all; the command runs every one."""
     seconds: float = 900
@@ -53,7 +56,8 @@ class Suite:
         return f"{self.name}-{self.version}"
 
     def all_requirements(self) -> list[str]:
-        return [f"{self.package}=={self.version}", *_PYTEST, *self.requirements]
+        of_the_broker = (_TYPING_EXTENSIONS,) if self.in_loops else ()
+        return [f"{self.package}=={self.version}", *_PYTEST, *self.requirements, *of_the_broker]
 
     def arguments(self, *, whole: bool = True) -> list[str]:
         """The options of pytest, for the whole suite or without what is slow."""
@@ -136,6 +140,7 @@ SUITES = {
                 "the same over TLS, which neither target has here, and with a name of the connection",
             ),
             least_python=(3, 11),
+            in_loops=True,
         ),
         Suite(
             "aio-pika",
@@ -149,6 +154,7 @@ SUITES = {
                 "tests/test_robust_recovery.py": "restarts containers of Docker",
             },
             least_python=(3, 11),
+            in_loops=True,
             # A thousand tests, each with a connection or two: a minute of processor time on each target.
             short=False,
             seconds=1800,

@@ -1,19 +1,27 @@
-"""What a suite is run on: a RabbitMQ of a series, and the broker with the personality of this series."""
+"""What a suite is run on: a RabbitMQ of a series, and the broker with the personality of this series.
+
+The broker is in a process of its own, or in the event loops of the suite.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from compat_tests.differential.comparison import SERIES
 from compat_tests.differential.rabbitmq_node import RabbitMQNode
 
-__all__ = ["VERSIONS", "Target", "targets"]
+__all__ = ["ROOT", "VERSIONS", "Target", "runtimes", "targets"]
+
+ROOT = Path(__file__).parents[2]
+"""The folder that `fakeamqp` is in."""
 
 VERSIONS = ("4.0", "4.3")
 """The series that have a personality of their own."""
@@ -25,10 +33,10 @@ _SETTINGS = {f"deprecated_features.permit.{_FEATURE}": "true", "max_message_size
 
 # A process of its own, as the node is one: the broker does not wait for those who run the suites.
 _SERVE = """
-import logging, sys
+import json, logging, sys
 from fakeamqp import Broker
 logging.disable()
-with Broker(personality=sys.argv[1], permit=[sys.argv[2]], largest_message=int(sys.argv[3])) as broker:
+with Broker(**json.loads(sys.argv[1])) as broker:
     print(broker.port, flush=True)
     sys.stdin.read()
 """
@@ -36,11 +44,14 @@ with Broker(personality=sys.argv[1], permit=[sys.argv[2]], largest_message=int(s
 
 @dataclass(frozen=True)
 class Target:
-    """A RabbitMQ or a broker that listens."""
+    """A RabbitMQ or a broker that listens, or a broker for the event loops of a suite."""
 
     name: str
     port: int
+    """0: each run of a suite takes a free one."""
     host: str = "127.0.0.1"
+    in_loops: Mapping[str, Any] | None = None
+    """The arguments of a broker that runs in the event loop of each test."""
 
     def __str__(self) -> str:
         return self.name
@@ -58,14 +69,25 @@ def targets(version: str) -> Iterator[tuple[Target, Target]]:
 
 
 @contextlib.contextmanager
+def runtimes() -> Iterator[tuple[Target, Target]]:
+    """The default broker in a thread, and the one for event loops."""
+    personality = SERIES[VERSIONS[-1]].personality
+    with _broker(personality) as broker:
+        yield broker, Target(f"{personality} in event loops", 0, in_loops=_arguments(personality))
+
+
+def _arguments(personality: str) -> dict[str, Any]:
+    return {"personality": personality, "permit": [_FEATURE], "largest_message": _MESSAGE_SIZE}
+
+
+@contextlib.contextmanager
 def _broker(personality: str) -> Iterator[Target]:
-    root = Path(__file__).parents[2]
     with subprocess.Popen(
-        [sys.executable, "-c", _SERVE, personality, _FEATURE, str(_MESSAGE_SIZE)],
+        [sys.executable, "-c", _SERVE, json.dumps(_arguments(personality))],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
-        env={**os.environ, "PYTHONPATH": str(root)},
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
     ) as process:
         assert process.stdin is not None
         assert process.stdout is not None

@@ -1,11 +1,11 @@
-"""The suites of clients: on RabbitMQ and on the broker the same tests pass and fail."""
+"""The suites of clients: on RabbitMQ, on the broker and in event loops the same tests pass and fail."""
 
 from __future__ import annotations
 
 import pytest
 
-from compat_tests.client_suites.differences import known, problems
-from compat_tests.client_suites.running import Comparison, measured
+from compat_tests.client_suites.differences import known, problems, problems_of_runtimes
+from compat_tests.client_suites.running import Comparison, measured, measured_in_loops
 from compat_tests.client_suites.sources import Source, Unavailable, source
 from compat_tests.client_suites.suites import SUITES, Suite
 from compat_tests.client_suites.targets import VERSIONS
@@ -59,11 +59,26 @@ def test_the_same_tests_pass_and_fail(
             pytest.skip(unavailable[name])
     compared = comparisons[suite.name, version]
     assert problems(version, compared) == []
+    _assert_that_most_pass(compared)
+
+
+def _assert_that_most_pass(compared: Comparison) -> None:
     # A suite that fails everywhere compares nothing.
     passed = sum(each.status == "passed" for each in compared.outcomes[0].values())
     assert passed > 0.9 * len(compared.outcomes[0]) - sum(
         each.status == "skipped" for each in compared.outcomes[0].values()
     )
+
+
+@pytest.mark.parametrize("suite", [each for each in SHORT if each.in_loops], ids=str)
+def test_the_same_tests_pass_and_fail_in_event_loops(suite: Suite) -> None:
+    try:
+        found = source(suite)
+    except Unavailable as reason:
+        pytest.skip(str(reason))
+    (compared,) = measured_in_loops({suite: found}, whole=False)
+    assert problems_of_runtimes(compared) == []
+    _assert_that_most_pass(compared)
 
 
 def test_entries_are_about_suites_and_series() -> None:

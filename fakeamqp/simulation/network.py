@@ -186,6 +186,7 @@ class Network:
             client_address=client_address,
             server_address=server_address,
             carry=self._carry if draws else self._carry_at_once,
+            poll=self._carry_at_once,
             cut=self._cut if draws and loop.schedule.deviates("cut") else None,  # type: ignore[union-attr]
             on_server_lost=server._lose,
         )

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from fakeamqp.simulation.errors import SimulationError
 from fakeamqp.simulation.loop import LIMIT, START, SimulatedLoop
+from fakeamqp.simulation.ordered_sets import keep_order_of_sets
 from fakeamqp.simulation.randomness import SeededRandomness
 from fakeamqp.simulation.schedule import Schedule
-from fakeamqp.simulation.stable_hashes import make_hashes_stable
+from fakeamqp.simulation.stable_texts import make_texts_stable
 from fakeamqp.simulation.wall_time import check_available, wall_time_follows
 
 if TYPE_CHECKING:
@@ -105,7 +106,8 @@ class Runner:
             if self._patch_time:
                 patches.enter_context(wall_time_follows(self.loop))
             if self._randomness is not None:
-                make_hashes_stable()
+                make_texts_stable()
+                patches.enter_context(keep_order_of_sets())
                 patches.enter_context(self._randomness.used())
                 patches.enter_context(_no_garbage_collection())
             asyncio.set_event_loop(self.loop)

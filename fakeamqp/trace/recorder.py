@@ -134,6 +134,10 @@ class Recorder:
         self._sized_at = 0
         self._peers.clear()
 
+    def set_off(self) -> None:
+        """Note the wall time of the beginning: the clock has learned it now."""
+        self._wall_time = None if self._time is None else self._time() - (self._now() - self._began)
+
     def alias(self, connection: str) -> str | None:
         """The short name of a connection, or None if the recorder has seen nothing of it."""
         peer = self._peers.get(connection)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from asyncio import AbstractEventLoop
 from typing import TYPE_CHECKING
 
@@ -20,7 +21,7 @@ class LoopClock:
     """
 
     def __init__(self) -> None:
-        self._wall = RealClock().time()
+        self._wall = _wall_time_of(asyncio._get_running_loop())
         """Wall time at `now()` 0.0."""
         self._now = 0.0
         self._loop: AbstractEventLoop | None = None
@@ -29,8 +30,7 @@ class LoopClock:
     def attach(self, loop: AbstractEventLoop) -> None:
         """Follow a loop from now on."""
         if self._loop is None and not self._now:
-            # A simulation has a wall clock of its own.
-            self._wall = getattr(loop, "wall_time", RealClock().time)()
+            self._wall = _wall_time_of(loop)
         self._loop = loop
         self._offset = self._now - loop.time()
 
@@ -78,3 +78,9 @@ class LoopClock:
 
     def __repr__(self) -> str:
         return f"<LoopClock {self.now():g}>"
+
+
+def _wall_time_of(loop: AbstractEventLoop | None) -> float:
+    """Seconds since the epoch. A simulation has a wall clock of its own."""
+    found: float = getattr(loop, "wall_time", RealClock().time)()
+    return found

@@ -27,6 +27,8 @@ import struct
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from fakeamqp.runtime.event_loop.arrivals import Arrivals
+
 __all__ = ["MAX_READ", "WINDOW", "Carry", "MemorySocket", "MemoryTransport", "Pipe", "connect"]
 
 #: The bytes of a pipe that count as sent: a socket's buffers.
@@ -40,8 +42,8 @@ _LOGGED_WRITES = 5
 
 _logger = logging.getLogger("asyncio")
 
-#: Called with the method `arrive` of a `Pipe` and with `context=...`, the context to run it in. Runs it
-#: later, as `loop.call_soon` does.
+#: Called with a function, such as the method `arrive` of a `Pipe`, and with `context=...`, the context to run
+#: it in. Runs it later, never before it returns.
 Carry = Callable[..., object]
 #: Called with a `Pipe` whose bytes have come: returns how many of them the receiver gets at once, at
 #: least 1.
@@ -56,6 +58,7 @@ def connect(
     client_address: tuple[Any, ...],
     server_address: tuple[Any, ...],
     carry: Carry | None = None,
+    poll: Carry | None = None,
     cut: Cut | None = None,
     on_server_lost: Callable[[MemoryTransport], object] | None = None,
 ) -> tuple[MemoryTransport, MemoryTransport]:
@@ -70,7 +73,9 @@ def connect(
         server_protocol: the protocol of the side that accepts.
         client_address: the client's address, `(host, port)`.
         server_address: the server's address, `(host, port)`.
-        carry: when bytes and ends arrive; `loop.call_soon` by default.
+        carry: when bytes and ends arrive; by default as soon as a socket of the loop may be readable.
+        poll: when a side that reads on gets what had come already, and when it notices that its write
+            buffer has drained; like `carry` by default.
         cut: how many bytes arrive at once; all by default. The others are carried again.
         on_server_lost: called with the server's transport once it is closed.
 
@@ -78,11 +83,13 @@ def connect(
         The client's and the server's transport.
     """
     if carry is None:
-        carry = loop.call_soon
+        carry = Arrivals(loop).call
+    if poll is None:
+        poll = carry
     client = MemoryTransport(loop, client_protocol, client_address, server_address)
     server = MemoryTransport(loop, server_protocol, server_address, client_address)
     server.on_lost = on_server_lost
-    client.join(server, Pipe(client, server, carry, cut), Pipe(server, client, carry, cut))
+    client.join(server, Pipe(client, server, carry, poll, cut), Pipe(server, client, carry, poll, cut))
     client.made = True
     client_protocol.connection_made(client)
     client.outgoing.travel()
@@ -95,6 +102,7 @@ class Pipe:
     __slots__ = (
         "_carry",
         "_cut",
+        "_poll",
         "back",
         "chunks",
         "end",
@@ -106,9 +114,15 @@ class Pipe:
     )
 
     def __init__(
-        self, sender: MemoryTransport, receiver: MemoryTransport, carry: Carry, cut: Cut | None = None
+        self,
+        sender: MemoryTransport,
+        receiver: MemoryTransport,
+        carry: Carry,
+        poll: Carry,
+        cut: Cut | None = None,
     ) -> None:
         self._carry = carry
+        self._poll = poll
         self._cut = cut
         #: Both addresses, in the order of the bytes' way.
         self.name = f"{_text(sender.address)} -> {_text(receiver.address)}"
@@ -152,7 +166,7 @@ class Pipe:
         """Give the receiver, which reads again, what has come in the meantime."""
         if not self.travelling and (self.size or self.end is not None):
             self.travelling = True
-            self.receiver.loop.call_soon(self.arrive, context=self.receiver.context)
+            self._poll(self.arrive, context=self.receiver.context)
 
     def truncate(self) -> None:
         """Lose the bytes that are still in the sender's write buffer."""
@@ -209,7 +223,7 @@ class Pipe:
     def _sent(self) -> None:
         # The sender notices in an iteration of its own that its buffer has drained.
         sender = self.sender
-        sender.loop.call_soon(sender.drained, context=sender.context)
+        self._poll(sender.drained, context=sender.context)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name}, {self.size} bytes under way>"
@@ -262,12 +276,14 @@ class MemoryTransport(asyncio.Transport):
 
     def set_protocol(self, protocol: asyncio.BaseProtocol) -> None:
         """Give what is received to another protocol from now on."""
-        self._protocol = protocol
+        #: An `asyncio.BaseProtocol`; None once the connection is lost.
+        self._protocol: Any = protocol
         self._buffered = isinstance(protocol, asyncio.BufferedProtocol)
 
     def get_protocol(self) -> asyncio.BaseProtocol:
-        """The protocol."""
-        return self._protocol
+        """The protocol; None once the connection is lost, as with the transports of asyncio."""
+        found: asyncio.BaseProtocol = self._protocol
+        return found
 
     # -- reading
 
@@ -406,7 +422,7 @@ class MemoryTransport(asyncio.Transport):
         self._maybe_pause()
 
     def _maybe_pause(self) -> None:
-        if not self._writing_paused and self.get_write_buffer_size() > self._high_water:
+        if not self._writing_paused and not self.gone and self.get_write_buffer_size() > self._high_water:
             self._writing_paused = True
             self._tell("pause_writing")
 
@@ -469,6 +485,8 @@ class MemoryTransport(asyncio.Transport):
             self._protocol.connection_lost(error if error is None or isinstance(error, Exception) else None)
         finally:
             self.gone = True
+            # The other side holds this one for some more iterations, but not the client's objects.
+            self._protocol = None
             unread, outgoing = self.incoming.size, self.outgoing
             self.incoming.chunks, self.incoming.size = [], 0
             if unread or self.get_extra_info("socket").resets:

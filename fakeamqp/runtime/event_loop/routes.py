@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextvars import copy_context
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from fakeamqp.runtime.event_loop.arrivals import Arrivals
 from fakeamqp.runtime.event_loop.memory import MemoryTransport, connect
 
 __all__ = ["Routes", "routes_of"]
@@ -26,6 +28,7 @@ class Routes:
     def __init__(self, loop: asyncio.BaseEventLoop) -> None:
         self._loop = loop
         self._factories: dict[tuple[str, int], Callable[[], asyncio.Protocol]] = {}
+        self._arrivals = Arrivals(loop)
         self._count = 0
 
     def add(self, host: str, port: int, factory: Callable[[], asyncio.Protocol]) -> None:
@@ -50,10 +53,11 @@ class Routes:
         port: int | None = None,
         **options: Any,
     ) -> tuple[asyncio.BaseTransport, asyncio.BaseProtocol]:
-        factory = None
-        if host is not None and port is not None and not options.get("ssl") and not options.get("sock"):
-            factory = self._factories.get((host, int(port)))
-        if factory is None:
+        address = _address(host, port, options)
+        if address in self._factories:
+            await self._arrival()
+        factory = None if address is None else self._factories.get(address)
+        if address is None or factory is None:
             return await type(self._loop).create_connection(
                 self._loop,
                 protocol_factory,
@@ -69,12 +73,31 @@ class Routes:
             protocol,
             factory(),
             client_address=("127.0.0.1", _FIRST_PORT + self._count % 16384),
-            server_address=("127.0.0.1", port),
+            server_address=("127.0.0.1", address[1]),
+            carry=self._arrivals.call,
         )
         return transport, protocol
 
+    async def _arrival(self) -> None:
+        """Take as long as a socket to be connected."""
+        arrived = self._loop.create_future()
+
+        def arrive() -> None:
+            if not arrived.done():
+                arrived.set_result(None)
+
+        self._arrivals.call(arrive, context=copy_context())
+        await arrived
+
 
 _routes: WeakKeyDictionary[asyncio.AbstractEventLoop, Routes] = WeakKeyDictionary()
+
+
+def _address(host: object, port: object, options: dict[str, Any]) -> tuple[str, int] | None:
+    """Where a plain connection goes; None if it is of another kind, or the port is the name of a service."""
+    if not isinstance(host, str) or options.get("ssl") or options.get("sock"):
+        return None
+    return (host, int(str(port))) if str(port).isdecimal() else None
 
 
 def routes_of(loop: asyncio.AbstractEventLoop) -> Routes | None:
