@@ -192,14 +192,14 @@ def _check(arguments: dict[str, Any]) -> None:
     unusual = {name: value for name, value in arguments.items() if name not in OPTIONS}
     if not unusual:
         return
-    for name in unusual:
-        near = nearest(name, (*_OWN, *OPTIONS))
-        if near and near[0] in _OWN:
-            pytest.fail(
-                f"@pytest.mark.{NAME} has no argument {name!r}; did you mean {near[0]!r}?", pytrace=False
-            )
     problem = _problem(unusual)
     if problem is not None:
+        for name in unusual:
+            near = nearest(name, (*_OWN, *OPTIONS))
+            if near and near[0] in _OWN:
+                pytest.fail(
+                    f"@pytest.mark.{NAME} has no argument {name!r}; did you mean {near[0]!r}?", pytrace=False
+                )
         pytest.fail(f"@pytest.mark.{NAME}: {problem} (usual arguments are {_list()})", pytrace=False)
 
 

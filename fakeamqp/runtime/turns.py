@@ -10,7 +10,7 @@ import logging
 from collections.abc import Callable, Mapping, Sized
 from math import inf
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     from fakeamqp.runtime.clock import EngineClock, TimerQueue
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from fakeamqp.runtime.connection_driver import ConnectionDriver, Wrap
     from fakeamqp.runtime.failures import Failures
 
-__all__ = ["NoOperations", "Operations", "Source", "Turns", "Waiter"]
+__all__ = ["NoOperations", "Operations", "Source", "TurnParts", "Turns", "Waiter"]
 
 _log = logging.getLogger("fakeamqp.runtime")
 
@@ -117,32 +117,39 @@ class Waiter:
         return self.holds
 
 
+class TurnParts(NamedTuple):
+    """What the turns of a broker work on."""
+
+    clock: EngineClock
+    timers: TimerQueue
+    #: The clock and the timers of handshakes and lingering transports.
+    transport_clock: EngineClock
+    transport_timers: TimerQueue
+    #: Exceptions caused by bugs.
+    failures: Failures
+    operations: Operations
+    #: The same clock as `clock` if it is a stepped one, which the runtime moves; otherwise None.
+    stepped: SteppedClock | None
+    #: Called before the output of a turn is written.
+    before_flush: Callable[[], object] | None
+
+
 class Turns:
     """The connections of a broker, its timers and operations, and what a turn does with them."""
 
     log = _log
 
-    def __init__(
-        self,
-        clock: EngineClock,
-        timers: TimerQueue,
-        transport_clock: EngineClock,
-        transport_timers: TimerQueue,
-        failures: Failures,
-        operations: Operations,
-        stepped: SteppedClock | None = None,
-        before_flush: Callable[[], object] | None = None,
-    ) -> None:
-        self.operations = operations
-        self.clock = clock
-        #: Called before the output of a turn is written.
-        self.before_flush = before_flush
+    def __init__(self, parts: TurnParts) -> None:
+        self.clock = parts.clock
+        self.timers = parts.timers
+        self.transport_clock = parts.transport_clock
+        self.transport_timers = parts.transport_timers
+        self.failures = parts.failures
+        self.operations = parts.operations
         #: The same clock if it is a stepped one, which the runtime moves.
-        self.stepped = stepped
-        self.timers = timers
-        self.transport_clock = transport_clock
-        self.transport_timers = transport_timers
-        self.failures = failures
+        self.stepped = parts.stepped
+        #: Called before the output of a turn is written.
+        self.before_flush = parts.before_flush
         self.drivers: dict[ConnectionDriver, None] = {}
         #: Wraps every connection, unless None.
         self.wrap: Wrap | None = None
@@ -317,6 +324,15 @@ class Turns:
         self.failures.record(activity, error)
 
     # -- closing
+
+    def close(self) -> None:
+        """Carry out all operations, close every driver, and release all waiters."""
+        self.finish_operations()
+        self.disconnect_all()
+        self.dirty = []
+        self.check_waiters()
+        for waiter in self.waiters:
+            waiter.release()
 
     def disconnect_all(self) -> None:
         """Close every driver without losing output that was written."""

@@ -58,17 +58,17 @@ class RealClock:
         return self._wall()
 
     def seconds_until(self, due: float) -> float:
-        """Real seconds until `now()` reaches `due`, at least 0.0."""
-        return max(0.0, due - self._monotonic())
+        """Seconds until `now()` reaches `due`, at least 0.0."""
+        return max(0.0, due - self.now())
 
     @property
     def holds_peers(self) -> bool:
-        """Clients use real time as well."""
+        """Clients use this time as well."""
         return True
 
     @property
     def holds_newcomers(self) -> bool:
-        """Connecting clients use real time as well."""
+        """Connecting clients use this time as well."""
         return True
 
     def held_since(self) -> float:
@@ -77,7 +77,7 @@ class RealClock:
 
     def heading(self) -> float:
         """`now()`, because nothing moves this clock."""
-        return self._monotonic()
+        return self.now()
 
     def hint(self, _timers: TimerQueue) -> str:
         """Always "", because this clock runs by itself."""

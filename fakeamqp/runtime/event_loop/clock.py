@@ -4,24 +4,20 @@ from __future__ import annotations
 
 import asyncio
 from asyncio import AbstractEventLoop
-from typing import TYPE_CHECKING
 
 from fakeamqp.runtime.clock.real import RealClock
-
-if TYPE_CHECKING:
-    from fakeamqp.runtime.clock.interface import TimerQueue
 
 __all__ = ["LoopClock"]
 
 
-class LoopClock:
+class LoopClock(RealClock):
     """Follows `loop.time()`, which a simulation moves as it likes. It stands still while it has no loop.
 
     `now()` begins at 0.0, and continues where it was when the broker starts again in another loop.
     """
 
     def __init__(self) -> None:
-        self._wall = _wall_time_of(asyncio._get_running_loop())
+        self._started_at = _wall_time_of(asyncio._get_running_loop())
         """Wall time at `now()` 0.0."""
         self._now = 0.0
         self._loop: AbstractEventLoop | None = None
@@ -30,7 +26,7 @@ class LoopClock:
     def attach(self, loop: AbstractEventLoop) -> None:
         """Follow a loop from now on."""
         if self._loop is None and not self._now:
-            self._wall = _wall_time_of(loop)
+            self._started_at = _wall_time_of(loop)
         self._loop = loop
         self._offset = self._now - loop.time()
 
@@ -48,33 +44,7 @@ class LoopClock:
         """Wall time in seconds since the epoch: that of the first start, and what has passed on the loop's
         clock since then.
         """
-        return self._wall + self.now()
-
-    def seconds_until(self, due: float) -> float:
-        """Seconds of the loop's time until `now()` reaches `due`, at least 0.0."""
-        return max(0.0, due - self.now())
-
-    @property
-    def holds_peers(self) -> bool:
-        """Clients in the loop use its time as well."""
-        return True
-
-    @property
-    def holds_newcomers(self) -> bool:
-        """Connecting clients use its time as well."""
-        return True
-
-    def held_since(self) -> float:
-        """Heartbeat timeouts have always applied."""
-        return float("-inf")
-
-    def heading(self) -> float:
-        """`now()`, because the broker does not move this clock."""
-        return self.now()
-
-    def hint(self, _timers: TimerQueue) -> str:
-        """Always "", because this clock runs by itself."""
-        return ""
+        return self._started_at + self.now()
 
     def __repr__(self) -> str:
         return f"<LoopClock {self.now():g}>"

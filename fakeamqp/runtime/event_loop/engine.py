@@ -11,26 +11,24 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from types import TracebackType
-from typing import TYPE_CHECKING, NoReturn, TypeVar, cast
+from typing import TYPE_CHECKING, NoReturn, TypeVar
 
 from fakeamqp.runtime.clock import EngineClock, TimerQueue
+from fakeamqp.runtime.engine_base import EngineBase
 from fakeamqp.runtime.errors import EngineError
 from fakeamqp.runtime.event_loop.clock import LoopClock
 from fakeamqp.runtime.event_loop.listener import LoopListener, has_sockets
 from fakeamqp.runtime.event_loop.stream import StreamTransport
 from fakeamqp.runtime.event_loop.turns import LoopTurns
-from fakeamqp.runtime.failures import Failures
 from fakeamqp.runtime.localhost import listen_on
-from fakeamqp.runtime.turns import NoOperations, Waiter
+from fakeamqp.runtime.turns import Waiter
 
 if TYPE_CHECKING:
     import socket
 
     from typing_extensions import Self
 
-    from fakeamqp.connection import Connection
-    from fakeamqp.runtime.clock.stepped import SteppedClock
-    from fakeamqp.runtime.connection_driver import Accept, Wrap
+    from fakeamqp.runtime.connection_driver import Accept
     from fakeamqp.runtime.tls import ServerTLS
     from fakeamqp.runtime.turns import Operations
 
@@ -46,7 +44,7 @@ _MOST_ROUNDS = 256
 T = TypeVar("T")
 
 
-class LoopEngine:
+class LoopEngine(EngineBase):
     """The turns and the transports of one broker in an event loop.
 
     Args:
@@ -70,37 +68,27 @@ class LoopEngine:
         operations: Operations | None = None,
         before_flush: Callable[[], object] | None = None,
     ) -> None:
-        self.clock = clock
-        self.timers = timers
-        #: The clock if it is a stepped one, which the engine moves; otherwise None.
-        self.stepped = cast("SteppedClock", clock) if hasattr(clock, "step_to") else None
-        #: Exceptions caused by bugs, in order. Empty, whatever peers do.
-        self.failures = Failures()
-        self._accept = accept
-        self._transport_clock = transport_clock
-        self._transport_timers = timers if transport_timers is None else transport_timers
-        self._operations = operations
-        self._before_flush = before_flush
+        super().__init__(
+            clock,
+            timers,
+            accept,
+            transport_clock,
+            timers if transport_timers is None else transport_timers,
+            operations,
+            before_flush,
+        )
+        self._loop_clock = transport_clock
         self._thread = 0
         self._event_loop: asyncio.AbstractEventLoop | None = None
         self._loop: LoopTurns | None = None
         self._listeners: list[LoopListener] = []
         self._streams: set[StreamTransport] = set()
         """Those that the event loop has opened and not closed yet."""
-        self._wrap: Wrap | None = None
-        self._refusing = False
-        self._turns = 0
         self._depth = 0
         self._settling = False
-        self._socketpairs = 0
         self._adopting: set[asyncio.Task[None]] = set()
 
     # -- life cycle
-
-    @property
-    def running(self) -> bool:
-        """Whether the engine serves peers."""
-        return self._loop is not None
 
     @property
     def seed(self) -> int | str | None:
@@ -110,9 +98,8 @@ class LoopEngine:
         return seed if isinstance(seed, (int, str)) else None
 
     @property
-    def turns(self) -> int:
-        """The number of turns. It does not change while the broker is idle."""
-        return self._turns + (self._loop.turns if self._loop is not None else 0)
+    def _current(self) -> LoopTurns | None:
+        return self._loop
 
     def start(self) -> None:
         """Serve the running event loop. Does nothing while the engine runs.
@@ -131,19 +118,8 @@ class LoopEngine:
             ) from None
         self._thread = threading.get_ident()
         self._event_loop = loop
-        self._transport_clock.attach(loop)
-        self._loop = LoopTurns(
-            loop,
-            lambda: self._depth > 0,
-            self.clock,
-            self.timers,
-            self._transport_clock,
-            self._transport_timers,
-            self.failures,
-            self._operations or NoOperations(),
-            self.stepped,
-            self._before_flush,
-        )
+        self._loop_clock.attach(loop)
+        self._loop = LoopTurns(loop, lambda: self._depth > 0, self._parts())
         self._loop.wrap = self._wrap
         if self.stepped is not None:
             self.stepped.attach(self.settle)
@@ -164,9 +140,9 @@ class LoopEngine:
             listener.close()
         self._listeners = []
         turns.close()
-        self._turns += turns.turns
+        self._turns_before += turns.turns
         self._loop = None
-        self._transport_clock.detach()
+        self._loop_clock.detach()
 
     async def stopped(self) -> None:
         """Return when the event loop has closed all streams."""
@@ -241,11 +217,6 @@ class LoopEngine:
         """Inside the engine: process all input that the event loop has delivered, and write the output."""
         if self._loop is not None:
             self._loop.take_input()
-
-    def flush(self) -> None:
-        """Inside the engine: write all output that can be written."""
-        if self._loop is not None:
-            self._loop.flush_all()
 
     def settle(self) -> None:
         """Process what the event loop has delivered, at its time, and then follow the clock."""
@@ -328,18 +299,7 @@ class LoopEngine:
             if silent == _SILENT_ROUNDS:
                 return
 
-    def quiet(self) -> bool:
-        """Whether there is nothing to do right now. Bytes that are under way are not seen."""
-        with self:
-            return self._loop is None or self._loop.quiet()
-
     # -- peers
-
-    @property
-    def connections(self) -> list[Connection]:
-        """The connections with an open transport, oldest first."""
-        drivers = [] if self._loop is None else list(self._loop.drivers)
-        return [each for driver in drivers if (each := driver.open_connection) is not None]
 
     async def listen_on(
         self, host: str, port: int = 0, *, tls: ServerTLS | None = None
@@ -438,31 +398,12 @@ class LoopEngine:
         self._adopting.add(task)
         task.add_done_callback(self._adopting.discard)
 
-    def wrap_connections(self, wrap: Wrap | None) -> None:
-        """Wrap every connection, open ones and later ones; None ends that."""
-        with self:
-            self._wrap = wrap
-            turns = self._loop
-            if turns is not None:
-                turns.wrap = wrap
-                for driver in list(turns.drivers):
-                    if wrap is not None:
-                        driver.wrap(wrap)
-                    elif driver.wrapping is not None:
-                        driver.notify()
-
     def refuse(self, refusing: bool) -> None:
         """Have all connections refused, or (False) accept them again."""
         with self:
             self._refusing = refusing
             for listener in self._listeners:
                 listener.refuse(refusing)
-
-    def disconnect_all(self) -> None:
-        """Write pending output and close the transport of every connection. Listeners stay open."""
-        with self:
-            if self._loop is not None:
-                self._loop.disconnect_all()
 
     def __repr__(self) -> str:
         state = "running" if self.running else "stopped"

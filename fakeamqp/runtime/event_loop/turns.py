@@ -7,15 +7,12 @@ from selectors import EVENT_READ
 from typing import TYPE_CHECKING
 
 from fakeamqp.runtime.event_loop.stream import StreamTransport
-from fakeamqp.runtime.turns import MOST_ROUNDS, Operations, Source, Turns
+from fakeamqp.runtime.turns import MOST_ROUNDS, Source, TurnParts, Turns
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop, Handle, TimerHandle
 
-    from fakeamqp.runtime.clock import EngineClock, TimerQueue
-    from fakeamqp.runtime.clock.stepped import SteppedClock
     from fakeamqp.runtime.connection_driver import ConnectionDriver
-    from fakeamqp.runtime.failures import Failures
 
 __all__ = ["LoopTurns"]
 
@@ -28,22 +25,8 @@ class LoopTurns(Turns):
         inside: whether the broker is being accessed: input that comes meanwhile has to wait.
     """
 
-    def __init__(
-        self,
-        loop: AbstractEventLoop,
-        inside: Callable[[], bool],
-        clock: EngineClock,
-        timers: TimerQueue,
-        transport_clock: EngineClock,
-        transport_timers: TimerQueue,
-        failures: Failures,
-        operations: Operations,
-        stepped: SteppedClock | None = None,
-        before_flush: Callable[[], object] | None = None,
-    ) -> None:
-        super().__init__(
-            clock, timers, transport_clock, transport_timers, failures, operations, stepped, before_flush
-        )
+    def __init__(self, loop: AbstractEventLoop, inside: Callable[[], bool], parts: TurnParts) -> None:
+        super().__init__(parts)
         self._loop = loop
         self._inside = inside
         self._streams: dict[StreamTransport, ConnectionDriver] = {}
@@ -187,12 +170,7 @@ class LoopTurns(Turns):
     def close(self) -> None:
         """Close everything."""
         self.stopping = True
-        self.finish_operations()
-        self.disconnect_all()
-        self.dirty = []
-        self.check_waiters()
-        for waiter in self.waiters:
-            waiter.release()
+        super().close()
         for handle in (self._soon, self._alarm):
             if handle is not None:
                 handle.cancel()

@@ -16,11 +16,11 @@ import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import TracebackType
-from typing import TYPE_CHECKING, TypeVar, cast
+from typing import TYPE_CHECKING, TypeVar
 
 from fakeamqp.runtime.clock import EngineClock, RealClock, TimerQueue
+from fakeamqp.runtime.engine_base import EngineBase
 from fakeamqp.runtime.errors import EngineError
-from fakeamqp.runtime.failures import Failures
 from fakeamqp.runtime.thread.lock import EngineLock
 
 if TYPE_CHECKING:
@@ -28,9 +28,8 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-    from fakeamqp.connection import Connection
     from fakeamqp.runtime.clock.stepped import SteppedClock
-    from fakeamqp.runtime.connection_driver import Accept, Wrap
+    from fakeamqp.runtime.connection_driver import Accept
     from fakeamqp.runtime.thread.listener import Listener
     from fakeamqp.runtime.thread.loop import Loop
     from fakeamqp.runtime.tls import ServerTLS
@@ -49,7 +48,7 @@ T = TypeVar("T")
 _engines: weakref.WeakSet[ThreadEngine] = weakref.WeakSet()
 
 
-class ThreadEngine:
+class ThreadEngine(EngineBase):
     """The lock, the loop thread and the transports of one broker.
 
     Args:
@@ -74,26 +73,20 @@ class ThreadEngine:
         before_flush: Callable[[], object] | None = None,
         name: str = "fakeamqp",
     ) -> None:
-        self.clock = clock
-        self.timers = timers
-        #: The clock if it is a stepped one, which the engine moves; otherwise None.
-        self.stepped = cast("SteppedClock", clock) if hasattr(clock, "step_to") else None
-        #: Exceptions caused by bugs, in order. Empty, whatever peers do.
-        self.failures = Failures()
+        super().__init__(
+            clock,
+            timers,
+            accept,
+            clock if transport_timers is None else RealClock(),
+            timers if transport_timers is None else transport_timers,
+            operations,
+            before_flush,
+        )
         self.name = name
-        self._operations = operations
-        self._accept = accept
-        self._before_flush = before_flush
-        self._transport_timers = timers if transport_timers is None else transport_timers
-        self._transport_clock: EngineClock = clock if transport_timers is None else RealClock()
         self._lock = EngineLock()
         self._loop: Loop | None = None
         self._thread: threading.Thread | None = None
         self._listeners: list[Listener] = []
-        self._wrap: Wrap | None = None
-        self._refusing = False
-        self._socketpairs = 0
-        self._turns = 0
         self._suspended: tuple[int, Callable[[], bool]] | None = None
         """What said when a slice is over, until the call at this depth of the lock ends."""
         _engines.add(self)
@@ -101,41 +94,24 @@ class ThreadEngine:
     # -- life cycle
 
     @property
-    def running(self) -> bool:
-        """Whether the loop runs."""
-        return self._loop is not None
-
-    @property
     def seed(self) -> None:
         """A thread has no seed."""
         return None
 
     @property
-    def turns(self) -> int:
-        """The number of turns of the loop. It does not change while the broker is idle."""
-        loop = self._loop
-        return self._turns if loop is None else self._turns + loop.turns
+    def _current(self) -> Loop | None:
+        return self._loop
 
     def start(self) -> None:
         """Start the loop thread; it is ready when this returns. Does nothing while it runs."""
         from fakeamqp.runtime.thread.loop import Loop
-        from fakeamqp.runtime.turns import NoOperations
 
         if self._loop is not None and self._loop.stopping:
             self.stop()  # requested on the loop thread, and not complete yet
         with self._held():
             if self._loop is not None:
                 return
-            loop = Loop(
-                self.clock,
-                self.timers,
-                self._transport_clock,
-                self._transport_timers,
-                self.failures,
-                self._operations or NoOperations(),
-                self.stepped,
-                self._before_flush,
-            )
+            loop = Loop(self._parts())
             loop.wrap = self._wrap
             thread = threading.Thread(target=self._run, args=(loop,), name=self.name, daemon=True)
             self._loop, self._thread = loop, thread
@@ -192,7 +168,7 @@ class ThreadEngine:
             listener.close()
         self._listeners = []
         loop.close()
-        self._turns += loop.turns
+        self._turns_before += loop.turns
         self._loop = None
 
     def _abandon(self) -> None:
@@ -352,11 +328,6 @@ class ThreadEngine:
         if self._loop is not None:
             self._loop.take_input()
 
-    def flush(self) -> None:
-        """Inside the engine: write all output that can be written."""
-        if self._loop is not None:
-            self._loop.flush_all()
-
     def settle(self) -> None:
         """Process all input that has arrived, at its time, and then follow the clock.
 
@@ -477,22 +448,7 @@ class ThreadEngine:
 
         return await asyncio.to_thread(function)
 
-    def quiet(self) -> bool:
-        """Whether there is nothing to do right now: all input read, all output sent, no timer due."""
-        with self:
-            loop = self._loop
-            if loop is None:
-                return True
-            return loop.quiet()
-
     # -- peers
-
-    @property
-    def connections(self) -> list[Connection]:
-        """The connections with an open transport, oldest first."""
-        with self._held():
-            drivers = [] if self._loop is None else list(self._loop.drivers)
-            return [each for driver in drivers if (each := driver.open_connection) is not None]
 
     @property
     def listeners(self) -> tuple[Listener, ...]:
@@ -568,22 +524,6 @@ class ThreadEngine:
                 raise
             return theirs
 
-    def wrap_connections(self, wrap: Wrap | None) -> None:
-        """Wrap every connection, open ones and later ones; None ends that.
-
-        A wrapper is removed as soon as it holds nothing back. The setting survives `stop` and `start`.
-        """
-        with self:
-            self._wrap = wrap
-            loop = self._loop
-            if loop is not None:
-                loop.wrap = wrap
-                for driver in list(loop.drivers):
-                    if wrap is not None:
-                        driver.wrap(wrap)
-                    elif driver.wrapping is not None:
-                        driver.notify()
-
     def refuse(self, refusing: bool) -> None:
         """Have the operating system refuse all connections, or (False) accept them again.
 
@@ -596,12 +536,6 @@ class ThreadEngine:
             self._refusing = refusing
             for listener in self.listeners:
                 listener.refuse(refusing)
-
-    def disconnect_all(self) -> None:
-        """Write pending output and close the transport of every connection. Listeners stay open."""
-        with self:
-            if self._loop is not None:
-                self._loop.disconnect_all()
 
     def _running_loop(self) -> Loop:
         if self._loop is None:

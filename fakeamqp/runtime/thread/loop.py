@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import socket
 import threading
-from collections.abc import Callable
 from contextlib import suppress
 from math import inf
 from selectors import EVENT_READ, DefaultSelector
 from typing import TYPE_CHECKING
 
-from fakeamqp.runtime.turns import MOST_ROUNDS, Operations, Source, Turns
+from fakeamqp.runtime.turns import MOST_ROUNDS, Source, TurnParts, Turns
 
 if TYPE_CHECKING:
-    from fakeamqp.runtime.clock import EngineClock, TimerQueue
-    from fakeamqp.runtime.clock.stepped import SteppedClock
-    from fakeamqp.runtime.failures import Failures
     from fakeamqp.runtime.thread.lock import EngineLock
     from fakeamqp.runtime.thread.slices import Handover
 
@@ -64,20 +60,8 @@ class Loop(Turns):
     Everything but `wake` needs the engine's lock.
     """
 
-    def __init__(
-        self,
-        clock: EngineClock,
-        timers: TimerQueue,
-        transport_clock: EngineClock,
-        transport_timers: TimerQueue,
-        failures: Failures,
-        operations: Operations,
-        stepped: SteppedClock | None = None,
-        before_flush: Callable[[], object] | None = None,
-    ) -> None:
-        super().__init__(
-            clock, timers, transport_clock, transport_timers, failures, operations, stepped, before_flush
-        )
+    def __init__(self, parts: TurnParts) -> None:
+        super().__init__(parts)
         #: The thread that lets the loop take a turn in the midst of a call.
         self.handover: Handover | None = None
         self._thread_id: int | None = None
@@ -216,12 +200,7 @@ class Loop(Turns):
 
     def close(self) -> None:
         """Close everything this loop holds."""
-        self.finish_operations()
-        self.disconnect_all()
-        self.dirty = []
-        self.check_waiters()
-        for waiter in self.waiters:
-            waiter.release()
+        super().close()
         if self.handover is not None:
             self.handover.turned.set()
         self._selector.close()
