@@ -17,7 +17,7 @@ from fakeamqp.runtime.clock import EngineClock, TimerQueue
 from fakeamqp.runtime.engine_base import EngineBase
 from fakeamqp.runtime.errors import EngineError
 from fakeamqp.runtime.event_loop.clock import LoopClock
-from fakeamqp.runtime.event_loop.listener import LoopListener, has_sockets
+from fakeamqp.runtime.event_loop.listener import LoopListener, NetworkListener, SocketListener, has_sockets
 from fakeamqp.runtime.event_loop.stream import StreamTransport
 from fakeamqp.runtime.event_loop.turns import LoopTurns
 from fakeamqp.runtime.localhost import listen_on
@@ -309,21 +309,30 @@ class LoopEngine(EngineBase):
         Raises:
             PortInUse: another socket uses the port.
             CannotListen: the address is not one of this machine, or not usable.
-            EngineError: the engine does not run.
+            EngineError: the engine does not run, or its event loop has no way to make connections.
         """
         _, loop = self._served()
 
+        in_network = not has_sockets(loop)
+
+        def welcome() -> StreamTransport:
+            return self._welcome(tls, in_network=in_network)
+
         def listen(address: str, wanted: int) -> LoopListener:
-            return LoopListener(
+            return SocketListener(
                 loop,
-                lambda: self._welcome(tls),
+                welcome,
                 lambda sock: self._adopt(sock, tls),
                 address,
                 wanted,
                 refusing=self._refusing,
             )
 
-        listeners = listen_on(listen, host, port) if has_sockets(loop) else (listen(host, port),)
+        listeners: tuple[LoopListener, ...]
+        if in_network:
+            listeners = (NetworkListener(loop, welcome, host, port, refusing=self._refusing),)
+        else:
+            listeners = listen_on(listen, host, port)
         self._listeners += listeners
         for listener in listeners:
             await listener.serving()
@@ -335,7 +344,11 @@ class LoopEngine(EngineBase):
         return self._loop, self._event_loop
 
     def _welcome(
-        self, tls: ServerTLS | None = None, addresses: tuple[str, int, str, int] | None = None
+        self,
+        tls: ServerTLS | None = None,
+        addresses: tuple[str, int, str, int] | None = None,
+        *,
+        in_network: bool = False,
     ) -> StreamTransport:
         turns = self._loop
 
@@ -346,7 +359,11 @@ class LoopEngine(EngineBase):
             if turns is None or turns is not self._loop:
                 stream.abort()
                 return
-            between = addresses or (*stream.address("peername"), *stream.address("sockname"))
+            peer_host, peer_port = stream.address("peername")
+            if in_network:
+                # Its machines are all this one, where user guest may log in.
+                peer_host = "127.0.0.1"
+            between = addresses or (peer_host, peer_port, *stream.address("sockname"))
             transport = stream if tls is None else tls.over(stream)
             driver = ConnectionDriver(turns, transport, self._accept, between)
             turns.adopt(stream, driver)

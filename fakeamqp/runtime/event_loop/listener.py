@@ -16,27 +16,123 @@ from fakeamqp.runtime.addresses import (
     resolve,
     warn_if_exposed,
 )
-from fakeamqp.runtime.errors import CannotListen
-from fakeamqp.runtime.event_loop.routes import routes_of
+from fakeamqp.runtime.errors import CannotListen, EngineError, PortInUse
+from fakeamqp.runtime.event_loop.routes import Routes, routes_in_spite_of, routes_of
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
     from collections.abc import Callable
 
-__all__ = ["LoopListener", "has_sockets"]
+__all__ = ["LoopListener", "NetworkListener", "SocketListener", "has_sockets"]
 
 _log = logging.getLogger("fakeamqp.runtime")
 # The pause, in seconds, before accepting again after the process has run out of descriptors.
 _EXHAUSTED_SECONDS = 0.5
+# No process has so many descriptors.
+_UNUSED_DESCRIPTOR = 1 << 30
+# Ports for brokers that take any, in networks that choose none.
+_FIRST_PORT, _LAST_PORT = 30_000, 65_535
 
 
 def has_sockets(loop: AbstractEventLoop) -> bool:
-    """Whether servers of this loop have sockets. Loops that simulate a network say that they have not."""
-    return bool(getattr(loop, "has_sockets", True))
+    """Whether servers of this loop have sockets. Loops that simulate a network have none.
+
+    A loop can say it by an attribute of this name. Others refuse to wait for a descriptor, by some error.
+    """
+    said: bool | None = getattr(loop, "has_sockets", None)
+    if said is not None:
+        return said
+    try:
+        loop.remove_reader(_UNUSED_DESCRIPTOR)
+    except Exception:
+        return False
+    return True
 
 
 class LoopListener:
-    """Accepts peers in an event loop: at a socket, or in the network that the loop simulates.
+    """Accepts peers in an event loop.
+
+    Args:
+        loop: the event loop.
+        factory: makes the protocol of a new peer.
+        refusing: refuse connections until `refuse(False)`.
+    """
+
+    _address: tuple[str, int] | tuple[str, int, int, int]
+
+    def __init__(
+        self, loop: AbstractEventLoop, factory: Callable[[], asyncio.Protocol], *, refusing: bool = False
+    ) -> None:
+        self._loop = loop
+        self._factory = factory
+        self._open = False
+        self._wanted = True
+        self._refusing = refusing
+        self._closed = False
+
+    @property
+    def address(self) -> tuple[str, int]:
+        """Numeric host and port."""
+        return self._address[0], self._address[1]
+
+    @property
+    def port(self) -> int:
+        """The port, also if 0 was asked for."""
+        return self._address[1]
+
+    async def serving(self) -> None:
+        """Return when peers can connect; at once if they are refused."""
+
+    def resume(self) -> None:
+        """Accept peers (again) on the same port. Raises `PortInUse` if another socket has taken it."""
+        self._wanted = True
+        if not (self._closed or self._refusing or self._open):
+            self._begin()
+
+    def pause(self) -> None:
+        """Refuse connections, and drop those not accepted yet, but keep the port for `resume`."""
+        self._wanted = False
+        self._shut()
+
+    def refuse(self, refusing: bool) -> None:
+        """Refuse connections in spite of `resume`, or (False) return to the state of `pause` and `resume`."""
+        self._refusing = refusing
+        if refusing:
+            self._shut()
+        elif self._wanted:
+            self.resume()
+
+    def close(self) -> None:
+        """Release the port. Idempotent."""
+        if not self._closed:
+            self._open = False
+            self._end()
+            self._closed = True
+
+    def _shut(self) -> None:
+        if not self._closed and self._open:
+            self._open = False
+            self._end()
+            self._keep()
+
+    def _begin(self) -> None:
+        """Accept peers, and set `_open`."""
+        raise NotImplementedError
+
+    def _end(self) -> None:
+        """Accept no more peers."""
+        raise NotImplementedError
+
+    def _keep(self) -> None:
+        """Keep the port."""
+
+    def __repr__(self) -> str:
+        state = "closed" if self._closed else "open" if self._open else "paused"
+        return "<{} {}:{} {}>".format(type(self).__name__, *self.address, state)
+
+
+class SocketListener(LoopListener):
+    """Accepts peers at a socket, and those of the same loop in memory, where it is one of asyncio's.
 
     The socket is not left to a server of asyncio, which loses peers that it has accepted when it is closed.
 
@@ -63,52 +159,18 @@ class LoopListener:
         *,
         refusing: bool = False,
     ) -> None:
-        self._loop = loop
-        self._factory = factory
+        super().__init__(loop, factory, refusing=refusing)
         self._welcome = welcome
         self._routes = routes_of(loop)
-        self._server: asyncio.AbstractServer | None = None
-        self._starting: asyncio.Task[None] | None = None
-        self._socket: socket.socket | None = None
         self._pausing: asyncio.TimerHandle | None = None
-        self._open = False
-        self._wanted = True
-        self._refusing = refusing
-        self._closed = False
-        if has_sockets(loop):
-            self._family, self._address = resolve(host, port)
-            self._socket = bound_socket(self._family, self._address)
-            self._address = (self._address[0], self._socket.getsockname()[1], *self._address[2:])
-            warn_if_exposed(host, self._address)
-        else:
-            self._address = ("127.0.0.1" if host == "localhost" else host, port)
+        self._family, self._address = resolve(host, port)
+        self._socket = bound_socket(self._family, self._address)
+        self._address = (self._address[0], self._socket.getsockname()[1], *self._address[2:])
+        warn_if_exposed(host, self._address)
         if not refusing:
             self.resume()
 
-    @property
-    def address(self) -> tuple[str, int]:
-        """Numeric host and port."""
-        return self._address[0], self._address[1]
-
-    @property
-    def port(self) -> int:
-        """The port, also if 0 was asked for."""
-        return self._address[1]
-
-    async def serving(self) -> None:
-        """Return when peers can connect; at once if they are refused."""
-        if self._starting is not None:
-            await self._starting
-
-    def resume(self) -> None:
-        """Accept peers (again) on the same port. Raises `PortInUse` if another socket has taken it."""
-        self._wanted = True
-        if self._closed or self._refusing or self._open:
-            return
-        if self._socket is None:
-            self._open = True
-            self._starting = self._loop.create_task(self._serve())
-            return
+    def _begin(self) -> None:
         if self._socket.fileno() == -1:
             self._socket = bound_socket(self._family, self._address)
         try:
@@ -120,17 +182,9 @@ class LoopListener:
         if self._routes is not None:
             self._routes.add(*self.address, self._factory)
 
-    async def _serve(self) -> None:
-        try:
-            server = await self._loop.create_server(self._factory, *self.address)
-        except OSError as error:
-            raise cannot_listen(error, self._address) from error
-        self._address = server.sockets[0].getsockname()[:2]
-        self._server = server
-
     def _accept(self) -> None:
         sock = self._socket
-        while self._open and sock is not None:
+        while self._open:
             try:
                 peer, _ = sock.accept()
             except (BlockingIOError, InterruptedError):
@@ -149,52 +203,143 @@ class LoopListener:
         self._loop.remove_reader(sock)
         self._pausing = self._loop.call_later(_EXHAUSTED_SECONDS, self._loop.add_reader, sock, self._accept)
 
-    def pause(self) -> None:
-        """Refuse connections, and drop those not accepted yet, but keep the port for `resume`."""
-        self._wanted = False
-        self._shut()
-
-    def refuse(self, refusing: bool) -> None:
-        """Refuse connections in spite of `resume`, or (False) return to the state of `pause` and `resume`."""
-        self._refusing = refusing
-        if refusing:
-            self._shut()
-        elif self._wanted:
-            self.resume()
-
-    def _shut(self) -> None:
-        if self._closed or not self._open:
-            return
-        self._release()
-        if self._socket is not None:
-            # A bound socket that does not listen keeps the port and refuses connections. If another process
-            # takes the port in between, `resume` raises.
-            with suppress(CannotListen):
-                self._socket = bound_socket(self._family, self._address)
-
-    def _release(self) -> None:
-        self._open = False
+    def _end(self) -> None:
         if self._routes is not None:
             self._routes.remove(*self.address)
         if self._pausing is not None:
             self._pausing.cancel()
             self._pausing = None
+        if self._socket.fileno() != -1:
+            self._loop.remove_reader(self._socket)
+            self._socket.close()
+
+    def _keep(self) -> None:
+        # A bound socket that does not listen keeps the port and refuses connections. If another process
+        # takes the port in between, `resume` raises.
+        with suppress(CannotListen):
+            self._socket = bound_socket(self._family, self._address)
+
+
+class NetworkListener(LoopListener):
+    """Accepts peers in the network that the loop simulates; in memory, if the loop has no network either.
+
+    Args:
+        loop: the event loop.
+        factory: makes the protocol of a new peer.
+        host: an address that the loop knows.
+        port: 0 takes a free one.
+        refusing: refuse connections until `refuse(False)`.
+    """
+
+    def __init__(
+        self,
+        loop: AbstractEventLoop,
+        factory: Callable[[], asyncio.Protocol],
+        host: str,
+        port: int,
+        *,
+        refusing: bool = False,
+    ) -> None:
+        super().__init__(loop, factory, refusing=refusing)
+        self._address = ("127.0.0.1" if host == "localhost" else host, port)
+        self._server: asyncio.AbstractServer | None = None
+        self._routes: Routes | None = None
+        """In memory, where the loop refuses servers."""
+        self._starting: asyncio.Task[None] | None = None
+        if not refusing:
+            self.resume()
+
+    async def serving(self) -> None:
+        """Return when peers can connect; at once if they are refused.
+
+        Raises:
+            PortInUse: another server has the port.
+            CannotListen: the loop has no such address.
+            EngineError: the loop has neither servers nor room for connections in memory.
+        """
+        if self._starting is not None:
+            await self._starting
+
+    def _begin(self) -> None:
+        self._open = True
+        if self._routes is not None:
+            self._routes.add(*self.address, self._factory)
+        else:
+            self._starting = self._loop.create_task(self._serve())
+
+    async def _serve(self) -> None:
+        try:
+            self._server = await self._create_server()
+        except OSError as error:
+            raise cannot_listen(error, self._address) from error
+        except EngineError:
+            raise
+        except Exception as refusal:  # Each of these loops has errors of its own.
+            if self._address[1] and await self._has_servers():
+                raise CannotListen(f"cannot listen on {self.address}: {refusal}") from refusal
+            self._routes = self._memory(refusal)
+            self._routes.add(*self.address, self._factory)
+
+    async def _create_server(self) -> asyncio.AbstractServer:
+        host, port = self.address
+        server = await self._loop.create_server(self._factory, host, port)
+        try:
+            self._address = await self._address_of(server)
+            if self._address[1]:
+                return server
+        except BaseException:
+            server.close()
+            raise
+        # This network takes 0 for a port like any other.
+        server.close()
+        for port in range(_FIRST_PORT, _LAST_PORT):
+            with suppress(OSError):
+                server = await self._loop.create_server(self._factory, host, port)
+                self._address = (self._address[0], port)
+                return server
+        raise CannotListen(f"cannot listen on {host}: no port is free")
+
+    async def _has_servers(self) -> bool:
+        """Whether the loop has servers on other ports."""
+        try:
+            server = await self._loop.create_server(self._factory, self._address[0], 0)
+        except Exception:
+            return False
+        server.close()
+        return True
+
+    async def _address_of(self, server: asyncio.AbstractServer) -> tuple[str, int]:
+        for sock in getattr(server, "sockets", ()):
+            host, port = sock.getsockname()[:2]
+            return host, port
+        # Clients may need another address than the one that this machine has for itself.
+        infos = await self._loop.getaddrinfo(*self.address, type=socket.SOCK_STREAM)
+        host, port = infos[0][4][:2]
+        return str(host), int(port)
+
+    def _memory(self, refusal: Exception) -> Routes:
+        routes = routes_in_spite_of(self._loop)
+        if routes is None:
+            raise EngineError(
+                f"a broker cannot run in this event loop: {type(self._loop).__name__} has no servers "
+                f"({refusal}), and its connections cannot be made in memory; run the test in another loop, "
+                "such as that of fakeamqp.simulation.run"
+            ) from refusal
+        host, port = self.address
+        if routes.serves(host, port):
+            raise PortInUse(host, port) from refusal
+        self._address = (
+            host,
+            port or next(p for p in range(_FIRST_PORT, _LAST_PORT) if not routes.serves(host, p)),
+        )
+        return routes
+
+    def _end(self) -> None:
         if self._starting is not None:
             self._starting.cancel()
             self._starting = None
         if self._server is not None:
             self._server.close()
             self._server = None
-        if self._socket is not None:
-            self._loop.remove_reader(self._socket)
-            self._socket.close()
-
-    def close(self) -> None:
-        """Release the port. Idempotent."""
-        if not self._closed:
-            self._release()
-            self._closed = True
-
-    def __repr__(self) -> str:
-        state = "closed" if self._closed else "open" if self._open else "paused"
-        return "<LoopListener {}:{} {}>".format(*self.address, state)
+        if self._routes is not None:
+            self._routes.remove(*self.address)

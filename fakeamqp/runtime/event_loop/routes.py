@@ -2,7 +2,8 @@
 
 `asyncio.open_connection` and all that is made of it ask the loop for connections. The loops of the standard
 library are told here which addresses are those of brokers: a connection to one of them is made in memory,
-and every other one as before. Loops of another kind, such as uvloop's, use sockets.
+and every other one as before. Loops of another kind, such as uvloop's, use sockets, or the network that they
+simulate. Those that have neither are told, too.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _FIRST_PORT = 49152
 class Routes:
     """The addresses of brokers in one event loop."""
 
-    def __init__(self, loop: asyncio.BaseEventLoop) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
         self._factories: dict[tuple[str, int], Callable[[], asyncio.Protocol]] = {}
         self._arrivals = Arrivals(loop)
@@ -38,6 +39,10 @@ class Routes:
         for name in _LOOPBACK if host == "127.0.0.1" else (host,):
             if name != "::1":
                 self._factories[name, port] = factory
+
+    def serves(self, host: str, port: int) -> bool:
+        """Whether connections to this address are made in memory."""
+        return (host, port) in self._factories
 
     def remove(self, host: str, port: int) -> None:
         """Make connections to this address as before."""
@@ -101,12 +106,27 @@ def _address(host: object, port: object, options: dict[str, Any]) -> tuple[str, 
 
 
 def routes_of(loop: asyncio.AbstractEventLoop) -> Routes | None:
-    """The routes of a loop; None if it makes connections in a way of its own."""
+    """The routes of a loop with sockets; None if it makes connections in a way of its own."""
     if (
         not isinstance(loop, asyncio.BaseEventLoop)
         or type(loop).create_connection is not asyncio.BaseEventLoop.create_connection
     ):
         return None
+    return _of(loop)
+
+
+def routes_in_spite_of(loop: asyncio.AbstractEventLoop) -> Routes | None:
+    """The routes of a loop that refuses all connections; None if it cannot be told of any."""
+    if loop not in _routes:
+        try:
+            loop.create_connection = loop.create_connection  # type: ignore[method-assign]
+            del loop.create_connection
+        except (AttributeError, TypeError):
+            return None
+    return _of(loop)
+
+
+def _of(loop: asyncio.AbstractEventLoop) -> Routes:
     found = _routes.get(loop)
     if found is None:
         found = _routes[loop] = Routes(loop)
