@@ -147,3 +147,28 @@ def test_tasks_may_take_time_to_end():
 
     simulation.run(main(), limit=11)
     assert ends == [3010]
+
+
+def test_tasks_that_are_started_at_the_end_are_cancelled_too():
+    ends = []
+
+    async def last():
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ends.append("last")
+
+    async def first():
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ends.append(asyncio.ensure_future(last()))
+            await asyncio.sleep(0)
+
+    async def main():
+        started = asyncio.create_task(first())
+        await asyncio.sleep(1)
+        return started
+
+    simulation.run(main())
+    assert ends[1:] == ["last"]

@@ -19,6 +19,8 @@ T = TypeVar("T")
 
 # How long tasks may go on at the end when they have been cancelled, in simulated seconds.
 _LONGEST_END = 3600.0
+# How often what is still there is cancelled.
+_MOST_ROUNDS = 10
 
 
 def run(
@@ -150,9 +152,15 @@ def epoch_seconds(now: datetime | float | None) -> float:
 
 
 def _cancel_all(loop: SimulatedLoop) -> None:
-    tasks = sorted(asyncio.all_tasks(loop), key=lambda task: getattr(task, "number", 0))
-    if not tasks:
-        return
+    """Cancel all tasks, also those that tasks start while they end."""
+    for _ in range(_MOST_ROUNDS):
+        tasks = sorted(asyncio.all_tasks(loop), key=lambda task: getattr(task, "number", 0))
+        if not tasks:
+            return
+        _cancel(loop, tasks)
+
+
+def _cancel(loop: SimulatedLoop, tasks: list[asyncio.Task[Any]]) -> None:
     for task in tasks:
         task.cancel()
     try:
