@@ -28,7 +28,8 @@ __all__ = ["CORE_OF_SPARK", "COSTLY", "DRAWING", "LONG", "LONG_EXAMPLES"]
 HERE = Path(__file__).resolve().parent
 EXAMPLES = HERE.parent / "examples"
 
-#: Tests that need a real RabbitMQ, many real clients, an installation, a browser, or a Java for each test.
+#: Tests that need a real RabbitMQ, many real clients or schedules, an installation, a browser, or a Java for
+#: each test.
 LONG = (
     "benchmarks",
     "client_suites",
@@ -45,6 +46,7 @@ LONG = (
     "packaging",
     "pages",
     "plugin/test_spark_sessions.py",
+    "simulation/libraries",
     "spark",
 )
 #: Files below `LONG` that are quick all the same.
@@ -66,6 +68,7 @@ COSTLY = re.compile(
     r"|management/test_(against_rabbitmq\.py.*\[4\.0|tools\.py)"
     r"|faults/test_clients\.py"
     r"|fuzz/(amqp_0_10/)?test_mutated_streams\.py"
+    r"|simulation/libraries/"
     r"|spark/test_docs\.py"
     r"|unit/test_deleted_protocols\.py"
     r")"

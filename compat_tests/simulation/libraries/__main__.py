@@ -14,7 +14,6 @@ from collections.abc import Sequence
 
 from compat_tests.simulation.libraries import catalogue, page
 from compat_tests.simulation.libraries.running import Outcome, run
-from compat_tests.simulation.libraries.workload import Broken
 
 SCHEDULES = 2000
 
@@ -63,10 +62,9 @@ def _print(outcome: Outcome, seconds: float, in_full: bool) -> None:
         known = outcome.workload.known.get(kind, "not known")
         print(f"  {kind} ({known}): {len(seeds)} seeds, {', '.join(map(str, seeds[:8]))}", flush=True)
         if in_full:
-            failure = outcome.first[kind]
-            print(failure.text)
-            if isinstance(failure.shrunk_error, Broken):
-                print("\n".join(failure.shrunk_error.plans))
+            example = outcome.examples[kind]
+            print("\n".join(example.faults))
+            print(example.failure.text)
 
 
 if __name__ == "__main__":

@@ -52,6 +52,7 @@ def _failure(outcome: Outcome, kind: str) -> dict[str, Any]:
         "finding": outcome.workload.known.get(kind),
         "count": len(outcome.seeds[kind]),
         "seeds": outcome.seeds[kind][:20],
+        "example": example.failure.seed,
         "needed decisions": [decision.text for decision in example.failure.needed],
         "needed faults": list(example.faults),
         "plan": list(error.plans) if isinstance(error, Broken) else [],
@@ -93,16 +94,24 @@ def _examples() -> str:
     rows = []
     for name, found in load().items():
         for kind, each in found["failures"].items():
-            decisions = "<br>".join(each["needed decisions"]) or "first-come order"
+            decisions = "<br>".join(each["needed decisions"]) or "none"
             faults = (
                 "<br>".join(f"`{_short(line)}`" for line in each["needed faults"]) or "those of the workload"
             )
             seeds = ", ".join(map(str, each["seeds"][:_SEEDS]))
-            rows.append([_link(each["finding"]), name, kind, str(each["count"]), seeds, faults, decisions])
+            rows.append([_link(each["finding"]), name, kind, seeds, str(each["example"]), faults, decisions])
     order = {link: number for number, link in enumerate(dict.fromkeys(row[0] for row in rows))}
     rows.sort(key=lambda row: order[row[0]])
     return tables.table(
-        ["Finding", "Workload", "What is broken", "Seeds", "The first", "Faults that are enough", "Schedule"],
+        [
+            "Finding",
+            "Workload",
+            "What is broken",
+            "First seeds",
+            "Shrunk seed",
+            "Faults that are enough",
+            "Deviations from first-come order",
+        ],
         rows,
     )
 

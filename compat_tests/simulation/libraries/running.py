@@ -13,16 +13,24 @@ from compat_tests.simulation.libraries.workload import Broken, Workload, plan
 from fakeamqp import simulation
 from fakeamqp.simulation import Failure
 
-__all__ = ["Example", "Outcome", "quiet", "run"]
+__all__ = ["Example", "Outcome", "kind_of", "quiet", "run"]
+
+# How many failures of a kind are shrunk.
+_EXAMPLES = 3
 
 
 @dataclass(frozen=True)
 class Example:
-    """The first failure of a kind, with as few faults and deviations as were found."""
+    """A failure of a kind, with as few faults and deviations as were found."""
 
     failure: Failure
     #: The faults that are needed, a line each.
     faults: tuple[str, ...]
+
+    @property
+    def size(self) -> int:
+        """The number of faults and deviations."""
+        return len(self.faults) + len(self.failure.needed)
 
 
 @dataclass
@@ -33,7 +41,7 @@ class Outcome:
     schedules: int = 0
     #: By the kind of failure: the seeds that fail, in order.
     seeds: dict[str, list[int]] = field(default_factory=dict)
-    #: By the kind of failure: the first one.
+    #: By the kind of failure: the one of the first few that needs least.
     examples: dict[str, Example] = field(default_factory=dict)
 
     @property
@@ -48,7 +56,7 @@ class Outcome:
 
 
 def run(workload: Workload, seeds: Iterable[int], *, shrink: bool = True) -> Outcome:
-    """Run a workload under all seeds. The first failure of each kind is shrunk."""
+    """Run a workload under all seeds. The first failures of each kind are shrunk."""
     outcome = Outcome(workload)
     with quiet():
         for seed in seeds:
@@ -57,9 +65,12 @@ def run(workload: Workload, seeds: Iterable[int], *, shrink: bool = True) -> Out
             if failure is None:
                 continue
             kind = kind_of(failure.error)
-            if kind not in outcome.seeds and shrink:
-                outcome.examples[kind] = _shrunk(workload, failure, kind)
-            outcome.seeds.setdefault(kind, []).append(seed)
+            seeds_of_kind = outcome.seeds.setdefault(kind, [])
+            if shrink and len(seeds_of_kind) < _EXAMPLES:
+                example = _shrunk(workload, failure, kind)
+                if kind not in outcome.examples or example.size < outcome.examples[kind].size:
+                    outcome.examples[kind] = example
+            seeds_of_kind.append(seed)
     return outcome
 
 
