@@ -400,3 +400,23 @@ def test_with_two_personalities_it_runs_once(run_tests: RunTests) -> None:
         "--amqp-compare=rabbitmq-3.13,rabbitmq-4.3",
     )
     result.assert_outcomes(passed=1)
+
+
+def test_a_seed_gives_the_same_trace_in_every_process(
+    run_tests: RunTests,
+    run_tests_apart: RunTests,
+    monkeypatch: pytest.MonkeyPatch,
+    pytester: pytest.Pytester,
+) -> None:
+    def trace(run: RunTests, seed: int, folder: str) -> bytes:
+        options = (f"--amqp-seed={seed}", f"--amqp-trace={folder}", "--amqp-trace-formats=jsonl")
+        assert run(RACE.format(seeds=200), *options).ret in (0, 1)
+        [path] = (pytester.path / folder).iterdir()
+        return path.read_bytes()
+
+    monkeypatch.setenv("PYTHONHASHSEED", "1")
+    first = trace(run_tests_apart, 8, "first")
+    monkeypatch.setenv("PYTHONHASHSEED", "2")
+    assert trace(run_tests_apart, 8, "second") == first
+    assert trace(run_tests, 9, "third") != first
+    assert first.count(b"queue.declare") >= 2
