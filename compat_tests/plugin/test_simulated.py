@@ -150,6 +150,53 @@ def test_seeds_may_be_named_and_their_number_chosen(run_tests: RunTests) -> None
             assert file.read() == expected
 
 
+def test_setup_only_runs_no_test(run_tests: RunTests) -> None:
+    result = run_tests(
+        """
+    import pytest
+
+    @pytest.mark.amqp(simulated=True, seeds=3)
+    async def test_it(amqp_broker):
+        raise RuntimeError("it runs")
+    """,
+        "--setup-only",
+    )
+    assert result.ret == 0
+    assert "it runs" not in result.stdout.str()
+
+
+def test_a_test_that_runs_again_has_the_same_schedule(run_tests: RunTests, pytester: pytest.Pytester) -> None:
+    pytester.makeconftest(
+        """
+        import copy
+        import pytest
+        from _pytest.runner import runtestprotocol
+
+        @pytest.hookimpl(tryfirst=True)
+        def pytest_runtest_protocol(item, nextitem):
+            runtestprotocol(item, log=False, nextitem=copy.copy(item))  # As plugins that run tests again do.
+    """
+    )
+    result = run_tests(
+        """
+    import pytest
+
+    decisions = []
+
+    @pytest.mark.amqp(simulated=True)
+    async def test_it(aio_pika_connection, amqp_simulation):
+        await aio_pika_connection.channel()
+        decisions.append(amqp_simulation.schedule.decisions)
+        assert decisions[0] == decisions[-1]
+
+    def test_it_ran_twice():
+        assert len(decisions) == 2 and decisions[0]
+    """,
+        "--amqp-seed=8",
+    )
+    result.assert_outcomes(passed=2)
+
+
 def test_other_plugins_see_one_run(run_tests: RunTests) -> None:
     result = run_tests(RACE.format(seeds=200) + '        print("in order")\n', "-v", "-rA", "--setup-show")
     assert result.stdout.str().count("test_race FAILED") <= 1

@@ -83,7 +83,10 @@ def explored(item: pytest.Item) -> TypeGuard[pytest.Function]:
     """Whether `item` runs under several schedules. Errors of its marker are those of its setup."""
     if "seeds" not in marker.arguments(item) or not isinstance(item, pytest.Function) or not applies(item):
         return False
-    if options.real_url(item.config) is not None or options.seed(item.config) is not None:
+    config = item.config
+    if options.real_url(config) is not None or options.seed(config) is not None:
+        return False
+    if config.getoption("setuponly", False):
         return False
     return not (settings_problem(marker.arguments(item)) or problem(item))
 

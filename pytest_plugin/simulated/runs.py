@@ -21,18 +21,19 @@ __all__ = ["drawn", "run", "set_schedule", "simulation", "synchronous", "test"]
 
 T = TypeVar("T")
 
-_SCHEDULE: pytest.StashKey[Schedule] = pytest.StashKey()
+_NEXT: pytest.StashKey[Schedule] = pytest.StashKey()
+_DRAWN: pytest.StashKey[Schedule] = pytest.StashKey()
 _RUNNER: pytest.StashKey[Runner] = pytest.StashKey()
 
 
 def set_schedule(item: pytest.Item, schedule: Schedule) -> None:
     """Give this schedule to the next run of `item`."""
-    item.stash[_SCHEDULE] = schedule
+    item.stash[_NEXT] = schedule
 
 
 def drawn(item: pytest.Item) -> Schedule | None:
     """The schedule of the last run of `item`, if it has one."""
-    return item.stash.get(_SCHEDULE, None)
+    return item.stash.get(_DRAWN, None)
 
 
 @contextmanager
@@ -40,11 +41,16 @@ def simulation(item: pytest.Item) -> Iterator[Runner]:
     """The simulation of one run of `item`."""
     from fakeamqp.simulation import Runner, Schedule
 
-    if _SCHEDULE not in item.stash:
+    # A schedule serves one run: its draws go on where they were.
+    schedule = item.stash.get(_NEXT, None)
+    if schedule is None:
         kinds = marker.arguments(item).get("kinds")
         settings = {} if kinds is None else {"kinds": kinds}
-        item.stash[_SCHEDULE] = Schedule(options.seed(item.config) or 0, **settings)
-    with Runner(schedule=item.stash[_SCHEDULE], quiet_end=True, **chosen.runner_settings(item)) as runner:
+        schedule = Schedule(options.seed(item.config) or 0, **settings)
+    else:
+        del item.stash[_NEXT]
+    item.stash[_DRAWN] = schedule
+    with Runner(schedule=schedule, quiet_end=True, **chosen.runner_settings(item)) as runner:
         item.stash[_RUNNER] = runner
         try:
             yield runner
