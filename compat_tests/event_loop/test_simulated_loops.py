@@ -68,6 +68,7 @@ def no_garbage() -> Iterator[None]:
 def in_simulated_loops(test: Any) -> Any:
     """Run a test in each of these loops that is installed."""
     test = pytest.mark.filterwarnings("ignore:unclosed <StreamWriter:ResourceWarning")(test)
+    test = pytest.mark.filterwarnings("ignore:Ignoring socket option")(test)  # By async-solipsism.
     test = pytest.mark.usefixtures("no_garbage")(test)
     return pytest.mark.parametrize("run", SIMULATED)(test)
 
