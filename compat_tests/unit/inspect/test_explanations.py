@@ -325,7 +325,8 @@ def test_a_stream_and_an_answer(server: Server, client: Client):
 # --- the same as a publish ------------------------------------------------------------------------------
 
 WORDS = st.sampled_from(["a", "b", "*", "#", ""])
-KEYS = st.lists(WORDS, max_size=3).map(".".join)
+#: RabbitMQ 4.3 refuses a binding key with more than two `#`.
+KEYS = st.lists(WORDS, max_size=3).map(".".join).filter(lambda key: key.split(".").count("#") <= 2)
 TABLES = st.dictionaries(
     st.sampled_from(["h", "x-h", "i"]), st.sampled_from([1, "1", None, True]), max_size=2
 )
