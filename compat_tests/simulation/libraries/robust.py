@@ -138,6 +138,8 @@ def _iterator(faults: Faults) -> Program:
         queue = await channel.declare_queue("work", durable=True)
         handled: set[bytes] = set()
         working = asyncio.ensure_future(_work_through(queue, handled, 0.05))
+        await broker.queue("work").wait_for_async(consumers=1)
+        await asyncio.sleep(1)
         with faults.on(broker):
             for number in range(60):
                 await asyncio.sleep(0.4)
@@ -185,8 +187,11 @@ async def _end_of_iteration(
     broker.publish(b"last", routing_key="work", delivery_mode=2)
     await asyncio.sleep(30)
     if working.done():
-        raise broken(
-            "the iteration has ended", "" if working.exception() is None else repr(working.exception())
+        error = working.exception()
+        raise (
+            broken("the iteration has ended")
+            if error is None
+            else broken("the iteration raises", repr(error))
         )
     if not {b"last", *published} <= handled:
         raise broken("a message is not handled", f"{sorted(published - handled)}")
