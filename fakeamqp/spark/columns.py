@@ -79,6 +79,12 @@ SOURCE_COLUMNS = (
     Column(
         "properties", f"STRUCT<{_STRUCT}>", pa.struct(list(PROPERTIES.items())), "the other basic properties"
     ),
+    Column(
+        "_error",
+        "STRUCT<reason: STRING, octets: BINARY>",
+        pa.struct([("reason", pa.string()), ("octets", pa.binary())]),
+        "what could not be read, and the property list as it came; null if there is nothing",
+    ),
 )
 
 _BY_NAME = {column.name: column for column in SOURCE_COLUMNS}

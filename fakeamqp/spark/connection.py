@@ -3,7 +3,7 @@
 pika's `BlockingConnection` confirms one message at a time and says nothing when a consumer's channel is
 closed under it; pika's `SelectConnection` does both well and wants to own its thread. A `Link` is a
 SelectConnection whose loop is turned by hand, so that code reads from top to bottom and every end of a
-channel is seen.
+channel is seen. Messages of its consumers do not go through pika, see `fakeamqp.spark.incoming`.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import logging
 import re
 import ssl
 import time
+import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
@@ -20,7 +21,10 @@ import pika
 from pika.adapters.select_connection import IOLoop
 from pika.adapters.utils.selector_ioloop_adapter import SelectorIOServicesAdapter
 
+from fakeamqp.protocols.amqp_0_9_1.codec.methods import BasicGet
+from fakeamqp.protocols.framed.codec.frames import method_frame
 from fakeamqp.spark.errors import BrokerUnreachable, ConnectionLost
+from fakeamqp.spark.incoming import Contents, Incoming, Receive
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -34,6 +38,8 @@ __all__ = ["Link"]
 
 # The maximum time for closing: connection.close waits for its answer at most that long.
 _GOODBYE = 2.0
+# pika reads 4 KiB at a time by default: 13 small messages.
+_READ = 64 << 10
 
 
 class Link:
@@ -87,6 +93,8 @@ class Link:
         self.check()
         opened: list[Channel] = []
         channel = self._connection.channel(on_open_callback=opened.append)
+        # pika gives the number of a closed channel to the next one.
+        self._services.incoming.channels.pop(channel.channel_number, None)
         channel.add_on_close_callback(self._channel_closed)
         self.wait_for(lambda: bool(opened), self._options.connect_timeout, "open a channel")
         return channel
@@ -135,6 +143,38 @@ class Link:
         method(*args, callback=answers.append, **arguments)
         self.wait_for(lambda: bool(answers), self._options.connect_timeout, f"answer {method.__name__}")
         return answers[0]
+
+    def consume(
+        self, channel: Channel, queue: str, receive: Receive, arguments: dict[str, Any] | None = None
+    ) -> str:
+        """Open a consumer, and return its tag. Its messages go to `receive` until the channel closes.
+
+        Raises:
+            ConnectionLost: as `call`.
+        """
+        consumers = self._contents(channel).consumers
+        tag = f"spark-{uuid.uuid4().hex[:8]}"  # Short: every delivery has it.
+        consumers[tag.encode()] = receive
+        self.call(channel.basic_consume, queue, _nothing, consumer_tag=tag, arguments=arguments)
+        return tag
+
+    def get(self, channel: Channel, queue: str, receive: Receive) -> int | None:
+        """Get one message with basic.get, and return how many are left; None if the queue is empty.
+
+        Raises:
+            ConnectionLost: as `call`.
+        """
+        contents = self._contents(channel)
+        contents.got, contents.counted = receive, None
+        self.send(method_frame(channel.channel_number, BasicGet(queue=queue).encode()))
+        timeout = self._options.connect_timeout
+        self.wait_for(lambda: contents.counted is not None, timeout, "answer basic_get")
+        return contents.counted if contents.counted != -1 else None
+
+    @property
+    def received_at(self) -> int:
+        """When the broker's last octets came, in microseconds since 1970."""
+        return self._services.incoming.received_at
 
     def check(self) -> None:
         """Raise the error that has ended the connection or a channel.
@@ -195,6 +235,9 @@ class Link:
             self._let_go()
         self._connection = None
         self._release()
+
+    def _contents(self, channel: Channel) -> Contents:
+        return self._services.incoming.channels.setdefault(channel.channel_number, Contents())
 
     def _open(self, url: str) -> str | None:
         """The reason why the broker of this URL refuses the client; None if it accepts it."""
@@ -276,9 +319,10 @@ def _quiet() -> Iterator[None]:
 
 
 class _Services(SelectorIOServicesAdapter):  # type: ignore[misc]  # pika has no types
-    """pika's I/O services on a loop, with access to the transport of the last connection."""
+    """pika's I/O services on a loop, with the transport of the last connection, and what it receives."""
 
     transport: Any = None
+    incoming: Incoming
 
     def create_streaming_connection(
         self, protocol_factory: Callable[[], Any], *others: Any, **more: Any
@@ -286,12 +330,20 @@ class _Services(SelectorIOServicesAdapter):  # type: ignore[misc]  # pika has no
         def protocol_of_ours() -> Any:
             protocol = protocol_factory()
             made = protocol.connection_made
+            incoming = Incoming(protocol.data_received)
 
-            def connection_made(transport: object) -> None:
-                self.transport = transport
+            def connection_made(transport: Any) -> None:
+                transport._MAX_RECV_BYTES = _READ
+                self.transport, self.incoming = transport, incoming
                 made(transport)
 
-            protocol.connection_made = connection_made
+            def data_received(octets: bytes) -> None:
+                incoming.receive(octets)
+                # What pika compares to see whether the broker is alive.
+                protocol.conn.bytes_received += incoming.taken
+                incoming.taken = 0
+
+            protocol.connection_made, protocol.data_received = connection_made, data_received
             return protocol
 
         return super().create_streaming_connection(protocol_of_ours, *others, **more)
@@ -324,5 +376,5 @@ def _without_password(url: str) -> str:
     return f"{scheme}://{login.partition(':')[0]}@{tail}" if at else url
 
 
-def _nothing() -> None:
-    """The end of a wait."""
+def _nothing(*_: object) -> None:
+    """The end of a wait, and what pika calls for messages: it gets none."""

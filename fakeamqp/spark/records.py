@@ -1,37 +1,38 @@
-"""From deliveries to Arrow: one list for each selected column, made when a batch is complete.
+"""From deliveries to Arrow: one array for each selected column, made when a batch is complete.
 
 No message may keep a batch from being made: a query that dies of a message dies of it again after every
-restart. What Arrow or Spark cannot hold is replaced: lone bytes by U+FFFD, times out of range by null.
+restart. What a column cannot hold is replaced, octets that are no text by U+FFFD and times out of range by
+null, and the column `_error` says so.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from operator import itemgetter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from fakeamqp.spark.columns import PROPERTIES, Column, arrow_schema
-
-if TYPE_CHECKING:
-    from pika.spec import Basic, BasicProperties
+from fakeamqp.spark.columns import Column, arrow_schema
+from fakeamqp.spark.header_tables import LAST_SECOND, as_json, as_map
+from fakeamqp.spark.property_lists import NAMES, cut
 
 __all__ = ["Delivered", "record_batch"]
 
-# The last second of the year 9999, Spark's last. Some publishers write milliseconds where seconds belong.
-_LAST_SECOND = 253_402_300_799
-
 
 class Delivered(NamedTuple):
-    """One message as pika delivers it, and its origin.
+    """One message as it was delivered, and its origin.
 
-    `offset` is its place in the queue's snapshot, the spool or the stream; `received_at` is in microseconds
-    since 1970.
+    `tag`, `redelivered`, `route`, `properties` and `body` are those of `fakeamqp.spark.incoming.Receive`.
+    `offset` is the message's place in the queue's snapshot, the spool or the stream; `received_at` is in
+    microseconds since 1970.
     """
 
-    deliver: Basic.Deliver
-    properties: BasicProperties
+    tag: int
+    redelivered: bool
+    route: bytes
+    properties: bytes
     body: bytes
     queue: str
     offset: int
@@ -40,115 +41,130 @@ class Delivered(NamedTuple):
 
 def record_batch(messages: Sequence[Delivered], columns: Iterable[Column]) -> pa.RecordBatch:
     """The messages as a record batch of exactly these columns, in their order."""
-    columns = tuple(columns)
-    arrays = [_array(column, messages) for column in columns]
-    return pa.RecordBatch.from_arrays(arrays, schema=arrow_schema(columns))
+    schema = arrow_schema(columns)
+    batch = _Batch(messages)
+    # `_error` is the last to be made, because it tells of the others.
+    arrays = {
+        field.name: batch.array(field) for field in sorted(schema, key=lambda each: each.name == "_error")
+    }
+    return pa.RecordBatch.from_arrays([arrays[name] for name in schema.names], schema=schema)
 
 
-def _array(column: Column, messages: Sequence[Delivered]) -> pa.Array:
-    values = _MAKERS[column.name if column.name != "headers" else f"headers {column.arrow}"](messages)
-    try:
-        return pa.array(values, column.arrow)
-    except (TypeError, UnicodeEncodeError, pa.ArrowException):
-        # pika returns short strings that are not UTF-8 as bytes.
-        return pa.array([_readable(value) for value in values], column.arrow)
+class _Batch:
+    """Messages by field, and notes of what cannot be read, by row."""
 
+    def __init__(self, messages: Sequence[Delivered]) -> None:
+        self._rows = len(messages)
+        self._notes: defaultdict[int, list[str]] = defaultdict(list)
+        fields = zip(*messages, strict=True) if messages else ((),) * len(Delivered._fields)
+        self._fields: dict[str, Sequence[Any]] = dict(zip(Delivered._fields, fields, strict=True))
 
-def _timestamp(properties: BasicProperties) -> int | None:
-    seconds = properties.timestamp
-    return seconds * 1_000_000 if seconds is not None and 0 <= seconds <= _LAST_SECOND else None
+    def array(self, column: pa.Field) -> pa.Array:
+        """The values of a column."""
+        name, kind = column.name, column.type
+        if name == "headers":
+            return self._headers_as_json() if kind == pa.string() else self._headers_as_map()
+        if name == "properties":
+            arrays = [self._property(field.name, field.type) for field in kind]
+            return pa.StructArray.from_arrays(arrays, fields=list(kind))
+        if name in NAMES:
+            return self._property(name, kind)
+        if name in ("exchange", "routing_key"):
+            return self._texts([route[name] for route in self._routes], name)
+        if name == "_error":
+            return self._errors(kind)
+        return pa.array(self._fields[_FIELDS.get(name, name)], kind)
 
+    @cached_property
+    def _routes(self) -> list[dict[str, bytes]]:
+        known = {route: _route(route) for route in set(self._fields["route"])}
+        return [known[route] for route in self._fields["route"]]
 
-def _headers_as_map(message: Delivered) -> list[tuple[str, str | None]] | None:
-    headers = message.properties.headers
-    if headers is None:
-        return None
-    return [(name, value if isinstance(value, str) else _json(value)) for name, value in _sorted(headers)]
+    @cached_property
+    def _properties(self) -> dict[str, Sequence[Any]]:
+        rows = []
+        for number, octets in enumerate(self._fields["properties"]):
+            row, problem = cut(octets)
+            rows.append(row)
+            if problem is not None:
+                self._notes[number].append(problem)
+        columns = zip(*rows, strict=True) if rows else ((),) * len(NAMES)
+        return dict(zip(NAMES, columns, strict=True))
 
+    def _property(self, name: str, kind: pa.DataType) -> pa.Array:
+        values = self._properties[name]
+        if kind == pa.string():
+            return self._texts(values, name)
+        if pa.types.is_timestamp(kind):
+            values = [self._microseconds(row, seconds) for row, seconds in enumerate(values)]
+        return pa.array(values, kind)
 
-def _headers_as_json(message: Delivered) -> str | None:
-    headers = message.properties.headers
-    return None if headers is None else _json(dict(_sorted(headers)))
+    def _microseconds(self, row: int, seconds: int | None) -> int | None:
+        if seconds is not None and seconds > LAST_SECOND:
+            self._notes[row].append(f"timestamp is a time after the year 9999: {seconds} s since 1970")
+            return None
+        return seconds and seconds * 1_000_000
 
-
-def _sorted(headers: dict[Any, Any]) -> list[tuple[str, Any]]:
-    try:
-        return sorted(headers.items(), key=itemgetter(0))
-    except TypeError:  # Some names are text and some are bytes.
-        return sorted(((_readable(name), value) for name, value in headers.items()), key=itemgetter(0))
-
-
-def _properties(message: Delivered) -> dict[str, Any]:
-    properties = message.properties
-    return {name: getattr(properties, name) for name in PROPERTIES}
-
-
-_MAKERS: dict[str, Callable[[Sequence[Delivered]], list[Any]]] = {
-    "value": lambda messages: [message.body for message in messages],
-    "routing_key": lambda messages: [message.deliver.routing_key for message in messages],
-    "exchange": lambda messages: [message.deliver.exchange for message in messages],
-    "queue": lambda messages: [message.queue for message in messages],
-    "offset": lambda messages: [message.offset for message in messages],
-    "timestamp": lambda messages: [_timestamp(message.properties) for message in messages],
-    "message_id": lambda messages: [message.properties.message_id for message in messages],
-    "redelivered": lambda messages: [message.deliver.redelivered for message in messages],
-    "received_at": lambda messages: [message.received_at for message in messages],
-    f"headers {pa.map_(pa.string(), pa.string())}": lambda messages: [
-        _headers_as_map(message) for message in messages
-    ],
-    f"headers {pa.string()}": lambda messages: [_headers_as_json(message) for message in messages],
-    "properties": lambda messages: [_properties(message) for message in messages],
-}
-
-
-def _json(value: object) -> str | None:
-    """A field value as JSON: null for None, bytes as text if they are UTF-8, otherwise in base64."""
-    if value is None:
-        return None
-    if type(value) is int:
-        # Most headers that are not text; an encoder costs ten times as much.
-        return str(value)
-    import json
-
-    try:
-        return json.dumps(value, default=_plain, sort_keys=True, ensure_ascii=False)
-    except TypeError:  # A table inside has a name of bytes.
-        return json.dumps(_with_readable_names(value), default=_plain, sort_keys=True, ensure_ascii=False)
-
-
-def _with_readable_names(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {_readable(name): _with_readable_names(each) for name, each in value.items()}
-    if isinstance(value, list):
-        return [_with_readable_names(each) for each in value]
-    return value
-
-
-def _plain(value: object) -> object:
-    import base64
-    import datetime
-    import decimal
-
-    if isinstance(value, (bytes, bytearray)):
+    def _texts(self, values: Sequence[bytes | None], name: str) -> pa.Array:
         try:
-            return value.decode()
-        except UnicodeDecodeError:
-            return base64.b64encode(value).decode()
-    if isinstance(value, datetime.datetime):
-        return (value if value.tzinfo else value.replace(tzinfo=datetime.timezone.utc)).isoformat()
-    if isinstance(value, decimal.Decimal):
-        return float(value)
-    return str(value)
+            return pa.array(values, pa.binary()).cast(pa.string())
+        except pa.ArrowInvalid:
+            return pa.array([self._text(row, value, name) for row, value in enumerate(values)], pa.string())
+
+    def _text(self, row: int, value: bytes | None, name: str) -> str | None:
+        if value is None:
+            return None
+        text = value.decode("utf-8", "replace")
+        if text.encode() != value:
+            self._notes[row].append(f"{name} is not UTF-8: {value.hex()} (hexadecimal)")
+        return text
+
+    def _each_table(self, read: Callable[[bytes, list[str]], Any]) -> list[Any]:
+        """What `read` makes of each header table; equal ones are read once."""
+        known: dict[bytes | None, tuple[Any, list[str]]] = {None: (None, [])}
+        made = []
+        for row, table in enumerate(self._properties["headers"]):
+            if table not in known:
+                notes: list[str] = []
+                known[table] = read(table, notes), notes
+            value, notes = known[table]
+            made.append(value)
+            if notes:
+                self._notes[row] += notes
+        return made
+
+    def _headers_as_map(self) -> pa.Array:
+        tables = self._each_table(as_map)
+        names: list[str] = []
+        values: list[str | None] = []
+        ends: list[int | None] = []
+        for table in tables:
+            ends.append(None if table is None else len(names))
+            if table is not None:
+                names += table[0]
+                values += table[1]
+        ends.append(len(names))
+        return pa.MapArray.from_arrays(
+            pa.array(ends, pa.int32()), pa.array(names, pa.string()), pa.array(values, pa.string())
+        )
+
+    def _headers_as_json(self) -> pa.Array:
+        return pa.array(self._each_table(as_json), pa.string())
+
+    def _errors(self, kind: pa.DataType) -> pa.Array:
+        errors: list[Any] = [None] * self._rows
+        for row, notes in self._notes.items():
+            errors[row] = {
+                "reason": "; ".join(dict.fromkeys(notes)),
+                "octets": self._fields["properties"][row],
+            }
+        return pa.array(errors, kind)
 
 
-def _readable(value: Any) -> Any:
-    """The value with bytes as text at any depth; bytes that are not text are replaced."""
-    if isinstance(value, bytes):
-        return value.decode("utf-8", "replace")
-    if isinstance(value, str):
-        return value.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
-    if isinstance(value, (list, tuple)):
-        return type(value)(_readable(each) for each in value)
-    if isinstance(value, dict):
-        return {key: _readable(each) for key, each in value.items()}
-    return value
+def _route(octets: bytes) -> dict[str, bytes]:
+    """The exchange and the routing key of a delivery, which follow one another as short strings."""
+    middle = 1 + octets[0]
+    return {"exchange": octets[1:middle], "routing_key": octets[middle + 1 :]}
+
+
+_FIELDS = {"value": "body"}

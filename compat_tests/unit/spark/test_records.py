@@ -3,31 +3,44 @@
 from __future__ import annotations
 
 import datetime
-import decimal
 import json
+import math
+import struct
+from decimal import Decimal
 
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-pika = pytest.importorskip("pika")
-
-from fakeamqp.spark.columns import SOURCE_COLUMNS, arrow_schema, chosen_columns  # noqa: E402
-from fakeamqp.spark.errors import ColumnError  # noqa: E402
-from fakeamqp.spark.options import read_options  # noqa: E402
-from fakeamqp.spark.records import Delivered, record_batch  # noqa: E402
+from fakeamqp.protocols.framed.codec.basic import BasicProperties
+from fakeamqp.spark.columns import SOURCE_COLUMNS, arrow_schema, chosen_columns
+from fakeamqp.spark.errors import ColumnError
+from fakeamqp.spark.options import read_options
+from fakeamqp.spark.records import Delivered, record_batch
+from fakeamqp.timestamps import Timestamp
 
 URL = {"amqp.url": "amqp://localhost/", "queue": "orders"}
-JSON_HEADERS = chosen_columns(read_options({**URL, "columns": "headers", "headersFormat": "json"}))
+JSON_HEADERS = chosen_columns(read_options({**URL, "columns": "_error, headers", "headersFormat": "json"}))
+ALL = chosen_columns(read_options({**URL, "includeProperties": "true"}))
+ROUTE = b"\x04shop\x0aorders.new"
 
 
-def delivered(body: bytes = b"", **properties: object) -> Delivered:
-    deliver = pika.spec.Basic.Deliver("ctag", 1, False, "shop", "orders.new")
-    return Delivered(deliver, pika.BasicProperties(**properties), body, "orders", 7, 1_000_000)
+def delivered(body: bytes = b"", route: bytes = ROUTE, **properties: object) -> Delivered:
+    return with_list(BasicProperties(**properties).encode(), body, route)
 
 
-def row(message: Delivered, columns=SOURCE_COLUMNS) -> dict:
+def with_list(octets: bytes, body: bytes = b"", route: bytes = ROUTE) -> Delivered:
+    """A message with this property list."""
+    return Delivered(1, False, route, octets, body, "orders", 7, 1_000_000)
+
+
+def with_fields(fields: bytes) -> Delivered:
+    """A message with a header table of these fields."""
+    return with_list(b"\x20\x00" + struct.pack(">I", len(fields)) + fields)
+
+
+def row(message: Delivered, columns=ALL) -> dict:
     (only,) = record_batch([message], columns).to_pylist()
     return only
 
@@ -66,6 +79,7 @@ def test_every_column():
             "user_id": None,
             "app_id": None,
         },
+        "_error": None,
     }
 
 
@@ -84,38 +98,153 @@ def test_no_messages_are_an_empty_batch_of_the_same_schema():
 
 
 @pytest.mark.parametrize("seconds", [253_402_300_800, 1_700_000_000_000, 2**64 - 1])
-def test_a_time_after_the_year_9999_is_null(seconds):
-    assert row(delivered(timestamp=seconds))["timestamp"] is None
-
-
-def test_octets_that_are_no_text_are_replaced():
-    message = delivered(message_id=b"a\xffb", headers={b"k\xff": "v", "j": {b"\xff": 1}}, type=b"\xff")
+def test_a_time_after_the_year_9999_is_null_and_an_error(seconds):
+    message = delivered(timestamp=seconds, message_id="m1")
     read = row(message)
-    assert read["message_id"] == "a\ufffdb"
-    assert read["headers"] == [("j", '{"\ufffd": 1}'), ("k\ufffd", "v")]
+    assert (read["timestamp"], read["message_id"]) == (None, "m1")
+    assert read["_error"] == {
+        "reason": f"timestamp is a time after the year 9999: {seconds} s since 1970",
+        "octets": message.properties,
+    }
+
+
+def test_octets_that_are_no_text_are_replaced_and_an_error():
+    message = delivered(
+        route=b"\x01x\x02k\xff",
+        message_id="a\udcffb",
+        headers={"k\udcff": "v", "j": {"\udcff": 1}, "s": "\udcff"},
+        type="\udcff",
+    )
+    read = row(message)
+    assert (read["routing_key"], read["message_id"]) == ("k\ufffd", "a\ufffdb")
+    assert read["headers"] == [("j", '{"\ufffd": 1}'), ("k\ufffd", "v"), ("s", "\ufffd")]
     assert read["properties"]["type"] == "\ufffd"
+    assert read["_error"]["octets"] == message.properties
+    assert set(read["_error"]["reason"].split("; ")) == {
+        "routing_key is not UTF-8: 6bff (hexadecimal)",
+        "message_id is not UTF-8: 61ff62 (hexadecimal)",
+        "type is not UTF-8: ff (hexadecimal)",
+        "header 'k\ufffd' is not UTF-8",
+        "header '\ufffd' is not UTF-8",
+        "header 's' is not UTF-8",
+    }
 
 
-def test_headers_as_json_keep_their_types():
-    headers = {
-        "n": 1,
-        "t": True,
-        "d": decimal.Decimal("1.5"),
-        "at": datetime.datetime(2024, 1, 1),
-        "raw": b"\xff",
-        "text": b"ok",
-        "x-death": [{"count": 2, "queue": "q"}],
-    }
-    (text,) = record_batch([delivered(headers=headers)], JSON_HEADERS).column(0).to_pylist()
-    assert json.loads(text) == {
-        "n": 1,
-        "t": True,
-        "d": 1.5,
-        "at": "2024-01-01T00:00:00+00:00",
-        "raw": "/w==",
-        "text": "ok",
-        "x-death": [{"count": 2, "queue": "q"}],
-    }
+def test_two_names_that_are_the_same_after_replacement_are_one_header():
+    assert row(with_fields(b"\x01\xffS\x00\x00\x00\x01a\x01\xfeV"))["headers"] == [("\ufffd", "a")]
+
+
+#: A field value with its tag, and what it is in JSON.
+EXACT = {
+    "t": (b"t\x01", "true"),
+    "b": (b"b\xff", "-1"),
+    "B": (b"B\xff", "255"),
+    "s": (b"s\xff\xfe", "-2"),
+    "u": (b"u\xff\xfe", "65534"),
+    "I": (b"I\xff\xff\xff\xff", "-1"),
+    "i": (b"i\xff\xff\xff\xff", "4294967295"),
+    "l": (b"l" + struct.pack(">q", -(2**63)), str(-(2**63))),
+    "L": (b"L" + struct.pack(">q", 2**63 - 1), str(2**63 - 1)),
+    "f": (b"f" + struct.pack(">f", 2.75), "2.75"),
+    "d": (b"d" + struct.pack(">d", 0.1), "0.1"),
+    "d, large": (b"d" + struct.pack(">d", 1e300), "1e+300"),
+    "NaN": (b"d" + struct.pack(">d", math.nan), '"NaN"'),
+    "infinity": (b"f" + struct.pack(">f", math.inf), '"Infinity"'),
+    "minus infinity": (b"d" + struct.pack(">d", -math.inf), '"-Infinity"'),
+    "D": (b"D\x02" + struct.pack(">I", 314), "3.14"),
+    "D, as it was written": (b"D\x03" + struct.pack(">I", 50), "0.050"),
+    "D, whole": (b"D\x00" + struct.pack(">I", 2**32 - 1), "4294967295"),
+    "D, tiny": (b"D\xff" + struct.pack(">I", 7), f"0.{'0' * 254}7"),
+    "S": (b"S\x00\x00\x00\x04" + 'a"\xe9'.encode(), '"a\\"\xe9"'),
+    "x, text": (b"x\x00\x00\x00\x02ok", '"ok"'),
+    "x": (b"x\x00\x00\x00\x01\xff", '"/w=="'),
+    "T": (b"T" + struct.pack(">Q", 1_704_067_200), '"2024-01-01T00:00:00+00:00"'),
+    "V": (b"V", "null"),
+    "A": (b"A\x00\x00\x00\x04Vt\x00V", "[null, false, null]"),
+    "F": (b"F\x00\x00\x00\x07\x01bV\x01at\x00", '{"a": false, "b": null}'),
+    "F, empty": (b"F\x00\x00\x00\x00", "{}"),
+}
+
+
+@pytest.mark.parametrize(("octets", "text"), EXACT.values(), ids=EXACT)
+def test_every_type_is_exact_at_every_depth(octets, text):
+    array = b"A" + struct.pack(">I", len(octets)) + octets
+    message = with_fields(b"\x01a" + array + b"\x01v" + octets)
+    read = row(message, JSON_HEADERS)
+    assert read == {"_error": None, "headers": f'{{"a": [{text}], "v": {text}}}'}
+    json.loads(read["headers"], parse_float=Decimal)
+    plain = None if text == "null" else json.loads(text) if octets[0] == ord("S") else text
+    assert row(message)["headers"] == [("a", f"[{text}]"), ("v", plain)]
+
+
+def test_a_header_in_milliseconds_is_a_number_and_an_error():
+    message = delivered(headers={"at": Timestamp(1_700_000_000_000), "n": 1})
+    read = row(message)
+    assert read["headers"] == [("at", "1700000000000"), ("n", "1")]
+    assert read["_error"]["reason"] == (
+        "header 'at' is a time after the year 9999: 1700000000000 s since 1970"
+    )
+
+
+def test_of_several_headers_of_one_name_the_first_counts():
+    message = with_fields(b"\x01at\x01\x01at\x00\x01bF\x00\x00\x00\x08\x01at\x01\x01at\x00")
+    assert row(message)["headers"] == [("a", "true"), ("b", '{"a": true}')]
+
+
+@pytest.mark.parametrize("tag", [b"A", b"F"])
+def test_nesting_has_no_limit(tag):
+    octets, depth = b"", 20_000
+    for _ in range(depth):
+        octets = (b"\x00F" if tag == b"F" else b"A") + struct.pack(">I", len(octets)) + octets
+    name = b"\x01" if tag == b"F" else b"\x01x"
+    read = row(with_fields(name + (octets if tag == b"A" else b"x" + octets[1:])), JSON_HEADERS)
+    assert read["_error"] is None
+    assert read["headers"].count("{" if tag == b"F" else "[") == depth + (tag == b"F")
+
+
+MALFORMED = {
+    "no flags": (b"\x80", "the property list ends inside its flags"),
+    "flags that go on": (b"\x80\x01", "the property list ends inside its flags"),
+    "a short string without end": (b"\x80\x00\x05text", "the property list ends inside content_type"),
+    "no second string": (b"\xc0\x00\x01a", "the property list ends inside content_encoding"),
+    "half a time": (b"\x80\x40\x01a\x00\x00", "the property list ends inside timestamp"),
+    "a property that there is not": (b"\x80\x02\x01a\x00", "the property list has 1 octets too many"),
+    "a table without end": (b"\xa0\x00\x01a\x00\x00\x00\x09\x01a", "the property list ends inside headers"),
+}
+
+
+@pytest.mark.parametrize(("octets", "reason"), MALFORMED.values(), ids=MALFORMED)
+def test_a_malformed_property_list_is_an_error_and_what_comes_first_counts(octets, reason):
+    read = row(with_list(octets, b"body"))
+    assert read["_error"] == {"reason": reason, "octets": octets}
+    assert (read["value"], read["routing_key"], read["headers"]) == (b"body", "orders.new", None)
+    assert read["properties"]["content_type"] == ("a" if octets[2:4] == b"\x01a" else None)
+
+
+MALFORMED_TABLES = {
+    "an unknown tag": (b"\x01bz", "header 'b' has the unknown tag 0x7a"),
+    "a name without end": (b"\x05b", "header 'b' is cut short"),
+    "no tag": (b"\x01b", "header 'b' is cut short"),
+    "a number without end": (b"\x01bI\x00", "header 'b' is cut short"),
+    "a string without end": (b"\x01bS\x00\x00\x00\x02x", "header 'b' is cut short"),
+    "half a size": (b"\x01bS\x00", "header 'b' is cut short"),
+}
+
+
+@pytest.mark.parametrize(("octets", "reason"), MALFORMED_TABLES.values(), ids=MALFORMED_TABLES)
+def test_a_malformed_table_is_an_error_and_what_comes_first_counts(octets, reason):
+    read = row(with_fields(b"\x01at\x01" + octets))
+    assert read["headers"] == [("a", "true")]
+    assert read["_error"]["reason"] == reason
+    inner = b"\x01at\x01" + octets
+    nested = row(with_fields(b"\x01nF" + struct.pack(">I", len(inner)) + inner + b"\x01zt\x00"))
+    assert nested["headers"] == [("n", '{"a": true}'), ("z", "false")]
+    assert nested["_error"]["reason"] == reason
+
+
+def test_only_selected_columns_are_read():
+    columns = chosen_columns(read_options({**URL, "columns": "value, _error"}))
+    assert row(delivered(b"x", timestamp=2**64 - 1), columns) == {"value": b"x", "_error": None}
 
 
 def test_a_misspelled_column_names_the_near_match():
@@ -123,20 +252,30 @@ def test_a_misspelled_column_names_the_near_match():
         chosen_columns(read_options({**URL, "columns": "mesage_id"}))
 
 
-# As pika hands over short strings: bytes where they are no UTF-8.
-SHORT = some.text(max_size=20) | some.binary(max_size=20)
+SHORT = some.binary(max_size=20).map(lambda octets: octets.decode("utf-8", "surrogateescape"))
 FIELD_VALUES = some.recursive(
     some.none()
     | some.booleans()
     | some.integers(-(2**63), 2**63 - 1)
-    | some.floats(allow_nan=False)
-    | some.text()
+    | some.floats()
+    | SHORT
     | some.binary()
-    | some.decimals(allow_nan=False, allow_infinity=False)
-    | some.datetimes(),
+    | some.integers(0, 2**64 - 1).map(Timestamp),
     lambda inner: some.lists(inner) | some.dictionaries(SHORT, inner),
     max_leaves=8,
 )
+
+
+def check_rows(message: Delivered) -> None:
+    """The message makes a row between two others, which stay as they are."""
+    other = delivered(b"before", headers={"a": 1})
+    for columns in (ALL, JSON_HEADERS):
+        batch = record_batch([other, message, other], columns)
+        batch.validate(full=True)
+        assert batch.num_rows == 3
+        assert batch.slice(0, 1) == batch.slice(2, 1) == record_batch([other], columns)
+    text = record_batch([message], JSON_HEADERS).to_pylist()[0]["headers"]
+    assert text is None or isinstance(json.loads(text), dict)
 
 
 @settings(deadline=None)
@@ -149,8 +288,17 @@ FIELD_VALUES = some.recursive(
 )
 def test_no_message_keeps_a_batch_from_being_made(body, headers, message_id, timestamp, priority):
     message = delivered(body, headers=headers, message_id=message_id, timestamp=timestamp, priority=priority)
-    for columns in (SOURCE_COLUMNS, JSON_HEADERS):
-        batch = record_batch([delivered(b"before"), message], columns)
-        batch.validate(full=True)
-        assert batch.num_rows == 2
+    check_rows(message)
     assert record_batch([message], SOURCE_COLUMNS).column(0) == pa.array([body])
+
+
+@settings(deadline=None)
+@given(octets=some.binary(max_size=80) | some.binary(max_size=60).map(lambda rest: b"\xff\xfc" + rest))
+def test_no_property_list_keeps_a_batch_from_being_made(octets):
+    check_rows(with_list(octets))
+
+
+@settings(deadline=None)
+@given(fields=some.binary(max_size=80))
+def test_no_header_table_keeps_a_batch_from_being_made(fields):
+    check_rows(with_fields(fields))

@@ -120,9 +120,9 @@ def test_no_more_is_sent_than_is_wanted(broker, log, monkeypatch, prefetch):
     sent = []
     receive = reading._Reading._receive
 
-    def note(self, channel, deliver, properties, body):
-        sent.append(int(body))
-        receive(self, channel, deliver, properties, body)
+    def note(self, *delivery):
+        sent.append(int(delivery[-1]))
+        receive(self, *delivery)
 
     monkeypatch.setattr(reading._Reading, "_receive", note)
     found = read(broker, startingOffsets={"log": 5}, endingOffsets={"log": 25}, prefetch=prefetch)

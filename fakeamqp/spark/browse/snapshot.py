@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from fakeamqp.spark.connection import Link
 from fakeamqp.spark.errors import ConnectionLost, OptionError, SparkError
@@ -20,7 +20,6 @@ from fakeamqp.spark.records import Delivered
 
 if TYPE_CHECKING:
     from pika.channel import Channel
-    from pika.spec import Basic, BasicProperties
 
 __all__ = ["snapshot"]
 
@@ -81,26 +80,16 @@ class _Held:
         """
         channel = self._link.channel()
         self._channels.append((channel, None))
-        answers: list[bool] = []
-
-        def got(_channel: Channel, deliver: Any, properties: BasicProperties, body: bytes) -> None:
-            self.missing = 1 + deliver.message_count
-            self._not_asked_for = deliver.message_count
-            self._receive(_channel, deliver, properties, body)
-            answers.append(True)
-
-        channel.add_callback(lambda _frame: answers.append(False), [_get_empty()])
-        channel.basic_get(self._queue, got)
         try:
-            self._link.wait_for(
-                lambda: bool(answers), self._options.connection.connect_timeout, "answer basic_get"
-            )
+            left = self._link.get(channel, self._queue, self._receive)
         except ConnectionLost as error:
             if _NOT_IMPLEMENTED in str(error):
                 raise OptionError(
                     f"{self._queue!r} is a stream: set option 'stream' instead of 'queue' ({error})"
                 ) from error
             raise ConnectionLost(f"cannot read queue {self._queue!r}: {error}") from error
+        if left is not None:
+            self.missing = self._not_asked_for = left
 
     def wait_for_more(self) -> bool:
         """Wait for messages; False if other consumers took the missing ones.
@@ -155,14 +144,12 @@ class _Held:
         channel.add_on_cancel_callback(self._deleted)
         link.call(channel.basic_qos, prefetch_count=window)
         self._not_asked_for -= window
-        answer = link.call(channel.basic_consume, self._queue, self._receive)
-        self._channels.append((channel, answer.method.consumer_tag))
+        self._channels.append((channel, link.consume(channel, self._queue, self._receive)))
 
-    def _receive(
-        self, _channel: Channel, deliver: Basic.Deliver, properties: BasicProperties, body: bytes
-    ) -> None:
+    def _receive(self, tag: int, redelivered: bool, route: bytes, properties: bytes, body: bytes) -> None:
+        now = self._link.received_at
         self.messages.append(
-            Delivered(deliver, properties, body, self._queue, self._arrived, time.time_ns() // 1000)
+            Delivered(tag, redelivered, route, properties, body, self._queue, self._arrived, now)
         )
         self._arrived += 1
         self.missing -= 1
@@ -192,9 +179,3 @@ class _Held:
         if self.missing != missing:
             self.restart_timeouts()
         return bool(ready) or self.missing != missing
-
-
-def _get_empty() -> Any:
-    from pika.spec import Basic
-
-    return Basic.GetEmpty

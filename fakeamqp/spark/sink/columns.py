@@ -77,7 +77,7 @@ SINK_COLUMNS = (
 )
 
 #: Columns of the source that are not part of a message. The sink does not send them.
-NOT_SENT = ("queue", "offset", "redelivered", "received_at")
+NOT_SENT = ("queue", "offset", "redelivered", "received_at", "_error")
 
 _BY_NAME = {column.name: column for column in SINK_COLUMNS}
 

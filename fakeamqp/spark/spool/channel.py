@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fakeamqp.spark.connection import Link
 from fakeamqp.spark.errors import ConnectionLost
+from fakeamqp.spark.incoming import Receive
 from fakeamqp.spark.options import ReadOptions
+from fakeamqp.spark.property_lists import value_of
 from fakeamqp.spark.records import Delivered
 from fakeamqp.spark.spool.backlog import Backlog
 from fakeamqp.spark.spool.store import Store, log
 
 if TYPE_CHECKING:
     from pika.channel import Channel
-    from pika.spec import Basic, BasicProperties
 
 __all__ = ["ConsumingChannel", "QueueRefused", "SharedState", "SpoolStatus"]
 
@@ -91,7 +91,7 @@ class ConsumingChannel:
         for queue in options.queues:
             try:
                 link.call(self._channel.queue_declare, queue, passive=True)
-                link.call(self._channel.basic_consume, queue, self._receiver(queue))
+                link.consume(self._channel, queue, self._receiver(queue))
             except ConnectionLost as error:
                 kind = QueueRefused if self._channel.connection.is_open else ConnectionLost
                 raise kind(f"cannot consume from queue {queue!r}: {error}") from error
@@ -182,7 +182,7 @@ class ConsumingChannel:
             self._octets -= sum(len(message.body) for message in segment)
             del buffer[: len(segment)]
         if self._store.acks_on_arrival:
-            self._acknowledge(buffer[0].deliver.delivery_tag - 1 if buffer else self._last_tag)
+            self._acknowledge(buffer[0].tag - 1 if buffer else self._last_tag)
         self._flush_at = None
         if self._dropped:
             log.info("dropped %d redelivered messages that the spool has already", self._dropped)
@@ -206,24 +206,27 @@ class ConsumingChannel:
                 return max(index, 1)
         return rows
 
-    def _receiver(self, queue: str) -> Callable[..., None]:
-        """The callback for deliveries from a queue. It runs for every message, so it calls little."""
-        buffer, store, shared, now = self._buffer, self._store, self._shared, time.time_ns
+    def _receiver(self, queue: str) -> Receive:
+        """The receiver of a queue's messages. It runs for every message, so it calls little."""
+        buffer, store, shared, link = self._buffer, self._store, self._shared, self._link
 
-        def receive(
-            _channel: Channel, deliver: Basic.Deliver, properties: BasicProperties, body: bytes
-        ) -> None:
-            self._last_tag = deliver.delivery_tag
+        def receive(tag: int, redelivered: bool, route: bytes, properties: bytes, body: bytes) -> None:
+            self._last_tag = tag
             shared.arrived += 1
-            if deliver.redelivered and properties.message_id and store.known(queue, properties.message_id):
+            if redelivered and self._is_known(queue, properties):
                 self._drop(queue)
                 return
             self._octets += len(body)
+            offset = store.next + len(buffer)
             buffer.append(
-                Delivered(deliver, properties, body, queue, store.next + len(buffer), now() // 1000)
+                Delivered(tag, redelivered, route, properties, body, queue, offset, link.received_at)
             )
 
         return receive
+
+    def _is_known(self, queue: str, properties: bytes) -> bool:
+        message_id = value_of(properties, "message_id")
+        return bool(message_id) and self._store.known(queue, message_id.decode("utf-8", "replace"))
 
     def _drop(self, queue: str) -> None:
         """Drop a message that the store already has. It is acknowledged together with its neighbours."""

@@ -46,7 +46,7 @@ class UntilCommit(MemoryStore):
     def add(self, messages: Sequence[Delivered]) -> None:
         """Keep messages with their delivery tags."""
         with self._lock:
-            tags = (message.deliver.delivery_tag for message in messages)
+            tags = (message.tag for message in messages)
             self._tags.update(zip(range(self.next, self.next + len(messages)), tags, strict=True))
             super().add(messages)
 

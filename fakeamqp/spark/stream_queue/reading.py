@@ -11,18 +11,13 @@ import time
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from fakeamqp.spark.connection import Link
 from fakeamqp.spark.errors import BrokerUnreachable, ConnectionLost, DataLoss
 from fakeamqp.spark.options import ReadOptions
 from fakeamqp.spark.records import Delivered
 from fakeamqp.spark.stream_queue.ranges import Range
-from fakeamqp.spark.stream_queue.tail import OFFSET, Tail, consume, first_offset, not_a_stream
-
-if TYPE_CHECKING:
-    from pika.channel import Channel
-    from pika.spec import Basic, BasicProperties
+from fakeamqp.spark.stream_queue.tail import Tail, consume, first_offset, not_a_stream, taken_offset
 
 __all__ = ["read_ranges"]
 
@@ -85,6 +80,7 @@ class _Reading:
 
     def __init__(self, options: ReadOptions, wanted: Range) -> None:
         self._options = options
+        self._link: Link
         self._stream = wanted.stream
         self._stop = wanted.stop
         self.next = wanted.start
@@ -101,7 +97,7 @@ class _Reading:
         Raises:
             OptionError, ConnectionLost, DataLoss: as `read_ranges`.
         """
-        self._last_tag = acked = 0
+        self._link, self._last_tag, acked = link, 0, 0
         if self._gap is not None:  # The connection was lost before the cause was known.
             self._look_into_gap(link)
         if self.next < self._stop:
@@ -140,18 +136,13 @@ class _Reading:
         if self._messages:
             yield self._take()
 
-    def _receive(
-        self, _channel: Channel, deliver: Basic.Deliver, properties: BasicProperties, body: bytes
-    ) -> None:
-        """The callback for deliveries. It runs for every message, so it calls little."""
-        self._last_tag = deliver.delivery_tag
-        headers = properties.headers
-        if not headers or OFFSET not in headers:
+    def _receive(self, tag: int, redelivered: bool, route: bytes, properties: bytes, body: bytes) -> None:
+        """The receiver of messages. It runs for every message, so it calls little."""
+        self._last_tag = tag
+        offset, properties = taken_offset(properties)
+        if offset is None:
             self._foreign = True
             return
-        offset = headers.pop(OFFSET)
-        if not headers:
-            properties.headers = None
         if offset != self.next:
             if offset < self.next:  # The broker began with the chunk that has the first offset.
                 return
@@ -165,7 +156,7 @@ class _Reading:
         self.next = offset + 1
         self._octets += len(body)
         self._messages.append(
-            Delivered(deliver, properties, body, self._stream, offset, time.time_ns() // 1000)
+            Delivered(tag, redelivered, route, properties, body, self._stream, offset, self._link.received_at)
         )
 
     def _take(self) -> list[Delivered]:

@@ -20,13 +20,14 @@ from typing import TYPE_CHECKING
 
 from fakeamqp.spark.connection import Link
 from fakeamqp.spark.errors import ConnectionLost, OptionError
+from fakeamqp.spark.incoming import Receive
 from fakeamqp.spark.options import ConnectionOptions
+from fakeamqp.spark.property_lists import without_header
 
 if TYPE_CHECKING:
     from pika.channel import Channel
-    from pika.spec import Basic, BasicProperties
 
-__all__ = ["OFFSET", "Tail", "check_is_stream", "consume", "first_offset", "not_a_stream"]
+__all__ = ["OFFSET", "Tail", "check_is_stream", "consume", "first_offset", "not_a_stream", "taken_offset"]
 
 OFFSET = "x-stream-offset"
 
@@ -95,11 +96,9 @@ class Tail:
         self._open_tag = self._last_tag = 0
         return consume(self._link, self._stream, "last", _WINDOW, self._receive)
 
-    def _receive(
-        self, _channel: Channel, deliver: Basic.Deliver, properties: BasicProperties, _body: bytes
-    ) -> None:
-        self._last_tag = deliver.delivery_tag
-        offset = (properties.headers or {}).get(OFFSET)
+    def _receive(self, tag: int, _redelivered: bool, _route: bytes, properties: bytes, _body: bytes) -> None:
+        self._last_tag = tag
+        offset, _ = taken_offset(properties)
         if offset is None:
             self._foreign = True
         elif self.end is None or offset >= self.end:
@@ -140,7 +139,7 @@ def first_offset(
         stream,
         start,
         1,
-        lambda _channel, _deliver, properties, _body: found.append((properties.headers or {}).get(OFFSET)),
+        lambda _tag, _redelivered, _route, properties, _body: found.append(taken_offset(properties)[0]),
     )
     for _ in range(_ANSWERS):
         link.call(channel.queue_declare, stream, passive=True)
@@ -166,13 +165,19 @@ def check_is_stream(options: ConnectionOptions, stream: str) -> None:
     with Link(options) as link:
         channel = link.channel()
         try:
-            link.call(channel.basic_consume, stream, lambda *_: None)
+            link.consume(channel, stream, lambda *_: None)
         except ConnectionLost as error:
             if "prefetch" in str(error):
                 return
             raise
         link.close_channel(channel)
     raise not_a_stream(stream)
+
+
+def taken_offset(properties: bytes) -> tuple[int | None, bytes]:
+    """The offset of a delivery, None if it is from no stream, and its property list without it."""
+    value, rest = without_header(properties, OFFSET.encode())
+    return None if value is None else int.from_bytes(value, "big"), rest
 
 
 def not_a_stream(name: str) -> OptionError:
@@ -183,7 +188,7 @@ def not_a_stream(name: str) -> OptionError:
     )
 
 
-def consume(link: Link, stream: str, start: str | int | datetime, window: int, receive: object) -> Channel:
+def consume(link: Link, stream: str, start: str | int | datetime, window: int, receive: Receive) -> Channel:
     """Open a channel with a consumer, which gets `window` messages before it acknowledges.
 
     Raises:
@@ -197,7 +202,7 @@ def consume(link: Link, stream: str, start: str | int | datetime, window: int, r
     channel.add_on_cancel_callback(cancelled)
     try:
         link.call(channel.basic_qos, prefetch_count=window)
-        link.call(channel.basic_consume, stream, receive, arguments={OFFSET: start})
+        link.consume(channel, stream, receive, arguments={OFFSET: start})
     except ConnectionLost as error:
         if OFFSET in str(error):  # RabbitMQ since 4.0: other queues refuse the argument.
             raise not_a_stream(stream) from error
