@@ -153,7 +153,7 @@ def test_what_is_no_job_is_refused(spark, lines, amqp_stream):
             amqp_stream.start(job)
     with pytest.raises(OptionError, match="'maxMessagePerTrigger'; did you mean 'maxMessagesPerTrigger'"):
         amqp_stream.start(lambda source: source, queue="orders", maxMessagePerTrigger=3)
-    with pytest.raises(OptionError, match="say exchange= as well"):
+    with pytest.raises(OptionError, match="routingKey: the job has a writer of its own"):
         amqp_stream.start(lines.job(), routingKey="orders")
     with pytest.raises(NotStarted):
         amqp_stream.restart()

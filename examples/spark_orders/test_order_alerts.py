@@ -74,7 +74,7 @@ def process_all(shop: Shop, amqp_stream: AmqpStream) -> Callable[[], None]:
 
     def process_all() -> None:
         if amqp_stream.query is None:
-            amqp_stream.start(results, queue=ORDERS, exchange="")
+            amqp_stream.start(results, queue=ORDERS, exchangeColumn="exchange")
         amqp_stream.process_all()
 
     return process_all
@@ -235,7 +235,7 @@ def test_alerts_that_could_not_be_sent_are_sent_after_a_restart(
     amqp_faults.on("basic.publish", exchange=ALERTS).on_call(5).disconnect("reset")
     rush.send()
     shop.close_windows()
-    amqp_stream.start(results, queue=ORDERS, exchange="")
+    amqp_stream.start(results, queue=ORDERS, exchangeColumn="exchange")
     amqp_stream.wait_failed()
     amqp_stream.restart()
     process_all()

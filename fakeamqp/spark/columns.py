@@ -22,7 +22,6 @@ __all__ = [
     "Column",
     "arrow_schema",
     "chosen_columns",
-    "ddl",
     "wanted_columns",
 ]
 
@@ -130,13 +129,8 @@ def wanted_columns(schema: StructType, options: ReadOptions) -> tuple[Column, ..
     return columns
 
 
-def ddl(columns: Iterable[Column]) -> str:
-    """The schema of these columns as Spark's DDL."""
-    return ", ".join(f"`{column.name}` {column.ddl}" for column in columns)
-
-
 def arrow_schema(columns: Iterable[Column]) -> pa.Schema:
-    """The schema of these columns as Arrow's, equal to the one that Spark derives from the DDL."""
+    """The schema of these columns as Arrow's."""
     return pa.schema([pa.field(column.name, column.arrow) for column in columns])
 
 

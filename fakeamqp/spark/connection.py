@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import logging
 import re
-import ssl
 import time
 import uuid
 from collections.abc import Callable, Iterator
@@ -23,8 +22,9 @@ from pika.adapters.utils.selector_ioloop_adapter import SelectorIOServicesAdapte
 
 from fakeamqp.protocols.amqp_0_9_1.codec.methods import BasicGet
 from fakeamqp.protocols.framed.codec.frames import method_frame
-from fakeamqp.spark.errors import BrokerUnreachable, ConnectionLost
+from fakeamqp.spark.errors import BrokerUnreachable, ConnectionLost, LoginRefused
 from fakeamqp.spark.incoming import Contents, Incoming, Receive
+from fakeamqp.spark.login import is_refusal, parameters, without_password
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -55,6 +55,7 @@ class Link:
         self._services = _Services(self._loop)
         self._connection: pika.SelectConnection | None = None
         self._closing = False
+        self._refused = True
         self.lost: str | None = None
 
     def __enter__(self) -> Self:
@@ -71,17 +72,27 @@ class Link:
 
         Raises:
             BrokerUnreachable: no broker accepts the connection; the text has the reason of each.
+            LoginRefused: all of them refuse it for a reason that stays.
+            OptionError: a file of the options cannot be read.
         """
-        refusals = []
+        refusals: dict[str, str] = {}
+        self._refused = True
         self._loop.activate_poller()
-        with _quiet():
-            for url in self._options.urls:
-                said = self._open(url)
-                if said is None:
-                    return
-                refusals.append(f"{_without_password(url)}: {said}")
+        try:
+            with _quiet():
+                for url in self._options.urls:
+                    said = self._open(url)
+                    if said is None:
+                        return
+                    refusals[without_password(url)] = said
+        except BaseException:
+            self._release()
+            raise
         self._release()
-        raise BrokerUnreachable("cannot connect to " + "; ".join(refusals))
+        # A new password may be in its file by the next attempt.
+        stays = self._refused and self._options.password_file is None
+        kind = LoginRefused if stays else BrokerUnreachable
+        raise kind("cannot connect to " + "; ".join(f"{url}: {said}" for url, said in refusals.items()))
 
     def channel(self) -> Channel:
         """Open a channel.
@@ -244,9 +255,9 @@ class Link:
         outcome: list[str | None] = []
         self.lost = None
         self._connection = pika.SelectConnection(
-            self._parameters(url),
+            parameters(url, self._options),
             on_open_callback=lambda _: outcome.append(None),
-            on_open_error_callback=lambda _, error: outcome.append(_in_words(error)),
+            on_open_error_callback=lambda _, error: outcome.append(self._not_opened(error)),
             on_close_callback=self._connection_closed,
             custom_ioloop=self._services,
         )
@@ -254,32 +265,15 @@ class Link:
         while not outcome:
             left = deadline - time.monotonic()
             if left <= 0:
-                outcome.append(f"no answer within {self._options.connect_timeout:g} s")
+                outcome.append(self._not_opened(f"no answer within {self._options.connect_timeout:g} s"))
                 self._let_go()
             else:
                 self.turn(left)
         return outcome[0]
 
-    def _parameters(self, url: str) -> pika.URLParameters:
-        options = self._options
-        parameters = pika.URLParameters(url)
-        parameters.connection_attempts = 1
-        parameters.socket_timeout = options.connect_timeout
-        parameters.stack_timeout = options.connect_timeout
-        parameters.client_properties = {"connection_name": options.client_name, "product": "fakeamqp.spark"}
-        if options.heartbeat is not None:
-            parameters.heartbeat = options.heartbeat
-        if options.virtual_host is not None:
-            parameters.virtual_host = options.virtual_host
-        if options.username is not None or options.password is not None:
-            given = parameters.credentials
-            parameters.credentials = pika.PlainCredentials(
-                given.username if options.username is None else options.username,
-                given.password if options.password is None else options.password,
-            )
-        if url.startswith("amqps:"):
-            parameters.ssl_options = pika.SSLOptions(_tls(options), parameters.host)
-        return parameters
+    def _not_opened(self, error: BaseException | str) -> str:
+        self._refused &= is_refusal(error)
+        return _in_words(error)
 
     def _connection_closed(self, _connection: object, error: BaseException) -> None:
         if not self._closing:
@@ -349,16 +343,6 @@ class _Services(SelectorIOServicesAdapter):  # type: ignore[misc]  # pika has no
         return super().create_streaming_connection(protocol_of_ours, *others, **more)
 
 
-def _tls(options: ConnectionOptions) -> ssl.SSLContext:
-    context = ssl.create_default_context(cafile=options.ca_file)
-    if not options.verify:
-        context.check_hostname = False
-        context.verify_mode = ssl.CERT_NONE
-    if options.cert_file:
-        context.load_cert_chain(options.cert_file, options.key_file)
-    return context
-
-
 def _in_words(error: BaseException | str) -> str:
     """The text of an exception of pika. Several have none, and wrap the one that has it."""
     if isinstance(error, (pika.exceptions.ConnectionClosed, pika.exceptions.ChannelClosed)):
@@ -368,12 +352,6 @@ def _in_words(error: BaseException | str) -> str:
     if isinstance(inner, BaseException):
         return _in_words(inner)
     return str(error) or type(error).__name__
-
-
-def _without_password(url: str) -> str:
-    head, at, tail = url.rpartition("@")
-    scheme, _, login = head.partition("://")
-    return f"{scheme}://{login.partition(':')[0]}@{tail}" if at else url
 
 
 def _nothing(*_: object) -> None:

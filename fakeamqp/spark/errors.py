@@ -9,6 +9,7 @@ __all__ = [
     "ColumnError",
     "ConnectionLost",
     "DataLoss",
+    "LoginRefused",
     "OptionError",
     "PublishError",
     "SparkError",
@@ -30,6 +31,10 @@ class ColumnError(SparkError):
 
 class BrokerUnreachable(SparkError):
     """No broker of `amqp.url` could be reached, or all of them refused the connection."""
+
+
+class LoginRefused(BrokerUnreachable):
+    """All brokers refused the login, or their certificates are not trusted: it is not tried again."""
 
 
 class ConnectionLost(SparkError):

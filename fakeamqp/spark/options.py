@@ -7,7 +7,7 @@ Spark; what goes to the connection begins with `amqp.`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from types import SimpleNamespace
 from typing import Any
 
@@ -30,12 +30,15 @@ __all__ = [
 class ConnectionOptions:
     """The options of a connection. `urls` are tried in order."""
 
-    urls: tuple[str, ...]
+    urls: tuple[str, ...] = field(repr=False)
     heartbeat: int | None
     client_name: str
     connect_timeout: float
     username: str | None
-    password: str | None
+    password: str | None = field(repr=False)
+    password_file: str | None
+    password_env: str | None
+    mechanism: str
     virtual_host: str | None
     ca_file: str | None
     cert_file: str | None
@@ -82,8 +85,11 @@ class WriteOptions:
     """The options of a writer. Times in seconds, sizes in bytes."""
 
     connection: ConnectionOptions
-    exchange: str
-    routing_key: str
+    exchange: str | None
+    routing_key: str | None
+    exchange_column: str | None
+    routing_key_column: str | None
+    reconnect_timeout: float
     max_in_flight: int
     confirm_timeout: float
     mandatory: bool
@@ -181,8 +187,29 @@ def _parse(given: Mapping[str, str], use: str) -> tuple[set[str], SimpleNamespac
         raise OptionError(
             "option 'amqp.url' is missing: where the broker is, as amqp://user:password@host:port/"
         )
+    _check_login(found)
     found.connection = ConnectionOptions(**_only(found, ConnectionOptions))
     return said, found
+
+
+def _check_login(found: SimpleNamespace) -> None:
+    passwords = {
+        "amqp.password": found.password,
+        "amqp.passwordFile": found.password_file,
+        "amqp.passwordEnv": found.password_env,
+    }
+    given = [key for key, value in passwords.items() if value is not None]
+    if len(given) > 1:
+        raise OptionError(f"options {' and '.join(map(repr, given))}: set only one of them")
+    if found.mechanism != "EXTERNAL":
+        return
+    if given:
+        raise OptionError(f"option {given[0]!r} is for amqp.mechanism=PLAIN: EXTERNAL has a certificate")
+    if not found.cert_file or not all(url.startswith("amqps:") for url in found.urls):
+        raise OptionError(
+            "amqp.mechanism=EXTERNAL logs in with the certificate of the client: it needs amqps:// URLs and "
+            "the option 'amqp.certFile'"
+        )
 
 
 def _known(key: str, use: str) -> Option:

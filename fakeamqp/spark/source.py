@@ -41,16 +41,20 @@ class AmqpDataSource(DataSource):
     def __init__(self, options: MutableMapping[str, str]) -> None:
         super().__init__(dict(options.items()))
 
-    def schema(self) -> str:
-        """The columns that the options select, as DDL.
+    def schema(self) -> StructType:
+        """The columns that the options select. Their metadata says where they were read.
 
         Raises:
             OptionError: if an option is unknown, missing or malformed.
             ColumnError: if `columns` names one that there is not.
         """
-        from fakeamqp.spark.columns import chosen_columns, ddl
+        from pyspark.sql.pandas.types import from_arrow_schema
 
-        return ddl(chosen_columns(read_options(self.options)))
+        from fakeamqp.spark.columns import arrow_schema, chosen_columns
+        from fakeamqp.spark.origin import marked
+
+        options = read_options(self.options)
+        return marked(from_arrow_schema(arrow_schema(chosen_columns(options))), options)
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """Reads queues without removing messages, or a range of streams."""

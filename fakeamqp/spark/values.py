@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from urllib.parse import urlsplit
 
 from fakeamqp.errors import near_match
 
-__all__ = ["boolean", "choice", "column_names", "count", "duration", "names", "octets", "text"]
+__all__ = ["boolean", "choice", "column_names", "count", "duration", "names", "octets", "text", "urls"]
 
 _TRUTH = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
 _SECONDS = {
@@ -101,6 +102,24 @@ def names(value: str) -> tuple[str, ...]:
     if len(set(given)) < len(given):
         raise ValueError("names that are all different")
     return tuple(given)
+
+
+def urls(value: str) -> tuple[str, ...]:
+    """URLs of brokers, with commas between them. No error shows one: it may have a password."""
+    given = names(value)
+    for url in given:
+        scheme, found, _ = url.partition("://")
+        if not found or scheme not in ("amqp", "amqps"):
+            management = scheme in ("http", "https")
+            raise ValueError(
+                "one or more URLs such as amqp://user:password@host:5672/ or amqps://host:5671/"
+                + (f", and not of the {scheme} API for management, which has a port of its own" * management)
+            )
+        try:
+            urlsplit(url).port  # noqa: B018  # Reading it checks it.
+        except ValueError:
+            raise ValueError("a URL with a port from 0 to 65535 and a valid host name") from None
+    return given
 
 
 def column_names(value: str) -> tuple[str, ...]:

@@ -44,6 +44,9 @@ def options(url: str, **more: str) -> Mapping[str, str]:
 
 
 def writer(broker: Broker, first: pa.RecordBatch, kind: type = BatchWriter, **more: str) -> BatchWriter:
+    # A null in a column for the destination means the option then.
+    columns = {"exchangeColumn": "exchange", "routingKeyColumn": "routing_key"}
+    more = {**{key: name for key, name in columns.items() if name in first.schema.names}, **more}
     return kind(write_options(options(broker.url, **more)), schema(first.schema.names))
 
 

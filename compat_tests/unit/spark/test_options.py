@@ -47,7 +47,7 @@ def test_defaults():
     assert options.spool_sync and options.dedupe and options.fail_on_data_loss
     assert options.connection.heartbeat is None
     sink = write_options({"amqp.url": URL})
-    assert (sink.exchange, sink.routing_key, sink.mandatory, sink.on_return) == ("", "", True, "fail")
+    assert (sink.exchange, sink.routing_key, sink.mandatory, sink.on_return) == (None, None, True, "fail")
 
 
 def test_prefetch_follows_the_batch_as_far_as_the_protocol_can_count():
@@ -141,4 +141,4 @@ def test_a_wrong_password_is_not_shown():
 
 
 def test_what_spark_says_to_itself_is_passed_over():
-    assert write_options({"amqp.url": URL, "checkpointLocation": "/x", "queryName": "q"}).exchange == ""
+    assert write_options({"amqp.url": URL, "checkpointLocation": "/x", "queryName": "q"}).exchange is None

@@ -15,7 +15,7 @@ pytest.importorskip("pika")
 # ruff: noqa: E402
 from compat_tests.unit.spark import sink
 from fakeamqp import Broker
-from fakeamqp.spark.errors import BrokerUnreachable, ConnectionLost, PublishError
+from fakeamqp.spark.errors import BrokerUnreachable, LoginRefused, PublishError
 from fakeamqp.spark.options import write_options
 from fakeamqp.spark.sink import BatchWriter, MicroBatchWriter, writers
 
@@ -101,9 +101,8 @@ def test_a_partition_without_rows_opens_no_connection(broker, batches):
     with Broker() as other:
         nobody = other.url
     with pytest.raises(BrokerUnreachable, match="cannot connect to"):
-        BatchWriter(write_options(sink.options(nobody)), sink.schema(["value"])).write(
-            iter([sink.batch(value=[b""])])
-        )
+        options = write_options(sink.options(nobody, reconnectTimeout="0"))
+        BatchWriter(options, sink.schema(["value"])).write(iter([sink.batch(value=[b""])]))
 
 
 @pytest.mark.parametrize("most", [1, 2, 7])
@@ -246,13 +245,17 @@ def test_or_is_nobodys_business(broker, caplog):
     ("columns", "said"),
     [
         ({"exchange": ["nowhere"]}, "404 NOT_FOUND - no exchange 'nowhere'.* Declare the exchange first"),
-        ({"user_id": ["somebody"]}, "406 PRECONDITION_FAILED.*user_id the name of the user"),
+        ({"user_id": ["somebody"]}, "406 PRECONDITION_FAILED.*user_id must be the name of the user"),
         ({"expiration": ["soon"]}, "406 PRECONDITION_FAILED.*expiration must be milliseconds"),
+        ({"value": [bytes(17 << 20)]}, "406 PRECONDITION_FAILED.* The body exceeds max_message_size"),
+        ({"headers": [[("CC", "q")]]}, "406 PRECONDITION_FAILED.* The headers CC and BCC must be lists"),
     ],
 )
-def test_what_the_broker_closes_the_channel_for_is_told(broker, columns, said):
-    with pytest.raises(PublishError, match=said + ".* 0 of the 1 messages"):
-        sink.write(broker, sink.batch(value=[b""], **columns))
+def test_what_the_broker_closes_the_channel_for_is_told_and_not_tried_again(broker, columns, said):
+    connects = broker.faults.on("connection.open")
+    with pytest.raises(PublishError, match=f"{said}[^.]*. 0 of the 1 messages"):
+        sink.write(broker, sink.batch(**{"value": [b""], **columns}))
+    assert connects.hits == 1
 
 
 def test_an_exchange_that_the_user_may_not_write_to():
@@ -267,21 +270,88 @@ def test_an_exchange_that_the_user_may_not_write_to():
 # Losses
 
 
-@pytest.mark.parametrize("how", ["disconnect", "close_connection", "close_channel"])
-def test_a_connection_that_is_lost_fails_the_task_and_tells_how_far_it_was(broker, how):
-    end = broker.faults.on("basic.publish", message_id="m300")
-    {
-        "disconnect": lambda: end.disconnect(),
-        "close_connection": lambda: end.close_connection(320, "maintenance"),
-        "close_channel": lambda: end.close_channel(504, "no more"),
-    }[how]()
-    with pytest.raises(ConnectionLost) as caught:
+def repeated(broker: Broker) -> int:
+    """How many messages are in the queue twice; each is there, and no confirmed one twice."""
+    found = bodies(broker)
+    assert set(found) == set(range(max(found) + 1))
+    assert sorted(set(ids(broker))) == sorted(f"m{number}" for number in set(found))
+    return len(found) - len(set(found))
+
+
+@pytest.mark.parametrize("how", ["disconnect", "close_connection"])
+def test_what_was_not_confirmed_is_published_again_when_a_connection_is_lost(broker, caplog, how):
+    end = broker.faults.on("basic.publish", message_id="m300").once()
+    {"disconnect": end.disconnect, "close_connection": lambda: end.close_connection(320, "maintenance")}[
+        how
+    ]()
+    done = sink.write(broker, rows(1000), maxInFlight="100")
+    assert (done.published, done.confirmed) == (1000, 1000)
+    assert 0 < done.republished <= 100
+    assert repeated(broker) <= done.republished
+    [lost] = [text for text in caplog.messages if "connecting again" in text]
+    confirmed, sent = so_far(lost.removesuffix("; connecting again"))
+    assert 200 <= confirmed <= 300 < sent <= 400
+    assert done.republished == sent - confirmed
+
+
+def test_what_is_confirmed_is_not_repeated(broker):
+    """Confirms in any order: messages 0 to 2 and 5 to 9 are confirmed when the connection is lost."""
+    held = broker.faults.on("confirm").hold()
+    task = Elsewhere(lambda: sink.write(broker, rows(10)))
+    held.wait(10)
+    held.release(count=5, reverse=True)
+    held.release(count=3)
+    broker.wait_until_idle()
+    held.remove()
+    broker.connections[0].close(320, "maintenance")
+    done = task.outcome()
+    assert (done.confirmed, done.republished) == (10, 2)
+    assert bodies(broker) == [*range(10), 3, 4]
+
+
+def test_a_broker_that_is_away_for_a_while_is_waited_for(broker):
+    away = broker.faults.on("basic.publish", message_id="m5").disconnect().once()
+    refused = broker.faults.on("connection.open").after(1).disconnect().times(4)
+    done = sink.write(broker, rows(10))
+    assert (away.hits, refused.hits, done.confirmed) == (1, 4, 10)
+    assert repeated(broker) <= done.republished
+
+
+def test_but_not_longer_than_reconnectTimeout(broker):
+    broker.faults.on("basic.publish", message_id="m5").disconnect().once()
+    broker.faults.on("connection.open").after(1).disconnect()
+    with pytest.raises(
+        BrokerUnreachable, match=r"cannot connect to .* \(tried again for 0\.1 s\)\. \d"
+    ) as caught:
+        sink.write(broker, rows(10), reconnectTimeout="100ms")
+    assert so_far(str(caught.value))[1] >= 5
+
+
+def test_a_login_that_is_refused_meanwhile_is_not_tried_again(broker):
+    broker.faults.on("basic.publish", message_id="m5").disconnect().once()
+    refused = broker.faults.on("connection.start-ok").after(1).close_connection(403, "ACCESS_REFUSED")
+    with pytest.raises(LoginRefused, match="403"):
+        sink.write(broker, rows(10))
+    assert refused.hits == 1
+
+
+@pytest.mark.parametrize("how", ["close_channel", "close_connection"])
+def test_what_the_broker_closes_for_a_message_is_not_tried_again(broker, how):
+    end = getattr(broker.faults.on("basic.publish", message_id="m300"), how)(541, "INTERNAL_ERROR")
+    with pytest.raises(
+        PublishError, match=r"541 INTERNAL_ERROR.* type DECIMAL .* cast it to STRING\."
+    ) as caught:
         sink.write(broker, rows(1000), maxInFlight="100")
-    reason = {"disconnect": "ended", "close_connection": "320 maintenance", "close_channel": "504 no more"}
-    assert reason[how] in str(caught.value)
+    assert end.hits == 1
     confirmed, sent = so_far(str(caught.value))
     assert 200 <= confirmed <= 300 < sent <= 400
-    assert len(broker.queue("q").messages) >= confirmed
+
+
+def test_a_message_that_was_refused_before_the_loss_fails_the_task(broker):
+    broker.faults.on("basic.publish", message_id="m2").nack()
+    broker.faults.on("basic.publish", message_id="m5").disconnect()
+    with pytest.raises(PublishError, match=r"refused \(nacked\) 1 message \(message 'm2'"):
+        sink.write(broker, rows(10))
 
 
 def test_a_connection_that_ends_between_two_batches_is_replaced(broker, caplog):
@@ -334,14 +404,14 @@ def test_but_not_for_ever(broker):
 def test_commit_and_abort_tell_what_was_published(kind, caplog):
     caplog.set_level("INFO", "fakeamqp.spark.sink")
     writer = kind(write_options(sink.options("amqp://localhost/")), sink.schema(["value"]))
-    messages = [writers.Written(0, 5, 2), writers.Written(1, 6, 0)]
+    messages = [writers.Written(0, 5, 5, 2, 1), writers.Written(1, 6, 6, 0, 0)]
     batch = () if kind is BatchWriter else (3,)
     writer.commit(messages, *batch)
     writer.abort([*messages, None], *batch)
     committed, aborted = caplog.records
-    assert "published 11 messages from 2 tasks, 2 of which were unroutable" in committed.getMessage()
+    counts = "2 tasks: published 11, confirmed 11, returned 2, republished 1"
+    assert committed.getMessage().endswith(counts)
     assert committed.levelname == "INFO" and aborted.levelname == "WARNING"
-    assert "failed. The completed tasks have published 11 messages from 2 tasks" in aborted.getMessage()
-    assert "stay published" in aborted.getMessage()
+    assert f"stay published: {counts}" in aborted.getMessage()
     if batch:
         assert all("batch 3" in record.getMessage() for record in caplog.records)

@@ -32,14 +32,15 @@ OF_THE_SOURCE = {
 
 def find(columns, **options):
     schema = types.StructType([types.StructField(name, kind) for name, kind in columns])
+    given = {"amqp.url": "amqp://localhost/", "exchange": "events", **options}
     return find_columns(
-        schema, write_options({"amqp.url": "amqp://localhost/", "routingKey": "q", **options})
+        schema, write_options({key: value for key, value in given.items() if value is not None})
     )
 
 
 def test_every_column_is_found_in_any_case():
     columns = [(column.name.upper(), _first_type(column)) for column in SINK_COLUMNS]
-    found = find(columns)
+    found = find(columns, exchangeColumn="Exchange")
     assert set(found) == {column.name for column in SINK_COLUMNS} - {"properties"}
     assert found["value"] == ((0,),)
 
@@ -134,12 +135,40 @@ def test_ids_from_a_column_need_one():
 
 def test_rows_have_to_go_somewhere():
     with pytest.raises(OptionError, match=r"the rows have no destination.*'exchange' or 'routingKey'"):
-        find([("value", TEXT)], routingKey="")
+        find([("value", TEXT)], routingKey="", exchange="")
     with pytest.raises(OptionError, match="column 'queue' is the queue that a row was read from"):
-        find([("value", TEXT), ("queue", TEXT)], routingKey="")
-    for columns, options in (
-        ([("routing_key", TEXT)], {}),
-        ([("exchange", TEXT)], {}),
-        ([], {"exchange": "fanout"}),
-    ):
-        assert find([("value", TEXT), *columns], routingKey="", **options)
+        find([("value", TEXT), ("queue", TEXT)], exchange="")
+
+
+ROWS = [("value", TEXT), ("exchange", TEXT), ("routing_key", TEXT), ("message_id", TEXT), ("To", TEXT)]
+EXCHANGE, KEY, ID, TO = ((1,),), ((2,),), ((3,),), ((4,),)
+
+
+@pytest.mark.parametrize(
+    ("options", "exchange", "key"),
+    [
+        ({}, EXCHANGE, KEY),
+        ({"exchange": "events"}, None, KEY),
+        ({"exchange": ""}, None, KEY),
+        ({"routingKey": "q"}, None, None),
+        ({"exchange": "events", "routingKey": "q"}, None, None),
+        ({"routingKey": "q", "exchangeColumn": "exchange"}, EXCHANGE, None),
+        ({"routingKeyColumn": "to"}, EXCHANGE, TO),
+        ({"routingKey": "q", "routingKeyColumn": "TO"}, None, TO),
+        ({"exchangeColumn": "to", "routingKeyColumn": "message_id"}, TO, ID),
+    ],
+)
+def test_options_come_before_columns(options, exchange, key):
+    """As on the page: what an option says counts, and `routingKey` alone means the default exchange."""
+    found = find(ROWS, **{"exchange": None, "ignoreUnknownColumns": "true", **options})
+    assert (found.get("exchange"), found.get("routing_key")) == (exchange, key)
+    assert found["message_id"] == ID
+
+
+def test_a_column_that_an_option_names_is_there_and_is_text():
+    with pytest.raises(ColumnError, match="'routingKeyColumn': there is no column 'too'; did you mean 'to'"):
+        find(ROWS, routingKeyColumn="too")
+    with pytest.raises(ColumnError, match="column 'to' is INT; it must be STRING"):
+        find([("value", TEXT), ("to", types.IntegerType())], exchangeColumn="to")
+    with pytest.raises(OptionError, match="no option 'routingKeyColum'; did you mean 'routingKeyColumn'"):
+        find(ROWS, routingKeyColum="to")

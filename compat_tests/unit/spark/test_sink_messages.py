@@ -106,6 +106,8 @@ def encode(kind: object, spark: object, values: list, name: str = "headers", **m
     """The properties of rows with one column beside the value."""
     array = values if isinstance(values, pa.Array) else pa.array(values, kind)
     batch = pa.RecordBatch.from_arrays([pa.array([b""] * len(array)), array], names=["value", name])
+    if name in ("exchange", "routing_key"):
+        more[{"exchange": "exchangeColumn", "routing_key": "routingKeyColumn"}[name]] = name
     options = write_options(sink.options("amqp://localhost/", **more))
     columns = find_columns(
         types.StructType([types.StructField("value", types.BinaryType()), types.StructField(name, spark)]),

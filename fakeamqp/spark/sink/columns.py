@@ -11,6 +11,7 @@ from pyspark.sql import types
 from fakeamqp.errors import near_match
 from fakeamqp.spark.columns import PROPERTIES
 from fakeamqp.spark.errors import ColumnError, OptionError
+from fakeamqp.spark.sink.destinations import destination_columns
 
 if TYPE_CHECKING:
     from pyspark.sql.types import DataType, StructField, StructType
@@ -52,12 +53,18 @@ _MEANINGS = {
 
 SINK_COLUMNS = (
     SinkColumn("value", ("binary", *_TEXT), "BINARY or STRING", "the body; null is an empty body. Required"),
-    SinkColumn("routing_key", _TEXT, "STRING", "the routing key; null means the option `routingKey`"),
+    SinkColumn(
+        "routing_key",
+        _TEXT,
+        "STRING",
+        "the routing key, if [the options](#destinations) leave it to the rows",
+    ),
     SinkColumn(
         "exchange",
         _TEXT,
         "STRING",
-        "the exchange; null means the option `exchange`. An empty string is the default exchange",
+        "the exchange, if [the options](#destinations) leave it to the rows; empty and null are the default "
+        "exchange",
     ),
     SinkColumn(
         "headers",
@@ -90,13 +97,20 @@ def find_columns(schema: StructType, options: WriteOptions) -> Mapping[str, tupl
         OptionError: the options need a column that is missing, or neither options nor columns give an
             exchange or a routing key.
     """
+    destination = destination_columns(schema, options)
     found: dict[str, tuple[Path, ...]] = {}
     nested: dict[str, Path] = {}
+    for name, index in destination.items():
+        _check_type(schema.fields[index], _BY_NAME[name])
+        found[name] = ((index,),)
     for index, field in enumerate(schema.fields):
         name = field.name.lower()
+        if name in ("exchange", "routing_key"):
+            continue
         column = _BY_NAME.get(name)
         if column is None:
-            if name not in NOT_SENT and not options.ignore_unknown_columns:
+            known = name in NOT_SENT or index in destination.values()
+            if not known and not options.ignore_unknown_columns:
                 raise ColumnError(
                     f"the sink has no column {field.name!r}{near_match(name, _BY_NAME)}; select the columns "
                     "to be sent, or set ignoreUnknownColumns=true"
@@ -166,14 +180,3 @@ def _check_complete(found: Mapping[str, object], schema: StructType, options: Wr
         raise ColumnError(f"there is no column 'value' for the body (BINARY or STRING){hint}")
     if options.message_id == "column" and "message_id" not in found:
         raise OptionError("option 'messageId' is column, but there is no column 'message_id'")
-    nowhere = not (options.exchange or options.routing_key or "exchange" in found or "routing_key" in found)
-    if nowhere:
-        raise OptionError(
-            "the rows have no destination: set the option 'exchange' or 'routingKey' (for the default "
-            "exchange, the name of a queue), or add columns of these names"
-            + (
-                "; column 'queue' is the queue that a row was read from, not a destination"
-                if "queue" in [name.lower() for name in schema.fieldNames()]
-                else ""
-            )
-        )

@@ -11,6 +11,7 @@ import json
 from collections.abc import Callable
 from decimal import Decimal
 from itertools import pairwise
+from math import isfinite
 from struct import Struct
 from typing import Any
 
@@ -53,7 +54,7 @@ def header_tables(array: pa.Array) -> list[bytes | None]:
 
 def _table_of_json(text: str) -> bytes:
     try:
-        table = json.loads(text)
+        table = json.loads(text, parse_constant=_finite, parse_float=_finite)
     except ValueError as error:
         raise ValueError(f"the text is not JSON: {error}") from None
     if not isinstance(table, dict):
@@ -177,6 +178,18 @@ def _decimal(number: Decimal) -> bytes:
     return _pack_decimal(b"D", -exponent, mantissa)
 
 
+def _double(number: float) -> bytes:
+    return _pack_double(b"d", _finite(number))
+
+
+def _finite(number: float | str) -> float:
+    """The number. RabbitMQ closes the connection for NaN and infinity, and says only INTERNAL_ERROR."""
+    value = float(number)
+    if not isfinite(value):
+        raise ValueError(f"{number} is a number that headers cannot have: cast it to STRING")
+    return value
+
+
 def _octets(value: bytes) -> bytes:
     return _pack_string(b"x", len(value)) + value
 
@@ -185,7 +198,7 @@ _MAKERS: tuple[tuple[Callable[[pa.DataType], bool], Callable[[Any], bytes]], ...
     (is_text, _text),
     (pa.types.is_integer, _whole),
     (pa.types.is_boolean, lambda truth: _TRUE if truth else _FALSE),
-    (pa.types.is_floating, lambda number: _pack_double(b"d", number)),
+    (pa.types.is_floating, _double),
     (pa.types.is_timestamp, _time),
     (pa.types.is_binary, _octets),
     (pa.types.is_large_binary, _octets),

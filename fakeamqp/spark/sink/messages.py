@@ -6,7 +6,7 @@ where the property is absent. Then the flags and values of each row are joined, 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 import pyarrow as pa
@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 
 from fakeamqp.spark.errors import PublishError
 from fakeamqp.spark.sink.arrays import microseconds, octets
+from fakeamqp.spark.sink.destinations import ON_PURPOSE
 from fakeamqp.spark.sink.headers import header_tables
 
 if TYPE_CHECKING:
@@ -53,12 +54,20 @@ class Encoder:
         columns: the places of each column, from `find_columns`.
         options: the options of the writer.
         origin: the prefix of deterministic message ids; the number of the row in the task follows it.
+        read: the queues that the rows were read from, if they are on the same broker.
     """
 
-    def __init__(self, columns: Mapping[str, tuple[Path, ...]], options: WriteOptions, origin: str) -> None:
+    def __init__(
+        self,
+        columns: Mapping[str, tuple[Path, ...]],
+        options: WriteOptions,
+        origin: str,
+        read: Iterable[str] = (),
+    ) -> None:
         self._columns = columns
         self._options = options
         self._origin = origin
+        self._back = {("", queue) for queue in read}
 
     def messages(self, batch: pa.RecordBatch, first: int) -> list[Message]:
         """The messages of a batch, in the order of its rows.
@@ -71,15 +80,19 @@ class Encoder:
             PublishError: a row cannot be converted. Then no message of the batch is published.
         """
         rows = _Rows(batch, self._columns, first)
-        return list(
-            zip(
-                rows.short_texts("exchange", self._options.exchange),
-                rows.short_texts("routing_key", self._options.routing_key),
-                self._properties(rows),
-                rows.bodies(),
-                strict=True,
+        exchanges = rows.short_texts("exchange", self._options.exchange or "")
+        keys = rows.short_texts("routing_key", self._options.routing_key or "")
+        if self._back and not self._back.isdisjoint(zip(exchanges, keys, strict=True)):
+            row, queue = next(
+                (row, key)
+                for row, (exchange, key) in enumerate(zip(exchanges, keys, strict=True), first)
+                if (exchange, key) in self._back
             )
-        )
+            raise PublishError(
+                f"row {row} of the task cannot be sent: it would go to queue {queue!r}, which the query "
+                f"reads. {ON_PURPOSE}"
+            )
+        return list(zip(exchanges, keys, self._properties(rows), rows.bodies(), strict=True))
 
     def _properties(self, rows: _Rows) -> list[bytes]:
         flags = 0

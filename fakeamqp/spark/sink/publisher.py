@@ -1,8 +1,8 @@
 """Publishing with confirms, many messages at a time, on one connection and one thread.
 
-A task waits only when `maxInFlight` messages are unconfirmed, and at the end of a record batch. Between two
-batches all messages are confirmed. If the broker closes the connection while Spark prepares the next batch, a
-new connection replaces it, and no message is published twice.
+A task waits only when `maxInFlight` messages are unconfirmed, and at the end of a record batch. If the
+connection is lost, a new one replaces it, and the messages that were not confirmed are published again. They
+are the same octets, so that their message ids do not change. What is confirmed is not repeated.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 import pika
 
 from fakeamqp.spark.connection import Link
-from fakeamqp.spark.errors import ConnectionLost, PublishError
+from fakeamqp.spark.errors import BrokerUnreachable, ConnectionLost, PublishError, SparkError
+from fakeamqp.spark.retries import Retries
 from fakeamqp.spark.sink.frames import Frames
 from fakeamqp.spark.sink.window import Window
 
@@ -35,12 +36,27 @@ _log = logging.getLogger("fakeamqp.spark.sink")
 
 # The number of messages that an error or a log record lists.
 _SHOWN = 3
-# Hints by the reply code with which the broker closed the channel because of a message.
-_REFUSALS = {
-    403: "The user may not publish to this exchange",
-    404: "Declare the exchange first: the sink does not declare it",
-    406: "The broker refused a property; expiration must be milliseconds, and user_id the name of the user",
-}
+# Hints by the reply code with which the broker closed the channel or connection because of a message, and
+# by a word of its text.
+_HINTS = (
+    (403, "", "The user may not publish to this exchange"),
+    (404, "", "Declare the exchange first: the sink does not declare it"),
+    (
+        406,
+        "larger than",
+        "The body exceeds max_message_size of the broker, 16 MiB by default since RabbitMQ 4.0",
+    ),
+    (406, "expiration", "The column expiration must be milliseconds"),
+    (406, "user_id", "The column user_id must be the name of the user who publishes"),
+    (406, "unacceptable_type", "The headers CC and BCC must be lists"),
+    (
+        541,
+        "",
+        "RabbitMQ does this for a header of type DECIMAL in a message to a stream: cast it to STRING",
+    ),
+)
+# The reply code of a broker that stops, or of an operator who closes connections: the messages are all right.
+_FORCED = 320
 # Bytes per write to the transport: enough for efficient writes, and little memory for the second copy.
 _UNSENT = 256 << 10
 
@@ -51,6 +67,7 @@ class Publisher:
     Attributes:
         confirmed: the number of confirmed messages.
         returned: the number of returned messages, which reached no queue. They are confirmed, too.
+        republished: how often a message was published again after a lost connection.
     """
 
     def __init__(self, options: WriteOptions) -> None:
@@ -64,10 +81,11 @@ class Publisher:
         self._refusals = 0
         self._returns: list[str] = []
         self._blocked: str | None = None
-        self._hint: str | None = None
+        self._refusal: str | None = None  # Why the broker closed the channel or connection.
         self._since = 0.0  # The time of the last progress.
         self.confirmed = 0
         self.returned = 0
+        self.republished = 0
 
     def __enter__(self) -> Self:
         return self
@@ -75,8 +93,7 @@ class Publisher:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._link is not None:
-            self._link.close()
+        self._close()
         if self.returned and self._options.on_return == "drop":
             _log.warning("unroutable: %s", _listed(self.returned, self._returns))
 
@@ -84,16 +101,39 @@ class Publisher:
         """Publish messages, and return once the broker has confirmed them all.
 
         Raises:
-            BrokerUnreachable: no connection can be opened.
-            ConnectionLost: the connection ended before all messages were confirmed.
+            BrokerUnreachable, ConnectionLost: there is no connection for as long as `reconnectTimeout`.
+            LoginRefused: the broker refuses the login.
             PublishError: a message was returned, refused or not confirmed in time, or the broker closed the
-                channel because of a message.
+                channel or connection because of a message.
         """
-        if not messages:
-            return
-        link = self._connected()
+        retries = Retries(self._options.reconnect_timeout)
+        while messages:
+            self._batch, self._start = messages, self._window.sent
+            try:
+                return self._publish()
+            except (ConnectionLost, BrokerUnreachable) as error:
+                lost = error
+            if self._failed():
+                raise self._failure()
+            messages = [
+                message
+                for tag, message in enumerate(messages, self._start + 1)
+                if not self._window.is_settled(tag)
+            ]
+            if len(messages) < len(self._batch):
+                retries.succeeded()
+            self._close()
+            try:
+                pause = retries.pause(lost)
+            except SparkError as error:
+                raise type(error)(f"{error}. {self._so_far()}") from None
+            _log.warning("%s. %s; connecting again", lost, self._so_far())
+            time.sleep(pause)
+
+    def _publish(self) -> None:
+        link, messages = self._connected(), self._batch
         window, most = self._window, self._options.max_in_flight
-        self._batch, self._start, self._since = messages, window.sent, time.monotonic()
+        self._start, self._since = window.sent, time.monotonic()
         frames = Frames(self._channel.channel_number, link.frame_max, self._options.mandatory)
         sent = 0
         while sent < len(messages):
@@ -107,19 +147,25 @@ class Publisher:
         self._wait(lambda: not window.open)
         self._check()
 
+    def _close(self) -> None:
+        link, self._link = self._link, None
+        if link is not None:
+            link.close()
+
     def _connected(self) -> Link:
-        """The connection; a new one if the last one ended while no message was unconfirmed."""
+        """The connection; a new one if the last one has ended."""
         link = self._link
         if link is not None:
             link.turn(0.0)
             if link.lost is None:
                 return link
             _log.warning("%s. No message was unconfirmed; connecting again", link.lost)
-            link.close()
+            self._close()
         link = Link(self._options.connection)
         link.open()
         self._link = link
-        self._window, self._blocked, self._hint = Window(), None, None
+        self.republished += self._window.open
+        self._window, self._blocked, self._refusal = Window(), None, None
         channel = self._channel = link.channel()
         channel.add_on_close_callback(self._channel_closed)
         channel.add_on_return_callback(self._message_returned)
@@ -155,10 +201,15 @@ class Publisher:
             PublishError: a message was refused, or returned with onReturn=fail.
         """
         self._check_connection()
-        if not (self._refusals or (self._returns and self._options.on_return == "fail")):
-            return
-        with suppress(ConnectionLost, PublishError):
-            self._wait(lambda: not self._window.open)
+        if self._failed():
+            with suppress(ConnectionLost, PublishError):
+                self._wait(lambda: not self._window.open)
+            raise self._failure()
+
+    def _failed(self) -> bool:
+        return bool(self._refusals or (self._returns and self._options.on_return == "fail"))
+
+    def _failure(self) -> PublishError:
         problems = []
         if self._refusals:
             problems.append(f"the broker refused (nacked) {_listed(self._refusals, self._refused)}")
@@ -166,16 +217,16 @@ class Publisher:
             problems.append(
                 f"unroutable: {_listed(self.returned, self._returns)}; onReturn=drop logs and drops them"
             )
-        raise PublishError(f"{'; '.join(problems)}. {self._so_far()}")
+        return PublishError(f"{'; '.join(problems)}. {self._so_far()}")
 
     def _check_connection(self) -> None:
         link = self._link
         assert link is not None
         if link.lost is None:
             return
-        if self._hint is not None:
-            raise PublishError(f"{link.lost}. {self._hint}. {self._so_far()}")
-        raise ConnectionLost(f"{link.lost}. {self._so_far()}")
+        if self._refusal is not None:
+            raise PublishError(f"{link.lost}{self._refusal}. {self._so_far()}")
+        raise ConnectionLost(link.lost)
 
     def _so_far(self) -> str:
         sent = self.confirmed + self._refusals + self._window.open
@@ -186,8 +237,15 @@ class Publisher:
         return f"it blocks publishers ({self._blocked}), and {waiting}" if self._blocked else waiting
 
     def _channel_closed(self, _channel: object, error: BaseException) -> None:
-        if isinstance(error, pika.exceptions.ChannelClosedByBroker):
-            self._hint = _REFUSALS.get(error.reply_code)
+        """The end of the channel, also with its connection."""
+        by_broker = pika.exceptions.ChannelClosedByBroker, pika.exceptions.ConnectionClosedByBroker
+        if isinstance(error, by_broker) and error.reply_code != _FORCED:
+            hints = (
+                f". {hint}"
+                for code, word, hint in _HINTS
+                if code == error.reply_code and word in error.reply_text
+            )
+            self._refusal = next(hints, "")
 
     def _answered(self, frame: pika.frame.Method[Any]) -> None:
         answer = frame.method

@@ -28,6 +28,10 @@ class Window:
         """The number of unconfirmed messages."""
         return self.sent - self.floor - len(self._ahead)
 
+    def is_settled(self, tag: int) -> bool:
+        """Whether the broker has settled a message."""
+        return tag <= self.floor or tag in self._ahead
+
     def settle(self, tag: int, multiple: bool) -> Sequence[int]:
         """Handle basic.ack or basic.nack of the broker, and return the tags that it settles.
 

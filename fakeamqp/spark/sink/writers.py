@@ -12,6 +12,7 @@ import pyspark.sql.datasource as spark
 from pyspark import TaskContext
 
 from fakeamqp.spark.sink.columns import find_columns
+from fakeamqp.spark.sink.destinations import check_not_fed
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -23,17 +24,29 @@ __all__ = ["BatchWriter", "MicroBatchWriter", "Written"]
 
 _log = logging.getLogger("fakeamqp.spark.sink")
 
+_COUNTS = ("published", "confirmed", "returned", "republished")
+
 # Local properties that Spark sets for the tasks of a streaming query; restarts keep the id of the query.
 _QUERY, _BATCH = "sql.streaming.queryId", "streaming.sql.batchId"
 
 
 @dataclass(frozen=True)
 class Written(spark.WriterCommitMessage):
-    """The result of a task: the number of confirmed messages, and of those that were unroutable."""
+    """The result of a task: how many messages were published, and what became of them.
+
+    Attributes:
+        partition: the number of the task.
+        published: the messages that were sent, each counted once.
+        confirmed: those that the broker has confirmed.
+        returned: those that no queue got. They are confirmed, too.
+        republished: how often a message was sent again after a lost connection.
+    """
 
     partition: int
+    published: int
     confirmed: int
     returned: int
+    republished: int
 
 
 class _Writer:
@@ -42,6 +55,7 @@ class _Writer:
     def __init__(self, options: WriteOptions, schema: StructType) -> None:
         self._options = options
         self._columns = find_columns(schema, options)
+        self._read = check_not_fed(schema, self._columns, options)
         self._job = uuid.uuid4().hex
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
@@ -57,13 +71,13 @@ class _Writer:
 
         context = TaskContext.get()
         partition = context.partitionId() if context is not None else 0
-        encoder = Encoder(self._columns, self._options, f"{self._origin(context)}-{partition}")
+        encoder = Encoder(self._columns, self._options, f"{self._origin(context)}-{partition}", self._read)
         row = 0
         with Publisher(self._options) as publisher:
             for batch in iterator:
                 publisher.publish(encoder.messages(batch, row))
                 row += batch.num_rows
-        return Written(partition, publisher.confirmed, publisher.returned)
+        return Written(partition, row, publisher.confirmed, publisher.returned, publisher.republished)
 
     def _origin(self, context: TaskContext | None) -> str:
         """The prefix of the message ids: unique to the write, and the same in all attempts of its tasks."""
@@ -84,7 +98,7 @@ class BatchWriter(_Writer, spark.DataSourceArrowWriter):
 
     def commit(self, messages: list[spark.WriterCommitMessage | None]) -> None:
         """Log how many messages were published; all of them are confirmed."""
-        _log.info("published %s", _in_words(messages))
+        _log.info("%s", _in_words(messages))
 
     def abort(self, messages: list[spark.WriterCommitMessage | None]) -> None:
         """Log how many messages were published. They stay published."""
@@ -108,7 +122,7 @@ class MicroBatchWriter(_Writer, _StreamArrowWriter):
 
     def commit(self, messages: list[spark.WriterCommitMessage | None], batchId: int) -> None:
         """Log how many messages were published; all of them are confirmed."""
-        _log.info("batch %d: published %s", batchId, _in_words(messages))
+        _log.info("batch %d: %s", batchId, _in_words(messages))
 
     def abort(self, messages: list[spark.WriterCommitMessage | None], batchId: int) -> None:
         """Log how many messages were published. They stay published; the next attempt repeats them."""
@@ -122,16 +136,13 @@ class MicroBatchWriter(_Writer, _StreamArrowWriter):
 
 def _in_words(messages: Sequence[object]) -> str:
     done = [message for message in messages if isinstance(message, Written)]
-    returned = sum(message.returned for message in done)
-    return f"{sum(message.confirmed for message in done)} messages from {len(done)} tasks" + (
-        f", {returned} of which were unroutable and dropped" if returned else ""
-    )
+    counts = {name: sum(getattr(message, name) for message in done) for name in _COUNTS}
+    return f"{len(done)} tasks: " + ", ".join(f"{name} {count}" for name, count in counts.items())
 
 
 def _log_abort(what: str, messages: Sequence[object]) -> None:
     _log.warning(
-        "%s failed. The completed tasks have published %s; the other tasks may have published some rows, "
-        "too. Published messages stay published",
+        "%s failed. Published messages stay published: %s; and some rows of tasks that have not finished",
         what,
         _in_words(messages),
     )

@@ -14,14 +14,13 @@ from dataclasses import dataclass
 from fakeamqp.spark.connection import Link
 from fakeamqp.spark.errors import BrokerUnreachable, ConnectionLost, SparkError
 from fakeamqp.spark.options import ReadOptions
+from fakeamqp.spark.retries import LONGEST_PAUSE, Retries
 from fakeamqp.spark.spool.backlog import Backlog
 from fakeamqp.spark.spool.channel import ConsumingChannel, QueueRefused, SharedState, SpoolStatus
 from fakeamqp.spark.spool.store import Store, log
 
 __all__ = ["Consumer"]
 
-# A connection that lasts longer than the longest pause counts as a success: retries start again.
-_FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 2.0
 _GOODBYE = 8.0
 
 
@@ -129,7 +128,7 @@ class Consumer:
                 failure
                 if isinstance(failure, SparkError)
                 else SparkError(f"the consumer ended: {type(failure).__name__}: {failure}")
-            ) from failure
+            ) from None
         if self._stopping:
             raise ConnectionLost("the reader was stopped")
 
@@ -144,8 +143,7 @@ class Consumer:
                 self._state.notify_all()
 
     def _keep_consuming(self) -> None:
-        lost_at: float | None = None
-        pause = _FIRST_PAUSE
+        retries = Retries(self._options.reconnect_timeout)
         while not self._stopping:
             self._proven, self._consuming_since = False, None
             try:
@@ -154,18 +152,15 @@ class Consumer:
                 if not self._consumed_once and isinstance(error, (QueueRefused, BrokerUnreachable)):
                     # Most likely an error in the options, which a retry does not fix.
                     raise
-                now = time.monotonic()
                 since = self._consuming_since
-                if lost_at is None or self._proven or (since is not None and now - since > _LONGEST_PAUSE):
-                    lost_at, pause = now, _FIRST_PAUSE
-                tried = now - lost_at
-                if tried + pause > self._options.reconnect_timeout:
-                    raise ConnectionLost(f"{error} (tried again for {tried:.1f} s)") from error
+                # A connection that lasts longer than the longest pause counts as a success.
+                if self._proven or (since is not None and time.monotonic() - since > LONGEST_PAUSE):
+                    retries.succeeded()
+                pause = retries.pause(error)
                 log.warning("%s; connecting again", error)
                 self._poked.clear()
                 if not self._stopping:
                     self._poked.wait(pause)
-                pause = min(2 * pause, _LONGEST_PAUSE)
 
     def _consume(self) -> None:
         """Consume until the reader is stopped.

@@ -45,9 +45,9 @@ class AmqpStream:
     """Runs a streaming job on a broker in a test: to its end, into crashes, and again.
 
     A *pipeline* is a function that takes the source's DataFrame and returns one of these: a DataFrame, which
-    is written to `exchange`, or collected in `rows` without an exchange; or a `df.writeStream...`, which is
-    started as it is. Both use the checkpoint and the spool of this object, so each query continues where the
-    previous one ended.
+    is published if there is an option of the sink, such as `exchange`, and collected in `rows` otherwise; or
+    a `df.writeStream...`, which is started as it is. Both use the checkpoint and the spool of this object, so
+    each query continues where the previous one ended.
 
     `stop` and `close` raise a failure of a query that the test has not handled.
 
@@ -285,19 +285,23 @@ class AmqpStream:
         wants_source = start.queue is not None or start.stream is not None
         source_options = sorting.of_source(start.options)
         sink_options = sorting.of_sink(start.options)
-        if start.exchange is None and set(sink_options) - set(source_options):
-            raise OptionError(f"{', '.join(set(sink_options) - set(source_options))}: say exchange= as well")
+        only_sink = set(sink_options) - set(source_options)
+        unused = sorted(only_sink)
         source = self.read(queue=start.queue, stream=start.stream, **source_options) if wants_source else None
 
         def make_writer(rows: DataFrame) -> DataStreamWriter:
+            unused.clear()
             writer = rows.writeStream.outputMode(start.output_mode)
-            if start.exchange is None:
+            if start.exchange is None and not only_sink:
                 return writer.foreachBatch(self._gather)
-            return writer.format(_FORMAT).options(
-                **self._options({**sink_options, "exchange": start.exchange})
-            )
+            exchange = {} if start.exchange is None else {"exchange": start.exchange}
+            return writer.format(_FORMAT).options(**self._options({**sink_options, **exchange}))
 
         writer = writer_of(start.pipeline, source, make_writer)
+        if unused:
+            raise OptionError(
+                f"{', '.join(unused)}: the job has a writer of its own, which has no such option"
+            )
         writer = writer.option("checkpointLocation", str(self.checkpoint))
         if start.available_now:
             writer = writer.trigger(availableNow=True)

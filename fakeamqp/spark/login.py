@@ -1,0 +1,117 @@
+"""How a connection logs in: address, TLS, and a password that may be in a file or in the environment.
+
+A password file is read for each connection, so that passwords and OAuth 2.0 tokens can be renewed while a
+query runs.
+"""
+
+from __future__ import annotations
+
+import os
+import ssl
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+import pika
+
+from fakeamqp.spark.errors import OptionError
+
+if TYPE_CHECKING:
+    from fakeamqp.spark.options import ConnectionOptions
+
+__all__ = ["is_refusal", "parameters", "without_password"]
+
+# Reply codes: wrong password, and no such virtual host or no access to it.
+_REFUSED = ("(403)", "(530)")
+
+
+def parameters(url: str, options: ConnectionOptions) -> pika.URLParameters:
+    """The parameters of a connection.
+
+    Raises:
+        OptionError: a file or variable of the options cannot be read.
+    """
+    parts = urlsplit(url)
+    if parts.username is not None and parts.password is None:
+        url = ":@".join(url.rsplit("@", 1))  # pika has no URL with a user and without a password.
+    found = pika.URLParameters(url)
+    found.connection_attempts = 1
+    found.socket_timeout = options.connect_timeout
+    found.stack_timeout = options.connect_timeout
+    found.client_properties = {"connection_name": options.client_name, "product": "fakeamqp.spark"}
+    if options.heartbeat is not None:
+        found.heartbeat = options.heartbeat
+    if options.virtual_host is not None:
+        found.virtual_host = options.virtual_host
+    if options.mechanism == "EXTERNAL":
+        found.credentials = pika.credentials.ExternalCredentials()
+    else:
+        password = _password(options)
+        given = found.credentials
+        found.credentials = pika.PlainCredentials(
+            given.username if options.username is None else options.username,
+            given.password if password is None else password,
+        )
+    if parts.scheme == "amqps":
+        found.ssl_options = pika.SSLOptions(_tls(options), found.host)
+    return found
+
+
+def is_refusal(error: BaseException | str) -> bool:
+    """Whether a login failed for a reason that stays: the login itself, or TLS."""
+    if isinstance(error, (pika.exceptions.AuthenticationError, ssl.SSLError)):
+        return not isinstance(error, ssl.SSLEOFError)
+    if isinstance(
+        error, (pika.exceptions.ProbableAuthenticationError, pika.exceptions.ProbableAccessDeniedError)
+    ):
+        # A broker that goes away at that moment looks the same but for the code. Limits of connections pass.
+        return any(code in str(error) for code in _REFUSED) and "limit" not in str(error)
+    wrapped = [*getattr(error, "exceptions", ()), getattr(error, "exception", None)]
+    return any(is_refusal(each) for each in wrapped if isinstance(each, BaseException))
+
+
+def without_password(url: str) -> str:
+    """The URL as errors show it."""
+    head, at, tail = url.rpartition("@")
+    scheme, _, login = head.partition("://")
+    return f"{scheme}://{login.partition(':')[0]}@{tail}" if at else url
+
+
+def _password(options: ConnectionOptions) -> str | None:
+    if options.password_file is not None:
+        try:
+            return Path(options.password_file).read_text(encoding="utf-8").rstrip("\r\n")
+        except (OSError, UnicodeDecodeError) as error:
+            raise _unreadable("amqp.passwordFile", options.password_file, error) from None
+    if options.password_env is not None:
+        name = options.password_env
+        if name not in os.environ:
+            raise OptionError(
+                f"option 'amqp.passwordEnv': this process has no environment variable {name!r}. The driver "
+                "and each executor need it; 'amqp.passwordFile' may be easier"
+            )
+        return os.environ[name]
+    return options.password
+
+
+def _tls(options: ConnectionOptions) -> ssl.SSLContext:
+    try:
+        context = ssl.create_default_context(cafile=options.ca_file)
+    except OSError as error:
+        raise _unreadable("amqp.caFile", str(options.ca_file), error) from None
+    if not options.verify:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    if options.cert_file:
+        try:
+            context.load_cert_chain(options.cert_file, options.key_file)
+        except OSError as error:
+            files = " with ".join(filter(None, (options.cert_file, options.key_file)))
+            raise _unreadable("amqp.certFile", files, error) from None
+    return context
+
+
+def _unreadable(key: str, file: str, error: Exception) -> OptionError:
+    # Of a decoding error only the kind: its text has octets of the file.
+    why = getattr(error, "strerror", None) or type(error).__name__
+    return OptionError(f"option {key!r}: cannot read {file}: {why}")
