@@ -90,6 +90,13 @@ OPTIONS = (
         "stream", "streams", values.names, "one or more stream queues (`x-queue-type=stream`) to read", ()
     ),
     Option(
+        "superStream",
+        "super_streams",
+        values.names,
+        "one or more super streams; their partitions `NAME-0`, `NAME-1` and so on are streams to read",
+        (),
+    ),
+    Option(
         "startingOffsets",
         "starting_offsets",
         values.text,
@@ -100,7 +107,8 @@ OPTIONS = (
         "startingTimestamp",
         "starting_timestamp",
         values.text,
-        "streams: start with the chunk of this time; milliseconds since 1970, or ISO 8601",
+        "streams: start with the chunk of this time; milliseconds since 1970, ISO 8601, or JSON with a time "
+        "for every stream",
     ),
     Option(
         "endingOffsets",
@@ -110,11 +118,33 @@ OPTIONS = (
         "latest",
     ),
     Option(
+        "endingTimestamp",
+        "ending_timestamp",
+        values.text,
+        "streams, batch: end before the chunk of this time; as `startingTimestamp`",
+    ),
+    Option(
         "maxMessagesPerTrigger",
         "max_messages",
         values.count(),
         "the maximum number of messages in a micro-batch",
         10_000,
+    ),
+    Option(
+        "minOffsetsPerTrigger",
+        "min_messages",
+        values.count(),
+        "streams: the number of unread messages that a micro-batch waits for, at most for `maxTriggerDelay`",
+        0,
+        shown_default="no waiting",
+    ),
+    Option(
+        "maxTriggerDelay",
+        "max_trigger_delay",
+        values.duration,
+        "streams: the maximum time between micro-batches if fewer messages wait than `minOffsetsPerTrigger`",
+        900.0,
+        shown_default="15m",
     ),
     Option(
         "maxBytesPerTrigger",

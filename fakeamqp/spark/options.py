@@ -47,16 +47,21 @@ class ConnectionOptions:
 class ReadOptions:
     """The options of a reader. Times in seconds, sizes in bytes.
 
-    One of `queues` and `streams` is empty. `ack_mode` is `spool`, `commit` or `none`.
+    One of `queues`, `streams` and `super_streams` is not empty. The partitions of super streams are streams,
+    which the broker knows. `ack_mode` is `spool`, `commit` or `none`.
     """
 
     connection: ConnectionOptions
     queues: tuple[str, ...]
     streams: tuple[str, ...]
+    super_streams: tuple[str, ...]
     starting_offsets: str
     starting_timestamp: str | None
     ending_offsets: str
+    ending_timestamp: str | None
     max_messages: int
+    min_messages: int
+    max_trigger_delay: float
     max_bytes: int | None
     prefetch: int
     ack_mode: str
@@ -106,7 +111,14 @@ _SPARKS_OWN = frozenset({"checkpointlocation", "queryname", "outputmode", "merge
 _SECRETS = frozenset({"password", "urls"})
 
 _BY_KEY = {option.key.lower(): option for option in OPTIONS}
-_ONLY_STREAMS = ("startingOffsets", "startingTimestamp", "endingOffsets")
+_ONLY_STREAMS = (
+    "startingOffsets",
+    "startingTimestamp",
+    "endingOffsets",
+    "endingTimestamp",
+    "minOffsetsPerTrigger",
+    "maxTriggerDelay",
+)
 _ONLY_SPOOL = (
     "spoolDir",
     "spoolSync",
@@ -125,10 +137,11 @@ def read_options(given: Mapping[str, str], *, streaming: bool = False) -> ReadOp
         OptionError: if one is unknown, missing or malformed, or does not go with another one.
     """
     said, found = _parse(given, READ)
-    if bool(found.queues) == bool(found.streams):
+    chosen = sum(map(bool, (found.queues, found.streams, found.super_streams)))
+    if chosen != 1:
         raise OptionError(
-            "set the option 'queue' for classic and quorum queues, or 'stream' for stream queues"
-            + (", not both" if found.queues else "")
+            "set the option 'queue' for classic and quorum queues, 'stream' for stream queues, or "
+            "'superStream' for partitioned ones" + (", only one of them" if chosen else "")
         )
     if found.queues:
         for key in said.intersection(map(str.lower, _ONLY_STREAMS)):

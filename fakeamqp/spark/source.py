@@ -58,7 +58,7 @@ class AmqpDataSource(DataSource):
 
         options = read_options(self.options)
         columns = wanted_columns(schema, options)
-        if options.streams:
+        if not options.queues:
             from fakeamqp.spark.stream_queue import StreamBatchReader
 
             return StreamBatchReader(options, columns)
@@ -72,7 +72,7 @@ class AmqpDataSource(DataSource):
 
         options = read_options(self.options, streaming=True)
         columns = wanted_columns(schema, options)
-        if options.streams:
+        if not options.queues:
             from fakeamqp.spark.stream_queue import StreamMicroBatchReader
 
             return StreamMicroBatchReader(options, columns)

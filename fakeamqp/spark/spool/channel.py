@@ -11,6 +11,7 @@ from fakeamqp.spark.errors import ConnectionLost
 from fakeamqp.spark.incoming import Receive
 from fakeamqp.spark.options import ReadOptions
 from fakeamqp.spark.property_lists import value_of
+from fakeamqp.spark.queue_types import check_is_no_stream
 from fakeamqp.spark.records import Delivered
 from fakeamqp.spark.spool.backlog import Backlog
 from fakeamqp.spark.spool.store import Store, log
@@ -91,6 +92,7 @@ class ConsumingChannel:
         for queue in options.queues:
             try:
                 link.call(self._channel.queue_declare, queue, passive=True)
+                check_is_no_stream(options.connection, queue)
                 link.consume(self._channel, queue, self._receiver(queue))
             except ConnectionLost as error:
                 kind = QueueRefused if self._channel.connection.is_open else ConnectionLost
