@@ -37,14 +37,14 @@ def check_is_stream(options: ConnectionOptions, name: str) -> None:
 
 
 def check_is_no_stream(options: ConnectionOptions, name: str) -> None:
-    """Check that a queue can be consumed: a consumer of a stream would get later messages only.
+    """Check that a queue is no stream, where a consumer without an offset gets later messages only.
 
     RabbitMQ before 4.0 may deliver one message of another queue for this, and mark it as redelivered.
 
     Raises:
         OptionError: if it is a stream.
         BrokerUnreachable: no connection can be opened.
-        ConnectionLost: the queue does not exist, or may not be read.
+        ConnectionLost: the connection ended before.
     """
     offsets: list[int | None] = []
     # Its own connection: a refusal ends a channel, which an open `Link` takes for a loss.
@@ -60,9 +60,9 @@ def check_is_no_stream(options: ConnectionOptions, name: str) -> None:
                 ),
                 {OFFSET: "next"},
             )
-        except ConnectionLost as error:
-            if OFFSET in str(error):
-                return
+        except ConnectionLost:
+            if channel.connection.is_open:
+                return  # It is no stream, or cannot be consumed, which is for the caller to find out.
             raise
         for _ in range(_ANSWERS):
             link.call(channel.queue_declare, name, passive=True)

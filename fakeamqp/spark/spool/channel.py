@@ -90,9 +90,9 @@ class ConsumingChannel:
         if backlog is not None:
             backlog.restart(store.next)
         for queue in options.queues:
+            check_is_no_stream(options.connection, queue)
             try:
                 link.call(self._channel.queue_declare, queue, passive=True)
-                check_is_no_stream(options.connection, queue)
                 link.consume(self._channel, queue, self._receiver(queue))
             except ConnectionLost as error:
                 kind = QueueRefused if self._channel.connection.is_open else ConnectionLost
