@@ -11,10 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import compat_tests.needs_pyspark  # noqa: F401
-from compat_tests.unit.spark.micro_batches import Limit, ReadAllAvailable
-from compat_tests.unit.spark.streams import positions, publisher, rows, stream_reader
+from compat_tests.unit.spark.micro_batches import Limit, Query, ReadAllAvailable
+from compat_tests.unit.spark.streams import options, positions, publisher, rows, stream_reader
 from fakeamqp import Broker
 from fakeamqp.spark.errors import BrokerUnreachable, ConnectionLost, DataLoss, OptionError
+from fakeamqp.spark.queue_types import check_is_no_stream
 from fakeamqp.spark.stream_queue import pool
 from fakeamqp.spark.stream_queue.ranges import admitted
 
@@ -61,7 +62,7 @@ def read(reader, start, end):
 
 
 @pytest.mark.parametrize(
-    ("options", "expected"),
+    ("start", "expected"),
     [
         ({}, 0),
         ({"startingOffsets": "earliest"}, 0),
@@ -72,9 +73,9 @@ def read(reader, start, end):
         ({"startingTimestamp": "2999-01-01"}, 3),
     ],
 )
-def test_where_a_new_query_begins(log, follow, options, expected):
+def test_where_a_new_query_begins(log, follow, start, expected):
     log.publish("log", 1, 2, 3)
-    assert positions(follow(**options).initialOffset()) == {"log": expected}
+    assert positions(follow(**start).initialOffset()) == {"log": expected}
 
 
 def test_the_earliest_is_what_retention_left(broker, log, follow):
@@ -328,6 +329,42 @@ def test_a_queue_is_no_stream(count, personality):
             reader.stop()
         broker.wait_until_idle()
         assert broker.queue("orders").ready == count
+
+
+def test_a_stream_is_no_queue(broker, log, tmp_path):
+    for modes in ({"spoolDir": tmp_path}, {"ackMode": "commit"}, {"ackMode": "none"}):
+        query = Query(broker, queue="log", **modes)
+        try:
+            with pytest.raises(
+                OptionError, match="'log' is a stream: set option 'stream' instead of 'queue'"
+            ):
+                query.start().batch()
+        finally:
+            query.stop()
+
+
+def test_a_queue_that_becomes_a_stream_fails_its_query(broker, log):
+    log.channel.queue_declare("orders", durable=True)
+    query = Query(broker, queue="orders", ackMode="commit")
+    try:
+        log.publish("orders", 1)
+        assert len(query.start().batch()) == 1
+        log.channel.queue_delete("orders")
+        log.declare("orders")
+        with pytest.raises(OptionError, match="'orders' is a stream"):
+            query.batch()
+    finally:
+        query.stop()
+
+
+def test_a_queue_is_checked_without_being_touched(broker, log):
+    log.channel.queue_declare("orders", durable=True)
+    log.publish("orders", 1)
+    connection = options(broker.url).connection
+    check_is_no_stream(connection, "orders")
+    broker.wait_until_idle()
+    [message] = broker.queue("orders").messages
+    assert not message.redelivered
 
 
 def test_stop_leaves_no_thread_and_no_connection(broker, log, follow):

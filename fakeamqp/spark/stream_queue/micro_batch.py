@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import logging
 import math
-import time
 from collections.abc import Callable, Iterator, Sequence
+from time import monotonic as now
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
@@ -168,20 +168,20 @@ class StreamMicroBatchReader(DataSourceStreamReader, AvailableNow):
 
     def _is_due(self, begin: dict[str, int], ends: dict[str, int]) -> bool:
         """Whether there are messages enough for a batch, or those there are have waited long enough."""
-        options, now = self._options, time.monotonic()
+        options, time = self._options, now()
         backlog = sum(end - begin[stream] for stream, end in ends.items())
         waits = self._available is None and backlog < options.min_messages
-        if waits and now - self._triggered_at < options.max_trigger_delay:
+        if waits and time - self._triggered_at < options.max_trigger_delay:
             return False
         if backlog:
-            self._triggered_at = now
+            self._triggered_at = time
         return True
 
     def _begin_and_ends(self, old: dict[str, Place]) -> tuple[dict[str, Place], dict[str, int]]:
         """Where the next batch begins and what there is, for each stream."""
         answer = self._ask(old)
-        deadline = time.monotonic() + self._options.idle_timeout
-        while _too_early(old, answer.ends) and time.monotonic() < deadline:
+        deadline = now() + self._options.idle_timeout
+        while _too_early(old, answer.ends) and now() < deadline:
             answer = self._ask(old)  # After a broker's restart its answers may come before its messages.
         lost = _too_early(old, answer.ends)
         for stream in [*lost, *sorted(answer.replaced)]:
