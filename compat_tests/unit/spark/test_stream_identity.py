@@ -130,6 +130,21 @@ def test_a_batch_that_was_planned_on_another_stream(log, follow, count):
     assert read(careless, {"log": 0}, end) == [*range(1000, 1000 + min(count, 10))]
 
 
+def test_an_old_version_of_pyspark_that_tells_the_start_later(log, follow, read_ten):
+    log.publish("log", 10, 11)
+    reader = follow()
+    assert read(reader, read_ten, checkpoint(reader.latestOffset())) == [10, 11]
+    for count in (3, 10, 100):
+        declare_anew(log, count)
+        reader, careless = follow(), follow(failOnDataLoss="false")
+        end = checkpoint(reader.latestOffset())
+        with pytest.raises(DataLoss, match=f"'log' was read up to 10 and .*{REPLACED}"):
+            reader.partitions(read_ten, end)
+        assert checkpoint(careless.latestOffset()) == end
+        assert careless.partitions(end, end) == []
+        assert read(careless, read_ten, end) == [*range(1000, 1000 + count)]
+
+
 def test_every_task_of_a_batch_looks(log, broker, monkeypatch):
     monkeypatch.setattr("fakeamqp.spark.stream_queue.ranges._TASK_ROWS", 5)
     log.publish("log", *range(10))

@@ -94,6 +94,7 @@ def test_a_query_picks_up_new_partitions(orders, follow):
     reader = follow(startingOffsets="latest")
     start = reader.initialOffset()
     assert positions(start) == {"orders-0": 2, "orders-1": 2, "orders-2": 2}
+    assert reader.latestOffset(start, EVERYTHING) == start
     orders.add_partition()
     assert reader.latestOffset(start, EVERYTHING) == start
     orders.publish(100, 101, 102, 103)

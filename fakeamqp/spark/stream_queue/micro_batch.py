@@ -54,7 +54,7 @@ class StreamMicroBatchReader(DataSourceStreamReader, AvailableNow):
         self._restore_signal: Callable[[], None] | None = None
         self._available: dict[str, int] | None = None
         self._last: dict[str, Any] | None = None
-        self._asked_without_limit = False
+        self._asked_without_limit = self._asked_without_start = False
         self._triggered_at = -math.inf
 
     def __getstate__(self) -> dict[str, Any]:
@@ -86,14 +86,16 @@ class StreamMicroBatchReader(DataSourceStreamReader, AvailableNow):
     def latestOffset(self, start: dict[str, Any] | None = None, limit: Any = None) -> dict[str, Any]:
         """The end of the next micro-batch.
 
-        PySpark before 4.2 gives no limit, and asks only once when the trigger is AvailableNow: so the first
-        answer is then everything that there is.
+        PySpark before 4.2 gives no start and no limit, and asks only once when the trigger is AvailableNow:
+        so the first answer is then everything that there is, wherever the batch will start.
 
         Raises:
             ConnectionLost: the connection was lost and could not be opened again in time.
             DataLoss: if a stream is not the one that was read before, and that is an error.
         """
-        old = from_json((self._last if start is None else start) or {})
+        known = self._last if start is None else start
+        self._asked_without_start |= known is None
+        old = from_json(known or {})
         begin, ends = self._begin_and_ends(old)
         if start is None and limit is None:
             most = self._options.max_messages if self._asked_without_limit else None
@@ -106,7 +108,9 @@ class StreamMicroBatchReader(DataSourceStreamReader, AvailableNow):
         marks = self._connected().marks(stops) if stops else {}
         self._last = to_json(
             {
-                stream: Place(stops[stream], marks[stream], place.first if place != old.get(stream) else None)
+                stream: Place(
+                    stops[stream], marks[stream], place.first if place is not old.get(stream) else None
+                )
                 if stream in stops
                 else place
                 for stream, place in begin.items()
@@ -120,9 +124,17 @@ class StreamMicroBatchReader(DataSourceStreamReader, AvailableNow):
         return (self._tails.known or None) if self._tails is not None else None
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
-        """The ranges of a micro-batch, cut into tasks of about the same size."""
+        """The ranges of a micro-batch, cut into tasks of about the same size.
+
+        Raises:
+            ConnectionLost, DataLoss: as `latestOffset`, if that did not know the start.
+        """
         self._last = end
         begin = from_json(start)
+        if self._asked_without_start and start != end:
+            # Only now it is known where the batch starts, and with which streams.
+            begin, _ = self._begin_and_ends(begin)
+            self._asked_without_start = False
         ranges = []
         for stream, place in from_json(end).items():
             first = begin[stream].next if stream in begin else 0
@@ -200,8 +212,9 @@ class StreamMicroBatchReader(DataSourceStreamReader, AvailableNow):
             if stream not in old or stream in lost or stream in answer.replaced
         ]
         firsts = self._connected().firsts(new) if new else {}
+        first_of = {} if self._asked_without_start and not old else firsts
         begin = {
-            stream: Place(firsts[stream], first=firsts[stream]) if stream in firsts else old[stream]
+            stream: Place(firsts[stream], first=first_of.get(stream)) if stream in firsts else old[stream]
             for stream in answer.streams
             if stream in firsts or stream in old
         }
