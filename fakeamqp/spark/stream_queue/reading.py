@@ -16,6 +16,7 @@ from fakeamqp.spark.errors import BrokerUnreachable, ConnectionLost, DataLoss
 from fakeamqp.spark.options import ReadOptions
 from fakeamqp.spark.queue_types import not_a_stream, taken_offset
 from fakeamqp.spark.records import Delivered
+from fakeamqp.spark.stream_queue.offsets import Mark, mark_of
 from fakeamqp.spark.stream_queue.pool import lend
 from fakeamqp.spark.stream_queue.ranges import Range
 from fakeamqp.spark.stream_queue.tail import Tail, consume, first_message
@@ -83,6 +84,7 @@ class _Reading:
         self._stream = wanted.stream
         self._stop = wanted.stop
         self._mark = wanted.mark
+        self._at_mark: Mark | None = None
         self.next = wanted.start
         self.served = False
         self._messages: list[Delivered] = []
@@ -168,7 +170,7 @@ class _Reading:
         if self._mark is None:
             return
         at = self._mark.offset
-        found = first_message(link, self._stream, at, self._options.idle_timeout, sure=False)
+        found = self._at_mark or first_message(link, self._stream, at, self._options.idle_timeout, sure=False)
         if found is None:
             tail = Tail(link, self._stream, self._options.connection.connect_timeout)
             found = None if tail.ask() is None else tail.mark(at)
@@ -183,6 +185,9 @@ class _Reading:
 
     def _take(self) -> list[Delivered]:
         messages, self._messages, self._octets = self._messages, [], 0
+        last = messages[-1]
+        if self._mark is not None and self._mark.offset == last.offset:
+            self._at_mark = mark_of(last.offset, last.properties, last.body)
         return messages
 
     def _look_into_gap(self, link: Link) -> None:
