@@ -12,6 +12,7 @@ functions and methods of the same module, and helpers from others, that have one
 from __future__ import annotations
 
 import ast
+import gc
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -88,22 +89,30 @@ def gathering() -> Iterator[Evidence]:
     before, _gathered = _gathered, Evidence()
     evidence = _gathered
     profile = sys.getprofile()
+    collecting = False
+
+    def collects(phase: str, _details: object) -> None:
+        # Finalizers of what earlier tests have left are no evidence.
+        nonlocal collecting
+        collecting = phase == "start"
 
     def called(frame: FrameType, event: str, _argument: Any) -> None:
         file = frame.f_code.co_filename
         # What the codecs compile is in files called "<encode of QueueDeclare>".
         compiled = file[:1] == "<" and " of " in file
-        if event == "call" and (compiled or file.startswith((_PACKAGE, _CATALOGUE))):
+        if event == "call" and not collecting and (compiled or file.startswith((_PACKAGE, _CATALOGUE))):
             evidence.ran_package = True
             sys.setprofile(profile)
 
     if profile is None:
+        gc.callbacks.append(collects)
         sys.setprofile(called)
     try:
         yield evidence
     finally:
         if profile is None:
             sys.setprofile(None)
+            gc.callbacks.remove(collects)
         _gathered = before
 
 

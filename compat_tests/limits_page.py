@@ -118,10 +118,10 @@ def _others() -> str:
             "RabbitMQ's answers",
         ],
         [
-            "nested tables of 0-9-1 and 0-9",
+            "nested tables of 0-9-1 and 0-9 that are decoded",
             str(MAX_DEPTH),
             "",
-            "the transport ends, as with any malformed method; in `spec` `connection.close` 502",
+            "nothing: deeper ones are checked and passed on as they are; in Python they are bytes",
         ],
         ["nested contents of 0-9", str(contents.MAX_DEPTH), "", "`connection.close` 502"],
         ["nested values of 0-10", str(types.MAX_DEPTH), "", "`execution.exception` command-invalid"],

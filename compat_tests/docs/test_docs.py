@@ -50,6 +50,8 @@ def test_block(page: Page, index: int, pytester: pytest.Pytester) -> None:
             "no:hypothesispytest",
             "-o",
             "asyncio_default_fixture_loop_scope=function",
+            # All of them take minutes where the collector never rests.
+            "--amqp-schedules=20",
         )
         outcomes = result.parseoutcomes()
         assert outcomes.get("passed", 0) > 0

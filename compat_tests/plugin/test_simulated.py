@@ -212,6 +212,8 @@ def test_other_plugins_see_one_run(run_tests: RunTests) -> None:
     """,
         "-rP",
         "--junitxml=report.xml",
+        "-o",
+        "junit_family=xunit1",  # the other one has no properties of tests, and warns
     )
     passing.assert_outcomes(passed=1)
     assert passing.stdout.str().count("said once") == 1

@@ -170,6 +170,21 @@ def test_rules_make_poison_of_what_could_be_read(messages):
     assert [row.name for row in good.collect()] == ["x"]
 
 
+def test_what_the_source_could_not_read_is_poison(spark):
+    rows = [
+        (b'{"count": 1}', None),
+        (b'{"count": 2}', ("timestamp is a time after the year 9999", b"\x00")),
+        (b"oops", ("message_id is not UTF-8", b"\x01")),
+    ]
+    came = spark.createDataFrame(rows, "value BINARY, _error STRUCT<reason: STRING, octets: BINARY>")
+    good, poison = poison_split(came, FEW)
+    assert [row["count"] for row in good.collect()] == [1]
+    assert reasons(poison) == {
+        b'{"count": 2}': "timestamp is a time after the year 9999",
+        b"oops": "message_id is not UTF-8; not JSON",
+    }
+
+
 def test_options_are_those_of_from_json(messages):
     split = poison_split(
         messages(b'{"at": "31.12.2026"}', b"{'name': 'x'}", b'{"price": NaN}', b'{"price": 1 /* euros */}'),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from pathlib import Path
 from textwrap import dedent
 
@@ -22,6 +23,8 @@ from compat_tests.conformance import (
     report,
     unknown,
 )
+from compat_tests.evidence import gathering
+from fakeamqp.protocols.framed.codec.strings import encode_short_string
 
 TESTS = Path(__file__).parents[1]
 CATALOGUE = """
@@ -478,6 +481,23 @@ def test_without_its_body_no_test_shows_anything(pytester: pytest.Pytester) -> N
         ("**not yet**", "shows nothing"),
         ("**not yet**", "deviates; shows nothing"),
     }
+
+
+def test_finalizers_that_the_collector_runs_are_no_evidence() -> None:
+    class Left:
+        def __init__(self) -> None:
+            self.myself = self
+
+        def __del__(self) -> None:
+            encode_short_string("of an earlier test")
+
+    Left()
+    with gathering() as evidence:
+        gc.collect()
+    assert evidence.kind == ""
+    with gathering() as evidence:
+        encode_short_string("of this one")
+    assert evidence.kind == "code"
 
 
 # --- clauses -------------------------------------------------------------------------------------------

@@ -206,9 +206,10 @@ OPTIONS = (
     Option(
         "transport",
         "transport",
-        values.choice("inline", "file"),
+        values.choice("auto", "inline", "file"),
         "how messages reach executors: inside their tasks, or as files of a shared spool",
-        "inline",
+        "auto",
+        shown_default="file on a local master, otherwise inline",
     ),
     Option(
         "dedupe",

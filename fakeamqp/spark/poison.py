@@ -27,6 +27,9 @@ __all__ = ["PoisonSplit", "dead_letters", "poison_split"]
 
 REASON = "reason"
 
+# The column of the source with what it could not read.
+_ERROR = "_error"
+
 _TEXT, _PARSED = "_poison_text", "_poison_parsed"
 
 # Options of from_json that `poison_split` sets.
@@ -61,7 +64,8 @@ def poison_split(
 
     `from_json` parses the body in its mode PERMISSIVE, so no body makes the query fail. The body must be
     UTF-8 and exactly one JSON object. Fields must have the types of the schema. Fields that are NOT NULL in
-    the schema must be present, also within structs. Fields that the schema does not have are ignored.
+    the schema must be present, also within structs. Fields that the schema does not have are ignored. A
+    message whose properties the source could not read is poison, too, if `df` has the column `_error`.
 
     On a stream, write `good` and `poison` with one query (`unionByName`), or give each query its own queue:
     two queries on one queue would compete for its messages.
@@ -102,6 +106,10 @@ def poison_split(
     reason = F.when(broken, problems(octets, text, parsed, fields, options)).otherwise(
         F.concat_ws("; ", *(F.when(rule, F.lit(why)) for why, rule in breaches))
     )
+    if _ERROR in df.columns:
+        unread = F.col(_ERROR)
+        is_poison = F.when(unread.isNotNull(), True).otherwise(is_poison)
+        reason = F.concat_ws("; ", unread.getField("reason"), F.nullif(reason, F.lit("")))
     original = [quoted(name) for name in df.columns]
     return PoisonSplit(
         good=spread.filter(~is_poison).select(*map(quoted, fields.names), *original),

@@ -1,4 +1,4 @@
-"""The process of the source of a streaming query, and its end.
+"""The process of the source of a streaming query: its parent, and its end.
 
 Spark ends it with SIGTERM and never calls `stop`. So the signal is made into an exception, which PySpark's
 loop lets out by way of `stop`.
@@ -6,12 +6,32 @@ loop lets out by way of `stop`.
 
 from __future__ import annotations
 
+import os
+import re
 import signal
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from types import FrameType
 
-__all__ = ["exit_on_sigterm"]
+__all__ = ["exit_on_sigterm", "runs_tasks_here"]
+
+_MASTER = re.compile(rb"\0(?:--master\0|spark\.master=)([^\0]*)")
+_LOCAL = re.compile(rb"local(\[.*\])?")
+
+
+def runs_tasks_here() -> bool:
+    """True if the master is `local`: tasks are processes of this machine.
+
+    Spark does not tell a source. The parent of its process is the driver's JVM, whose command line has the
+    master. If it has none, or cannot be read (outside Linux), the answer is False.
+    """
+    try:
+        command = Path(f"/proc/{os.getppid()}/cmdline").read_bytes()
+    except OSError:
+        return False
+    masters = _MASTER.findall(command)
+    return bool(masters) and _LOCAL.fullmatch(masters[-1]) is not None
 
 
 def exit_on_sigterm() -> Callable[[], None]:

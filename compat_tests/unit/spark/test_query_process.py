@@ -10,7 +10,7 @@ import threading
 import pytest
 
 from fakeamqp import Broker
-from fakeamqp.spark.query_process import exit_on_sigterm
+from fakeamqp.spark.query_process import exit_on_sigterm, runs_tasks_here
 
 # As PySpark's loop: it blocks in a read, and stops the reader whatever ends it.
 SOURCE = """
@@ -84,3 +84,26 @@ def test_only_a_main_thread_has_handlers():
     thread.start()
     thread.join()
     assert signal.getsignal(signal.SIGTERM) is before
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the parent's command line is read in /proc")
+@pytest.mark.parametrize(
+    ("arguments", "here"),
+    [
+        (["--conf", "spark.master=local[2]", "pyspark-shell"], True),
+        (["--master", "local", "job.py"], True),
+        (["--master", "local[*,4]", "job.py"], True),
+        (["--master", "local", "--conf", "spark.master=spark://host:7077", "job.py"], False),
+        (["--master", "local-cluster[2,1,1024]", "job.py"], False),
+        (["--master", "yarn", "job.py"], False),
+        (["job.py"], False),
+    ],
+)
+def test_the_master_is_known_from_the_parent_process(arguments, here):
+    child = "from fakeamqp.spark.query_process import runs_tasks_here; print(runs_tasks_here())"
+    parent = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {child!r}], check=True)"
+    said = subprocess.run(
+        [sys.executable, "-c", parent, *arguments], capture_output=True, text=True, check=True
+    )
+    assert said.stdout.strip() == str(here)
+    assert runs_tasks_here() is False

@@ -164,12 +164,23 @@ def test_a_column_that_was_not_stored(broker, query):
     assert [row.get("routing_key") for row in job.start().all()] == [None] * 4
 
 
+def test_errors_are_null_for_messages_of_a_spool_without_them(broker, query):
+    publish(broker, 1)
+    job = query(columns="value").start()
+    job.batch()
+    publish(broker, 2)
+    job.stop()
+    job.options["columns"] = "value,_error"
+    assert [row["_error"] for row in job.start().all()[1:]] == [None]
+
+
 def test_text_that_is_none_does_not_stop_it(broker, query):
     with pika.BlockingConnection(pika.URLParameters(broker.url)) as connection:
         connection.channel().basic_publish("", "orders", b"\xff")
     broker.faults.on("basic.deliver").replace(correlation_id="\udcff").once()
     rows = query(includeProperties="true").start().all()
     assert rows[0]["properties"]["correlation_id"] == "\N{REPLACEMENT CHARACTER}"
+    assert rows[0]["_error"]["reason"] == "correlation_id is not UTF-8: ff (hexadecimal)"
 
 
 @pytest.mark.parametrize("transport", ["inline", "file"])

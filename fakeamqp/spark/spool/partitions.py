@@ -30,6 +30,7 @@ __all__ = [
 
 _TASK_OCTETS = 900 << 10
 _TASK_ROWS = 2500
+_BATCH_ROWS = 5000
 
 
 @dataclass
@@ -120,6 +121,7 @@ def read_partition(partition: InputPartition) -> Iterator[pa.RecordBatch]:
     elif isinstance(partition, FilePartition):
         from fakeamqp.spark.spool.segments import read_segment
 
+        waiting: list[pa.RecordBatch] = []
         for path, start, stop in partition.pieces:
             try:
                 batch = read_segment(path)
@@ -128,7 +130,14 @@ def read_partition(partition: InputPartition) -> Iterator[pa.RecordBatch]:
                     f"an executor cannot read {path}: {error}; transport=file is for executors that see the "
                     "folder of the spool, the others need transport=inline"
                 ) from error
-            yield pick(batch, partition.schema, partition.missing_is_null).slice(start, stop - start)
+            waiting.append(
+                pick(batch, partition.schema, partition.missing_is_null).slice(start, stop - start)
+            )
+            if sum(map(len, waiting)) >= _BATCH_ROWS or sum(each.nbytes for each in waiting) >= _TASK_OCTETS:
+                yield _joined(waiting, partition.schema)
+                waiting = []
+        if waiting:
+            yield _joined(waiting, partition.schema)
 
 
 def pick(batch: pa.RecordBatch, schema: pa.Schema, missing_is_null: bool) -> pa.RecordBatch:
@@ -143,7 +152,7 @@ def pick(batch: pa.RecordBatch, schema: pa.Schema, missing_is_null: bool) -> pa.
         found = there.get(field.name)
         if found is not None and found.type == field.type:
             arrays.append(batch.column(field.name))
-        elif missing_is_null:
+        elif missing_is_null or (found is None and field.name == "_error"):  # Spools had no such column.
             arrays.append(pa.nulls(batch.num_rows, field.type))
         else:
             what = "no column" if found is None else f"{found.type}, not {field.type}, as column"
@@ -155,15 +164,19 @@ def pick(batch: pa.RecordBatch, schema: pa.Schema, missing_is_null: bool) -> pa.
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
+def _joined(batches: list[pa.RecordBatch], schema: pa.Schema) -> pa.RecordBatch:
+    """The rows of batches as one: segments may be many and small, and each batch costs Spark time."""
+    if len(batches) == 1:
+        return batches[0]
+    (joined,) = pa.Table.from_batches(batches, schema).combine_chunks().to_batches()
+    return joined
+
+
 def _stream(task: Sequence[Piece], schema: pa.Schema, missing_is_null: bool) -> bytes:
     batches = [
         pick(piece.block.load(), schema, missing_is_null).slice(piece.start, len(piece)) for piece in task
     ]
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, schema) as writer:
-        if len(batches) == 1:
-            writer.write_batch(batches[0])
-        else:
-            # Segments may be many and small, and each batch costs Spark time.
-            writer.write_table(pa.Table.from_batches(batches, schema).combine_chunks())
+        writer.write_batch(_joined(batches, schema))
     return bytes(sink.getvalue())

@@ -14,7 +14,7 @@ from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 
 from fakeamqp.spark.columns import Column
 from fakeamqp.spark.options import ReadOptions
-from fakeamqp.spark.query_process import exit_on_sigterm
+from fakeamqp.spark.query_process import exit_on_sigterm, runs_tasks_here
 from fakeamqp.spark.read_limits import AvailableNow, default_limit, most_rows
 from fakeamqp.spark.spool import partitions as cutting
 
@@ -93,9 +93,7 @@ class QueueStreamReader(DataSourceStreamReader, AvailableNow):
         life.planner.planned(stop)
         if first >= stop:
             return []
-        plan = cutting.inline_partitions
-        if options.transport == "file" and options.ack_mode == "spool":
-            plan = cutting.file_partitions
+        plan = cutting.file_partitions if life.files else cutting.inline_partitions
         pieces = life.store.pieces(first, stop)
         return plan(pieces, self._columns, options.min_partitions, not options.fail_on_data_loss)
 
@@ -122,7 +120,7 @@ class QueueStreamReader(DataSourceStreamReader, AvailableNow):
 
 
 class _Running:
-    """The resources of a running query."""
+    """The resources of a running query; `files` is whether executors read the files of the spool."""
 
     def __init__(self, options: ReadOptions, columns: Sequence[Column]) -> None:
         from fakeamqp.spark.spool.consumer import Consumer
@@ -131,6 +129,8 @@ class _Running:
         self.store: Store = _store(options.ack_mode)(options, columns)
         self.consumer: Consumer = Consumer(options, self.store)
         self.planner: BatchPlanner = BatchPlanner(options, self.store, self.consumer)
+        wanted = options.transport == "file" or (options.transport == "auto" and runs_tasks_here())
+        self.files = wanted and options.ack_mode == "spool"
         self._restore_signal = exit_on_sigterm()
         self.consumer.start()
 

@@ -17,8 +17,8 @@ refuses from its clients. Encoding needs no grammar: its tags have
 the same meaning in all, except `l` and `x`, which only RabbitMQ's grammar reads as they are written.
 
 Python types: t bool; all integers int; f and d float; D Decimal; S and a short s str; x bytes; T Timestamp;
-F dict; A list; V None. Of several fields with one name the first counts: 0-9 demands it, 0-9-1 leaves it open
-(0-9-1/types/table-duplicates).
+F dict; A list; V None; tables and arrays below `MAX_DEPTH` DeepTable and DeepArray. Of several fields with
+one name the first counts: 0-9 demands it, 0-9-1 leaves it open (0-9-1/types/table-duplicates).
 """
 
 from __future__ import annotations
@@ -45,6 +45,8 @@ __all__ = [
     "RABBITMQ",
     "RABBITMQ_INPUT",
     "REMOVED",
+    "DeepArray",
+    "DeepTable",
     "ExactTable",
     "FieldInput",
     "FieldValue",
@@ -59,9 +61,21 @@ __all__ = [
     "splice_table",
 ]
 
-#: The deepest nesting of tables and arrays; deeper ones are refused with FieldError. The protocol has no
-#: limit (0-9-1/types/table-nested), but Python's stack has one.
+#: How deep nested tables and arrays are decoded; below, they become `DeepTable` and `DeepArray`. The protocol
+#: has no limit (0-9-1/types/table-nested), but Python's stack has one. Encoding refuses deeper values.
 MAX_DEPTH = 200
+
+
+class DeepTable(bytes):
+    """The checked octets of a table that is nested deeper than `MAX_DEPTH`, without its length."""
+
+    field_tag = "F"
+
+
+class DeepArray(bytes):
+    """The checked octets of an array that is nested deeper than `MAX_DEPTH`, without its length."""
+
+    field_tag = "A"
 
 
 class Removed(Enum):
@@ -208,8 +222,8 @@ class Grammar:
         """Read the table whose length is at `offset`; it must end before or at `end`.
 
         Returns the fields and the offset behind the table. Raises FrameError when lengths do not fit,
-        FieldError for an unknown tag, an illegal value or nesting deeper than `MAX_DEPTH`, FieldNameError
-        for a name that the published syntax forbids.
+        FieldError for an unknown tag or an illegal value, FieldNameError for a name that the published syntax
+        forbids.
         """
         start = offset + 4
         if start > end:
@@ -219,8 +233,12 @@ class Grammar:
             raise FrameError(f"a field table announces {stop - start} bytes, {end - start} are left")
         fields: dict[str, FieldValue] = {}
         if start != stop:
+            unchecked: list[tuple[int, int, bool]] = []
             try:
-                _read_values(buffer, start, stop, self, 1, fields, None)
+                _read_values(buffer, start, stop, self, 1, unchecked, fields, None)
+                while unchecked:
+                    first, last, named = unchecked.pop()
+                    _read_values(buffer, first, last, self, 1, unchecked, {}, None if named else [])
             except RecursionError:
                 raise FieldError("a field table nests deeper than the caller's stack allows") from None
         return fields, stop
@@ -285,17 +303,19 @@ def _read_values(
     end: int,
     grammar: Grammar,
     depth: int,
+    unchecked: list[tuple[int, int, bool]],
     fields: dict[str, FieldValue],
     items: list[FieldValue] | None,
 ) -> None:
     """Read the values between `offset` and `end` into `items`, or, if that is None, by name into `fields`.
 
+    Tables and arrays that are too deep are not read: `unchecked` gets the start and the end of each, and
+    whether it is a table.
+
     One flat function for tables and arrays, common tags first: a table of five strings and numbers takes an
     eighth less time than with one function per tag. Single reads are not checked against `end`; the check
     after the loop finds any overrun.
     """
-    if depth > MAX_DEPTH:
-        raise FieldError(f"a field table nests deeper than {MAX_DEPTH} levels")
     name = ""
     numbers = grammar.numbers
     checks_names = grammar.checks_names
@@ -330,12 +350,15 @@ def _read_values(
                 if offset > end:
                     break
                 inner: dict[str, FieldValue] = {}
-                if tag == 0x46:
+                if depth == MAX_DEPTH:
+                    value = (DeepTable if tag == 0x46 else DeepArray)(buffer[start:offset])
+                    unchecked.append((start, offset, tag == 0x46))
+                elif tag == 0x46:
                     value = inner
-                    _read_values(buffer, start, offset, grammar, depth + 1, inner, None)
+                    _read_values(buffer, start, offset, grammar, depth + 1, unchecked, inner, None)
                 else:
                     value = []
-                    _read_values(buffer, start, offset, grammar, depth + 1, inner, value)
+                    _read_values(buffer, start, offset, grammar, depth + 1, unchecked, inner, value)
             elif tag == 0x54:  # T
                 value = Timestamp(_read_uint64(buffer, offset)[0])
                 offset += 8
@@ -471,7 +494,7 @@ def _write_value(out: bytearray, value: object, depth: int) -> None:
     elif isinstance(value, float):
         out += _pack_double_field(b"d", value)
     elif isinstance(value, (bytes, bytearray)):
-        out += _pack_length_field(b"x", len(value))
+        out += _pack_length_field(getattr(value, "field_tag", "x").encode(), len(value))
         out += value
     elif isinstance(value, Mapping):
         inner = bytearray()
@@ -606,7 +629,11 @@ def rewritten_table(table: bytes, grammar: Grammar, *, duplicates: bool = False)
 
 def _retag(octets: bytearray, offset: int, end: int, *, named: bool) -> None:
     """Change the tag of every int64 between `offset` and `end`, fields or items, to `l`."""
-    while offset < end:
+    outer: list[tuple[int, bool]] = []  # ends of tables and arrays that are left, and whether they have names
+    while offset < end or outer:
+        if offset == end:
+            end, named = outer.pop()
+            continue
         if named:
             offset += 1 + octets[offset]
         tag = octets[offset]
@@ -617,11 +644,12 @@ def _retag(octets: bytearray, offset: int, end: int, *, named: bool) -> None:
             offset += RABBITMQ.numbers[tag][1]
         elif tag in _NUMBER_SIZES:
             offset += _NUMBER_SIZES[tag]
+        elif tag in (0x46, 0x41):  # F, A
+            outer.append((end, named))
+            end = offset + 4 + int(_read_uint32(octets, offset)[0])
+            offset, named = offset + 4, tag == 0x46
         else:
-            start = offset + 4
-            offset = start + int(_read_uint32(octets, offset)[0])
-            if tag in (0x46, 0x41):  # F, A
-                _retag(octets, start, offset, named=tag == 0x46)
+            offset += 4 + int(_read_uint32(octets, offset)[0])
 
 
 def _sorted_table(table: bytes, grammar: Grammar, duplicates: bool) -> bytes:
