@@ -35,7 +35,7 @@ class SuperStream:
 
     def add_partition(self):
         stream, number = f"orders-{self.count}", self.count
-        self._log.declare(stream)
+        self._log.declare(stream, queue_leader_locator="balanced")
         order = {"x-stream-partition-order": number}
         self._log.channel.queue_bind(stream, "orders", str(number), arguments=order)
         self.count += 1
