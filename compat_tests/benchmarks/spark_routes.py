@@ -1,7 +1,7 @@
 """How fast rows go each route between Spark and a broker.
 
-The messages are those of a small shop: 200 bytes of JSON, a message id, a timestamp and two headers. A time is
-from the start of the query to its end, in a session that has run such a query before.
+The messages are those of a small shop: 200 bytes of JSON, a message id, a timestamp and two headers. A time
+is from the start of the query to its end, in a session that has run such a query before.
 """
 
 from __future__ import annotations
@@ -213,7 +213,7 @@ def stream_queue(per_trigger: int) -> Callable[[Bench, int], Callable[[], None]]
 class Route:
     """A route from a broker to Spark or back: `prepare` makes what is measured.
 
-    `least` is the share of the rate of pika's plain consumer that it is to have with 100,000 messages.
+    `least` is the share of the rate of pika's plain consumer that it is to have with 300,000 messages.
     """
 
     name: str
