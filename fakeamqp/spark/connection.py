@@ -204,6 +204,10 @@ class Link:
             channel.close()
         self.wait_for(lambda: channel.is_closed, self._options.connect_timeout, "close a channel")
 
+    def discard(self, channel: Channel) -> None:
+        """Drop messages of a channel's consumers from now on."""
+        self._contents(channel).consumers.clear()
+
     def turn(self, timeout: float | None = None) -> None:
         """Read, write and run what is due once; wait at most `timeout` seconds for something to happen."""
         if timeout is None:

@@ -150,8 +150,8 @@ OPTIONS = (
         "maxBytesPerTrigger",
         "max_bytes",
         values.octets,
-        "the maximum bytes of bodies in a micro-batch, but at least one message",
-        shown_default="no limit",
+        "queues: the maximum bytes of bodies in a micro-batch, but at least one message",
+        shown_default="256m",
     ),
     Option(
         "prefetch",
@@ -159,6 +159,14 @@ OPTIONS = (
         values.count(1, 65535),
         "the maximum number of unacknowledged messages",
         shown_default="twice maxMessagesPerTrigger, at most 65535",
+    ),
+    Option(
+        "prefetchBytes",
+        "prefetch_bytes",
+        values.octets,
+        "the bytes of received messages in memory above which they go to the spool even if it is full",
+        64 << 20,
+        shown_default="64m",
     ),
     Option(
         "ackMode",

@@ -64,6 +64,7 @@ class ReadOptions:
     max_trigger_delay: float
     max_bytes: int | None
     prefetch: int
+    prefetch_bytes: int
     ack_mode: str
     spool_folder: str | None
     spool_sync: bool
@@ -107,6 +108,9 @@ def _processors() -> int:
 # Options of Spark itself that reach a source or sink along with ours.
 _SPARKS_OWN = frozenset({"checkpointlocation", "queryname", "outputmode", "mergeschema", "provider"})
 
+# A batch that travels inside its tasks is in memory at once.
+_MAX_BYTES = 256 << 20
+
 # Fields whose text may hold a password.
 _SECRETS = frozenset({"password", "urls"})
 
@@ -120,6 +124,7 @@ _ONLY_STREAMS = (
     "maxTriggerDelay",
 )
 _ONLY_SPOOL = (
+    "prefetchBytes",
     "spoolDir",
     "spoolSync",
     "spoolMaxBytes",
@@ -161,6 +166,8 @@ def read_options(given: Mapping[str, str], *, streaming: bool = False) -> ReadOp
             raise OptionError(f"option {_BY_KEY[key].key!r} is for ackMode=spool, not {found.ack_mode}")
     if found.prefetch is None:
         found.prefetch = min(2 * found.max_messages, 65535)
+    if found.max_bytes is None and found.queues:
+        found.max_bytes = _MAX_BYTES
     if found.min_partitions is None:
         found.min_partitions = _processors()
     found.spool_sync = found.spool_sync == "fsync"

@@ -130,6 +130,7 @@ class _Held:
         with suppress(ConnectionLost):  # Then the broker has requeued the messages already.
             uncounted = self._link.broker_version >= (4, 3)
             for channel, tag in self._channels:
+                self._link.discard(channel)
                 if channel.is_open and uncounted:
                     if tag is not None:
                         self._link.call(channel.basic_cancel, tag)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fakeamqp.spark.connection import Link
 from fakeamqp.spark.errors import ConnectionLost
@@ -76,10 +77,12 @@ class ConsumingChannel:
         self._store = store
         self._shared = shared
         # Half of the prefetch is acknowledged while the other half arrives.
+        self._flush_octets = min(options.prefetch_bytes, _SEGMENT_OCTETS)
         self._flush_rows = min(options.spool_flush_rows, max(options.prefetch // 2, 1))
         self._buffer: list[Delivered] = []
         self._octets = 0
         self._last_tag = 0
+        self._stored_tag = 0
         self._acked_tag = 0
         self._dropped = 0
         self._flush_at: float | None = None
@@ -105,6 +108,8 @@ class ConsumingChannel:
         """Acknowledge and flush what is due."""
         if not self._store.acks_on_arrival:
             self._acknowledge(self._store.committed_tag)
+        elif not self._is_full():
+            self._acknowledge(self._stored_tag)
         if self._buffer or (self._dropped and self._store.acks_on_arrival):
             self._flush_if_due()
 
@@ -131,17 +136,32 @@ class ConsumingChannel:
         held = self._store.next + len(self._buffer) - visible
         return SpoolStatus(visible, held, sum(counts.values()), self._shared.arrived)
 
+    def _call(self, method: Callable[..., Any], *args: Any, **arguments: Any) -> Any:
+        """`Link.call`, which stores what comes before the answer if that is much."""
+        answers: list[Any] = []
+
+        def answered() -> bool:
+            if self._octets >= self._flush_octets:
+                self.flush()
+            return bool(answers)
+
+        self._link.check()
+        method(*args, callback=answers.append, **arguments)
+        timeout = self._options.connection.connect_timeout
+        self._link.wait_for(answered, timeout, f"answer {method.__name__}")
+        return answers[0]
+
     def _count(self) -> dict[str, int]:
         """The number of ready messages in each queue."""
         counts = {}
         for queue in self._options.queues:
-            answer = self._link.call(self._channel.queue_declare, queue, passive=True)
+            answer = self._call(self._channel.queue_declare, queue, passive=True)
             counts[queue] = answer.method.message_count
         return counts
 
     def _settle(self) -> None:
         """Wait for the answer to a request without effect: everything before it has been processed."""
-        self._link.call(self._channel.basic_qos, prefetch_count=self._options.prefetch)
+        self._call(self._channel.basic_qos, prefetch_count=self._options.prefetch)
         self._store.settled()
 
     def _moving(self) -> bool:
@@ -167,24 +187,41 @@ class ConsumingChannel:
         now = time.monotonic()
         if self._flush_at is None:
             self._flush_at = now + self._options.spool_flush_interval
-        if now >= self._flush_at or len(self._buffer) >= self._flush_rows or self._octets >= _SEGMENT_OCTETS:
+        full = len(self._buffer) >= self._flush_rows or self._octets >= self._flush_octets
+        if full or now >= self._flush_at:
             self.flush()
 
-    def flush(self) -> None:
-        """Store received messages, as far as the store has space, and acknowledge them."""
+    def flush(self, *, at_end: bool = False) -> None:
+        """Store received messages, and acknowledge them, as far as the store has space.
+
+        If too many octets wait in memory, a store on the disk takes them without space. They are not
+        acknowledged, so `prefetch` limits their number. To leave them in the socket would not do: RabbitMQ
+        closes the connection of a client that takes nothing for half a minute.
+
+        Args:
+            at_end: whether all messages of the store are acknowledged, because the channel is about to close.
+        """
         buffer = self._buffer
-        while buffer and not self._is_full():
+        while buffer:
+            backlog, space = self._shared.backlog, not self._is_full()
+            if not space and not (self._store.on_disk and self._octets >= self._options.prefetch_bytes):
+                break
             segment = buffer[: self._rows_of_segment()]
-            backlog = self._shared.backlog
             if backlog is not None:
                 # Count them before they are visible, so that the end of the backlog is known then.
                 backlog.messages_arrived(segment)
-                segment = segment[: backlog.rows_left(self._store.next)]
+                if space:
+                    segment = segment[: backlog.rows_left(self._store.next)]
             self._store.add(segment)
-            self._octets -= sum(len(message.body) for message in segment)
+            self._octets -= sum(message.octets for message in segment)
             del buffer[: len(segment)]
-        if self._store.acks_on_arrival:
-            self._acknowledge(buffer[0].tag - 1 if buffer else self._last_tag)
+            self._stored_tag = buffer[0].tag - 1 if buffer else self._last_tag
+            if space and self._store.acks_on_arrival:
+                self._acknowledge(self._stored_tag)
+        if not buffer:
+            self._stored_tag = self._last_tag  # What was dropped, too.
+        if self._store.acks_on_arrival and (at_end or not self._is_full()):
+            self._acknowledge(self._stored_tag)
         self._flush_at = None
         if self._dropped:
             log.info("dropped %d redelivered messages that the spool has already", self._dropped)
@@ -203,7 +240,7 @@ class ConsumingChannel:
             return rows
         octets = 0
         for index in range(rows):
-            octets += len(self._buffer[index].body)
+            octets += self._buffer[index].octets
             if octets > _SEGMENT_OCTETS:
                 return max(index, 1)
         return rows
@@ -218,7 +255,7 @@ class ConsumingChannel:
             if redelivered and self._is_known(queue, properties):
                 self._drop(queue)
                 return
-            self._octets += len(body)
+            self._octets += len(body) + len(properties)
             offset = store.next + len(buffer)
             buffer.append(
                 Delivered(tag, redelivered, route, properties, body, queue, offset, link.received_at)

@@ -189,7 +189,7 @@ class Consumer:
                     if self._shared.arrived != self._shown_arrived:
                         self._show_arrived()
                 if self._flush_at_end:
-                    channel.flush()
+                    channel.flush(at_end=True)
             finally:
                 with self._state:
                     self._link = None

@@ -71,10 +71,12 @@ class Store:
         committed_tag: where messages are acknowledged when Spark is through with them: the last delivery tag
             of the present channel that may be.
         acks_on_arrival: whether messages are acknowledged once they are added.
+        on_disk: whether rows take no memory.
         shows_when_settled: whether Spark may see rows only once the broker knows that they were acknowledged.
     """
 
     acks_on_arrival: ClassVar[bool] = True
+    on_disk: ClassVar[bool] = False
     shows_when_settled: ClassVar[bool] = False
 
     def __init__(self, columns: Sequence[Column], max_bytes: int, fail_on_data_loss: bool) -> None:
