@@ -22,8 +22,8 @@ class Always(Coalescing):
         return True
 
     def worth_it(self, driver: ConnectionDriver, came: int) -> bool:
-        """It was."""
-        return True
+        """It was, if anything came."""
+        return came > 0
 
 
 class Never(Coalescing):

@@ -260,7 +260,7 @@ class ConnectionDriver:
                 self.smallest_read = count
             self.unanswered += 1
             self._process(connection, data)
-            self._loop.input_came(self)
+            self._loop.input_came(self, count)
         elif data is not None:
             # The peer ended its side, but may still read: the output of the connection is written first.
             self._input_ended = True

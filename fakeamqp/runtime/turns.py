@@ -179,8 +179,8 @@ class Turns:
         """Have a turn taken soon."""
         raise NotImplementedError
 
-    def input_came(self, driver: ConnectionDriver) -> None:
-        """Input of a client was processed."""
+    def input_came(self, driver: ConnectionDriver, octets: int) -> None:
+        """So many bytes of a client were read."""
 
     # -- long operations
 

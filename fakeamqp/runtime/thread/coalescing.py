@@ -30,8 +30,8 @@ _SECONDS = 0.001
 # How many reads in a row without an answer it needs, at first and at most.
 _FEWEST_READS = 3
 _MOST_READS = 1024
-# A moment was worth it if so many times the smallest read came. Above the most bytes the client is ahead of
-# the broker, which must not rest.
+# A moment was worth it if so many times the smallest read came. A client that sends the most bytes at once is
+# ahead of the broker, which must not rest.
 _WORTH = 3
 _MOST_OCTETS = RECEIVE_SIZE // 4
 
@@ -49,9 +49,9 @@ class Coalescing:
         self.ends = inf
         """When they are read again, on the clock of the transports."""
 
-    def note(self, driver: ConnectionDriver) -> None:
-        """Input of a client has come."""
-        if driver not in self._alone and self.streams(driver):
+    def note(self, driver: ConnectionDriver, octets: int) -> None:
+        """So many bytes of a client were read."""
+        if octets < _MOST_OCTETS and self.streams(driver) and driver not in self._alone:
             self._candidates.append(driver)
 
     def take(self) -> None:

@@ -136,10 +136,10 @@ class Loop(Turns):
             if operations.pending:
                 self._continue(operations)
             self.flush()
+            coalescing.decide(self.transport_clock.now(), allowed=self._may_coalesce())
             # While an operation or a call is under way, a predicate would see a part of it.
             if self.waiters and not operations.pending and handover is None:
                 self.check_waiters()
-            coalescing.decide(self.transport_clock.now(), allowed=self._may_coalesce())
             # The events of this turn may be older than the handover: the next turn has those it is about.
             return self._sleep() if self.handover is expected else 0.0
         finally:
