@@ -224,6 +224,13 @@ def test_time_moves_after_what_was_sent(broker: Broker, alone: Any) -> None:
     assert broker.queue("q").ready == 1
 
 
+def test_all_of_a_large_input_counts_before_time_moves(broker: Broker, alone: Any) -> None:
+    for _ in range(8):
+        alone.basic_publish("", "q", bytes(100_000), pika.BasicProperties(expiration="1000"))
+    broker.clock.advance(2)
+    assert [queue.ready for queue in (broker.queue("q"), broker.queue("r"))] == [0, 1]
+
+
 def test_a_client_that_is_left_alone_does_not_keep_the_broker_from_being_idle(
     broker: Broker, alone: Any
 ) -> None:

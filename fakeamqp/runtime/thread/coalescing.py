@@ -62,6 +62,13 @@ class Coalescing:
             except Exception as error:
                 self._loop.give_up_on(driver, "input", error)
 
+    def end(self) -> None:
+        """Leave no client alone any longer."""
+        for driver in self._alone:
+            driver.leave_alone(False)
+        self._alone.clear()
+        self.ends = inf
+
     def decide(self, now: float, *, allowed: bool) -> None:
         """At the end of a turn: decide which clients to leave alone until the next one.
 

@@ -169,7 +169,7 @@ class Loop(Turns):
             self.turn_seconds = before
 
     def _take_input(self) -> None:
-        self.coalescing.take()
+        self.coalescing.end()
         self.flush()  # Processes input that was left for the next turn.
         for _ in range(MOST_ROUNDS):
             events = [
