@@ -233,6 +233,14 @@ OPTIONS = (
         shown_default="true",
     ),
     Option(
+        "allowDeliveryLimit",
+        "allow_delivery_limit",
+        values.boolean,
+        "queues, batch: whether to read although the delivery limit of a quorum queue may destroy messages",
+        False,
+        shown_default="false",
+    ),
+    Option(
         "reconnectTimeout",
         "reconnect_timeout",
         values.duration,

@@ -73,6 +73,7 @@ class ReadOptions:
     include_properties: bool
     headers_format: str
     fail_on_data_loss: bool
+    allow_delivery_limit: bool
     reconnect_timeout: float
     idle_timeout: float
 
