@@ -138,8 +138,8 @@ class _Held:
             )
         if first:
             log.warning(
-                "%s; this read is one more, and above %d the queue drops or dead-letters them (a policy may set "
-                "another limit). Use DataFrame.cache(), a higher delivery limit, or RabbitMQ 4.3",
+                "%s; this read is one more, and above %d the queue drops or dead-letters them (a policy may "
+                "set another limit). Use DataFrame.cache(), a higher delivery limit, or RabbitMQ 4.3",
                 known,
                 limit,
             )

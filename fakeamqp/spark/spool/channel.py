@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from fakeamqp.spark.connection import Link
@@ -53,11 +53,19 @@ class SharedState:
         backlog: the messages to read; later ones are not stored. None means no limit.
         unlimited: True if the size limit of the store does not apply.
         arrived: the number of messages received so far.
+        redelivered: how many of the stored ones had been delivered before, to any consumer.
+        unacknowledged: the number of messages of the present channel without an acknowledgement.
+        depths: the ready messages and consumers of each queue, when they were counted last.
+        counted_at: when that was, by the monotonic clock.
     """
 
     backlog: Backlog | None = None
     unlimited: bool = False
     arrived: int = 0
+    redelivered: int = 0
+    unacknowledged: int = 0
+    depths: dict[str, dict[str, int]] = field(default_factory=dict)
+    counted_at: float = float("-inf")
 
 
 class ConsumingChannel:
@@ -105,6 +113,7 @@ class ConsumingChannel:
             self._acknowledge(self._store.committed_tag)
         if self._buffer or (self._dropped and self._store.acks_on_arrival):
             self._flush_if_due()
+        self._shared.unacknowledged = self._last_tag - self._acked_tag
 
     def ask(self, backlog: Backlog | None) -> SpoolStatus:
         """Ask the broker for the number of ready messages, and store what it sent before its answer.
@@ -115,11 +124,11 @@ class ConsumingChannel:
         Args:
             backlog: starts counting the messages that are in the queues now.
         """
-        counts = self._count()
+        counts = self.count()
         if backlog is not None:
             while self._moving() and any(counts.values()):
                 # It is unknown whether arriving messages are in the counts, until the prefetch is used up.
-                counts = self._count()
+                counts = self.count()
             backlog.expect(counts, self._store.next + len(self._buffer))
         if self._store.shows_when_settled:
             self.flush()
@@ -129,12 +138,14 @@ class ConsumingChannel:
         held = self._store.next + len(self._buffer) - visible
         return SpoolStatus(visible, held, sum(counts.values()), self._shared.arrived)
 
-    def _count(self) -> dict[str, int]:
+    def count(self) -> dict[str, int]:
         """The number of ready messages in each queue."""
-        counts = {}
+        shared, counts = self._shared, {}
         for queue in self._options.queues:
-            answer = self._link.call(self._channel.queue_declare, queue, passive=True)
-            counts[queue] = answer.method.message_count
+            answer = self._link.call(self._channel.queue_declare, queue, passive=True).method
+            counts[queue] = answer.message_count
+            shared.depths[queue] = {"ready": answer.message_count, "consumers": answer.consumer_count}
+        shared.counted_at = time.monotonic()
         return counts
 
     def _settle(self) -> None:
@@ -179,6 +190,7 @@ class ConsumingChannel:
                 backlog.messages_arrived(segment)
                 segment = segment[: backlog.rows_left(self._store.next)]
             self._store.add(segment)
+            self._shared.redelivered += sum(message.deliver.redelivered for message in segment)
             self._octets -= sum(len(message.body) for message in segment)
             del buffer[: len(segment)]
         if self._store.acks_on_arrival:
@@ -194,6 +206,7 @@ class ConsumingChannel:
             self._link.check()
             self._channel.basic_ack(tag, multiple=True)
             self._acked_tag = tag
+        self._shared.unacknowledged = self._last_tag - self._acked_tag
 
     def _rows_of_segment(self) -> int:
         rows = min(len(self._buffer), self._options.spool_flush_rows)

@@ -16,10 +16,12 @@ from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 
 from fakeamqp.spark.columns import Column
 from fakeamqp.spark.errors import DataLoss, OptionError
+from fakeamqp.spark.lag import report
 from fakeamqp.spark.options import ReadOptions
 from fakeamqp.spark.query_process import exit_on_sigterm
 from fakeamqp.spark.read_limits import AvailableNow, default_limit, most_rows
 from fakeamqp.spark.stream_queue.batch import read
+from fakeamqp.spark.stream_queue.lag import StreamLag
 from fakeamqp.spark.stream_queue.ranges import Range, StreamPartition, admitted, cut
 
 if TYPE_CHECKING:
@@ -52,6 +54,7 @@ class StreamMicroBatchReader(DataSourceStreamReader, AvailableNow):
         self._available: dict[str, int] | None = None
         self._last: dict[str, int] | None = None
         self._asked_without_limit = False
+        self._lag = StreamLag(options)
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_tails": None, "_restore_signal": None}
@@ -96,9 +99,10 @@ class StreamMicroBatchReader(DataSourceStreamReader, AvailableNow):
         self._last = admitted(begin, ends, most)
         return dict(self._last)
 
-    def reportLatestOffset(self) -> dict[str, int] | None:
-        """The ends of the streams at the last request, for the progress of the query."""
-        return (self._tails.known or None) if self._tails is not None else None
+    def reportLatestOffset(self) -> dict[str, Any] | None:
+        """The ends of the streams at the last request and the lag, for the progress of the query."""
+        ends = self._tails.known if self._tails is not None else None
+        return report(ends, self._lag.now(self._last or {}, ends)) if ends else None
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
         """The ranges of a micro-batch, cut into tasks of about the same size.
