@@ -57,6 +57,7 @@ class SharedState:
         unacknowledged: the number of messages of the present channel without an acknowledgement.
         depths: the ready messages and consumers of each queue, when they were counted last.
         counted_at: when that was, by the monotonic clock.
+        arrived_before: the number of messages received until then.
     """
 
     backlog: Backlog | None = None
@@ -66,6 +67,7 @@ class SharedState:
     unacknowledged: int = 0
     depths: dict[str, dict[str, int]] = field(default_factory=dict)
     counted_at: float = float("-inf")
+    arrived_before: int = 0
 
 
 class ConsumingChannel:
@@ -145,7 +147,7 @@ class ConsumingChannel:
             answer = self._link.call(self._channel.queue_declare, queue, passive=True).method
             counts[queue] = answer.message_count
             shared.depths[queue] = {"ready": answer.message_count, "consumers": answer.consumer_count}
-        shared.counted_at = time.monotonic()
+        shared.counted_at, shared.arrived_before = time.monotonic(), shared.arrived
         return counts
 
     def _settle(self) -> None:

@@ -36,7 +36,8 @@ class QueueMetrics:
         depths = {queue: dict(depth) for queue, depth in state.depths.items()}
         ready = sum(depth["ready"] for depth in depths.values())
         held = state.unacknowledged if self._store.acks_on_arrival else 0
-        lag = ready + held + rows
+        # What arrived after the count was ready then, and is held or stored now.
+        lag = max(ready - (state.arrived - state.arrived_before), 0) + held + rows
         position = self._store.next - rows
         seconds = self._clock.age(position, position + lag) if lag else 0.0
         published = self._store.timestamp_of_next() if rows else None
