@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 
 import pyspark
 
-from compat_tests.benchmarks import load, trace_soak
+from compat_tests.benchmarks import load, shards, trace_soak
 from compat_tests.benchmarks.report import machine
 from compat_tests.benchmarks.spark_routes import ROUTES, Bench, rate
 from compat_tests.benchmarks.streaming import KINDS, suite_seconds
@@ -71,6 +71,8 @@ def main() -> None:
         HEADING.format(machine=machine(), pyspark=pyspark.__version__),
         ROUTES_HEAD,
         *routes((1_000, 2_000) if options.quick else (10_000, 100_000), 1 if options.quick else 3),
+        shards.HEAD,
+        *sharded(2_000 if options.quick else 100_000),
         SUITE_HEAD,
         *suite(1 if options.quick else 3),
         SOAK_HEAD,
@@ -103,6 +105,12 @@ def routes(sizes: tuple[int, ...], runs: int) -> Iterator[str]:
             yield f"| {route.name} | " + " | ".join(f"{median(rates[column]):,.0f}" for column in columns)
             yield f" | {route.prototype:,} |\n"
     yield f"\nMedians; runs: {runs}.\n"
+
+
+def sharded(rows: int) -> Iterator[str]:
+    """The table of shards."""
+    with brokers() as urls:
+        yield from shards.table(urls, rows)
 
 
 def suite(runs: int) -> Iterator[str]:
