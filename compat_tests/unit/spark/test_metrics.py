@@ -118,6 +118,15 @@ def test_a_query_on_queues_reports_what_waits(broker, query):
     assert (found["lag"], found["lagSeconds"], found["spoolRows"], found["spoolBytes"]) == (0, 0, 0, 0)
 
 
+def test_a_message_that_arrives_after_the_count_counts_once(broker, query):
+    publish(broker, *range(25))
+    job = query(maxMessagesPerTrigger=10).start()  # Of the prefetch of 20, the rest arrives after an ack.
+    job.batch()
+    consumer = job.reader._life().consumer
+    consumer.wait_for_more(24, 10)
+    assert metrics(job)["lag"] == 15
+
+
 def test_messages_that_stay_in_the_queue_count(broker, query):
     for _ in range(10):
         broker.publish(b"x" * 1000, routing_key="orders")

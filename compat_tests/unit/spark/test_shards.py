@@ -98,6 +98,16 @@ def test_available_now_reads_what_there_was(broker, sharded):
     assert seen == [10, 10, 5]
 
 
+def test_available_now_counts_from_the_start_of_the_query(broker, sharded):
+    publish(broker, *range(10))
+    job = sharded().start()
+    job.all()
+    job.stop()
+    publish(broker, *range(10, 20))
+    job.start(available_now=True)
+    assert values(job.batch()) == list(range(10, 20))
+
+
 def test_old_versions_ask_once(broker, sharded):
     publish(broker, *range(25))
     job = sharded(maxMessagesPerTrigger=10)
