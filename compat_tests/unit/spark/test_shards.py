@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import compat_tests.needs_pyspark  # noqa: F401
 from compat_tests.fuzz.profile import examples
-from compat_tests.unit.spark.micro_batches import MOMENTS, Died, ReadAllAvailable, publish, values
+from compat_tests.unit.spark.micro_batches import MOMENTS, Died, Limit, ReadAllAvailable, publish, values
 from fakeamqp.spark.connection import Link
 from fakeamqp.spark.errors import ConnectionLost, DataLoss, OptionError, SpoolError
 from fakeamqp.spark.options import read_options
@@ -246,7 +246,7 @@ def test_the_first_commit_of_two_attempts_counts(broker, sharded, monkeypatch, t
     """A task that the broker gave up, and that does not know it yet, comes too late with its segment."""
     publish(broker, *range(10))
     job = sharded(queue="orders", shards=1, maxMessagesPerTrigger=4).start()
-    end = job.reader.latestOffset(json.loads(job.initial), job.reader.getDefaultReadLimit())
+    end = job.reader.latestOffset(json.loads(job.initial), Limit(4))
     [task] = job.reader.partitions(json.loads(job.initial), end)
     commit, others = Segment.commit, []
 
