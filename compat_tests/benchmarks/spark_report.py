@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 
 import pyspark
 
-from compat_tests.benchmarks import load, trace_soak
+from compat_tests.benchmarks import load, shards, trace_soak
 from compat_tests.benchmarks.report import machine
 from compat_tests.benchmarks.spark_routes import PLAIN, ROUTES, Bench, rate
 from compat_tests.benchmarks.streaming import KINDS, suite_seconds
@@ -72,6 +72,8 @@ def main() -> None:
         HEADING.format(machine=machine(), pyspark=pyspark.__version__),
         ROUTES_HEAD,
         *routes((1_000, 2_000) if options.quick else (10_000, 300_000), 1 if options.quick else 3),
+        shards.HEAD,
+        *sharded(2_000 if options.quick else 100_000),
         SUITE_HEAD,
         *suite(1 if options.quick else 3),
         SOAK_HEAD,
@@ -107,6 +109,12 @@ def routes(sizes: tuple[int, ...], runs: int) -> Iterator[str]:
             cells = [f"{median(rates[each]):,.0f} ({median(shares[each]):.2f})" for each in columns]
             yield f"| {route.name} | " + " | ".join(cells) + f" | {route.least or ''} |\n"
     yield f"\nMedians; runs: {runs}.\n"
+
+
+def sharded(rows: int) -> Iterator[str]:
+    """The table of shards."""
+    with brokers() as urls:
+        yield from shards.table(urls, rows)
 
 
 def suite(runs: int) -> Iterator[str]:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from fakeamqp.spark.options import ConnectionOptions
 
-__all__ = ["Link"]
+__all__ = ["Link", "quiet"]
 
 # The maximum time for closing: connection.close waits for its answer at most that long.
 _GOODBYE = 2.0
@@ -74,7 +74,7 @@ class Link:
         """
         refusals = []
         self._loop.activate_poller()
-        with _quiet():
+        with quiet():
             for url in self._options.urls:
                 said = self._open(url)
                 if said is None:
@@ -311,7 +311,7 @@ class Link:
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
+def quiet() -> Iterator[None]:
     """Silence the log of pika, which reports each refusal six times with stack traces."""
     logger = logging.getLogger("pika")
     level = logger.level

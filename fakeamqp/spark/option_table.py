@@ -85,7 +85,25 @@ OPTIONS = (
         _BOTH,
         "true",
     ),
-    Option("queue", "queues", values.names, "one or more queues to read; they must exist", ()),
+    Option(
+        "queue",
+        "queues",
+        values.ranged_names,
+        "one or more queues to read; they must exist. `orders-{0..3}` is four",
+        (),
+    ),
+    Option(
+        "shards",
+        "shards",
+        values.count(),
+        "streaming: the number of queues that tasks of executors read, one queue each",
+    ),
+    Option(
+        "shardExchange",
+        "shard_exchange",
+        values.text,
+        "`shards`: the consistent-hash exchange to bind the queues to; missing queues are declared",
+    ),
     Option(
         "stream", "streams", values.names, "one or more stream queues (`x-queue-type=stream`) to read", ()
     ),
@@ -270,6 +288,14 @@ OPTIONS = (
         "whether lost messages fail the query, or are logged and skipped",
         True,
         shown_default="true",
+    ),
+    Option(
+        "allowDeliveryLimit",
+        "allow_delivery_limit",
+        values.boolean,
+        "queues, batch: whether to read although the delivery limit of a quorum queue may destroy messages",
+        False,
+        shown_default="false",
     ),
     Option(
         "reconnectTimeout",

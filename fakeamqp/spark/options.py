@@ -53,6 +53,8 @@ class ReadOptions:
 
     connection: ConnectionOptions
     queues: tuple[str, ...]
+    shards: int | None
+    shard_exchange: str | None
     streams: tuple[str, ...]
     super_streams: tuple[str, ...]
     starting_offsets: str
@@ -79,6 +81,7 @@ class ReadOptions:
     include_properties: bool
     headers_format: str
     fail_on_data_loss: bool
+    allow_delivery_limit: bool
     reconnect_timeout: float
     idle_timeout: float
 
@@ -134,6 +137,16 @@ _ONLY_SPOOL = (
     "dedupe",
 )
 
+_NOT_SHARDS = (
+    "maxBytesPerTrigger",
+    "minPartitions",
+    "prefetch",
+    "spoolFlushInterval",
+    "spoolFlushRows",
+    "spoolMaxBytes",
+    "transport",
+)
+
 
 def read_options(given: Mapping[str, str], *, streaming: bool = False) -> ReadOptions:
     """The options of a reader.
@@ -164,6 +177,7 @@ def read_options(given: Mapping[str, str], *, streaming: bool = False) -> ReadOp
     if found.ack_mode != "spool":
         for key in said.intersection(map(str.lower, _ONLY_SPOOL)):
             raise OptionError(f"option {_BY_KEY[key].key!r} is for ackMode=spool, not {found.ack_mode}")
+    _check_shards(said, found)
     if found.prefetch is None:
         found.prefetch = min(2 * found.max_messages, 65535)
     if found.max_bytes is None and found.queues:
@@ -173,6 +187,25 @@ def read_options(given: Mapping[str, str], *, streaming: bool = False) -> ReadOp
     found.spool_sync = found.spool_sync == "fsync"
     found.dedupe = found.dedupe == "message_id"
     return ReadOptions(**_only(found, ReadOptions))
+
+
+def _check_shards(said: set[str], found: SimpleNamespace) -> None:
+    """The queues of shards; and what does not go with them."""
+    if found.shards is None:
+        if found.shard_exchange is not None:
+            raise OptionError("option 'shardExchange' is for 'shards', which says how many queues there are")
+        return
+    for key in said.intersection({"stream", *map(str.lower, _NOT_SHARDS)}):
+        raise OptionError(f"option {_BY_KEY[key].key!r} does not go with 'shards'")
+    if found.ack_mode != "spool":
+        raise OptionError(f"option 'shards' is for ackMode=spool, not {found.ack_mode}")
+    if len(found.queues) == 1 and found.shards > 1:
+        found.queues = tuple(f"{found.queues[0]}-{number}" for number in range(found.shards))
+    if len(found.queues) != found.shards:
+        raise OptionError(
+            f"option 'shards' is {found.shards}, and option 'queue' names {len(found.queues)}: name all of "
+            "them, or one, to whose name -0, -1 and so on are added"
+        )
 
 
 def write_options(given: Mapping[str, str]) -> WriteOptions:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from fakeamqp.spark.connection import Link
@@ -55,11 +55,21 @@ class SharedState:
         backlog: the messages to read; later ones are not stored. None means no limit.
         unlimited: True if the size limit of the store does not apply.
         arrived: the number of messages received so far.
+        redelivered: how many of the stored ones had been delivered before, to any consumer.
+        unacknowledged: the number of messages of the present channel without an acknowledgement.
+        depths: the ready messages and consumers of each queue, when they were counted last.
+        counted_at: when that was, by the monotonic clock.
+        arrived_before: the number of messages received until then.
     """
 
     backlog: Backlog | None = None
     unlimited: bool = False
     arrived: int = 0
+    redelivered: int = 0
+    unacknowledged: int = 0
+    depths: dict[str, dict[str, int]] = field(default_factory=dict)
+    counted_at: float = float("-inf")
+    arrived_before: int = 0
 
 
 class ConsumingChannel:
@@ -112,6 +122,7 @@ class ConsumingChannel:
             self._acknowledge(self._stored_tag)
         if self._buffer or (self._dropped and self._store.acks_on_arrival):
             self._flush_if_due()
+        self._shared.unacknowledged = self._last_tag - self._acked_tag
 
     def ask(self, backlog: Backlog | None) -> SpoolStatus:
         """Ask the broker for the number of ready messages, and store what it sent before its answer.
@@ -122,11 +133,11 @@ class ConsumingChannel:
         Args:
             backlog: starts counting the messages that are in the queues now.
         """
-        counts = self._count()
+        counts = self.count()
         if backlog is not None:
             while self._moving() and any(counts.values()):
                 # It is unknown whether arriving messages are in the counts, until the prefetch is used up.
-                counts = self._count()
+                counts = self.count()
             backlog.expect(counts, self._store.next + len(self._buffer))
         if self._store.shows_when_settled:
             self.flush()
@@ -151,12 +162,14 @@ class ConsumingChannel:
         self._link.wait_for(answered, timeout, f"answer {method.__name__}")
         return answers[0]
 
-    def _count(self) -> dict[str, int]:
+    def count(self) -> dict[str, int]:
         """The number of ready messages in each queue."""
-        counts = {}
+        shared, counts = self._shared, {}
         for queue in self._options.queues:
-            answer = self._call(self._channel.queue_declare, queue, passive=True)
-            counts[queue] = answer.method.message_count
+            answer = self._call(self._channel.queue_declare, queue, passive=True).method
+            counts[queue] = answer.message_count
+            shared.depths[queue] = {"ready": answer.message_count, "consumers": answer.consumer_count}
+        shared.counted_at, shared.arrived_before = time.monotonic(), shared.arrived
         return counts
 
     def _settle(self) -> None:
@@ -213,6 +226,7 @@ class ConsumingChannel:
                 if space:
                     segment = segment[: backlog.rows_left(self._store.next)]
             self._store.add(segment)
+            self._shared.redelivered += sum(message.redelivered for message in segment)
             self._octets -= sum(message.octets for message in segment)
             del buffer[: len(segment)]
             self._stored_tag = buffer[0].tag - 1 if buffer else self._last_tag
@@ -233,6 +247,7 @@ class ConsumingChannel:
             self._link.check()
             self._channel.basic_ack(tag, multiple=True)
             self._acked_tag = tag
+        self._shared.unacknowledged = self._last_tag - self._acked_tag
 
     def _rows_of_segment(self) -> int:
         rows = min(len(self._buffer), self._options.spool_flush_rows)

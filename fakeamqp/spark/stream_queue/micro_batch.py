@@ -18,10 +18,12 @@ from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 
 from fakeamqp.spark.columns import Column
 from fakeamqp.spark.errors import DataLoss, OptionError
+from fakeamqp.spark.lag import report
 from fakeamqp.spark.options import ReadOptions
 from fakeamqp.spark.query_process import exit_on_sigterm
 from fakeamqp.spark.read_limits import AvailableNow, default_limit, most_rows
 from fakeamqp.spark.stream_queue.batch import read
+from fakeamqp.spark.stream_queue.lag import StreamLag
 from fakeamqp.spark.stream_queue.offsets import Place, from_json, to_json
 from fakeamqp.spark.stream_queue.ranges import Range, StreamPartition, admitted, cut
 
@@ -56,6 +58,7 @@ class StreamMicroBatchReader(DataSourceStreamReader, AvailableNow):
         self._last: dict[str, Any] | None = None
         self._asked_without_limit = self._asked_without_start = False
         self._triggered_at = -math.inf
+        self._lag = StreamLag(options)
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_tails": None, "_restore_signal": None}
@@ -119,9 +122,10 @@ class StreamMicroBatchReader(DataSourceStreamReader, AvailableNow):
         )
         return self._last
 
-    def reportLatestOffset(self) -> dict[str, int] | None:
-        """The ends of the streams at the last request, for the progress of the query."""
-        return (self._tails.known or None) if self._tails is not None else None
+    def reportLatestOffset(self) -> dict[str, Any] | None:
+        """The ends of the streams at the last request and the lag, for the progress of the query."""
+        ends = self._tails.known if self._tails is not None else None
+        return report(ends, self._lag.now(self._last or {}, ends)) if ends else None
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         """The ranges of a micro-batch, cut into tasks of about the same size.
