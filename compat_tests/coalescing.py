@@ -34,7 +34,7 @@ class Never(Coalescing):
         return False
 
 
-HABITS = {"always": Always, "never": Never, "learned": Coalescing}
+HABITS = {"always": Always, "never": Never, "learned": None}
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -54,13 +54,15 @@ class Coalescing:
         if octets < _MOST_OCTETS and self.streams(driver) and driver not in self._alone:
             self._candidates.append(driver)
 
-    def take(self) -> None:
-        """Process what the clients have sent meanwhile."""
+    def take(self) -> bool:
+        """Process what the clients have sent meanwhile; False if that is nothing."""
+        before = sum(driver.octets_read for driver in self._alone)
         for driver in self._alone:
             try:
                 driver.ready(EVENT_READ)
             except Exception as error:
                 self._loop.give_up_on(driver, "input", error)
+        return sum(driver.octets_read for driver in self._alone) > before
 
     def end(self) -> None:
         """Leave no client alone any longer."""

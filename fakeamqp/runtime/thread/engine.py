@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING, ClassVar, TypeVar
 from fakeamqp.runtime.clock import EngineClock, RealClock, TimerQueue
 from fakeamqp.runtime.engine_base import EngineBase
 from fakeamqp.runtime.errors import EngineError
-from fakeamqp.runtime.thread.coalescing import Coalescing
 from fakeamqp.runtime.thread.lock import EngineLock
 
 if TYPE_CHECKING:
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
 
     from fakeamqp.runtime.clock.stepped import SteppedClock
     from fakeamqp.runtime.connection_driver import Accept
+    from fakeamqp.runtime.thread.coalescing import Coalescing
     from fakeamqp.runtime.thread.listener import Listener
     from fakeamqp.runtime.thread.loop import Loop
     from fakeamqp.runtime.tls import ServerTLS
@@ -64,8 +64,8 @@ class ThreadEngine(EngineBase):
         name: of the loop thread.
     """
 
-    coalescing: ClassVar[type[Coalescing]] = Coalescing
-    """When clients are left alone for a moment."""
+    coalescing: ClassVar[type[Coalescing] | None] = None
+    """When clients are left alone for a moment, if not as `Coalescing` has it."""
 
     def __init__(
         self,

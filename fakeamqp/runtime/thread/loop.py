@@ -61,14 +61,14 @@ class Loop(Turns):
     Everything but `wake` needs the engine's lock.
     """
 
-    def __init__(self, parts: TurnParts, coalescing: type[Coalescing]) -> None:
+    def __init__(self, parts: TurnParts, coalescing: type[Coalescing] | None = None) -> None:
         super().__init__(parts)
         #: The thread that lets the loop take a turn in the midst of a call.
         self.handover: Handover | None = None
         self._thread_id: int | None = None
         self._unwatched_elsewhere = False
         self._takes = 0
-        self.coalescing = coalescing(self)
+        self.coalescing = (coalescing or Coalescing)(self)
         self.input_came = self.coalescing.note  # type: ignore[method-assign]
         self._selector = DefaultSelector()
         self._waker = _Waker()
@@ -111,16 +111,16 @@ class Loop(Turns):
             if self.handover is not None and self.handover.abandoned:
                 self.handover = None
             handover, stepped = self.handover, self.stepped
-            if stepped is not None and handover is None:
-                # First, so that input is processed at its time. Input that another thread took is no news.
-                left_alone = coalescing.ends < inf
-                news = takes == self._takes and (
-                    left_alone or any(key.data is not self._waker for key, _mask in events)
-                )
-                self._follow(stepped, news, left_alone or bool(events))
             operations = self.operations
             self._begin_slice(operations)
-            coalescing.take()
+            came = coalescing.ends < inf and coalescing.take()  # Before time moves.
+            if stepped is not None and handover is None:
+                # First, so that input is processed at its time. Input that another thread took is no news.
+                news = takes == self._takes and (
+                    came or any(key.data is not self._waker for key, _mask in events)
+                )
+                self._follow(stepped, news, came or bool(events))
+                self._begin_slice(operations)
             for key, mask in events:
                 source: Source = key.data
                 try:
@@ -200,12 +200,17 @@ class Loop(Turns):
 
     def watch(self, source: Source, fileno: int, before: int, after: int) -> None:
         """Change the events that `source` is watched for from mask `before` to mask `after`; 0 is none."""
+        selector = self._selector
+        change = selector.modify if before else selector.register
+        # A signal handler may have raised between an earlier change and its note.
         if not after:
-            self._selector.unregister(fileno)
-        elif not before:
-            self._selector.register(fileno, after, source)
+            with suppress(KeyError):
+                selector.unregister(fileno)
         else:
-            self._selector.modify(fileno, after, source)
+            try:
+                change(fileno, after, source)
+            except KeyError:
+                (selector.register if before else selector.modify)(fileno, after, source)
         if threading.get_ident() != self._thread_id:
             # A running select() may not notice the change.
             self._unwatched_elsewhere = True
