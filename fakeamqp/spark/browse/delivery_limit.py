@@ -28,7 +28,7 @@ DEFAULT_LIMIT = 20
 _SINCE_DEFAULT, _SINCE_UNCOUNTED = (4, 0), (4, 3)
 
 _LIMIT, _COUNT = "x-delivery-limit", b"x-delivery-count"
-_WHOLE_NUMBERS = (b"b", b"B", b"s", b"u", b"I", b"i", b"l", b"L")
+_LONGEST_NUMBER = 8
 # A limit that no queue has, so that a declaration with it always differs.
 _NO_LIMIT_OF_ANY = 2**31 - 19
 _REFUSAL = re.compile(
@@ -71,7 +71,7 @@ def reserve(limit: int) -> int:
 def delivery_count(properties: bytes) -> int:
     """How often a quorum queue has counted the return of a message, by its encoded properties."""
     count, _ = without_header(properties, _COUNT)
-    return int.from_bytes(count[1:], "big") if count is not None and count[:1] in _WHOLE_NUMBERS else 0
+    return int.from_bytes(count, "big") if count is not None and len(count) <= _LONGEST_NUMBER else 0
 
 
 def save(link: Link, queue: str, tag: int, properties: bytes, body: bytes, channel: Channel) -> bool:

@@ -125,7 +125,10 @@ class StreamMicroBatchReader(DataSourceStreamReader, AvailableNow):
     def reportLatestOffset(self) -> dict[str, Any] | None:
         """The ends of the streams at the last request and the lag, for the progress of the query."""
         ends = self._tails.known if self._tails is not None else None
-        return report(ends, self._lag.now(self._last or {}, ends)) if ends else None
+        if not ends:
+            return None
+        position = {stream: place.next for stream, place in from_json(self._last or {}).items()}
+        return report(ends, self._lag.now(position, ends))
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         """The ranges of a micro-batch, cut into tasks of about the same size.
