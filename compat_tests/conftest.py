@@ -23,6 +23,7 @@ pytest_plugins = [
     "compat_tests.faults_plugin",  # --record-faults
     "compat_tests.shuffle",  # --shuffle
     "compat_tests.runtimes",  # --runtime
+    "compat_tests.coalescing",  # --coalescing
     "compat_tests.fuzz_plugin",  # how many examples property tests draw
     "pytester",
 ]

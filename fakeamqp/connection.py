@@ -50,6 +50,13 @@ class Connection(Protocol):
         """False: read nothing from the transport until it is True again."""
 
     @property
+    def occupied(self) -> bool:
+        """True: what `pending` returned last is deliveries, and the peer has enough others to settle.
+
+        So it does not wait for what its input causes.
+        """
+
+    @property
     def aborted(self) -> bool:
         """True: end the transport at once."""
 

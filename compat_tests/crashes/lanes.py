@@ -53,6 +53,7 @@ class Lane:
     options: dict[str, str] = field(default_factory=dict)
     hold_after: int | None = None
     queue_type: str = "classic"
+    shards: int = 0
     published: list[str] = field(default_factory=list)
     taken: set[str] = field(default_factory=set)
     _rows: dict[str, int] = field(default_factory=dict)
@@ -60,7 +61,13 @@ class Lane:
     def __post_init__(self) -> None:
         self.folder.mkdir()
         with self.channel() as channel:
-            channel.queue_declare(self.name, durable=True, arguments={"x-queue-type": self.queue_type})
+            for queue in self.queues:
+                channel.queue_declare(queue, durable=True, arguments={"x-queue-type": self.queue_type})
+
+    @property
+    def queues(self) -> list[str]:
+        """The queue, or those of its shards."""
+        return [f"{self.name}-{number}" for number in range(self.shards)] or [self.name]
 
     @property
     def spools(self) -> bool:
@@ -70,6 +77,8 @@ class Lane:
     def job(self) -> dict[str, Any]:
         """What the pipeline has to know."""
         options = {"amqp.url": self.url, "queue": self.name, **self.options}
+        if self.shards:
+            options["shards"] = str(self.shards)
         if self.spools:
             options["spoolDir"] = str(self.folder / "spool")
         return {
@@ -96,13 +105,15 @@ class Lane:
     async def _publish(self, count: int, may_go_on: Callable[[], bool]) -> None:
         connection = await aio_pika.connect(self.url)
         async with connection, await connection.channel(publisher_confirms=True) as channel:
+            queues = self.queues
             end = len(self.published) + count
             while (begin := len(self.published)) < end:
                 while not may_go_on():
                     await asyncio.sleep(0.01)
                 names = [f"{self.name}-{number}" for number in range(begin, min(begin + UNCONFIRMED, end))]
+                routes = [queues[number % len(queues)] for number in range(begin, begin + len(names))]
                 await asyncio.gather(
-                    *(channel.default_exchange.publish(_message(name), self.name) for name in names)
+                    *map(channel.default_exchange.publish, map(_message, names), routes),
                 )
                 self.published.extend(names)
 
@@ -145,16 +156,16 @@ class Lane:
                 self.taken.add(properties.message_id)
 
     def ready(self) -> int:
-        """How many messages are in the queue and not under way to a consumer."""
-        return self._declared().message_count
+        """How many messages are in the queues and not under way to a consumer."""
+        return sum(each.message_count for each in self._declared())
 
     def consumers(self) -> int:
         """How many consumers the queue has."""
-        return self._declared().consumer_count
+        return sum(each.consumer_count for each in self._declared())
 
-    def _declared(self) -> Any:
+    def _declared(self) -> list[Any]:
         with self.channel() as channel:
-            return channel.queue_declare(self.name, passive=True).method
+            return [channel.queue_declare(queue, passive=True).method for queue in self.queues]
 
     # --- what can be seen from outside -----------------------------------------------------------------
 
@@ -162,6 +173,20 @@ class Lane:
         """How many rows have been in the spool until now."""
         found = [_SEGMENT.fullmatch(path.name) for path in _files(self.folder / "spool")]
         return max((int(match[1]) + int(match[2]) for match in found if match), default=0)
+
+    def segments(self) -> int:
+        """How many segments of shards there are or were."""
+        last = 0
+        for queue in self.queues:
+            names = [path.name for path in _files(self.folder / "spool" / queue)]
+            last += max((int(name[:12]) + 1 for name in names if name.endswith(".arrow")), default=0)
+        return last
+
+    def is_writing(self) -> bool:
+        """Whether a task is writing a segment of a shard."""
+        return any(
+            path.suffix == ".tmp" for queue in self.queues for path in _files(self.folder / "spool" / queue)
+        )
 
     def planned(self) -> int:
         """How many batches Spark has begun."""

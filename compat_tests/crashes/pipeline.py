@@ -64,7 +64,7 @@ def start(spark: SparkSession, lane: dict[str, Any], trigger: dict[str, Any]) ->
 
 def main() -> None:
     job = json.loads(Path(sys.argv[1]).read_text())
-    with local_session(app_name="crashes", fast=job["fast"]) as spark:
+    with local_session(app_name="crashes", fast=job["fast"], master=job["master"]) as spark:
         trigger = {"availableNow": True} if job["to_the_end"] else {"processingTime": "0 seconds"}
         queries = [start(spark, lane, trigger) for lane in job["lanes"]]
         for query in queries:

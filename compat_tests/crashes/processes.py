@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from random import Random
 from types import TracebackType
 from typing import TYPE_CHECKING
 
@@ -30,6 +31,8 @@ PATIENCE = 120.0
 _BETWEEN_LOOKS = threading.Event()
 SOURCE = "python_streaming_source_runner"
 """What the command line of the process says in which a query's source lives."""
+EXECUTOR = "CoarseGrainedExecutorBackend"
+"""What that of an executor says, where executors are processes."""
 
 
 class PipelineError(Exception):
@@ -43,14 +46,18 @@ class Incarnation:
         folder: where its output goes.
         lanes: the queries that it runs.
         to_the_end: whether it ends when it has read what is there, or goes on until it is killed.
+        master: Spark's master; one with executors has no fast mode.
     """
 
-    def __init__(self, folder: Path, lanes: Sequence[Lane], *, to_the_end: bool = False) -> None:
+    def __init__(
+        self, folder: Path, lanes: Sequence[Lane], *, to_the_end: bool = False, master: str = "local[2]"
+    ) -> None:
         number = len(list(folder.glob("job-*.json")))
         job = folder / f"job-{number}.json"
         what = {
             "to_the_end": to_the_end,
-            "fast": not AT_LENGTH,
+            "fast": not AT_LENGTH and master.startswith("local["),
+            "master": master,
             "lanes": [lane.job() for lane in lanes],
         }
         job.write_text(json.dumps(what))
@@ -132,6 +139,21 @@ class Incarnation:
         for process in sources:
             _signal(process, signal.SIGKILL)
 
+    def kill_executor(self, draw: Random) -> None:
+        """Kill one of its executors, with the processes of its Python workers. Spark starts another one."""
+        executors = [pid for pid, _, command in _listed(self._process.pid) if EXECUTOR in command]
+        if not executors:
+            raise PipelineError(f"there is no process whose command line says {EXECUTOR}")
+        family = {draw.choice(executors)}
+        for process in family:
+            _signal(process, signal.SIGSTOP)
+        while more := {pid for pid, parent in _parents() if parent in family} - family:
+            for process in more:
+                _signal(process, signal.SIGSTOP)
+            family |= more
+        for process in family:
+            _signal(process, signal.SIGKILL)
+
     def wait_for_all(self) -> None:
         """Wait until all of its processes have ended."""
         deadline = time.monotonic() + PATIENCE
@@ -148,6 +170,12 @@ class Incarnation:
 
     def _processes(self) -> set[int]:
         return {pid for pid, state, _ in _listed(self._process.pid) if not state.startswith("Z")}
+
+
+def _parents() -> list[tuple[int, int]]:
+    """Process id and that of the parent, of all processes."""
+    lines = subprocess.run(["ps", "-A", "-o", "pid=,ppid="], capture_output=True, text=True, check=True)
+    return [(int(pid), int(parent)) for pid, parent in map(str.split, lines.stdout.splitlines())]
 
 
 def _listed(session: int) -> list[tuple[int, str, str]]:

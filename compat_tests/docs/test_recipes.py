@@ -30,6 +30,7 @@ NEEDS = {
     "faststream.md": ("faststream",),
     "kombu.md": ("kombu",),
     "other-languages.md": ("/node", "/npm", "/php", "php:PhpAmqpLib/autoload.php"),
+    "prometheus.md": ("prometheus_client", "pyspark"),
     "taskiq.md": ("taskiq_aio_pika",),
 }
 #: Languages whose blocks are files that run, or that files that run need.

@@ -236,13 +236,12 @@ def test_tables_nest(client: Client, depth: int) -> None:
 
 
 def test_tables_that_nest_beyond_all_reason_do_no_harm(server: Server) -> None:
-    client, other = server.client(), server.client()
+    client = server.client()
     nested = table()
     for _ in range(10_000):
         nested = table(field("a", b"F" + nested))
     client.send_frame(1, 1, queue_declare("q", fields=nested))
-    assert client.closed or client.expect(m.ConnectionClose, 0)
-    other.declare("still-served")
+    client.expect(m.QueueDeclareOk)
 
 
 GOOD_NAMES = ["a", "Z", "$a", "#a", "a1", "a_b", "x-match", "a$#", "a" * 128]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from itertools import chain
 
@@ -44,6 +45,19 @@ def test_available_now_reads_what_there_was_though_more_comes(amqp_stream, order
         # What came later is where it was.
         orders.wait_for(ready=30, unacked=0, consumers=0)
     assert sum(progress["numInputRows"] for progress in query.recentProgress) == 25
+
+
+def test_the_progress_of_a_query_shows_what_waits(amqp_stream, orders, publish):
+    publish(*range(25))
+    query = amqp_stream.run_available(
+        lambda rows: rows.writeStream.format("noop"), queue="orders", maxMessagesPerTrigger=10
+    )
+    if amqp_stream.read(queue="orders").sparkSession.version < "4.2":
+        return  # Spark does not ask for it.
+    seen = [json.loads(progress["sources"][0]["latestOffset"]) for progress in query.recentProgress]
+    assert [each["metrics"]["lag"] for each in seen] == [15, 5, 0]
+    assert seen[-1]["offset"]["next"] == 25
+    assert seen[-1]["metrics"]["consumers"] == 1
 
 
 def test_what_was_published_before_is_processed(amqp_stream, orders, publish):

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import pika
 import pytest
+from pyspark.errors import StreamingQueryException
+from pyspark.sql.datasource import DataSourceReader
 
 from fakeamqp import Broker
 
@@ -39,6 +42,52 @@ def test_a_range_of_a_stream_is_read_by_several_tasks(spark, amqp_broker, log):
         **options, startingOffsets='{"log": 10}', endingOffsets='{"log": 13}'
     )
     assert [int(row.value) for row in some.load().orderBy("offset").collect()] == [10, 11, 12]
+
+
+def test_filters_narrow_what_is_read(spark, amqp_broker, log):
+    log(*range(6000))
+    log(*range(3000), to="more")
+    options = {"amqp.url": amqp_broker.url, "stream": "log,more", "minPartitions": 3}
+    setting = "spark.sql.python.filterPushdown.enabled"
+    try:
+        for enabled, tasks in (("false", 3), ("true", 1)):
+            spark.conf.set(setting, enabled)
+            everything = spark.read.format("amqp").options(**options).load()
+            some = everything.where("queue = 'log' AND offset >= 5990")
+            assert some.count() == 10
+            if hasattr(DataSourceReader, "pushFilters"):
+                assert some.rdd.getNumPartitions() == tasks
+    finally:
+        spark.conf.unset(setting)
+
+
+def test_partitions_of_a_super_stream_are_tasks(spark, amqp_broker, amqp_stream, log):
+    names = [f"orders-{number}" for number in range(3)]
+    stream = {"x-queue-type": "stream"}
+    amqp_broker.load_definitions(
+        {"queues": [{"name": name, "durable": True, "arguments": stream} for name in names]}
+    )
+    for name in names:
+        log(*range(10), to=name)
+    options = {"amqp.url": amqp_broker.url, "superStream": "orders"}
+    assert spark.read.format("amqp").options(**options).load().rdd.getNumPartitions() == 3
+    streamed = spark.readStream.format("amqp").options(**options).load()
+    query = amqp_stream.run_available(streamed.select("queue", "offset"))
+    assert [progress.numInputRows for progress in query.recentProgress if progress.numInputRows] == [30]
+    for name in names:
+        assert sorted(offsets(amqp_stream.rows, name)) == [*range(10)]
+
+
+def test_a_stream_that_was_declared_anew_fails_the_next_run(amqp_broker, amqp_stream, log):
+    log(*range(10))
+    amqp_stream.run_available(lambda rows: rows.select("queue", "offset"), stream="log")
+    with pika.BlockingConnection(pika.URLParameters(amqp_broker.url)) as connection:
+        channel = connection.channel()
+        channel.queue_delete("log")
+        channel.queue_declare("log", durable=True, arguments={"x-queue-type": "stream"})
+    log(*range(1000, 1100))
+    with pytest.raises(StreamingQueryException, match="'log' was read up to 10 and has other messages now"):
+        amqp_stream.run_available(lambda rows: rows.select("queue", "offset"), stream="log")
 
 
 def test_a_stream_in_sql(spark, amqp_broker, log):

@@ -74,6 +74,11 @@ class Negotiation:
         return True if self._chosen is None else self._chosen.reading
 
     @property
+    def occupied(self) -> bool:
+        """See `Connection`."""
+        return self._chosen is not None and self._chosen.occupied
+
+    @property
     def aborted(self) -> bool:
         """See `Connection`."""
         return self._lost if self._chosen is None else self._chosen.aborted

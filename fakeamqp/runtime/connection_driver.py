@@ -88,6 +88,7 @@ class ConnectionDriver:
     __slots__ = (
         "_accept",
         "_address",
+        "_alone",
         "_batches",
         "_eof_told",
         "_input_ended",
@@ -100,9 +101,13 @@ class ConnectionDriver:
         "_watched",
         "connection",
         "dirty",
+        "octets_read",
+        "reads_needed",
         "rest",
+        "smallest_read",
         "state",
         "transport",
+        "unanswered",
         "wrapping",
     )
 
@@ -132,6 +137,15 @@ class ConnectionDriver:
         self._batches: Iterator[bytes | memoryview] = iter(())
         #: Whether the loop's list of drivers to flush contains this one.
         self.dirty = False
+        # For a loop that leaves clients alone for a moment.
+        self._alone = False
+        #: How many reads there were since the last output that the client may have waited for.
+        self.unanswered = 0
+        #: How many of them it takes until the client seems to stream, if that was learned.
+        self.reads_needed = 0
+        #: Bytes of the smallest read, and of all reads.
+        self.smallest_read = _FIRST_SLICE
+        self.octets_read = 0
 
     @property
     def name(self) -> str:
@@ -240,7 +254,13 @@ class ConnectionDriver:
             self.notify()
             return
         if data:
+            count = len(data)
+            self.octets_read += count
+            if count < self.smallest_read:
+                self.smallest_read = count
+            self.unanswered += 1
             self._process(connection, data)
+            self._loop.input_came(self, count)
         elif data is not None:
             # The peer ended its side, but may still read: the output of the connection is written first.
             self._input_ended = True
@@ -326,8 +346,11 @@ class ConnectionDriver:
         self.rest = b"" if whole else memoryview(data)[count:]
         if count:
             self._moved = True
-            assert self.connection is not None
-            self.connection.sent(count)
+            connection = self.connection
+            assert connection is not None
+            if self.unanswered and not connection.occupied:
+                self.unanswered = 0
+            connection.sent(count)
         return whole
 
     def settle(self) -> None:
@@ -364,7 +387,7 @@ class ConnectionDriver:
     def _watch(self) -> None:
         mask = 0
         if self.state is OPEN:
-            if self.connection is not None and self.connection.reading:
+            if self.connection is not None and self.connection.reading and not self._alone:
                 mask = EVENT_READ
         elif not self._input_ended:
             mask = EVENT_READ
@@ -373,6 +396,19 @@ class ConnectionDriver:
         if mask != self._watched:
             self._loop.watch(self, self.transport.fileno(), self._watched, mask)
             self._watched = mask
+
+    @property
+    def takes_input(self) -> bool:
+        """Whether all input was processed, and the connection takes more."""
+        connection = self.connection
+        return self.state is OPEN and not self._unread and connection is not None and connection.reading
+
+    def leave_alone(self, alone: bool) -> None:
+        """Do not watch for input for a while, or watch for it again."""
+        self._alone = alone
+        self.unanswered = 0
+        if self.state is not CLOSED:
+            self._watch()
 
     # -- closing
 

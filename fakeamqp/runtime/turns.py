@@ -179,6 +179,9 @@ class Turns:
         """Have a turn taken soon."""
         raise NotImplementedError
 
+    def input_came(self, driver: ConnectionDriver, octets: int) -> None:
+        """So many bytes of a client were read."""
+
     # -- long operations
 
     def _begin_slice(self, operations: Operations) -> None:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from fakeamqp.spark.options import ConnectionOptions
 
-__all__ = ["Link"]
+__all__ = ["Link", "quiet"]
 
 # The maximum time for closing: connection.close waits for its answer at most that long.
 _GOODBYE = 2.0
@@ -79,7 +79,7 @@ class Link:
         self._refused = True
         self._loop.activate_poller()
         try:
-            with _quiet():
+            with quiet():
                 for url in self._options.urls:
                     said = self._open(url)
                     if said is None:
@@ -215,6 +215,10 @@ class Link:
             channel.close()
         self.wait_for(lambda: channel.is_closed, self._options.connect_timeout, "close a channel")
 
+    def discard(self, channel: Channel) -> None:
+        """Drop messages of a channel's consumers from now on."""
+        self._contents(channel).consumers.clear()
+
     def turn(self, timeout: float | None = None) -> None:
         """Read, write and run what is due once; wait at most `timeout` seconds for something to happen."""
         if timeout is None:
@@ -301,7 +305,7 @@ class Link:
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
+def quiet() -> Iterator[None]:
     """Silence the log of pika, which reports each refusal six times with stack traces."""
     logger = logging.getLogger("pika")
     level = logger.level

@@ -9,6 +9,7 @@ __all__ = [
     "ColumnError",
     "ConnectionLost",
     "DataLoss",
+    "DeliveryLimit",
     "LoginRefused",
     "OptionError",
     "PublishError",
@@ -43,6 +44,10 @@ class ConnectionLost(SparkError):
 
 class DataLoss(SparkError):
     """Messages that Spark's checkpoint refers to are lost: a spool is missing, or a stream was truncated."""
+
+
+class DeliveryLimit(SparkError):
+    """Another batch read could make a quorum queue drop messages, because it counts how often they return."""
 
 
 class PublishError(SparkError):

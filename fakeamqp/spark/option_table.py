@@ -116,9 +116,34 @@ OPTIONS = (
         _BOTH,
         "60s",
     ),
-    Option("queue", "queues", values.names, "one or more queues to read; they must exist", ()),
+    Option(
+        "queue",
+        "queues",
+        values.ranged_names,
+        "one or more queues to read; they must exist. `orders-{0..3}` is four",
+        (),
+    ),
+    Option(
+        "shards",
+        "shards",
+        values.count(),
+        "streaming: the number of queues that tasks of executors read, one queue each",
+    ),
+    Option(
+        "shardExchange",
+        "shard_exchange",
+        values.text,
+        "`shards`: the consistent-hash exchange to bind the queues to; missing queues are declared",
+    ),
     Option(
         "stream", "streams", values.names, "one or more stream queues (`x-queue-type=stream`) to read", ()
+    ),
+    Option(
+        "superStream",
+        "super_streams",
+        values.names,
+        "one or more super streams; their partitions `NAME-0`, `NAME-1` and so on are streams to read",
+        (),
     ),
     Option(
         "startingOffsets",
@@ -131,7 +156,8 @@ OPTIONS = (
         "startingTimestamp",
         "starting_timestamp",
         values.text,
-        "streams: start with the chunk of this time; milliseconds since 1970, or ISO 8601",
+        "streams: start with the chunk of this time; milliseconds since 1970, ISO 8601, or JSON with a time "
+        "for every stream",
     ),
     Option(
         "endingOffsets",
@@ -141,6 +167,12 @@ OPTIONS = (
         "latest",
     ),
     Option(
+        "endingTimestamp",
+        "ending_timestamp",
+        values.text,
+        "streams, batch: end before the chunk of this time; as `startingTimestamp`",
+    ),
+    Option(
         "maxMessagesPerTrigger",
         "max_messages",
         values.count(),
@@ -148,11 +180,27 @@ OPTIONS = (
         10_000,
     ),
     Option(
+        "minOffsetsPerTrigger",
+        "min_messages",
+        values.count(),
+        "streams: the number of unread messages that a micro-batch waits for, at most for `maxTriggerDelay`",
+        0,
+        shown_default="no waiting",
+    ),
+    Option(
+        "maxTriggerDelay",
+        "max_trigger_delay",
+        values.duration,
+        "streams: the maximum time between micro-batches if fewer messages wait than `minOffsetsPerTrigger`",
+        900.0,
+        shown_default="15m",
+    ),
+    Option(
         "maxBytesPerTrigger",
         "max_bytes",
         values.octets,
-        "the maximum bytes of bodies in a micro-batch, but at least one message",
-        shown_default="no limit",
+        "queues: the maximum bytes of bodies in a micro-batch, but at least one message",
+        shown_default="256m",
     ),
     Option(
         "prefetch",
@@ -160,6 +208,14 @@ OPTIONS = (
         values.count(1, 65535),
         "the maximum number of unacknowledged messages",
         shown_default="twice maxMessagesPerTrigger, at most 65535",
+    ),
+    Option(
+        "prefetchBytes",
+        "prefetch_bytes",
+        values.octets,
+        "the bytes of received messages in memory above which they go to the spool even if it is full",
+        64 << 20,
+        shown_default="64m",
     ),
     Option(
         "ackMode",
@@ -263,6 +319,14 @@ OPTIONS = (
         "whether lost messages fail the query, or are logged and skipped",
         True,
         shown_default="true",
+    ),
+    Option(
+        "allowDeliveryLimit",
+        "allow_delivery_limit",
+        values.boolean,
+        "queues, batch: whether to read although the delivery limit of a quorum queue may destroy messages",
+        False,
+        shown_default="false",
     ),
     Option(
         "idleTimeout",

@@ -50,18 +50,26 @@ class ConnectionOptions:
 class ReadOptions:
     """The options of a reader. Times in seconds, sizes in bytes.
 
-    One of `queues` and `streams` is empty. `ack_mode` is `spool`, `commit` or `none`.
+    One of `queues`, `streams` and `super_streams` is not empty. The partitions of super streams are streams,
+    which the broker knows. `ack_mode` is `spool`, `commit` or `none`.
     """
 
     connection: ConnectionOptions
     queues: tuple[str, ...]
+    shards: int | None
+    shard_exchange: str | None
     streams: tuple[str, ...]
+    super_streams: tuple[str, ...]
     starting_offsets: str
     starting_timestamp: str | None
     ending_offsets: str
+    ending_timestamp: str | None
     max_messages: int
+    min_messages: int
+    max_trigger_delay: float
     max_bytes: int | None
     prefetch: int
+    prefetch_bytes: int
     ack_mode: str
     spool_folder: str | None
     spool_sync: bool
@@ -76,6 +84,7 @@ class ReadOptions:
     include_properties: bool
     headers_format: str
     fail_on_data_loss: bool
+    allow_delivery_limit: bool
     reconnect_timeout: float
     idle_timeout: float
 
@@ -108,12 +117,23 @@ def _processors() -> int:
 # Options of Spark itself that reach a source or sink along with ours.
 _SPARKS_OWN = frozenset({"checkpointlocation", "queryname", "outputmode", "mergeschema", "provider"})
 
+# A batch that travels inside its tasks is in memory at once.
+_MAX_BYTES = 256 << 20
+
 # Fields whose text may hold a password.
 _SECRETS = frozenset({"password", "urls"})
 
 _BY_KEY = {option.key.lower(): option for option in OPTIONS}
-_ONLY_STREAMS = ("startingOffsets", "startingTimestamp", "endingOffsets")
+_ONLY_STREAMS = (
+    "startingOffsets",
+    "startingTimestamp",
+    "endingOffsets",
+    "endingTimestamp",
+    "minOffsetsPerTrigger",
+    "maxTriggerDelay",
+)
 _ONLY_SPOOL = (
+    "prefetchBytes",
     "spoolDir",
     "spoolSync",
     "spoolMaxBytes",
@@ -121,6 +141,16 @@ _ONLY_SPOOL = (
     "spoolFlushInterval",
     "transport",
     "dedupe",
+)
+
+_NOT_SHARDS = (
+    "maxBytesPerTrigger",
+    "minPartitions",
+    "prefetch",
+    "spoolFlushInterval",
+    "spoolFlushRows",
+    "spoolMaxBytes",
+    "transport",
 )
 
 
@@ -131,10 +161,11 @@ def read_options(given: Mapping[str, str], *, streaming: bool = False) -> ReadOp
         OptionError: if one is unknown, missing or malformed, or does not go with another one.
     """
     said, found = _parse(given, READ)
-    if bool(found.queues) == bool(found.streams):
+    chosen = sum(map(bool, (found.queues, found.streams, found.super_streams)))
+    if chosen != 1:
         raise OptionError(
-            "set the option 'queue' for classic and quorum queues, or 'stream' for stream queues"
-            + (", not both" if found.queues else "")
+            "set the option 'queue' for classic and quorum queues, 'stream' for stream queues, or "
+            "'superStream' for partitioned ones" + (", only one of them" if chosen else "")
         )
     if found.queues:
         for key in said.intersection(map(str.lower, _ONLY_STREAMS)):
@@ -152,13 +183,35 @@ def read_options(given: Mapping[str, str], *, streaming: bool = False) -> ReadOp
     if found.ack_mode != "spool":
         for key in said.intersection(map(str.lower, _ONLY_SPOOL)):
             raise OptionError(f"option {_BY_KEY[key].key!r} is for ackMode=spool, not {found.ack_mode}")
+    _check_shards(said, found)
     if found.prefetch is None:
         found.prefetch = min(2 * found.max_messages, 65535)
+    if found.max_bytes is None and found.queues:
+        found.max_bytes = _MAX_BYTES
     if found.min_partitions is None:
         found.min_partitions = _processors()
     found.spool_sync = found.spool_sync == "fsync"
     found.dedupe = found.dedupe == "message_id"
     return ReadOptions(**_only(found, ReadOptions))
+
+
+def _check_shards(said: set[str], found: SimpleNamespace) -> None:
+    """The queues of shards; and what does not go with them."""
+    if found.shards is None:
+        if found.shard_exchange is not None:
+            raise OptionError("option 'shardExchange' is for 'shards', which says how many queues there are")
+        return
+    for key in said.intersection({"stream", *map(str.lower, _NOT_SHARDS)}):
+        raise OptionError(f"option {_BY_KEY[key].key!r} does not go with 'shards'")
+    if found.ack_mode != "spool":
+        raise OptionError(f"option 'shards' is for ackMode=spool, not {found.ack_mode}")
+    if len(found.queues) == 1 and found.shards > 1:
+        found.queues = tuple(f"{found.queues[0]}-{number}" for number in range(found.shards))
+    if len(found.queues) != found.shards:
+        raise OptionError(
+            f"option 'shards' is {found.shards}, and option 'queue' names {len(found.queues)}: name all of "
+            "them, or one, to whose name -0, -1 and so on are added"
+        )
 
 
 def write_options(given: Mapping[str, str]) -> WriteOptions:

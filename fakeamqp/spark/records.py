@@ -38,6 +38,11 @@ class Delivered(NamedTuple):
     offset: int
     received_at: int
 
+    @property
+    def octets(self) -> int:
+        """The size of what is kept of it, in bytes."""
+        return len(self.body) + len(self.properties)
+
 
 def record_batch(messages: Sequence[Delivered], columns: Iterable[Column]) -> pa.RecordBatch:
     """The messages as a record batch of exactly these columns, in their order."""

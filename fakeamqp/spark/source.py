@@ -62,24 +62,30 @@ class AmqpDataSource(DataSource):
 
         options = read_options(self.options)
         columns = wanted_columns(schema, options)
-        if options.streams:
+        if not options.queues:
             from fakeamqp.spark.stream_queue import StreamBatchReader
 
             return StreamBatchReader(options, columns)
+        if options.shards:
+            raise OptionError("option 'shards' is for readStream: a batch read has a task for each queue")
         from fakeamqp.spark.browse import BrowseReader
 
         return BrowseReader(options, columns)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
-        """Consumes queues through a store, or follows streams."""
+        """Consumes queues through a store or in executors, or follows streams."""
         from fakeamqp.spark.columns import wanted_columns
 
         options = read_options(self.options, streaming=True)
         columns = wanted_columns(schema, options)
-        if options.streams:
+        if not options.queues:
             from fakeamqp.spark.stream_queue import StreamMicroBatchReader
 
             return StreamMicroBatchReader(options, columns)
+        if options.shards:
+            from fakeamqp.spark.shards import ShardStreamReader
+
+            return ShardStreamReader(options, columns)
         from fakeamqp.spark.spool import queue_stream_reader
 
         return queue_stream_reader(options, columns)

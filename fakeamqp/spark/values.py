@@ -9,7 +9,18 @@ from urllib.parse import urlsplit
 
 from fakeamqp.errors import near_match
 
-__all__ = ["boolean", "choice", "column_names", "count", "duration", "names", "octets", "text", "urls"]
+__all__ = [
+    "boolean",
+    "choice",
+    "column_names",
+    "count",
+    "duration",
+    "names",
+    "octets",
+    "ranged_names",
+    "text",
+    "urls",
+]
 
 _TRUTH = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
 _SECONDS = {
@@ -35,6 +46,8 @@ _OCTETS = {
     "g": 1 << 30,
     "gb": 1 << 30,
 }
+_RANGE = re.compile(r"\{([0-9]{1,9})\.\.([0-9]{1,9})\}")
+_LONGEST_RANGE = 1024
 _QUANTITY = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([a-z]*)\s*", re.IGNORECASE)
 
 
@@ -120,6 +133,30 @@ def urls(value: str) -> tuple[str, ...]:
         except ValueError:
             raise ValueError("a URL with a port from 0 to 65535 and a valid host name") from None
     return given
+
+
+def ranged_names(value: str) -> tuple[str, ...]:
+    """Names, of which `orders-{0..3}` stands for `orders-0` to `orders-3`. A JSON list is as it stands."""
+    found = names(value)
+    if not value.lstrip().startswith("["):
+        found = tuple(name for each in found for name in _each(each))
+    if len(set(found)) < len(found):
+        raise ValueError("names that are all different")
+    return found
+
+
+def _each(name: str) -> list[str]:
+    match = _RANGE.search(name)
+    if match is None:
+        return [name]
+    first, last = int(match[1]), int(match[2])
+    if not first <= last < first + _LONGEST_RANGE:
+        raise ValueError(f"a range such as {{0..3}}, of at most {_LONGEST_RANGE} names")
+    return [
+        f"{name[: match.start()]}{number:0{len(match[1])}d}{rest}"
+        for number in range(first, last + 1)
+        for rest in _each(name[match.end() :])
+    ]
 
 
 def column_names(value: str) -> tuple[str, ...]:

@@ -21,6 +21,7 @@ class EchoConnection:
     reading: bool = True
     aborted: bool = False
     resets: bool = False
+    occupied: bool = False
     received: bytearray = field(default_factory=bytearray)
     chunks: list[int] = field(default_factory=list)
     output: list[bytes] = field(default_factory=list)

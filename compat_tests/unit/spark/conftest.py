@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import sys
+
 import pika
 import pytest
 
@@ -15,6 +17,14 @@ def broker():
             for queue in ("orders", "refunds"):
                 channel.queue_declare(queue, durable=True)
         yield broker
+
+
+@pytest.fixture(autouse=True)
+def no_idle_connections():
+    """Executors keep connections for their next task, and these tests are the executors."""
+    yield
+    if pool := sys.modules.get("fakeamqp.spark.stream_queue.pool"):
+        pool.close_idle()
 
 
 @pytest.fixture

@@ -17,6 +17,7 @@ import pyarrow as pa
 from fakeamqp import Broker
 from fakeamqp.spark.columns import chosen_columns
 from fakeamqp.spark.options import read_options
+from fakeamqp.spark.shards import ShardStreamReader
 from fakeamqp.spark.spool import queue_stream_reader
 
 #: Where a query may die, in the order in which it gets there.
@@ -59,7 +60,8 @@ class Query:
     def start(self, *, available_now: bool = False) -> Query:
         """Start, and repeat what was not finished."""
         parsed = read_options(self.options, streaming=True)
-        self.reader = queue_stream_reader(parsed, chosen_columns(parsed))
+        make = ShardStreamReader if parsed.shards else queue_stream_reader
+        self.reader = make(parsed, chosen_columns(parsed))
         if available_now:
             self.reader.prepareForTriggerAvailableNow()
         if not self.offsets:
@@ -80,7 +82,7 @@ class Query:
         """End as after SIGKILL: what is not in the spool by now never will be."""
         running, self.reader._running = self.reader._running, None
         if running is not None:
-            running.end(flush=False)
+            running.end(**({} if self.options.get("shards") else {"flush": False}))
         self.reader = None
 
     # --- batches --------------------------------------------------------------------------------------

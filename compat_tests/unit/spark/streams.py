@@ -13,8 +13,9 @@ from compat_tests.unit.spark.micro_batches import table
 from fakeamqp.spark.columns import chosen_columns
 from fakeamqp.spark.options import read_options
 from fakeamqp.spark.stream_queue import StreamBatchReader, StreamMicroBatchReader
+from fakeamqp.spark.stream_queue.offsets import from_json
 
-__all__ = ["Publisher", "batch_reader", "options", "publisher", "rows", "stream_reader"]
+__all__ = ["Publisher", "batch_reader", "options", "positions", "publisher", "rows", "stream_reader"]
 
 
 class Publisher:
@@ -42,8 +43,10 @@ def publisher(url: str) -> Iterator[Publisher]:
 
 
 def options(url: str, **given: object) -> Any:
+    if "superStream" not in given:
+        given = {"stream": "log", **given}
     texts = {key: value if isinstance(value, str) else json.dumps(value) for key, value in given.items()}
-    return read_options({"amqp.url": url, "stream": "log", "idleTimeout": "50ms", **texts}, streaming=True)
+    return read_options({"amqp.url": url, "idleTimeout": "50ms", **texts}, streaming=True)
 
 
 def batch_reader(url: str, **given: object) -> StreamBatchReader:
@@ -54,6 +57,11 @@ def batch_reader(url: str, **given: object) -> StreamBatchReader:
 def stream_reader(url: str, **given: object) -> StreamMicroBatchReader:
     found = options(url, **given)
     return StreamMicroBatchReader(found, chosen_columns(found))
+
+
+def positions(offset: dict[str, Any]) -> dict[str, int]:
+    """The numbers of an offset, without marks."""
+    return {stream: place.next for stream, place in from_json(offset).items()}
 
 
 def rows(reader: Any, *offsets: Any) -> list[dict[str, Any]]:

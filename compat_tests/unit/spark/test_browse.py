@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from contextlib import suppress
 
 import pika
 import pytest
@@ -13,7 +14,7 @@ from fakeamqp import Broker
 from fakeamqp.spark.browse import BrowseReader, QueuePartition
 from fakeamqp.spark.browse import snapshot as snapshots
 from fakeamqp.spark.columns import chosen_columns
-from fakeamqp.spark.errors import ConnectionLost, OptionError, SparkError
+from fakeamqp.spark.errors import ConnectionLost, DeliveryLimit, OptionError, SparkError
 from fakeamqp.spark.options import read_options
 
 KINDS = {
@@ -85,19 +86,84 @@ def test_a_quorum_queue_gives_more_than_it_gives_a_consumer_without_a_window(bro
     assert len(rows(broker, queue="all", columns="offset")) == 2100
 
 
-@pytest.mark.parametrize(
-    ("personality", "lost"), [("rabbitmq-3.13", False), ("rabbitmq-4.2", True), ("rabbitmq-4.3", False)]
-)
-def test_what_reading_often_costs_a_quorum_queue(personality, lost):
-    # Its default delivery limit is 20 since RabbitMQ 4.0, and 4.3 does not count what is put back on purpose.
+LIMITS = {
+    "3.13 has no default": ("rabbitmq-3.13", {}, None),
+    "3.13": ("rabbitmq-3.13", {"x-delivery-limit": 6}, 6),
+    "the default of 4.2": ("rabbitmq-4.2", {}, 20),
+    "4.2": ("rabbitmq-4.2", {"x-delivery-limit": 6}, 6),
+    "4.2, among other arguments": (
+        "rabbitmq-4.2",
+        {"x-delivery-limit": 6, "x-max-length": 100, "x-overflow": "reject-publish"},
+        6,
+    ),
+    "4.2, no limit": ("rabbitmq-4.2", {"x-delivery-limit": -1}, None),
+    "4.3 does not count reads": ("rabbitmq-4.3", {"x-delivery-limit": 6}, None),
+}
+
+
+@pytest.fixture
+def quorum(request):
+    personality, arguments, limit = request.param
     with Broker(personality=personality) as broker:
         with pika.BlockingConnection(pika.URLParameters(broker.url)) as connection:
-            connection.channel().queue_declare("orders", durable=True, arguments=KINDS["quorum"])
+            arguments = {**KINDS["quorum"], **arguments}
+            connection.channel().queue_declare("orders", durable=True, arguments=arguments)
         publish(broker, 1, 2)
-        for _ in range(20):
-            assert values(rows(broker)) == [1, 2]
+        yield broker, limit
+
+
+each_limit = pytest.mark.parametrize("quorum", LIMITS.values(), ids=LIMITS, indirect=True)
+
+
+@each_limit
+def test_how_often_a_queue_can_be_read(quorum):
+    broker, limit = quorum
+    assert reader(broker).partitions() == [QueuePartition("orders", limit)]
+    assert broker.queue("orders").ready == 2
+
+
+@each_limit
+def test_a_read_that_would_destroy_messages_is_refused(quorum, caplog):
+    broker, limit = quorum
+    allowed = 30 if limit is None else limit - limit // 4
+    for number in range(allowed):
+        caplog.clear()
         assert values(rows(broker)) == [1, 2]
-        assert values(rows(broker)) == ([] if lost else [1, 2])
+        assert (f"returned up to {number} times" in caplog.text) == (limit is not None)
+    if limit is not None:
+        with pytest.raises(DeliveryLimit, match=f"above {limit}: this read is refused"):
+            rows(broker)
+    for _ in range(3 * (limit or 0)):
+        # A refused read that finds a message at its limit publishes it again, so no number of them loses one.
+        with suppress(DeliveryLimit):
+            rows(broker)
+        assert sorted(bodies(broker)) == [1, 2]
+
+
+@each_limit
+def test_what_reading_often_costs_a_quorum_queue_if_it_is_allowed(quorum):
+    broker, limit = quorum
+    for _ in range((limit or 30) + 1):
+        assert values(rows(broker, allowDeliveryLimit="true")) == [1, 2]
+    assert values(rows(broker, allowDeliveryLimit="true")) == ([] if limit else [1, 2])
+
+
+@pytest.mark.parametrize("quorum", [LIMITS["4.2"]], indirect=True)
+def test_a_message_at_its_limit_behind_others_is_not_destroyed(quorum, caplog):
+    broker, limit = quorum
+    with pika.BlockingConnection(pika.URLParameters(broker.url)) as connection:
+        channel = connection.channel()
+        first = channel.basic_get("orders")[0].delivery_tag
+        for _ in range(limit - 1):
+            channel.basic_nack(channel.basic_get("orders")[0].delivery_tag)
+        second = channel.basic_get("orders")[0].delivery_tag
+        channel.basic_nack(first)
+        channel.basic_nack(second)
+        assert bodies(broker) == [1, 2]
+        with pytest.raises(DeliveryLimit, match=f"returned up to {limit} times"):
+            rows(broker)
+    assert bodies(broker) == [1, 2]
+    assert "it was published again" in caplog.text
 
 
 def test_an_empty_queue_is_an_empty_table_at_once(broker):

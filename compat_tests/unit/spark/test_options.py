@@ -86,7 +86,7 @@ def test_sizes(value, octets):
     [
         ({}, "option 'amqp.url' is missing"),
         ({"amqp.url": URL}, "set the option 'queue' for classic"),
-        ({**QUEUE, **STREAM}, "not both"),
+        ({**QUEUE, **STREAM}, "only one of them"),
         ({**QUEUE, "prefech": "1"}, "no option 'prefech'; did you mean 'prefetch'?"),
         ({**QUEUE, "AMQP.HEARTBEET": "1"}, "did you mean 'amqp.heartbeat'?"),
         ({**QUEUE, "exchange": "x"}, "'exchange' is for writing, not for reading"),

@@ -120,6 +120,11 @@ class NetworkProxy:
         return self.inner.reading and self._in.held < _MOST_HELD
 
     @property
+    def occupied(self) -> bool:
+        """See `Connection`."""
+        return False
+
+    @property
     def _inner_over(self) -> bool:
         return self.inner.finished or self.inner.aborted
 

@@ -50,6 +50,8 @@ class Outbox:
         "_read_limit",
         "_shared_bodies",
         "backlogged",
+        "deliveries",
+        "deliveries_taken",
         "gate",
         "sent_bytes",
         "shared",
@@ -66,6 +68,10 @@ class Outbox:
         self._connection = connection
         self._notify = notify
         self._octets: list[bytes | memoryview] = []
+        self.deliveries = 0
+        """How many of the bytes to send are a delivery each. Who writes one counts it."""
+        self.deliveries_taken = 0
+        """How many deliveries were taken last; 0 if anything else was."""
         self._large = False
         """Whether the bytes to send may contain large bodies."""
         self.backlogged = False
@@ -146,6 +152,8 @@ class Outbox:
     def take(self) -> list[bytes | memoryview]:
         """Remove and return all bytes to send, in order. The first piece is a view if any may be."""
         octets, self._octets = self._octets, []
+        self.deliveries_taken = self.deliveries if self.deliveries == len(octets) else 0
+        self.deliveries = 0
         self._notified = False
         if self._large:
             self._large = False

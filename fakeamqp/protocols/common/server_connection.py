@@ -38,6 +38,8 @@ _log = logging.getLogger("fakeamqp")
 _HANDSHAKE_TIMEOUT = 10.0
 _IDLE_PERIOD = 10.0
 """Seconds after which heartbeats and empty frames in a row are counted anew: idle clients send some, too."""
+_ENOUGH = 8
+"""For each so many deliveries that it gets at once, a client that is occupied has another one to settle."""
 _LEFT_OVER = 16
 """Bytes of an incomplete frame that may follow them."""
 
@@ -278,6 +280,15 @@ class ServerConnection:
     def reading(self) -> bool:
         """See `Connection`."""
         return not (self._held_back or self._paused or self.busy or self.outbox.backlogged)
+
+    @property
+    def occupied(self) -> bool:
+        """See `Connection`."""
+        sent = self.outbox.deliveries_taken
+        if not sent:
+            return False
+        ledgers = [ledger for channel in self.open_channels for ledger in channel.ledgers]
+        return sum(len(ledger.outstanding) for ledger in ledgers) - sent > sent // _ENOUGH
 
     def pause(self, paused: bool) -> None:
         """Stop or resume reading, for a fault that buffers received bytes."""

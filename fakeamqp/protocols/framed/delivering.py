@@ -76,6 +76,7 @@ def deliver(
             message, subscription.queue.name, subscription.tag, connection, number, tag, redelivered
         )
     if 0 < size <= SHARED_BODY and size <= connection.body_limit:
+        connection.outbox.deliveries += 1
         channel.outbox.write(
             b"".join(
                 (

@@ -15,8 +15,9 @@ import threading
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from math import inf
 from types import TracebackType
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from fakeamqp.runtime.clock import EngineClock, RealClock, TimerQueue
 from fakeamqp.runtime.engine_base import EngineBase
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
     from fakeamqp.runtime.clock.stepped import SteppedClock
     from fakeamqp.runtime.connection_driver import Accept
+    from fakeamqp.runtime.thread.coalescing import Coalescing
     from fakeamqp.runtime.thread.listener import Listener
     from fakeamqp.runtime.thread.loop import Loop
     from fakeamqp.runtime.tls import ServerTLS
@@ -61,6 +63,9 @@ class ThreadEngine(EngineBase):
         before_flush: called inside the engine before the output of a turn is written.
         name: of the loop thread.
     """
+
+    coalescing: ClassVar[type[Coalescing] | None] = None
+    """When clients are left alone for a moment, if not as `Coalescing` has it."""
 
     def __init__(
         self,
@@ -111,7 +116,7 @@ class ThreadEngine(EngineBase):
         with self._held():
             if self._loop is not None:
                 return
-            loop = Loop(self._parts())
+            loop = Loop(self._parts(), self.coalescing)
             loop.wrap = self._wrap
             thread = threading.Thread(target=self._run, args=(loop,), name=self.name, daemon=True)
             self._loop, self._thread = loop, thread
@@ -197,6 +202,7 @@ class ThreadEngine(EngineBase):
                     except BaseException:
                         self._lock.release()
                         raise
+                loop.coalescing.take()
             if self.stepped is not None:
                 self._follow(self.stepped)
         else:
@@ -408,6 +414,8 @@ class ThreadEngine(EngineBase):
                 return waiter.outcome
             self._loop.waiters.append(waiter)
             self._leave(self._loop)
+            if self._loop.coalescing.ends < inf:
+                self._loop.wake()
             hold = self._lock.release_all()
             try:
                 self._watch(decided, timeout, every or timeout)

@@ -9,6 +9,7 @@ from math import inf
 from selectors import EVENT_READ, DefaultSelector
 from typing import TYPE_CHECKING
 
+from fakeamqp.runtime.thread.coalescing import Coalescing
 from fakeamqp.runtime.turns import MOST_ROUNDS, Source, TurnParts, Turns
 
 if TYPE_CHECKING:
@@ -60,13 +61,15 @@ class Loop(Turns):
     Everything but `wake` needs the engine's lock.
     """
 
-    def __init__(self, parts: TurnParts) -> None:
+    def __init__(self, parts: TurnParts, coalescing: type[Coalescing] | None = None) -> None:
         super().__init__(parts)
         #: The thread that lets the loop take a turn in the midst of a call.
         self.handover: Handover | None = None
         self._thread_id: int | None = None
         self._unwatched_elsewhere = False
         self._takes = 0
+        self.coalescing = (coalescing or Coalescing)(self)
+        self.input_came = self.coalescing.note  # type: ignore[method-assign]
         self._selector = DefaultSelector()
         self._waker = _Waker()
         self._selector.register(self._waker.fileno(), EVENT_READ, self._waker)
@@ -89,6 +92,11 @@ class Loop(Turns):
     def _turn(self, lock: EngineLock, timeout: float | None) -> float | None:
         takes = self._takes
         expected = self.handover
+        coalescing = self.coalescing
+        if coalescing.ends < inf:
+            left = max(coalescing.ends - self.transport_clock.now(), 0.0)
+            if timeout is None or left < timeout:
+                timeout = left
         try:
             events = self._selector.select(timeout)
         except OSError:
@@ -103,12 +111,16 @@ class Loop(Turns):
             if self.handover is not None and self.handover.abandoned:
                 self.handover = None
             handover, stepped = self.handover, self.stepped
-            if stepped is not None and handover is None:
-                # First, so that input is processed at its time. Input that another thread took is no news.
-                news = takes == self._takes and any(key.data is not self._waker for key, _mask in events)
-                self._follow(stepped, news, bool(events))
             operations = self.operations
             self._begin_slice(operations)
+            came = coalescing.ends < inf and coalescing.take()  # Before time moves.
+            if stepped is not None and handover is None:
+                # First, so that input is processed at its time. Input that another thread took is no news.
+                news = takes == self._takes and (
+                    came or any(key.data is not self._waker for key, _mask in events)
+                )
+                self._follow(stepped, news, came or bool(events))
+                self._begin_slice(operations)
             for key, mask in events:
                 source: Source = key.data
                 try:
@@ -124,6 +136,7 @@ class Loop(Turns):
             if operations.pending:
                 self._continue(operations)
             self.flush()
+            coalescing.decide(self.transport_clock.now(), allowed=self._may_coalesce())
             # While an operation or a call is under way, a predicate would see a part of it.
             if self.waiters and not operations.pending and handover is None:
                 self.check_waiters()
@@ -134,6 +147,14 @@ class Loop(Turns):
             if expected is not None and self.handover is expected:
                 expected.turned.set()
             lock.release()
+
+    def _may_coalesce(self) -> bool:
+        """Whether nobody waits for input that a client may have sent."""
+        return (
+            not self.waiters
+            and self.handover is None
+            and (self.stepped is None or self.stepped.autojump is None)
+        )
 
     def take_input(self) -> None:
         """Process all input that has arrived, and write the output.
@@ -148,6 +169,7 @@ class Loop(Turns):
             self.turn_seconds = before
 
     def _take_input(self) -> None:
+        self.coalescing.end()
         self.flush()  # Processes input that was left for the next turn.
         for _ in range(MOST_ROUNDS):
             events = [
@@ -178,12 +200,17 @@ class Loop(Turns):
 
     def watch(self, source: Source, fileno: int, before: int, after: int) -> None:
         """Change the events that `source` is watched for from mask `before` to mask `after`; 0 is none."""
+        selector = self._selector
+        change = selector.modify if before else selector.register
+        # A signal handler may have raised between an earlier change and its note.
         if not after:
-            self._selector.unregister(fileno)
-        elif not before:
-            self._selector.register(fileno, after, source)
+            with suppress(KeyError):
+                selector.unregister(fileno)
         else:
-            self._selector.modify(fileno, after, source)
+            try:
+                change(fileno, after, source)
+            except KeyError:
+                (selector.register if before else selector.modify)(fileno, after, source)
         if threading.get_ident() != self._thread_id:
             # A running select() may not notice the change.
             self._unwatched_elsewhere = True
@@ -191,6 +218,8 @@ class Loop(Turns):
 
     def readable(self) -> bool:
         """Whether any watched source is ready now."""
+        if self.coalescing.ends < inf:
+            return True
         ready = self._selector.select(0)
         return len(ready) > 1 or bool(ready and ready[0][0].data is not self._waker)
 

@@ -32,9 +32,13 @@ _HEARTBEAT = 600
 
 @dataclass
 class QueuePartition(InputPartition):
-    """The queue that a task reads."""
+    """The queue that a task reads.
+
+    `limit` is how often its messages may be returned, None if that does not matter.
+    """
 
     queue: str
+    limit: int | None = None
 
 
 class BrowseReader(DataSourceReader):
@@ -51,8 +55,10 @@ class BrowseReader(DataSourceReader):
             BrokerUnreachable: no connection can be opened.
             ConnectionLost: a queue does not exist, or the user may not read it.
         """
+        from fakeamqp.spark.browse.delivery_limit import limit_of_reads
         from fakeamqp.spark.connection import Link
 
+        planned = []
         with Link(self._options.connection) as link:
             channel = link.channel()
             for queue in self._options.queues:
@@ -60,7 +66,8 @@ class BrowseReader(DataSourceReader):
                     link.call(channel.queue_declare, queue, passive=True)
                 except ConnectionLost as error:
                     raise ConnectionLost(f"cannot read queue {queue!r}: {error}") from error
-        return [QueuePartition(queue) for queue in self._options.queues]
+                planned.append(QueuePartition(queue, limit_of_reads(link, queue)))
+        return planned
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The messages of a queue as record batches. Runs in executors.
@@ -69,6 +76,7 @@ class BrowseReader(DataSourceReader):
             OptionError: the queue is a stream.
             BrokerUnreachable: no connection can be opened.
             ConnectionLost: the connection ended before all messages were read.
+            DeliveryLimit: the queue may drop messages that are returned once more.
             SparkError: the broker does not deliver messages that it counts as ready.
         """
         assert isinstance(partition, QueuePartition)
@@ -78,5 +86,5 @@ class BrowseReader(DataSourceReader):
         options = self._options
         if options.connection.heartbeat is None:
             options = replace(options, connection=replace(options.connection, heartbeat=_HEARTBEAT))
-        for messages in snapshot(options, partition.queue, _ROWS, _OCTETS):
+        for messages in snapshot(options, partition.queue, _ROWS, _OCTETS, partition.limit):
             yield record_batch(messages, self._columns)

@@ -8,43 +8,55 @@ window of AMQP is 65535 messages. For more messages the snapshot opens further c
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from fakeamqp.spark.browse import delivery_limit
 from fakeamqp.spark.connection import Link
-from fakeamqp.spark.errors import ConnectionLost, OptionError, SparkError
+from fakeamqp.spark.errors import ConnectionLost, DeliveryLimit, OptionError, SparkError
 from fakeamqp.spark.options import ReadOptions
 from fakeamqp.spark.records import Delivered
 
 if TYPE_CHECKING:
     from pika.channel import Channel
 
+    from fakeamqp.spark.incoming import Receive
+
 __all__ = ["snapshot"]
+
+log = logging.getLogger("fakeamqp.spark")
 
 _LARGEST_WINDOW = 65535
 _NOT_IMPLEMENTED = "540 "
 
 
-def snapshot(options: ReadOptions, queue: str, rows: int, octets: int) -> Iterator[list[Delivered]]:
+def snapshot(
+    options: ReadOptions, queue: str, rows: int, octets: int, limit: int | None = None
+) -> Iterator[list[Delivered]]:
     """The messages that are ready in a queue now, in lists of about `rows` messages or `octets` bytes.
 
-    Messages that other consumers take are missing. At the end all messages are requeued.
+    Messages that other consumers take are missing. At the end all messages are requeued. `limit` is how often
+    the queue lets messages return, if reads count.
 
     Raises:
         OptionError: the queue is a stream.
+        DeliveryLimit: the queue may drop messages that are returned once more.
         BrokerUnreachable: no connection can be opened.
         ConnectionLost: the connection ended before all messages were read.
         SparkError: the broker does not deliver messages that it counts as ready.
     """
     with Link(options.connection) as link:
-        held = _Held(options, link, queue)
+        held = _Held(options, link, queue, limit)
         try:
             held.begin()
+            held.check_limit(first=True)
             while held.missing:
                 if not held.wait_for_more():
                     break
+                held.check_limit()
                 if len(held.messages) >= rows or held.octets >= octets:
                     yield held.take()
                     held.restart_timeouts()
@@ -57,11 +69,14 @@ def snapshot(options: ReadOptions, queue: str, rows: int, octets: int) -> Iterat
 class _Held:
     """The messages of a queue that are delivered to one connection, and not yet requeued."""
 
-    def __init__(self, options: ReadOptions, link: Link, queue: str) -> None:
+    def __init__(self, options: ReadOptions, link: Link, queue: str, limit: int | None) -> None:
         self._options = options
         self._link = link
         self._queue = queue
         self._channels: list[tuple[Channel, str | None]] = []
+        self._limit = limit
+        self._highest = 0
+        self._doomed: list[tuple[Channel, int, bytes, bytes]] = []
         self._not_asked_for = 0
         self._arrived = 0
         self._moved_at = self._looked_at = time.monotonic()
@@ -81,7 +96,7 @@ class _Held:
         channel = self._link.channel()
         self._channels.append((channel, None))
         try:
-            left = self._link.get(channel, self._queue, self._receive)
+            left = self._link.get(channel, self._queue, self._receiver(channel))
         except ConnectionLost as error:
             if _NOT_IMPLEMENTED in str(error):
                 raise OptionError(
@@ -90,6 +105,35 @@ class _Held:
             raise ConnectionLost(f"cannot read queue {self._queue!r}: {error}") from error
         if left is not None:
             self.missing = self._not_asked_for = left
+
+    def check_limit(self, *, first: bool = False) -> None:
+        """Warn of a read that counts, and refuse one that would make the queue drop messages.
+
+        Args:
+            first: whether only the first message was taken so far, which the reserve is for.
+
+        Raises:
+            DeliveryLimit: the queue may drop messages that are returned once more.
+        """
+        limit, count = self._limit, self._highest
+        if limit is None or not self._arrived:
+            return
+        known = f"messages of quorum queue {self._queue!r} were returned up to {count} times"
+        spare = delivery_limit.reserve(limit) if first else 0
+        if count >= limit - spare and not self._options.allow_delivery_limit:
+            raise DeliveryLimit(
+                f"{known}, and the queue drops or dead-letters them above {limit}: this read is refused. A "
+                "refused read counts too, for the messages that it looked at. Consume the messages, or use "
+                "RabbitMQ 4.3, where reads do not count; allowDeliveryLimit=true reads all the same, for "
+                "example if a policy sets a higher limit"
+            )
+        if first:
+            log.warning(
+                "%s; this read is one more, and above %d the queue drops or dead-letters them (a policy may "
+                "set another limit). Use DataFrame.cache(), a higher delivery limit, or RabbitMQ 4.3",
+                known,
+                limit,
+            )
 
     def wait_for_more(self) -> bool:
         """Wait for messages; False if other consumers took the missing ones.
@@ -128,14 +172,29 @@ class _Held:
         without a limit, which closing the channel does not.
         """
         with suppress(ConnectionLost):  # Then the broker has requeued the messages already.
+            self._save_doomed()
             uncounted = self._link.broker_version >= (4, 3)
             for channel, tag in self._channels:
+                self._link.discard(channel)
                 if channel.is_open and uncounted:
                     if tag is not None:
                         self._link.call(channel.basic_cancel, tag)
                     channel.basic_nack(0, multiple=True, requeue=True)
                     self._link.call(channel.queue_declare, self._queue, passive=True)
                 self._link.close_channel(channel)
+
+    def _save_doomed(self) -> None:
+        """Keep messages that the queue would drop, by publishing them again: their return is one too many."""
+        for channel, tag, properties, body in self._doomed:
+            saved = delivery_limit.save(self._link, self._queue, tag, properties, body, channel)
+            log.warning(
+                "a message of queue %r was returned %d times, its limit; %s",
+                self._queue,
+                self._limit,
+                "it was published again, and is the last of the queue now"
+                if saved
+                else "it could not be published again, so the queue drops or dead-letters it",
+            )
 
     def _consume(self) -> None:
         link = self._link
@@ -144,7 +203,18 @@ class _Held:
         channel.add_on_cancel_callback(self._deleted)
         link.call(channel.basic_qos, prefetch_count=window)
         self._not_asked_for -= window
-        self._channels.append((channel, link.consume(channel, self._queue, self._receive)))
+        self._channels.append((channel, link.consume(channel, self._queue, self._receiver(channel))))
+
+    def _receiver(self, channel: Channel) -> Receive:
+        def receive(tag: int, redelivered: bool, route: bytes, properties: bytes, body: bytes) -> None:
+            if self._limit is not None and redelivered:
+                count = delivery_limit.delivery_count(properties)
+                self._highest = max(self._highest, count)
+                if count >= self._limit and not self._options.allow_delivery_limit:
+                    self._doomed.append((channel, tag, properties, body))
+            self._receive(tag, redelivered, route, properties, body)
+
+        return receive
 
     def _receive(self, tag: int, redelivered: bool, route: bytes, properties: bytes, body: bytes) -> None:
         now = self._link.received_at

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 from fakeamqp.spark.connection import Link
 from fakeamqp.spark.errors import ConnectionLost
 from fakeamqp.spark.incoming import Receive
 from fakeamqp.spark.options import ReadOptions
 from fakeamqp.spark.property_lists import value_of
+from fakeamqp.spark.queue_types import check_is_no_stream
 from fakeamqp.spark.records import Delivered
 from fakeamqp.spark.spool.backlog import Backlog
 from fakeamqp.spark.spool.store import Store, log
@@ -53,11 +55,21 @@ class SharedState:
         backlog: the messages to read; later ones are not stored. None means no limit.
         unlimited: True if the size limit of the store does not apply.
         arrived: the number of messages received so far.
+        redelivered: how many of the stored ones had been delivered before, to any consumer.
+        unacknowledged: the number of messages of the present channel without an acknowledgement.
+        depths: the ready messages and consumers of each queue, when they were counted last.
+        counted_at: when that was, by the monotonic clock.
+        arrived_before: the number of messages received until then.
     """
 
     backlog: Backlog | None = None
     unlimited: bool = False
     arrived: int = 0
+    redelivered: int = 0
+    unacknowledged: int = 0
+    depths: dict[str, dict[str, int]] = field(default_factory=dict)
+    counted_at: float = float("-inf")
+    arrived_before: int = 0
 
 
 class ConsumingChannel:
@@ -75,10 +87,12 @@ class ConsumingChannel:
         self._store = store
         self._shared = shared
         # Half of the prefetch is acknowledged while the other half arrives.
+        self._flush_octets = min(options.prefetch_bytes, _SEGMENT_OCTETS)
         self._flush_rows = min(options.spool_flush_rows, max(options.prefetch // 2, 1))
         self._buffer: list[Delivered] = []
         self._octets = 0
         self._last_tag = 0
+        self._stored_tag = 0
         self._acked_tag = 0
         self._dropped = 0
         self._flush_at: float | None = None
@@ -89,6 +103,7 @@ class ConsumingChannel:
         if backlog is not None:
             backlog.restart(store.next)
         for queue in options.queues:
+            check_is_no_stream(options.connection, queue)
             try:
                 link.call(self._channel.queue_declare, queue, passive=True)
                 link.consume(self._channel, queue, self._receiver(queue))
@@ -103,8 +118,11 @@ class ConsumingChannel:
         """Acknowledge and flush what is due."""
         if not self._store.acks_on_arrival:
             self._acknowledge(self._store.committed_tag)
+        elif not self._is_full():
+            self._acknowledge(self._stored_tag)
         if self._buffer or (self._dropped and self._store.acks_on_arrival):
             self._flush_if_due()
+        self._shared.unacknowledged = self._last_tag - self._acked_tag
 
     def ask(self, backlog: Backlog | None) -> SpoolStatus:
         """Ask the broker for the number of ready messages, and store what it sent before its answer.
@@ -115,11 +133,11 @@ class ConsumingChannel:
         Args:
             backlog: starts counting the messages that are in the queues now.
         """
-        counts = self._count()
+        counts = self.count()
         if backlog is not None:
             while self._moving() and any(counts.values()):
                 # It is unknown whether arriving messages are in the counts, until the prefetch is used up.
-                counts = self._count()
+                counts = self.count()
             backlog.expect(counts, self._store.next + len(self._buffer))
         if self._store.shows_when_settled:
             self.flush()
@@ -129,17 +147,34 @@ class ConsumingChannel:
         held = self._store.next + len(self._buffer) - visible
         return SpoolStatus(visible, held, sum(counts.values()), self._shared.arrived)
 
-    def _count(self) -> dict[str, int]:
+    def _call(self, method: Callable[..., Any], *args: Any, **arguments: Any) -> Any:
+        """`Link.call`, which stores what comes before the answer if that is much."""
+        answers: list[Any] = []
+
+        def answered() -> bool:
+            if self._octets >= self._flush_octets:
+                self.flush()
+            return bool(answers)
+
+        self._link.check()
+        method(*args, callback=answers.append, **arguments)
+        timeout = self._options.connection.connect_timeout
+        self._link.wait_for(answered, timeout, f"answer {method.__name__}")
+        return answers[0]
+
+    def count(self) -> dict[str, int]:
         """The number of ready messages in each queue."""
-        counts = {}
+        shared, counts = self._shared, {}
         for queue in self._options.queues:
-            answer = self._link.call(self._channel.queue_declare, queue, passive=True)
-            counts[queue] = answer.method.message_count
+            answer = self._call(self._channel.queue_declare, queue, passive=True).method
+            counts[queue] = answer.message_count
+            shared.depths[queue] = {"ready": answer.message_count, "consumers": answer.consumer_count}
+        shared.counted_at, shared.arrived_before = time.monotonic(), shared.arrived
         return counts
 
     def _settle(self) -> None:
         """Wait for the answer to a request without effect: everything before it has been processed."""
-        self._link.call(self._channel.basic_qos, prefetch_count=self._options.prefetch)
+        self._call(self._channel.basic_qos, prefetch_count=self._options.prefetch)
         self._store.settled()
 
     def _moving(self) -> bool:
@@ -165,24 +200,42 @@ class ConsumingChannel:
         now = time.monotonic()
         if self._flush_at is None:
             self._flush_at = now + self._options.spool_flush_interval
-        if now >= self._flush_at or len(self._buffer) >= self._flush_rows or self._octets >= _SEGMENT_OCTETS:
+        full = len(self._buffer) >= self._flush_rows or self._octets >= self._flush_octets
+        if full or now >= self._flush_at:
             self.flush()
 
-    def flush(self) -> None:
-        """Store received messages, as far as the store has space, and acknowledge them."""
+    def flush(self, *, at_end: bool = False) -> None:
+        """Store received messages, and acknowledge them, as far as the store has space.
+
+        If too many octets wait in memory, a store on the disk takes them without space. They are not
+        acknowledged, so `prefetch` limits their number. To leave them in the socket would not do: RabbitMQ
+        closes the connection of a client that takes nothing for half a minute.
+
+        Args:
+            at_end: whether all messages of the store are acknowledged, because the channel is about to close.
+        """
         buffer = self._buffer
-        while buffer and not self._is_full():
+        while buffer:
+            backlog, space = self._shared.backlog, not self._is_full()
+            if not space and not (self._store.on_disk and self._octets >= self._options.prefetch_bytes):
+                break
             segment = buffer[: self._rows_of_segment()]
-            backlog = self._shared.backlog
             if backlog is not None:
                 # Count them before they are visible, so that the end of the backlog is known then.
                 backlog.messages_arrived(segment)
-                segment = segment[: backlog.rows_left(self._store.next)]
+                if space:
+                    segment = segment[: backlog.rows_left(self._store.next)]
             self._store.add(segment)
-            self._octets -= sum(len(message.body) for message in segment)
+            self._shared.redelivered += sum(message.redelivered for message in segment)
+            self._octets -= sum(message.octets for message in segment)
             del buffer[: len(segment)]
-        if self._store.acks_on_arrival:
-            self._acknowledge(buffer[0].tag - 1 if buffer else self._last_tag)
+            self._stored_tag = buffer[0].tag - 1 if buffer else self._last_tag
+            if space and self._store.acks_on_arrival:
+                self._acknowledge(self._stored_tag)
+        if not buffer:
+            self._stored_tag = self._last_tag  # What was dropped, too.
+        if self._store.acks_on_arrival and (at_end or not self._is_full()):
+            self._acknowledge(self._stored_tag)
         self._flush_at = None
         if self._dropped:
             log.info("dropped %d redelivered messages that the spool has already", self._dropped)
@@ -194,6 +247,7 @@ class ConsumingChannel:
             self._link.check()
             self._channel.basic_ack(tag, multiple=True)
             self._acked_tag = tag
+        self._shared.unacknowledged = self._last_tag - self._acked_tag
 
     def _rows_of_segment(self) -> int:
         rows = min(len(self._buffer), self._options.spool_flush_rows)
@@ -201,7 +255,7 @@ class ConsumingChannel:
             return rows
         octets = 0
         for index in range(rows):
-            octets += len(self._buffer[index].body)
+            octets += self._buffer[index].octets
             if octets > _SEGMENT_OCTETS:
                 return max(index, 1)
         return rows
@@ -216,7 +270,7 @@ class ConsumingChannel:
             if redelivered and self._is_known(queue, properties):
                 self._drop(queue)
                 return
-            self._octets += len(body)
+            self._octets += len(body) + len(properties)
             offset = store.next + len(buffer)
             buffer.append(
                 Delivered(tag, redelivered, route, properties, body, queue, offset, link.received_at)

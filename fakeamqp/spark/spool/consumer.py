@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from fakeamqp.spark.connection import Link
 from fakeamqp.spark.errors import BrokerUnreachable, ConnectionLost, SparkError
+from fakeamqp.spark.lag import REFRESH
 from fakeamqp.spark.options import ReadOptions
 from fakeamqp.spark.retries import LONGEST_PAUSE, Retries
 from fakeamqp.spark.spool.backlog import Backlog
@@ -48,6 +49,7 @@ class Consumer:
         self._proven = False
         self._consumed_once = False
         self._consuming_since: float | None = None
+        self._count_wanted = False
         self._thread = threading.Thread(target=self._run, name="amqp consumer", daemon=True)
 
     def start(self) -> None:
@@ -77,6 +79,13 @@ class Consumer:
                 self._check()
                 self._state.wait()
         return question.answer
+
+    def depths(self) -> SharedState:
+        """The state of the queues, as it was counted last; asks for a new count if that is too long ago."""
+        if time.monotonic() - self._shared.counted_at >= REFRESH:
+            self._count_wanted = True
+            self.poke()
+        return self._shared
 
     def forget(self, backlog: Backlog) -> None:
         """Remove the limit of a backlog."""
@@ -179,12 +188,15 @@ class Consumer:
                 while not self._stopping:
                     link.check()
                     self._answer(channel)
+                    if self._count_wanted:
+                        self._count_wanted = False
+                        channel.count()
                     channel.run_due_work()
                     link.turn(channel.idle_limit())
                     if self._shared.arrived != self._shown_arrived:
                         self._show_arrived()
                 if self._flush_at_end:
-                    channel.flush()
+                    channel.flush(at_end=True)
             finally:
                 with self._state:
                     self._link = None

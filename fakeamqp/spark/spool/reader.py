@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 
 from fakeamqp.spark.columns import Column
+from fakeamqp.spark.lag import report
 from fakeamqp.spark.options import ReadOptions
 from fakeamqp.spark.query_process import exit_on_sigterm, runs_tasks_here
 from fakeamqp.spark.read_limits import AvailableNow, default_limit, most_rows
@@ -77,9 +78,9 @@ class QueueStreamReader(DataSourceStreamReader, AvailableNow):
         return life.store.offset(end)
 
     def reportLatestOffset(self) -> dict[str, Any]:
-        """The newest row, for the progress of the query."""
-        store = self._life().store
-        return store.offset(store.visible)
+        """The newest row and the depth of the queues, for the progress of the query."""
+        life = self._life()
+        return report(life.store.offset(life.store.visible), life.metrics.now())
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         """The rows of a micro-batch, cut into tasks; always the same for the same offsets.
@@ -124,6 +125,7 @@ class _Running:
 
     def __init__(self, options: ReadOptions, columns: Sequence[Column]) -> None:
         from fakeamqp.spark.spool.consumer import Consumer
+        from fakeamqp.spark.spool.metrics import QueueMetrics
         from fakeamqp.spark.spool.planner import BatchPlanner
 
         self.store: Store = _store(options.ack_mode)(options, columns)
@@ -131,6 +133,7 @@ class _Running:
         self.planner: BatchPlanner = BatchPlanner(options, self.store, self.consumer)
         wanted = options.transport == "file" or (options.transport == "auto" and runs_tasks_here())
         self.files = wanted and options.ack_mode == "spool"
+        self.metrics = QueueMetrics(options, self.store, self.consumer)
         self._restore_signal = exit_on_sigterm()
         self.consumer.start()
 

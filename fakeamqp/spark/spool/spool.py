@@ -36,6 +36,8 @@ class Spool(Store):
         DataLoss: if segments that Spark has not processed cannot be read and that fails the query.
     """
 
+    on_disk = True
+
     def __init__(self, options: ReadOptions, columns: Sequence[Column]) -> None:
         stored = tuple(columns)
         if options.dedupe:

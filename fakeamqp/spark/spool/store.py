@@ -71,10 +71,12 @@ class Store:
         committed_tag: where messages are acknowledged when Spark is through with them: the last delivery tag
             of the present channel that may be.
         acks_on_arrival: whether messages are acknowledged once they are added.
+        on_disk: whether rows take no memory.
         shows_when_settled: whether Spark may see rows only once the broker knows that they were acknowledged.
     """
 
     acks_on_arrival: ClassVar[bool] = True
+    on_disk: ClassVar[bool] = False
     shows_when_settled: ClassVar[bool] = False
 
     def __init__(self, columns: Sequence[Column], max_bytes: int, fail_on_data_loss: bool) -> None:
@@ -116,6 +118,26 @@ class Store:
     def full(self) -> bool:
         """True if enough rows wait for Spark; never without any rows."""
         return self._waiting_bytes >= self._max_bytes and self.next > self._processed
+
+    @property
+    def waiting(self) -> tuple[int, int]:
+        """The number of rows that Spark has not asked for yet, and their approximate size in bytes."""
+        with self._lock:
+            blocks = [block for block in self._blocks if block.end > self._handed]
+            return self.next - self._handed, sum(block.octets for block in blocks)
+
+    def timestamp_of_next(self) -> float | None:
+        """The property `timestamp` of the next row for Spark, in seconds since 1970, if it is known."""
+        with self._lock:
+            row = self._handed
+            block = next((each for each in self._blocks if each.first <= row < each.end), None)
+        if block is None or getattr(block, "broken", None):
+            return None
+        batch = block.load()
+        if "timestamp" not in batch.schema.names:
+            return None
+        found = batch.column("timestamp")[row - block.first].value
+        return None if found is None else found / 1e6
 
     def close(self) -> None:
         """Release all resources."""

@@ -10,6 +10,7 @@ from pyspark.sql.datasource import DataSourceReader, InputPartition
 from fakeamqp.spark.columns import Column
 from fakeamqp.spark.errors import OptionError
 from fakeamqp.spark.options import ReadOptions
+from fakeamqp.spark.stream_queue.filters import Bounds, PushFilters
 from fakeamqp.spark.stream_queue.ranges import Range, StreamPartition, cut
 
 if TYPE_CHECKING:
@@ -19,11 +20,13 @@ __all__ = ["StreamBatchReader"]
 
 
 class StreamBatchReader(DataSourceReader):
-    """Reads streams from `startingOffsets` or `startingTimestamp` up to `endingOffsets`."""
+    """Reads streams from the starting offsets or times of the options up to the ending ones."""
 
     def __init__(self, options: ReadOptions, columns: Sequence[Column]) -> None:
         self._options = options
         self._columns = tuple(columns)
+        self._bounds = Bounds()
+        self.pushFilters = PushFilters(self._bounds)  # type: ignore[method-assign]
 
     def partitions(self) -> Sequence[InputPartition]:
         """The ranges to read, cut into tasks of about the same size.
@@ -33,22 +36,30 @@ class StreamBatchReader(DataSourceReader):
             BrokerUnreachable: no connection can be opened.
             ConnectionLost: if a stream does not exist, or may not be read.
         """
+        from fakeamqp.spark.connection import Link
         from fakeamqp.spark.stream_queue.positions import ends, starts
+        from fakeamqp.spark.stream_queue.super_stream import with_partitions
 
         options = self._options
         if options.starting_timestamp is None and options.starting_offsets.strip().lower() == "latest":
             raise OptionError("option 'startingOffsets' is 'latest', which is where a batch read ends")
-        stop = ends(options)
-        start = starts(options)
+        with Link(options.connection) as link:
+            options = with_partitions(options, link)
+            stop = ends(options, link)
+            start = starts(options, link)
         for stream in options.streams:
-            if start[stream] > stop[stream]:
+            if start[stream].next > stop[stream].next:
                 raise OptionError(
-                    f"stream {stream!r} is to be read from {start[stream]} on, and up to {stop[stream]} "
-                    "only; see the options 'startingOffsets' and 'endingOffsets'"
+                    f"stream {stream!r} is to be read from {start[stream].next} on, and up to "
+                    f"{stop[stream].next} only; see the options 'startingOffsets', 'startingTimestamp', "
+                    "'endingOffsets' and 'endingTimestamp'"
                 )
-        ranges = [Range(stream, start[stream], stop[stream]) for stream in options.streams]
+        ranges = (
+            Range(stream, start[stream].next, stop[stream].next, stop[stream].mark)
+            for stream in options.streams
+        )
         # Without partitions Spark makes one task that reads none of them.
-        return cut(ranges, options.min_partitions) or [StreamPartition(())]
+        return cut(self._bounds.narrowed(ranges), options.min_partitions) or [StreamPartition(None)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The messages of a task, as record batches. Runs in executors.
@@ -65,9 +76,9 @@ def read(
     options: ReadOptions, columns: Sequence[Column], partition: StreamPartition
 ) -> Iterator[pa.RecordBatch]:
     """The messages of a task, as record batches."""
-    if partition.ranges:
+    if partition.range is not None:
         from fakeamqp.spark.records import record_batch
-        from fakeamqp.spark.stream_queue.reading import read_ranges
+        from fakeamqp.spark.stream_queue.reading import read_range
 
-        for messages in read_ranges(options, partition.ranges):
+        for messages in read_range(options, partition.range):
             yield record_batch(messages, columns)

@@ -1,6 +1,7 @@
 """The streaming reader of streams, as Spark calls it.
 
-Offsets are `{stream: offset}`, exclusive at the end of a batch: Spark's checkpoint is all there is to know.
+Offsets are places in streams (`fakeamqp.spark.stream_queue.offsets`), exclusive at the end of a batch.
+Spark's checkpoint is all there is to know.
 Spark makes several readers, of which one lives as long as the query; nothing tells it apart but the calls, so
 nothing begins before the first one.
 """
@@ -8,24 +9,28 @@ nothing begins before the first one.
 from __future__ import annotations
 
 import logging
-import time
+import math
 from collections.abc import Callable, Iterator, Sequence
+from time import monotonic as now
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 
 from fakeamqp.spark.columns import Column
 from fakeamqp.spark.errors import DataLoss, OptionError
+from fakeamqp.spark.lag import report
 from fakeamqp.spark.options import ReadOptions
 from fakeamqp.spark.query_process import exit_on_sigterm
 from fakeamqp.spark.read_limits import AvailableNow, default_limit, most_rows
 from fakeamqp.spark.stream_queue.batch import read
+from fakeamqp.spark.stream_queue.lag import StreamLag
+from fakeamqp.spark.stream_queue.offsets import Place, from_json, to_json
 from fakeamqp.spark.stream_queue.ranges import Range, StreamPartition, admitted, cut
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from fakeamqp.spark.stream_queue.tails import Tails
+    from fakeamqp.spark.stream_queue.tails import Answer, Tails
 
 __all__ = ["StreamMicroBatchReader"]
 
@@ -50,23 +55,28 @@ class StreamMicroBatchReader(DataSourceStreamReader, AvailableNow):
         self._tails: Tails | None = None
         self._restore_signal: Callable[[], None] | None = None
         self._available: dict[str, int] | None = None
-        self._last: dict[str, int] | None = None
-        self._asked_without_limit = False
+        self._last: dict[str, Any] | None = None
+        self._asked_without_limit = self._asked_without_start = False
+        self._triggered_at = -math.inf
+        self._lag = StreamLag(options)
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_tails": None, "_restore_signal": None}
 
-    def initialOffset(self) -> dict[str, int]:
-        """The offsets of `startingOffsets` or `startingTimestamp`, for every stream.
+    def initialOffset(self) -> dict[str, Any]:
+        """The places of `startingOffsets` or `startingTimestamp`, for every stream.
 
         Raises:
             OptionError: if one is no stream, or the options say no start.
             BrokerUnreachable, ConnectionLost: if the broker cannot be asked.
         """
+        from fakeamqp.spark.connection import Link
         from fakeamqp.spark.stream_queue.positions import starts
+        from fakeamqp.spark.stream_queue.super_stream import with_partitions
 
-        self._last = starts(self._options)
-        return dict(self._last)
+        with Link(self._options.connection) as link:
+            self._last = to_json(starts(with_partitions(self._options, link), link))
+        return self._last
 
     def getDefaultReadLimit(self) -> Any:
         """The option `maxMessagesPerTrigger`."""
@@ -74,40 +84,73 @@ class StreamMicroBatchReader(DataSourceStreamReader, AvailableNow):
 
     def prepareForTriggerAvailableNow(self) -> None:
         """Limit the query to the messages that are in the streams now."""
-        self._available = self._ends(self._last or {})
+        self._available = self._ask({}).ends
 
-    def latestOffset(self, start: dict[str, int] | None = None, limit: Any = None) -> dict[str, int]:
+    def latestOffset(self, start: dict[str, Any] | None = None, limit: Any = None) -> dict[str, Any]:
         """The end of the next micro-batch.
 
-        PySpark before 4.2 gives no limit, and asks only once when the trigger is AvailableNow: so the first
-        answer is then everything that there is.
+        PySpark before 4.2 gives no start and no limit, and asks only once when the trigger is AvailableNow:
+        so the first answer is then everything that there is, wherever the batch will start.
 
         Raises:
             ConnectionLost: the connection was lost and could not be opened again in time.
-            DataLoss: if a stream ends before it was read up to, and that is an error.
+            DataLoss: if a stream is not the one that was read before, and that is an error.
         """
-        begin = (self._last if start is None else start) or {}
-        ends = self._available or self._ends(begin)
+        known = self._last if start is None else start
+        self._asked_without_start |= known is None
+        old = from_json(known or {})
+        begin, ends = self._begin_and_ends(old)
         if start is None and limit is None:
             most = self._options.max_messages if self._asked_without_limit else None
             self._asked_without_limit = True
         else:
             most = most_rows(limit, self._options.max_messages)
-        self._last = admitted(begin, ends, most)
-        return dict(self._last)
+        following = {stream: place.next for stream, place in begin.items()}
+        stops = admitted(following, ends, most) if self._is_due(following, ends) else following
+        stops = {stream: stop for stream, stop in stops.items() if stop != following[stream]}
+        marks = self._connected().marks(stops) if stops else {}
+        self._last = to_json(
+            {
+                stream: Place(
+                    stops[stream], marks[stream], place.first if place is not old.get(stream) else None
+                )
+                if stream in stops
+                else place
+                for stream, place in begin.items()
+                if stream in stops or stream in old
+            }
+        )
+        return self._last
 
-    def reportLatestOffset(self) -> dict[str, int] | None:
-        """The ends of the streams at the last request, for the progress of the query."""
-        return (self._tails.known or None) if self._tails is not None else None
+    def reportLatestOffset(self) -> dict[str, Any] | None:
+        """The ends of the streams at the last request and the lag, for the progress of the query."""
+        ends = self._tails.known if self._tails is not None else None
+        if not ends:
+            return None
+        position = {stream: place.next for stream, place in from_json(self._last or {}).items()}
+        return report(ends, self._lag.now(position, ends))
 
-    def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         """The ranges of a micro-batch, cut into tasks of about the same size.
 
         Raises:
-            BrokerUnreachable, ConnectionLost: if the broker has to be asked where a new stream begins.
+            ConnectionLost, DataLoss: as `latestOffset`, if that did not know the start.
         """
-        self._last = dict(end)
-        return cut([Range(*each) for each in self._ranges(start, end)], self._options.min_partitions)
+        self._last = end
+        begin = from_json(start)
+        if self._asked_without_start and start != end:
+            # Only now it is known where the batch starts, and with which streams.
+            begin, _ = self._begin_and_ends(begin)
+            self._asked_without_start = False
+        ranges = []
+        for stream, place in from_json(end).items():
+            first = begin[stream].next if stream in begin else 0
+            if place.first is not None and place != begin.get(stream):
+                first = place.first
+            elif first > place.next:  # The stream was declared again: the note of an earlier version.
+                first = 0
+            ranges.append(Range(stream, first, place.next, place.mark))
+        return cut(ranges, self._options.min_partitions)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The messages of a task, as record batches. Runs in executors.
@@ -119,7 +162,7 @@ class StreamMicroBatchReader(DataSourceStreamReader, AvailableNow):
         assert isinstance(partition, StreamPartition)
         return read(self._options, self._columns, partition)
 
-    def commit(self, end: dict[str, int]) -> None:
+    def commit(self, end: dict[str, Any]) -> None:
         """Nothing to do: streams keep messages that are read."""
 
     def stop(self) -> None:
@@ -130,46 +173,66 @@ class StreamMicroBatchReader(DataSourceStreamReader, AvailableNow):
         if self._restore_signal is not None:
             self._restore_signal()
 
-    def _ask(self) -> dict[str, int]:
+    def _connected(self) -> Tails:
         if self._tails is None:
             from fakeamqp.spark.stream_queue.tails import Tails
 
             self._restore_signal = exit_on_sigterm()
             self._tails = Tails(self._options)
             self._tails.start()
-        return self._tails.ask()
+        return self._tails
 
-    def _ranges(self, start: dict[str, int], end: dict[str, int]) -> Iterator[tuple[str, int, int]]:
-        for stream, stop in end.items():
-            first = start.get(stream)
-            if first is None:
-                from dataclasses import replace
+    def _ask(self, begin: dict[str, Place]) -> Answer:
+        return self._connected().ask(begin)
 
-                from fakeamqp.spark.stream_queue.positions import EARLIEST, starts
+    def _is_due(self, begin: dict[str, int], ends: dict[str, int]) -> bool:
+        """Whether there are messages enough for a batch, or those there are have waited long enough."""
+        options, time = self._options, now()
+        backlog = sum(end - begin[stream] for stream, end in ends.items())
+        waits = self._available is None and backlog < options.min_messages
+        if waits and time - self._triggered_at < options.max_trigger_delay:
+            return False
+        if backlog:
+            self._triggered_at = time
+        return True
 
-                only = replace(
-                    self._options, streams=(stream,), starting_offsets=EARLIEST, starting_timestamp=None
-                )
-                first = starts(only)[stream]
-            # The stream was declared again: its messages are unread.
-            yield stream, 0 if first > stop else first, stop
-
-    def _ends(self, begin: dict[str, int]) -> dict[str, int]:
-        """The ends of the streams, asked again if one ends before the position of the query."""
-        ends = self._ask()
-        deadline = time.monotonic() + self._options.idle_timeout
-        while _too_early(begin, ends) and time.monotonic() < deadline:
-            ends = self._ask()  # After a broker's restart its answers may come before its messages.
-        for stream in _too_early(begin, ends):
-            what = (
-                f"stream {stream!r} was read up to {begin[stream]} and ends before {ends[stream]}: it was "
-                "deleted and declared anew, or has lost what it had"
-            )
+    def _begin_and_ends(self, old: dict[str, Place]) -> tuple[dict[str, Place], dict[str, int]]:
+        """Where the next batch begins and what there is, for each stream."""
+        answer = self._ask(old)
+        deadline = now() + self._options.idle_timeout
+        while _too_early(old, answer.ends) and now() < deadline:
+            answer = self._ask(old)  # After a broker's restart its answers may come before its messages.
+        lost = _too_early(old, answer.ends)
+        for stream in [*lost, *sorted(answer.replaced)]:
+            what = f"stream {stream!r} was read up to {old[stream].next} and "
+            if stream in lost:
+                what += f"ends before {answer.ends[stream]}: it was deleted and declared anew, or has lost "
+                what += "what it had"
+            else:
+                what += "has other messages now: it was deleted and declared anew"
             if self._options.fail_on_data_loss:
                 raise DataLoss(f"{what}; say failOnDataLoss=false to read what is in it now")
             log.warning("%s; reading what is in it now", what)
-        return {stream: ends.get(stream, begin.get(stream, 0)) for stream in self._options.streams}
+        new = [
+            stream
+            for stream in answer.ends
+            if stream not in old or stream in lost or stream in answer.replaced
+        ]
+        firsts = self._connected().firsts(new) if new else {}
+        first_of = {} if self._asked_without_start and not old else firsts
+        begin = {
+            stream: Place(firsts[stream], first=first_of.get(stream)) if stream in firsts else old[stream]
+            for stream in answer.streams
+            if stream in firsts or stream in old
+        }
+        ends = {stream: answer.ends.get(stream, place.next) for stream, place in begin.items()}
+        if self._available is not None:
+            ends = {
+                stream: max(min(end, self._available.get(stream, 0)), begin[stream].next)
+                for stream, end in ends.items()
+            }
+        return begin, ends
 
 
-def _too_early(begin: dict[str, int], ends: dict[str, int]) -> list[str]:
-    return [stream for stream, end in ends.items() if end < begin.get(stream, 0)]
+def _too_early(begin: dict[str, Place], ends: dict[str, int]) -> list[str]:
+    return [stream for stream, end in ends.items() if stream in begin and end < begin[stream].next]

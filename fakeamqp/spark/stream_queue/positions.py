@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timezone
+from typing import Any, TypeVar
 
 from fakeamqp.errors import near_match
 from fakeamqp.spark.connection import Link
 from fakeamqp.spark.errors import OptionError
 from fakeamqp.spark.options import ReadOptions
-from fakeamqp.spark.stream_queue.tail import Tail, check_is_stream, first_offset
+from fakeamqp.spark.queue_types import check_is_stream
+from fakeamqp.spark.stream_queue.offsets import Place
+from fakeamqp.spark.stream_queue.tail import Tail, first_message
 
-__all__ = ["EARLIEST", "LATEST", "ends", "parse_offsets", "parse_timestamp", "starts"]
+__all__ = ["EARLIEST", "LATEST", "ends", "parse_offsets", "parse_timestamps", "starts"]
+
+T = TypeVar("T")
 
 EARLIEST, LATEST = "earliest", "latest"
 # As in the Kafka source's JSON.
@@ -37,23 +42,40 @@ def parse_offsets(key: str, text: str, streams: Sequence[str], words: Sequence[s
     if not isinstance(given, dict):
         hint = near_match(word, words, most=0)
         raise OptionError(f"option {key!r} is {text!r}; it has to be {expected}{hint}")
+    return _for_each(key, given, streams, lambda value: _offset(key, value, words, expected))
+
+
+def parse_timestamps(key: str, text: str, streams: Sequence[str]) -> dict[str, datetime]:
+    """A time for every stream, rounded down to whole seconds, because brokers accept no fractions.
+
+    Raises:
+        OptionError: if the text is neither one time nor JSON with one for every stream.
+    """
+    if text.lstrip().startswith("{"):
+        try:
+            given = json.loads(text)
+        except json.JSONDecodeError:
+            given = dict.fromkeys(streams, text)
+        return _for_each(key, given, streams, lambda value: _time(key, str(value)))
+    return dict.fromkeys(streams, _time(key, text))
+
+
+def _for_each(
+    key: str, given: Mapping[str, Any], streams: Sequence[str], parse: Callable[[Any], T]
+) -> dict[str, T]:
     for stream in given:
         if stream not in streams:
             raise OptionError(
-                f"option {key!r} names {stream!r}, and option 'stream' does not{near_match(stream, streams)}"
+                f"option {key!r} names {stream!r}, which is not among the streams to read"
+                f"{near_match(stream, streams)}"
             )
     missing = [stream for stream in streams if stream not in given]
     if missing:
-        raise OptionError(f"option {key!r} has no offset for {', '.join(map(repr, missing))}")
-    return {stream: _offset(key, given[stream], words, expected) for stream in streams}
+        raise OptionError(f"option {key!r} has nothing for {', '.join(map(repr, missing))}")
+    return {stream: parse(given[stream]) for stream in streams}
 
 
-def parse_timestamp(text: str) -> datetime:
-    """A time, rounded down to whole seconds, because brokers accept no fractions.
-
-    Raises:
-        OptionError: if the text is none.
-    """
+def _time(key: str, text: str) -> datetime:
     try:
         if text.strip().isdecimal():
             time = datetime.fromtimestamp(int(text) // 1000, timezone.utc)
@@ -62,73 +84,73 @@ def parse_timestamp(text: str) -> datetime:
             time = datetime.fromisoformat(text.strip().replace("Z", "+00:00").replace("z", "+00:00"))
     except (ValueError, OverflowError, OSError):
         raise OptionError(
-            f"option 'startingTimestamp' is {text!r}; it has to be milliseconds since 1970, or ISO 8601 such "
-            "as 2030-01-31T12:00:00Z"
+            f"option {key!r} is {text!r}; it has to be milliseconds since 1970, ISO 8601 such as "
+            "2030-01-31T12:00:00Z, or JSON with one of them for every stream"
         ) from None
     if time.tzinfo is None:
         time = time.replace(tzinfo=timezone.utc)
     return time.astimezone(timezone.utc).replace(microsecond=0)
 
 
-def starts(options: ReadOptions) -> dict[str, int]:
-    """The offset to start with, for every stream. Asks the broker if necessary.
+def starts(options: ReadOptions, link: Link) -> dict[str, Place]:
+    """The place to start at, for every stream.
 
     Raises:
         OptionError: if one is no stream, or the options say no start.
         BrokerUnreachable, ConnectionLost: if the broker cannot be asked.
     """
+    wanted: Mapping[str, int | str | datetime]
     if options.starting_timestamp is not None:
-        since = parse_timestamp(options.starting_timestamp)
-        return _resolve(options, dict.fromkeys(options.streams, since))
-    given = parse_offsets("startingOffsets", options.starting_offsets, options.streams, (EARLIEST, LATEST))
-    return _resolve(options, given)
+        wanted = parse_timestamps("startingTimestamp", options.starting_timestamp, options.streams)
+    else:
+        words = (EARLIEST, LATEST)
+        wanted = parse_offsets("startingOffsets", options.starting_offsets, options.streams, words)
+    return {
+        stream: Place(at) if isinstance(at, int) else _find(options, link, stream, at)
+        for stream, at in wanted.items()
+    }
 
 
-def ends(options: ReadOptions) -> dict[str, int]:
-    """The offset after the last one to read, for every stream of a batch read.
+def ends(options: ReadOptions, link: Link) -> dict[str, Place]:
+    """The place behind the last message to read, for every stream of a batch read.
 
     Raises:
-        OptionError: as `starts`.
-        BrokerUnreachable, ConnectionLost: if the broker cannot be asked.
+        OptionError, BrokerUnreachable, ConnectionLost: as `starts`.
     """
-    given = parse_offsets("endingOffsets", options.ending_offsets, options.streams, (LATEST,))
-    found = _resolve(options, dict.fromkeys(options.streams, LATEST))
-    for stream, end in given.items():
-        if isinstance(end, int):
-            if end > found[stream]:
-                raise OptionError(
-                    f"option 'endingOffsets' is {end} for {stream!r}, which ends before {found[stream]}"
-                )
-            found[stream] = end
-    return found
+    wanted: Mapping[str, int | str | datetime]
+    if options.ending_timestamp is not None:
+        wanted = parse_timestamps("endingTimestamp", options.ending_timestamp, options.streams)
+    else:
+        wanted = parse_offsets("endingOffsets", options.ending_offsets, options.streams, (LATEST,))
+    return {stream: _find(options, link, stream, at) for stream, at in wanted.items()}
 
 
-def _resolve(options: ReadOptions, wanted: Mapping[str, int | str | datetime]) -> dict[str, int]:
-    found: dict[str, int] = {}
-    if all(isinstance(position, int) for position in wanted.values()):
-        return {stream: int(str(position)) for stream, position in wanted.items()}
-    with Link(options.connection) as link:
-        for stream, position in wanted.items():
-            found[stream] = position if isinstance(position, int) else _ask(options, link, stream, position)
-    return found
-
-
-def _ask(options: ReadOptions, link: Link, stream: str, position: str | datetime) -> int:
+def _find(options: ReadOptions, link: Link, stream: str, position: int | str | datetime) -> Place:
+    """The place of a position, which the stream reaches."""
     patience = options.connection.connect_timeout
     tail = Tail(link, stream, patience)
-    end = tail.ask()
-    tail.close()
-    if end is None:
-        check_is_stream(options.connection, stream)
-        return 0
-    if position == LATEST:
-        return end
-    if position == EARLIEST:
-        first = first_offset(link, stream, "first", patience, sure=True)
-    else:
-        # If no message is as new as this time, the broker sends nothing.
-        first = first_offset(link, stream, position, options.idle_timeout, sure=False)
-    return end if first is None else first
+    try:
+        end = tail.ask()
+        if end is None:
+            check_is_stream(options.connection, stream)
+            end = 0
+        if isinstance(position, int):
+            if position > end:
+                raise OptionError(
+                    f"option 'endingOffsets' is {position} for {stream!r}, which ends before {end}"
+                )
+            at = position
+        elif position == LATEST or not end:
+            at = end
+        else:
+            # If no message is as new as a time, the broker sends nothing.
+            start, sure = ("first", True) if isinstance(position, str) else (position, False)
+            wait = patience if sure else options.idle_timeout
+            found = first_message(link, stream, start, wait, sure=sure)
+            at = end if found is None else found.offset
+        return Place(at, tail.mark(at - 1) if at else None)
+    finally:
+        tail.close()
 
 
 def _offset(key: str, value: object, words: Sequence[str], expected: str) -> int | str:

@@ -8,22 +8,26 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import NamedTuple
 
 from pyspark.sql.datasource import InputPartition
 
+from fakeamqp.spark.stream_queue.offsets import Mark
+
 __all__ = ["Range", "StreamPartition", "admitted", "cut"]
 
-# A task costs Spark 10 to 20 ms and a connection; this many messages take ten times as long.
+# A task costs Spark 10 to 20 ms; this many messages take ten times as long.
 _TASK_ROWS = 2500
 
 
 class Range(NamedTuple):
-    """Offsets of a stream, from `start` to before `stop`."""
+    """Offsets of a stream, from `start` to before `stop`. `mark` is a message that the stream had."""
 
     stream: str
     start: int
     stop: int
+    mark: Mark | None = None
 
     @property
     def size(self) -> int:
@@ -33,33 +37,24 @@ class Range(NamedTuple):
 
 @dataclass
 class StreamPartition(InputPartition):
-    """The ranges of one task."""
+    """The range of one task; None if there is nothing to read."""
 
-    ranges: tuple[Range, ...]
+    range: Range | None
 
 
 def cut(ranges: Iterable[Range], least: int) -> list[InputPartition]:
-    """The ranges as tasks of about the same size: at least `least`, or fewer if those would be tiny."""
+    """The ranges as tasks: each is at least one, and large ones are split until there are about `least`."""
     ranges = [each for each in ranges if each.size > 0]
-    left = sum(each.size for each in ranges)
-    if not left:
+    total = sum(each.size for each in ranges)
+    if not total:
         return []
+    size = total / max(1, min(least, total // _TASK_ROWS))
     tasks: list[InputPartition] = []
-    pieces: list[Range] = []
-    count = max(1, min(least, left // _TASK_ROWS))
-    space = -(-left // count)
-    for stream, start, stop in ranges:
-        while start < stop:
-            piece = Range(stream, start, min(stop, start + space))
-            pieces.append(piece)
-            start = piece.stop
-            left -= piece.size
-            space -= piece.size
-            if not space and left:
-                tasks.append(StreamPartition(tuple(pieces)))
-                pieces, count = [], count - 1
-                space = -(-left // count)
-    return [*tasks, StreamPartition(tuple(pieces))]
+    for stream, start, stop, mark in ranges:
+        pieces = max(1, round((stop - start) / size))
+        edges = [start + (stop - start) * number // pieces for number in range(pieces + 1)]
+        tasks += [StreamPartition(Range(stream, *edge, mark)) for edge in pairwise(edges)]
+    return tasks
 
 
 def admitted(start: Mapping[str, int], end: Mapping[str, int], most: int | None) -> dict[str, int]:

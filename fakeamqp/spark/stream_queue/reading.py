@@ -8,18 +8,21 @@ from __future__ import annotations
 
 import logging
 import time
-from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 
 from fakeamqp.spark.connection import Link
 from fakeamqp.spark.errors import BrokerUnreachable, ConnectionLost, DataLoss
 from fakeamqp.spark.options import ReadOptions
+from fakeamqp.spark.queue_types import not_a_stream, taken_offset
 from fakeamqp.spark.records import Delivered
+from fakeamqp.spark.retries import Retries
+from fakeamqp.spark.stream_queue.offsets import Mark, mark_of
+from fakeamqp.spark.stream_queue.pool import lend
 from fakeamqp.spark.stream_queue.ranges import Range
-from fakeamqp.spark.stream_queue.tail import Tail, consume, first_offset, not_a_stream, taken_offset
+from fakeamqp.spark.stream_queue.tail import Tail, consume, first_message
 
-__all__ = ["read_ranges"]
+__all__ = ["read_range"]
 
 log = logging.getLogger("fakeamqp.spark.stream_queue")
 
@@ -29,45 +32,37 @@ _OCTETS = 8 << 20
 # RabbitMQ 3.10 reads a whole window of a stream before it sends its first message. Measured time to that
 # message: 0.03 s for a window of 1 000, 0.3 s for 5 000, 3.6 s for 20 000, 18 s for 50 000.
 _WINDOW = 1000
-_FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 2.0
 # Seconds: a task answers no heartbeats while Spark processes a record batch.
 _HEARTBEAT = 600
 
 
-def read_ranges(options: ReadOptions, ranges: Iterable[Range]) -> Iterator[list[Delivered]]:
-    """The messages of ranges, in lists of about 10 000 messages or 8 MiB. A lost connection is replaced.
+def read_range(options: ReadOptions, wanted: Range) -> Iterator[list[Delivered]]:
+    """The messages of a range, in lists of about 10 000 messages or 8 MiB. A lost connection is replaced.
 
     Raises:
-        OptionError: if one is no stream.
+        OptionError: if it is no stream.
         BrokerUnreachable, ConnectionLost: if there is no connection for as long as `reconnectTimeout`.
-        DataLoss: if messages of the ranges are gone, and that is an error.
+        DataLoss: if messages of the range are gone, and that is an error.
     """
     if options.connection.heartbeat is None:
         options = replace(options, connection=replace(options.connection, heartbeat=_HEARTBEAT))
-    left = deque(_Reading(options, each) for each in ranges if each.size > 0)
-    moved_at, pause = time.monotonic(), _FIRST_PAUSE
-    while left:
-        before = left[0].next, len(left)
+    reading = _Reading(options, wanted)
+    retries = Retries(options.reconnect_timeout)
+    while True:
+        before, used = reading.next, False
         try:
-            with Link(options.connection) as link:
-                while left:
-                    for messages in left[0].read(link):
-                        yield messages
-                        moved_at = (
-                            time.monotonic()
-                        )  # Not the time when the batch was returned: Spark may be slow.
-                    left.popleft()
+            with lend(options.connection) as (link, used):
+                yield from reading.read(link)
+                reading.check_identity(link)
+            return
         except (ConnectionLost, BrokerUnreachable) as error:
-            if isinstance(error, ConnectionLost) and not left[0].served:
+            if isinstance(error, ConnectionLost) and not reading.served and not used:
                 raise
-            if (left[0].next, len(left)) != before:
-                moved_at, pause = time.monotonic(), _FIRST_PAUSE
-            idle = time.monotonic() - moved_at
-            if idle + pause > options.reconnect_timeout:
-                raise ConnectionLost(f"{error} (nothing came for {idle:.1f} s)") from error
+            if reading.next != before:
+                retries.succeeded()
+            pause = retries.pause(error)
             log.warning("%s; connecting again", error)
             time.sleep(pause)
-            pause = min(2 * pause, _LONGEST_PAUSE)
 
 
 class _Reading:
@@ -83,6 +78,8 @@ class _Reading:
         self._link: Link
         self._stream = wanted.stream
         self._stop = wanted.stop
+        self._mark = wanted.mark
+        self._at_mark: Mark | None = None
         self.next = wanted.start
         self.served = False
         self._messages: list[Delivered] = []
@@ -95,7 +92,7 @@ class _Reading:
         """The unread rest of the range.
 
         Raises:
-            OptionError, ConnectionLost, DataLoss: as `read_ranges`.
+            OptionError, ConnectionLost, DataLoss: as `read_range`.
         """
         self._link, self._last_tag, acked = link, 0, 0
         if self._gap is not None:  # The connection was lost before the cause was known.
@@ -159,8 +156,33 @@ class _Reading:
             Delivered(tag, redelivered, route, properties, body, self._stream, offset, self._link.received_at)
         )
 
+    def check_identity(self, link: Link) -> None:
+        """Check that the stream still is the one of the plan. It is done last: a stream does not come back.
+
+        Raises:
+            ConnectionLost, DataLoss: as `read_range`.
+        """
+        if self._mark is None:
+            return
+        at = self._mark.offset
+        found = self._at_mark or first_message(link, self._stream, at, self._options.idle_timeout, sure=False)
+        if found is None:
+            tail = Tail(link, self._stream, self._options.connection.connect_timeout)
+            found = None if tail.ask() is None else tail.mark(at)
+            tail.close()
+        if found is None or (found.offset == at and found != self._mark):
+            self._mark = None  # Once is enough, should the connection end now.
+            self._lost(
+                f"stream {self._stream!r} has another message at {at} than before: it was deleted and "
+                "declared anew",
+                "keeping what is in it now",
+            )
+
     def _take(self) -> list[Delivered]:
         messages, self._messages, self._octets = self._messages, [], 0
+        last = messages[-1]
+        if self._mark is not None and self._mark.offset == last.offset:
+            self._at_mark = mark_of(last.offset, last.properties, last.body)
         return messages
 
     def _look_into_gap(self, link: Link) -> None:
@@ -168,12 +190,12 @@ class _Reading:
         assert self._gap is not None
         missing, found = self._gap
         patience = self._options.connection.connect_timeout
-        first = first_offset(link, self._stream, "first", patience, sure=True)
+        first = first_message(link, self._stream, "first", patience, sure=True)
         self._gap = None
-        if first is not None and first > missing:
+        if first is not None and first.offset > missing:
             self._lost(
                 f"messages of stream {self._stream!r} are gone: {missing} was wanted, and it now begins with "
-                f"{first}",
+                f"{first.offset}",
                 f"reading on at {found}",
             )
 

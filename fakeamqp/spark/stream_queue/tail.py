@@ -19,17 +19,15 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from fakeamqp.spark.connection import Link
-from fakeamqp.spark.errors import ConnectionLost, OptionError
+from fakeamqp.spark.errors import ConnectionLost
 from fakeamqp.spark.incoming import Receive
-from fakeamqp.spark.options import ConnectionOptions
-from fakeamqp.spark.property_lists import without_header
+from fakeamqp.spark.queue_types import OFFSET, not_a_stream, taken_offset
+from fakeamqp.spark.stream_queue.offsets import Mark, Place, mark_of
 
 if TYPE_CHECKING:
     from pika.channel import Channel
 
-__all__ = ["OFFSET", "Tail", "check_is_stream", "consume", "first_offset", "not_a_stream", "taken_offset"]
-
-OFFSET = "x-stream-offset"
+__all__ = ["Tail", "consume", "first_message"]
 
 _WINDOW = 8192
 # A chunk has at most 65535 entries: after this many windows the last chunk has been delivered.
@@ -51,6 +49,8 @@ class Tail:
         self._open_tag = 0
         self._last_tag = 0
         self._foreign = False
+        self._latest = b"", b""
+        self._known = False
         self.end: int | None = None
         self._channel = self._subscribe()
 
@@ -74,6 +74,32 @@ class Tail:
         self.acknowledge()
         return self.end
 
+    def mark(self, offset: int) -> Mark | None:
+        """The first message at an offset or behind it; None if the last answer was that there is none.
+
+        Raises:
+            ConnectionLost: if the connection or the stream is gone.
+        """
+        if self.end is None or self.end <= offset:
+            return None
+        if offset == self.end - 1:
+            return mark_of(offset, *self._latest)
+        return first_message(self._link, self._stream, offset, self._patience, sure=True)
+
+    def replaced(self, place: Place) -> bool:
+        """True if the stream is not the one of this place.
+
+        A stream that is known stays the same as long as its consumer: the broker cancels it with the stream.
+
+        Raises:
+            ConnectionLost: if the connection or the stream is gone.
+        """
+        if not self._known and place.mark is not None:
+            found = self.mark(place.mark.offset)
+            self._known = found is not None and (found == place.mark or found.offset > place.mark.offset)
+            return found is not None and not self._known
+        return False
+
     def acknowledge(self) -> None:
         """Acknowledge, so that the broker does not close the channel because of a timeout."""
         if self._last_tag > self._open_tag:
@@ -94,15 +120,17 @@ class Tail:
 
     def _subscribe(self) -> Channel:
         self._open_tag = self._last_tag = 0
+        self._known = False
         return consume(self._link, self._stream, "last", _WINDOW, self._receive)
 
-    def _receive(self, tag: int, _redelivered: bool, _route: bytes, properties: bytes, _body: bytes) -> None:
+    def _receive(self, tag: int, _redelivered: bool, _route: bytes, properties: bytes, body: bytes) -> None:
         self._last_tag = tag
         offset, _ = taken_offset(properties)
         if offset is None:
             self._foreign = True
         elif self.end is None or offset >= self.end:
             self.end = offset + 1
+            self._latest = properties, body
 
     def _listen(self) -> None:
         """Wait until all messages that the broker has sent have arrived."""
@@ -117,10 +145,10 @@ class Tail:
             raise not_a_stream(self._stream)
 
 
-def first_offset(
-    link: Link, stream: str, start: str | datetime, patience: float, *, sure: bool
-) -> int | None:
-    """The offset of the first message at `start`: `first`, or a time; None if there is none.
+def first_message(
+    link: Link, stream: str, start: str | int | datetime, patience: float, *, sure: bool
+) -> Mark | None:
+    """The first message at `start`: `first`, an offset, or a time; None if there is none.
 
     Args:
         link: a connection.
@@ -133,59 +161,36 @@ def first_offset(
         OptionError: if it is no stream.
         ConnectionLost: if the connection or the stream is gone.
     """
-    found: list[int | None] = []
-    channel = consume(
-        link,
-        stream,
-        start,
-        1,
-        lambda _tag, _redelivered, _route, properties, _body: found.append(taken_offset(properties)[0]),
-    )
-    for _ in range(_ANSWERS):
+    least = start if isinstance(start, int) else 0
+    found: list[Mark | None] = []
+    early: list[int] = []
+
+    def receive(tag: int, _redelivered: bool, _route: bytes, properties: bytes, body: bytes) -> None:
+        offset, _ = taken_offset(properties)
+        if offset is not None and offset < least:  # The broker began with the chunk that has the offset.
+            early.append(tag)
+        else:
+            found.append(None if offset is None else mark_of(offset, properties, body))
+
+    def arrived() -> bool:
+        if early:
+            channel.basic_ack(early.pop())
+        return bool(found)
+
+    channel = consume(link, stream, start, 1, receive)
+    for _ in range(_ANSWERS if not found else 0):
         link.call(channel.queue_declare, stream, passive=True)
     if sure:
-        link.wait_for(lambda: bool(found), patience, "deliver from the stream")
+        link.wait_for(arrived, patience, "deliver from the stream")
     else:
         deadline = time.monotonic() + patience
-        while not found and time.monotonic() < deadline:
+        while not arrived() and time.monotonic() < deadline:
             link.check()
             link.turn(deadline - time.monotonic())
     link.close_channel(channel)
     if found and found[0] is None:
         raise not_a_stream(stream)
     return found[0] if found else None
-
-
-def check_is_stream(options: ConnectionOptions, stream: str) -> None:
-    """Check that an empty queue is a stream: only streams require a prefetch count.
-
-    Raises:
-        OptionError: if it is none.
-    """
-    with Link(options) as link:
-        channel = link.channel()
-        try:
-            link.consume(channel, stream, lambda *_: None)
-        except ConnectionLost as error:
-            if "prefetch" in str(error):
-                return
-            raise
-        link.close_channel(channel)
-    raise not_a_stream(stream)
-
-
-def taken_offset(properties: bytes) -> tuple[int | None, bytes]:
-    """The offset of a delivery, None if it is from no stream, and its property list without it."""
-    value, rest = without_header(properties, OFFSET.encode())
-    return None if value is None else int.from_bytes(value, "big"), rest
-
-
-def not_a_stream(name: str) -> OptionError:
-    """The error for a queue of another type."""
-    return OptionError(
-        f"{name!r} is no stream (x-queue-type=stream), and has no offsets: say option 'queue' in place of "
-        "'stream' to read it"
-    )
 
 
 def consume(link: Link, stream: str, start: str | int | datetime, window: int, receive: Receive) -> Channel:

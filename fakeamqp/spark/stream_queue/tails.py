@@ -9,20 +9,39 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
 
 from fakeamqp.spark.connection import Link
 from fakeamqp.spark.errors import BrokerUnreachable, ConnectionLost, SparkError
 from fakeamqp.spark.options import ReadOptions
-from fakeamqp.spark.stream_queue.tail import Tail, check_is_stream
+from fakeamqp.spark.queue_types import check_is_stream
+from fakeamqp.spark.retries import Retries
+from fakeamqp.spark.stream_queue.offsets import Mark, Place
+from fakeamqp.spark.stream_queue.super_stream import more_partitions, partitions
+from fakeamqp.spark.stream_queue.tail import Tail, first_message
 
-__all__ = ["Tails"]
+__all__ = ["Answer", "Tails"]
+
+T = TypeVar("T")
 
 log = logging.getLogger("fakeamqp.spark.stream_queue")
 
-_FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 2.0
 _GOODBYE = 5.0
 # Seconds. RabbitMQ closes channels with a delivery that is unacknowledged for half an hour.
 _ACKNOWLEDGED_EVERY = 60.0
+# Seconds between questions for new partitions of super streams.
+_PARTITIONS_EVERY = 5.0
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The streams, the offsets after the last messages of those that have any, and those that are others."""
+
+    streams: tuple[str, ...]
+    ends: dict[str, int]
+    replaced: frozenset[str]
 
 
 class Tails:
@@ -31,10 +50,14 @@ class Tails:
     def __init__(self, options: ReadOptions) -> None:
         self._options = options
         self._state = threading.Condition()
-        self._asked = 0
+        self._job: Callable[[], Any] | None = None
+        self._results: list[Any] = []
         self._answered = 0
         self._ends: dict[str, int] = {}
         self._link: Link | None = None
+        self._tails: dict[str, Tail] = {}
+        self._partitions: dict[str, list[str]] = {}
+        self._look_for_partitions_at = 0.0
         self._stopped = threading.Event()
         self._failure: BaseException | None = None
         self._checked = False
@@ -44,28 +67,51 @@ class Tails:
         """Start the thread."""
         self._thread.start()
 
-    def ask(self) -> dict[str, int]:
-        """The offset after the last message of every stream that is not empty.
+    def ask(self, begin: Mapping[str, Place]) -> Answer:
+        """The state of the streams now, compared with places that Spark has.
 
         Raises:
+            OptionError: if one is no stream, or a super stream has no partitions.
             ConnectionLost: the connection was lost and could not be opened again in time.
             SparkError: whatever else keeps the thread from knowing.
         """
-        with self._state:
-            self._asked += 1
-            asked = self._asked
-            if self._link is not None:
-                self._link.wake()
-            self._state.wait_for(lambda: self._failure is not None or self._answered >= asked)
-            if self._failure is not None:
-                raise self._in_our_words(self._failure)
-            return dict(self._ends)
+        return self._call(lambda: self._answer(begin))
+
+    def marks(self, stops: Mapping[str, int]) -> dict[str, Mark | None]:
+        """The mark of the place at an offset, for each of these streams.
+
+        Raises:
+            ConnectionLost, SparkError: as `ask`.
+        """
+        return self._call(lambda: {stream: self._tails[stream].mark(at - 1) for stream, at in stops.items()})
+
+    def firsts(self, streams: Iterable[str]) -> dict[str, int]:
+        """The offset of the first message of each of these streams, which have some.
+
+        Raises:
+            ConnectionLost, SparkError: as `ask`.
+        """
+        return self._call(lambda: {stream: self._first(stream) for stream in streams})
 
     @property
     def known(self) -> dict[str, int]:
-        """The last answer."""
+        """The ends of the last answer."""
         with self._state:
             return dict(self._ends)
+
+    def _call(self, job: Callable[[], T]) -> T:
+        """Run a job in the thread; again, if the connection is lost meanwhile."""
+        with self._state:
+            self._results = []
+            self._job = job
+            if self._link is not None:
+                self._link.wake()
+            self._state.wait_for(lambda: self._failure is not None or self._results)
+            if not self._results:
+                assert self._failure is not None
+                raise self._in_our_words(self._failure)
+            found: T = self._results[0]
+            return found
 
     def stop(self) -> None:
         """Stop the thread."""
@@ -95,8 +141,7 @@ class Tails:
             self._state.notify_all()
 
     def _keep_watching(self) -> None:
-        lost_at: float | None = None
-        pause = _FIRST_PAUSE
+        retries = Retries(self._options.reconnect_timeout)
         while not self._stopped.is_set():
             answered = self._answered
             try:
@@ -104,51 +149,83 @@ class Tails:
             except (ConnectionLost, BrokerUnreachable) as error:
                 if not self._checked:
                     raise
-                now = time.monotonic()
-                if lost_at is None or self._answered > answered:
-                    lost_at, pause = now, _FIRST_PAUSE
-                if now - lost_at + pause > self._options.reconnect_timeout:
-                    raise ConnectionLost(f"{error} (tried again for {now - lost_at:.1f} s)") from error
+                if self._answered > answered:
+                    retries.succeeded()
+                pause = retries.pause(error)
                 log.warning("%s; connecting again", error)
                 self._stopped.wait(pause)
-                pause = min(2 * pause, _LONGEST_PAUSE)
 
     def _watch(self) -> None:
-        options = self._options
-        with Link(options.connection) as link:
-            patience = options.connection.connect_timeout
-            tails = {stream: Tail(link, stream, patience) for stream in options.streams}
+        with Link(self._options.connection) as link:
+            self._tails = {}
             try:
                 with self._state:
                     self._link = link
-                self._answer_questions(link, tails)
+                self._run_jobs(link)
             finally:
                 with self._state:
                     self._link = None
 
-    def _answer_questions(self, link: Link, tails: dict[str, Tail]) -> None:
+    def _run_jobs(self, link: Link) -> None:
         acknowledge_at = 0.0
         while not self._stopped.is_set():
             link.check()
-            if self._asked > self._answered:
-                asked = self._asked
-                ends = {stream: tail.ask() for stream, tail in tails.items()}
-                self._check(ends)
+            if self._job is not None:
+                result = self._job()
+                link.check()  # A stream that was deleted meanwhile may have given a wrong answer.
                 with self._state:
-                    self._ends = {stream: end for stream, end in ends.items() if end is not None}
-                    self._answered = asked
+                    self._job, self._results = None, [result]
+                    self._answered += 1
                     self._state.notify_all()
             now = time.monotonic()
             if now >= acknowledge_at:
-                for tail in tails.values():
+                for tail in self._tails.values():
                     tail.acknowledge()
                 acknowledge_at = now + _ACKNOWLEDGED_EVERY
-            link.turn(max(acknowledge_at - now, 0.0) if self._asked <= self._answered else 0.0)
+            link.turn(max(acknowledge_at - now, 0.0) if self._job is None else 0.0)
 
-    def _check(self, ends: dict[str, int | None]) -> None:
-        """Check once that the queues are streams: empty queues of other types look the same."""
+    def _answer(self, begin: Mapping[str, Place]) -> Answer:
+        link = self._link
+        assert link is not None
+        streams = self._streams(link, begin)
+        for stream in streams:
+            if stream not in self._tails:
+                self._tails[stream] = Tail(link, stream, self._options.connection.connect_timeout)
+        ends = {stream: self._tails[stream].ask() for stream in streams}
         if not self._checked:
+            # Empty queues of other types look the same.
             for stream, end in ends.items():
                 if end is None:
                     check_is_stream(self._options.connection, stream)
             self._checked = True
+        replaced = (stream for stream in streams if self._tails[stream].replaced(begin.get(stream, _UNKNOWN)))
+        found = {stream: end for stream, end in ends.items() if end is not None}
+        answer = Answer(streams, found, frozenset(replaced))
+        with self._state:
+            self._ends = found
+        return answer
+
+    def _streams(self, link: Link, begin: Mapping[str, Place]) -> tuple[str, ...]:
+        options, found = self._options, self._partitions
+        if not options.super_streams:
+            return options.streams
+        now = time.monotonic()
+        if now >= self._look_for_partitions_at:
+            self._look_for_partitions_at = now + _PARTITIONS_EVERY
+            for name in options.super_streams:
+                if name in found:
+                    found[name] += more_partitions(link, name, len(found[name]))
+                else:
+                    found[name] = partitions(link, name)
+        # A partition that was there and is missing is an error of its own: it cannot be consumed.
+        return tuple(dict.fromkeys([*(stream for name in found for stream in found[name]), *begin]))
+
+    def _first(self, stream: str) -> int:
+        assert self._link is not None
+        patience = self._options.connection.connect_timeout
+        found = first_message(self._link, stream, "first", patience, sure=True)
+        assert found is not None
+        return found.offset
+
+
+_UNKNOWN = Place(0)

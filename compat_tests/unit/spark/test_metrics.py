@@ -1,0 +1,188 @@
+"""The figures that the progress of a query has, and the warning of one that falls behind."""
+
+from __future__ import annotations
+
+import json
+import time
+
+import pytest
+
+import compat_tests.needs_pyspark  # noqa: F401
+from compat_tests.unit.spark.micro_batches import Limit, publish
+from compat_tests.unit.spark.streams import positions, publisher, stream_reader
+from fakeamqp.spark import lag
+from fakeamqp.spark.lag import FallingBehind, LagClock
+
+
+class Hands:
+    """A clock that is moved by hand."""
+
+    def __init__(self) -> None:
+        self.time = 1000.0
+
+    def __call__(self) -> float:
+        return self.time
+
+
+@pytest.fixture
+def now():
+    return Hands()
+
+
+def test_the_age_of_the_first_message_that_is_not_read(now):
+    clock = LagClock(now)
+    assert clock.age(0, 0) == 0
+    assert clock.age(0, 10) == 0
+    now.time += 30
+    assert clock.age(0, 10) == 30
+    assert clock.age(5, 20) == 30
+    now.time += 5
+    assert clock.age(10, 20) == 5  # The messages from 10 on were first seen 5 s ago.
+    assert clock.age(20, 20) == 0
+    assert clock.age(5, 5) == 0  # The queue was purged, and counting starts again.
+    now.time += 7
+    assert clock.age(5, 6) == 0
+
+
+def test_a_clock_that_is_asked_often_keeps_few_samples(now):
+    clock = LagClock(now)
+    for number in range(1, 10_000):
+        now.time += 0.01
+        clock.age(0, number)
+    assert len(clock._samples) <= 100
+    assert clock.age(0, 10_000) == pytest.approx(100, abs=2)
+
+
+@pytest.mark.parametrize(
+    ("lags", "warned"),
+    [
+        ([100, 200, 300, 400], True),
+        ([100, 200, 300], False),
+        ([100, 200, 150, 400, 500], False),
+        ([100, 200, 200, 300, 400], False),
+        ([1, 2, 3, 4], False),
+    ],
+    ids=["grows", "too few", "shrank", "stood still", "one batch"],
+)
+def test_a_query_that_falls_behind_says_so(now, caplog, lags, warned):
+    behind = FallingBehind("queue orders", "Do something", 50, now)
+    for each in lags:
+        now.time += 10
+        behind.look(each, 33.0)
+        behind.look(each + 1000, 33.0)  # Too soon after the last one to mean anything.
+    assert (
+        "falls behind queue orders: 400 messages wait for it, 300 more than 30 s ago" in caplog.text
+    ) == warned
+    assert ("waited for 33 s. Do something" in caplog.text) == warned
+
+
+def test_the_warning_is_not_repeated_at_once(now, caplog):
+    behind = FallingBehind("queue orders", "", 0, now)
+    for number in range(13):  # 120 s
+        behind.look(number + 1, 1.0)
+        now.time += 10
+    assert caplog.text.count("falls behind") == 2
+
+
+def metrics(job):
+    return json.loads(json.dumps(job.reader.reportLatestOffset()))["metrics"]
+
+
+def settled(broker, job):
+    """The figures when all that was asked for has happened."""
+    job.reader._life().consumer.barrier()
+    job.reader._life().consumer.barrier()
+    return metrics(job)
+
+
+def test_a_query_on_queues_reports_what_waits(broker, query):
+    publish(broker, *range(25))
+    publish(broker, 1, 2, queue="refunds")
+    job = query(queue="orders,refunds", maxMessagesPerTrigger=10).start()
+    job.batch()
+    found = settled(broker, job)
+    size = found.pop("spoolBytes")
+    assert size > 0
+    assert found == {
+        "lag": 17,
+        "lagSeconds": found["lagSeconds"],
+        "ready": 0,
+        "consumers": 2,
+        "unacknowledged": 0,
+        "redelivered": 0,
+        "spoolRows": 17,
+        "queues": {"orders": {"ready": 0, "consumers": 1}, "refunds": {"ready": 0, "consumers": 1}},
+    }
+    job.all()
+    found = metrics(job)
+    assert (found["lag"], found["lagSeconds"], found["spoolRows"], found["spoolBytes"]) == (0, 0, 0, 0)
+
+
+def test_a_message_that_arrives_after_the_count_counts_once(broker, query):
+    publish(broker, *range(25))
+    job = query(maxMessagesPerTrigger=10).start()  # Of the prefetch of 20, the rest arrives after an ack.
+    job.batch()
+    consumer = job.reader._life().consumer
+    consumer.wait_for_more(24, 10)
+    assert metrics(job)["lag"] == 15
+
+
+def test_messages_that_stay_in_the_queue_count(broker, query):
+    for _ in range(10):
+        broker.publish(b"x" * 1000, routing_key="orders")
+    job = query(maxMessagesPerTrigger=1, prefetch=2, spoolMaxBytes=2000).start()
+    job.batch()
+    found = settled(broker, job)
+    assert found["ready"] == broker.queue("orders").ready > 0
+    assert found["unacknowledged"] == broker.queue("orders").unacked > 0
+    assert found["lag"] == found["ready"] + found["unacknowledged"] + found["spoolRows"] == 9
+
+
+def test_the_age_of_a_message_that_knows_its_time(broker, query):
+    publish(broker, 1, 2, timestamp=int(time.time()) - 3600)
+    job = query(maxMessagesPerTrigger=1).start()
+    job.batch()
+    assert settled(broker, job)["lagSeconds"] == pytest.approx(3600, abs=60)
+
+
+def test_redelivered_messages_are_counted(broker, query):
+    publish(broker, 1, 2)
+    with broker.connect():
+        pass
+    job = query(ackMode="commit").start()
+    job.batch()
+    job.kill()
+    job.start()
+    job.all()
+    assert metrics(job)["redelivered"] == 2
+
+
+def test_the_queues_are_counted_again_after_a_while(broker, query, monkeypatch):
+    job = query().start()
+    job.batch()
+    monkeypatch.setattr(lag, "REFRESH", 0.0)
+    monkeypatch.setattr("fakeamqp.spark.spool.consumer.REFRESH", 0.0)
+    before = job.reader._life().consumer.depths().counted_at
+    deadline = time.monotonic() + 10
+    while job.reader._life().consumer.depths().counted_at == before:
+        assert time.monotonic() < deadline
+
+
+def test_a_query_on_streams_reports_its_lag(broker):
+    with publisher(broker.url) as to:
+        to.declare("log")
+        to.publish("log", *range(25))
+    reader = stream_reader(broker.url)
+    start = reader.initialOffset()
+    try:
+        assert positions(reader.latestOffset(start, Limit(10))) == {"log": 10}
+        found = reader.reportLatestOffset()
+        assert found["offset"] == {"log": 25}
+        assert found["metrics"]["streams"]["log"] == {
+            "end": 25,
+            "lag": 15,
+            "lagSeconds": found["metrics"]["lagSeconds"],
+        }
+        assert found["metrics"]["lag"] == 15
+    finally:
+        reader.stop()

@@ -1,0 +1,303 @@
+"""Partitioned streams: what is found, new partitions, times per stream, and how long a batch waits."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import compat_tests.needs_pyspark  # noqa: F401
+from compat_tests.unit.spark.micro_batches import Limit, table
+from compat_tests.unit.spark.streams import batch_reader, positions, publisher, rows, stream_reader
+from fakeamqp import Broker
+from fakeamqp.spark.errors import ConnectionLost, OptionError
+from fakeamqp.spark.options import ConnectionOptions
+from fakeamqp.spark.stream_queue import micro_batch, pool
+
+EVERYTHING = Limit(10_000)
+
+
+@pytest.fixture
+def broker():
+    with Broker(clock="virtual") as broker:
+        yield broker
+
+
+class SuperStream:
+    """`orders`, as `rabbitmq-streams add_super_stream` makes it."""
+
+    def __init__(self, log, count):
+        self._log = log
+        self.count = 0
+        log.channel.exchange_declare("orders", "direct", durable=True, arguments={"x-super-stream": True})
+        for _ in range(count):
+            self.add_partition()
+
+    def add_partition(self):
+        stream, number = f"orders-{self.count}", self.count
+        self._log.declare(stream, queue_leader_locator="balanced")
+        order = {"x-stream-partition-order": number}
+        self._log.channel.queue_bind(stream, "orders", str(number), arguments=order)
+        self.count += 1
+
+    def publish(self, *numbers):
+        for number in numbers:
+            self._log.channel.basic_publish("orders", str(number % self.count), str(number).encode())
+
+
+@pytest.fixture
+def log(broker):
+    with publisher(broker.url) as log:
+        yield log
+
+
+@pytest.fixture
+def orders(log, monkeypatch):
+    """A super stream of three partitions, whose readers look for new ones at every request."""
+    monkeypatch.setattr("fakeamqp.spark.stream_queue.tails._PARTITIONS_EVERY", 0.0)
+    return SuperStream(log, 3)
+
+
+@pytest.fixture
+def follow(broker):
+    """Makes readers of `orders`, and stops them."""
+    readers = []
+
+    def make(**options):
+        readers.append(stream_reader(broker.url, **{"superStream": "orders", **options}))
+        return readers[-1]
+
+    yield make
+    for each in readers:
+        each.stop()
+
+
+def values(found):
+    return sorted(int(row["value"]) for row in found)
+
+
+# --- partitions -------------------------------------------------------------------------------------------
+
+
+def test_a_batch_read_has_a_task_for_every_partition(broker, orders):
+    orders.publish(*range(30))
+    reader = batch_reader(broker.url, superStream="orders")
+    tasks = reader.partitions()
+    assert [(task.range.stream, task.range.stop) for task in tasks] == [(f"orders-{n}", 10) for n in range(3)]
+    found = table(reader, tasks).to_pylist()
+    assert values(found) == [*range(30)]
+    assert {(row["queue"], int(row["value"]) % 3) for row in found} == {(f"orders-{n}", n) for n in range(3)}
+
+
+def test_a_query_picks_up_new_partitions(orders, follow):
+    orders.publish(*range(6))
+    reader = follow(startingOffsets="latest")
+    start = reader.initialOffset()
+    assert positions(start) == {"orders-0": 2, "orders-1": 2, "orders-2": 2}
+    assert reader.latestOffset(start, EVERYTHING) == start
+    orders.add_partition()
+    assert reader.latestOffset(start, EVERYTHING) == start
+    orders.publish(100, 101, 102, 103)
+    end = reader.latestOffset(start, EVERYTHING)
+    assert values(rows(reader, start, end)) == [100, 101, 102, 103]
+    orders.add_partition()
+    orders.publish(204)
+    restarted = follow()
+    assert values(rows(restarted, end, restarted.latestOffset(end, EVERYTHING))) == [204]
+
+
+def test_available_now_leaves_later_partitions_for_the_next_run(orders, follow):
+    orders.publish(*range(6))
+    reader = follow()
+    reader.prepareForTriggerAvailableNow()
+    start = reader.initialOffset()
+    orders.add_partition()
+    orders.publish(*range(100, 108))
+    end = reader.latestOffset(start, EVERYTHING)
+    assert values(rows(reader, start, end)) == [*range(6)]
+    assert reader.latestOffset(end, EVERYTHING) == end
+
+
+def test_a_partition_that_is_gone_fails_the_query(log, orders, follow):
+    orders.publish(*range(6))
+    reader = follow()
+    end = reader.latestOffset(reader.initialOffset(), EVERYTHING)
+    reader.stop()
+    log.channel.queue_delete("orders-1")
+    with pytest.raises(ConnectionLost, match=r"cannot read stream 'orders-1': .*404"):
+        follow().latestOffset(end, EVERYTHING)
+
+
+@pytest.mark.parametrize("call", ["initialOffset", "latestOffset"])
+def test_a_super_stream_without_numbered_partitions(log, follow, call):
+    log.channel.exchange_declare("orders", "direct", durable=True)
+    log.declare("orders-east")
+    with pytest.raises(OptionError, match=r"no partition 'orders-0'.*name all of them in option 'stream'"):
+        getattr(follow(), call)()
+
+
+def test_offsets_of_partitions(broker, orders):
+    orders.publish(*range(30))
+    given = {"orders-0": 9, "orders-1": "earliest", "orders-2": 10}
+    reader = batch_reader(broker.url, superStream="orders", startingOffsets=given)
+    assert values(rows(reader)) == sorted([*range(1, 30, 3), 27])
+    with pytest.raises(OptionError, match="'startingOffsets' has nothing for 'orders-1', 'orders-2'"):
+        batch_reader(broker.url, superStream="orders", startingOffsets={"orders-0": 1}).partitions()
+
+
+# --- times ------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def minutes(broker, orders):
+    """One message per partition and minute; the time of a minute in milliseconds."""
+    broker.clock.advance(-broker.clock.time() % 60)
+    begin = int(broker.clock.time())
+    for minute in range(4):
+        orders.publish(*range(3 * minute, 3 * minute + 3))
+        broker.clock.advance(60)
+    return lambda minute: (begin + 60 * minute) * 1000
+
+
+def test_times_of_all_streams(broker, minutes):
+    def read(**options):
+        return values(rows(batch_reader(broker.url, superStream="orders", **options)))
+
+    assert read(startingTimestamp=str(minutes(1)), endingTimestamp=str(minutes(3))) == [*range(3, 9)]
+    assert read(endingTimestamp="1999-01-01") == []
+    assert read(endingTimestamp="2999-01-01") == [*range(12)]
+
+
+def test_a_time_for_every_stream(broker, minutes):
+    start = {"orders-0": minutes(0), "orders-1": str(minutes(2)), "orders-2": "2999-01-01T00:00:00Z"}
+    reader = batch_reader(broker.url, superStream="orders", startingTimestamp=start)
+    assert values(rows(reader)) == [0, 3, 6, 7, 9, 10]
+    stop = {"orders-0": minutes(1), "orders-1": minutes(2), "orders-2": minutes(3)}
+    reader = batch_reader(broker.url, superStream="orders", endingTimestamp=stop)
+    assert values(rows(reader)) == [0, 1, 2, 4, 5, 8]
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"orders-0": 1}, "has nothing for 'orders-1'"),
+        ({"orders-9": 1}, "names 'orders-9', which is not among the streams to read.*'orders-"),
+        (dict.fromkeys(("orders-0", "orders-1", "orders-2"), "noon"), "is 'noon'; it has to be milliseconds"),
+        ("{no", "is '{no'; it has to be milliseconds"),
+    ],
+)
+@pytest.mark.parametrize("key", ["startingTimestamp", "endingTimestamp"])
+def test_times_that_say_nothing(broker, orders, key, given, words):
+    with pytest.raises(OptionError, match=f"'{key}' {words}"):
+        batch_reader(broker.url, superStream="orders", **{key: given}).partitions()
+
+
+# --- a batch that waits for messages ----------------------------------------------------------------------
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """The time of readers, moved by hand."""
+    now = [1000.0]
+    monkeypatch.setattr(micro_batch, "now", lambda: now[0])
+    return now
+
+
+def test_a_batch_waits_for_enough_messages(orders, follow, clock):
+    reader = follow(minOffsetsPerTrigger="10", maxTriggerDelay="60s")
+    end = reader.initialOffset()
+    sizes = []
+    for count in (3, 9, 1, 0, 25):
+        orders.publish(*range(count))
+        start, end = end, reader.latestOffset(end, EVERYTHING)
+        sizes.append(sum(positions(end).values()) - sum(positions(start).values()))
+    assert sizes == [3, 0, 10, 0, 25]  # The first one waits for nothing.
+
+
+def test_a_batch_does_not_wait_longer_than_the_delay(orders, follow, clock):
+    reader = follow(minOffsetsPerTrigger="10", maxTriggerDelay="60s")
+    start = reader.initialOffset()
+    orders.publish(0)
+    start = reader.latestOffset(start, EVERYTHING)
+    orders.publish(1)
+    clock[0] += 59
+    assert reader.latestOffset(start, EVERYTHING) == start
+    clock[0] += 1
+    end = reader.latestOffset(start, EVERYTHING)
+    assert positions(end) == {"orders-0": 1, "orders-1": 1, "orders-2": 0}
+    orders.publish(2)
+    assert reader.latestOffset(end, EVERYTHING) == end
+
+
+def test_available_now_waits_for_nothing(orders, follow, clock):
+    orders.publish(*range(5))
+    reader = follow(minOffsetsPerTrigger="10")
+    reader.prepareForTriggerAvailableNow()
+    start = reader.initialOffset()
+    end = reader.latestOffset(start, Limit(3))
+    assert sum(positions(end).values()) == 3
+    assert sum(positions(reader.latestOffset(end, Limit(3))).values()) == 5
+
+
+# --- connections of executors -----------------------------------------------------------------------------
+
+
+def readers(broker):
+    """Open connections of executors."""
+    return [each for each in broker.connections if each.connection_name]
+
+
+def test_tasks_use_the_connection_of_the_task_before(broker, orders):
+    orders.publish(*range(30))
+    reader = batch_reader(broker.url, superStream="orders")
+    tasks = reader.partitions()
+    seen = set()
+    for task in tasks:
+        table(reader, [task])
+        [connection] = readers(broker)
+        seen.add(connection.name)
+    assert len(seen) == 1
+
+
+def test_a_connection_that_was_lost_while_idle_is_replaced(broker, orders):
+    orders.publish(*range(30))
+    reader = batch_reader(broker.url, superStream="orders")
+    for task in reader.partitions():
+        assert table(reader, [task]).num_rows == 10
+        [connection] = readers(broker)
+        connection.close(320, "maintenance")
+
+
+def test_a_connection_of_a_task_that_failed_is_closed(broker, orders):
+    orders.publish(*range(30))
+    reader = batch_reader(broker.url, superStream="orders")
+    begun = reader.read(reader.partitions()[0])
+    next(begun)
+    begun.close()
+    broker.wait_until_idle()
+    assert not readers(broker)
+
+
+def test_idle_connections_are_few_and_end(broker, monkeypatch):
+    monkeypatch.setattr(pool, "_IDLE", 0.05)
+
+    def options(number):
+        given = dict.fromkeys(ConnectionOptions.__dataclass_fields__)
+        return ConnectionOptions(
+            **{**given, "urls": (broker.url,), "client_name": f"n{number}", "connect_timeout": 5.0}
+        )
+
+    for number in range(6):
+        with pool.lend(options(number)):
+            pass
+    assert broker.wait_for(lambda: not broker.connections, timeout=20)
+
+
+def test_offsets_are_json(orders, follow):
+    orders.publish(*range(6))
+    assert set(json.loads(json.dumps(follow().latestOffset({}, EVERYTHING)))["orders-0"]) == {
+        "next",
+        "last",
+        "digest",
+        "first",
+    }

@@ -1,0 +1,97 @@
+"""How far a streaming query is behind its queue or stream: in messages, in seconds, and whether it grows.
+
+Spark asks no Python source for `metrics` (4.3: only JVM sources can report them). What a source reports is
+its latest offset, which is JSON for the progress of the query and nothing else: so it carries the numbers.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+__all__ = ["REFRESH", "FallingBehind", "LagClock", "report"]
+
+log = logging.getLogger("fakeamqp.spark")
+
+#: Seconds. The figures of the broker are at most this old when a trigger begins.
+REFRESH = 5.0
+
+# Samples that are closer than this are one.
+_RESOLUTION = 1.0
+_MOST_SAMPLES = 4096
+
+
+def report(offset: dict[str, Any], metrics: dict[str, Any]) -> dict[str, Any]:
+    """What the progress of a query shows as `latestOffset` of a source."""
+    return {"offset": offset, "metrics": metrics}
+
+
+class LagClock:
+    """The age of the first message that is not read, by the time at which its position was first seen.
+
+    It knows nothing from before its construction: an older message is as old as the clock.
+    """
+
+    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
+        self._now = now
+        self._samples: deque[tuple[int, float]] = deque()
+
+    def age(self, position: int, end: int) -> float:
+        """The seconds for which there have been messages behind `position`.
+
+        Args:
+            position: the number of messages that are read.
+            end: the number of messages that there are, read or not.
+        """
+        samples, now = self._samples, self._now()
+        if samples and samples[-1][0] > end:  # The queue was purged, or others consume from it.
+            samples.clear()
+        if not samples or (end > samples[-1][0] and now - samples[-1][1] >= _RESOLUTION):
+            samples.append((end, now))
+        elif end > samples[-1][0]:
+            samples[-1] = (end, samples[-1][1])
+        while samples and (samples[0][0] <= position or len(samples) > _MOST_SAMPLES):
+            samples.popleft()
+        return round(now - samples[0][1], 1) if samples else 0.0
+
+
+class FallingBehind:
+    """Warns in the log when the lag of a query grows from look to look.
+
+    Args:
+        what: of which queues or streams.
+        advice: what to do about it.
+        most: a lag of so many messages is no reason to warn.
+    """
+
+    _LOOKS = 4
+    _PAUSE = 60.0
+
+    def __init__(self, what: str, advice: str, most: int, now: Callable[[], float] = time.monotonic) -> None:
+        self._what, self._advice, self._most, self._now = what, advice, most, now
+        self._looks: deque[tuple[int, float]] = deque(maxlen=self._LOOKS)
+        self._warned_at = float("-inf")
+
+    def look(self, lag: int, seconds: float) -> None:
+        """Compare the lag with that of the looks before. Looks within seconds of another do not count."""
+        looks, now = self._looks, self._now()
+        if looks and now - looks[-1][1] < REFRESH:
+            return
+        if looks and lag <= looks[-1][0]:
+            looks.clear()
+        looks.append((lag, now))
+        if len(looks) == self._LOOKS and lag > self._most and now - self._warned_at >= self._PAUSE:
+            self._warned_at = now
+            log.warning(
+                "the query falls behind %s: %d messages wait for it, %d more than %.0f s ago; the first of "
+                "them has waited for %.0f s. %s",
+                self._what,
+                lag,
+                lag - looks[0][0],
+                now - looks[0][1],
+                seconds,
+                self._advice,
+            )

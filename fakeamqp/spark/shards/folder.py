@@ -1,0 +1,245 @@
+"""The spool of shards: files that are written once, on a file system that all executors see.
+
+A file gets its name when it is complete, and never another content: the first one that has the name stays.
+So two tasks that try the same segment agree about its rows, whichever comes first. That is as strong as the
+file system is:
+
+- Local and network file systems: a hard link, which fails if the name is taken. Brought to the disk before.
+- HDFS: a rename, which fails if the name is taken.
+- Object stores have neither: the name is looked up, and then the file is moved. Only the lease keeps another
+  task from doing the same between the two steps.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote
+
+import pyarrow as pa
+from pyarrow import fs
+
+from fakeamqp.spark.errors import SpoolError
+
+__all__ = ["Segment", "SharedFolder", "State"]
+
+_SEGMENT = re.compile(r"([0-9]{12})\.arrow")
+_STATE = re.compile(r"state-([0-9]{12})\.json")
+_FORMAT = 1
+
+
+@dataclass(frozen=True)
+class State:
+    """The id of the spool, and the first segment of each shard that Spark has not processed."""
+
+    spool: str
+    committed: Mapping[str, int]
+
+
+class SharedFolder:
+    """The folder of the option `spoolDir`: a path, or a URI of a file system that pyarrow knows.
+
+    Args:
+        said: the option.
+        sync: whether files are brought to the disk, where that can be asked for.
+
+    Raises:
+        SpoolError: if there is no such file system, or the folder cannot be made. All methods raise it if
+            the file system fails.
+    """
+
+    def __init__(self, said: str, *, sync: bool = True) -> None:
+        with _in_words(f"cannot use spoolDir {said!r}"):
+            if re.match(r"[A-Za-z][A-Za-z0-9+.-]+:", said):
+                self._files, self.path = fs.FileSystem.from_uri(said)
+            else:
+                self._files, self.path = fs.LocalFileSystem(), os.path.abspath(said)
+            self._files.create_dir(self.path, recursive=True)
+        self._sync = sync
+        self._local = isinstance(self._files, fs.LocalFileSystem)
+        self._state_number = -1
+
+    # --- segments -------------------------------------------------------------------------------------
+
+    def has(self, shard: str, number: int) -> bool:
+        """True if a segment is complete."""
+        with _in_words(f"cannot read the spool in {self.path}"):
+            found = self._files.get_file_info(self._segment(shard, number))
+        return bool(found.type == fs.FileType.File)
+
+    def numbers(self, shard: str) -> list[int]:
+        """The numbers of the complete segments of a shard, in order."""
+        return self._numbered(self._shard(shard), _SEGMENT)
+
+    def new(self, shard: str, number: int, schema: pa.Schema) -> Segment:
+        """A segment to write to."""
+        with _in_words(f"cannot write to the spool in {self.path}"):
+            self._files.create_dir(self._shard(shard), recursive=True)
+        return Segment(self, self._segment(shard, number), schema)
+
+    def read(self, shard: str, number: int) -> Iterator[pa.RecordBatch]:
+        """The rows of a segment."""
+        path = self._segment(shard, number)
+        with (
+            _in_words(f"cannot read {path}"),
+            self._files.open_input_file(path) as file,
+            pa.ipc.open_file(file) as reader,
+        ):
+            for index in range(reader.num_record_batches):
+                yield reader.get_batch(index)
+
+    def rows(self, shard: str, number: int) -> int:
+        """The number of rows of a segment."""
+        return sum(batch.num_rows for batch in self.read(shard, number))
+
+    def remove(self, shard: str, numbers: Sequence[int]) -> None:
+        """Remove segments. One that cannot be removed stays; that is harmless."""
+        for number in numbers:
+            with suppress(OSError):
+                self._files.delete_file(self._segment(shard, number))
+
+    # --- state ----------------------------------------------------------------------------------------
+
+    def state(self) -> State:
+        """The state; of a new spool if there is none."""
+        numbers = self._numbered(self.path, _STATE)
+        if not numbers:
+            with _in_words(f"cannot read the spool in {self.path}"):
+                found = self._files.get_file_info(fs.FileSelector(self.path, recursive=True))
+            if any(_SEGMENT.fullmatch(each.base_name) for each in found):
+                raise SpoolError(
+                    f"{self.path} has segments and no state; bring it back, or move them away and use a new "
+                    "checkpoint"
+                )
+            self.save(State(str(uuid.uuid4()), {}))
+            return self.state()
+        self._state_number = numbers[-1]
+        path = self._state_path(numbers[-1])
+        with _in_words(f"cannot read {path}"), self._files.open_input_stream(path) as file:
+            said = json.loads(file.read())
+        try:
+            if said["format"] != _FORMAT:
+                raise SpoolError(f"{path} has format {said['format']}, this version reads {_FORMAT}")
+            return State(str(said["spool"]), {str(k): int(v) for k, v in said["committed"].items()})
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise SpoolError(f"cannot read {path}: {error!r}") from error
+
+    def save(self, state: State) -> None:
+        """Write the state, as the next of the files that have it."""
+        said = {"format": _FORMAT, "spool": state.spool, "committed": dict(state.committed)}
+        number = self._state_number + 1
+        with _in_words(f"cannot write to the spool in {self.path}"):
+            temporary = self.temporary(self._state_path(number))
+            with self.create(temporary) as file:
+                file.write(json.dumps(said).encode())
+            self.sync(temporary)
+            if not self.publish(temporary, self._state_path(number)) and self._state_number >= 0:
+                raise SpoolError(f"the spool in {self.path} is in use by another query")
+            if self._state_number >= 0:
+                with suppress(OSError):
+                    self._files.delete_file(self._state_path(self._state_number))
+        self._state_number = number
+
+    # --- files ----------------------------------------------------------------------------------------
+
+    @staticmethod
+    def temporary(path: str) -> str:
+        """A name for a file that is not complete. No two are the same."""
+        return f"{path}.{uuid.uuid4()}.tmp"
+
+    def create(self, path: str) -> Any:
+        """A new file to write to."""
+        return self._files.open_output_stream(path)
+
+    def sync(self, path: str) -> None:
+        """Bring a file to the disk; file systems of others do that when it is closed."""
+        if self._local and self._sync:
+            descriptor = os.open(path, os.O_RDONLY)
+            try:
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+
+    def publish(self, temporary: str, path: str) -> bool:
+        """Give a complete file its name. Returns False if another file has it; that one stays."""
+        try:
+            if self._local:
+                os.link(temporary, path)
+                self.sync(os.path.dirname(path))
+            elif self._files.get_file_info(path).type != fs.FileType.NotFound:
+                return False
+            else:
+                self._files.move(temporary, path)
+        except OSError:
+            if self._files.get_file_info(path).type == fs.FileType.NotFound:
+                raise
+            return False
+        finally:
+            self.delete(temporary)
+        return True
+
+    def delete(self, path: str) -> None:
+        """Remove a file, if it is there."""
+        with suppress(OSError):
+            self._files.delete_file(path)
+
+    def _numbered(self, folder: str, pattern: re.Pattern[str]) -> list[int]:
+        with _in_words(f"cannot read the spool in {self.path}"):
+            found = self._files.get_file_info(fs.FileSelector(folder, allow_not_found=True))
+        matches = (pattern.fullmatch(each.base_name) for each in found)
+        return sorted(int(match[1]) for match in matches if match is not None)
+
+    def _shard(self, shard: str) -> str:
+        return f"{self.path}/{quote(shard, safe='')}"
+
+    def _segment(self, shard: str, number: int) -> str:
+        return f"{self._shard(shard)}/{number:012d}.arrow"
+
+    def _state_path(self, number: int) -> str:
+        return f"{self.path}/state-{number:012d}.json"
+
+
+class Segment:
+    """A segment that is being written. It has no name until `commit`."""
+
+    def __init__(self, folder: SharedFolder, path: str, schema: pa.Schema) -> None:
+        self._folder = folder
+        self._path = path
+        self._temporary = folder.temporary(path)
+        with _in_words(f"cannot write {path}"):
+            self._file = folder.create(self._temporary)
+            self._writer = pa.ipc.new_file(self._file, schema)
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Add rows."""
+        with _in_words(f"cannot write {self._path}"):
+            self._writer.write_batch(batch)
+
+    def commit(self) -> bool:
+        """Complete the segment. Returns False if another task has done so before: its rows are valid then."""
+        with _in_words(f"cannot write {self._path}"):
+            self._writer.close()
+            self._file.close()
+            self._folder.sync(self._temporary)
+            return self._folder.publish(self._temporary, self._path)
+
+    def discard(self) -> None:
+        """Remove what was written, unless it is complete."""
+        with suppress(OSError, pa.ArrowException):
+            self._writer.close()
+            self._file.close()
+        self._folder.delete(self._temporary)
+
+
+@contextmanager
+def _in_words(what: str) -> Iterator[None]:
+    try:
+        yield
+    except (OSError, pa.ArrowException) as error:
+        raise SpoolError(f"{what}: {getattr(error, 'strerror', None) or error}") from error

@@ -1,0 +1,219 @@
+"""Takes messages from one shard into a segment, in an executor.
+
+The order is: lease, deliveries, file, commit, acknowledgement. A crash before the commit leaves nothing; one
+after it leaves messages that are redelivered, and that the next segments leave out by their ids.
+
+A message that is delivered and not stored returns to its queue, which quorum queues count. So the window of
+the consumer is exactly the number of messages that fit into the segment.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from fakeamqp.spark.columns import SOURCE_COLUMNS, Column, arrow_schema
+from fakeamqp.spark.connection import Link
+from fakeamqp.spark.errors import BrokerUnreachable, ConnectionLost
+from fakeamqp.spark.options import ReadOptions
+from fakeamqp.spark.property_lists import value_of
+from fakeamqp.spark.records import Delivered, record_batch
+from fakeamqp.spark.retries import Retries
+from fakeamqp.spark.shards.lease import LeaseTaken, lease_name, take_lease
+
+if TYPE_CHECKING:
+    from pika.channel import Channel
+
+    from fakeamqp.spark.incoming import Receive
+    from fakeamqp.spark.shards.folder import SharedFolder
+
+__all__ = ["KEPT", "ROWS", "fill", "stored_columns"]
+
+log = logging.getLogger("fakeamqp.spark")
+
+#: The segments before the present one that may have messages which are redelivered.
+KEPT = 8
+
+#: More rows than a segment has. The column `offset` is the number of the segment times this, plus the row.
+ROWS = 1 << 32
+
+_LARGEST_WINDOW = 65535
+_BATCH_ROWS, _BATCH_OCTETS = 10_000, 16 << 20
+# Seconds without a delivery after which the queue is asked whether it is empty.
+_QUIET = 0.02
+
+
+def stored_columns(options: ReadOptions, columns: Sequence[Column]) -> tuple[Column, ...]:
+    """The columns of segments: the chosen ones, and the message id if redelivered messages are left out."""
+    names = {column.name for column in columns}
+    more = (each for each in SOURCE_COLUMNS if each.name == "message_id" and options.dedupe)
+    return (*columns, *(each for each in more if each.name not in names))
+
+
+def fill(
+    options: ReadOptions,
+    folder: SharedFolder,
+    spool: str,
+    shard: str,
+    number: int,
+    most: int,
+    columns: Sequence[Column],
+) -> None:
+    """Complete segment `number` of a shard with at most `most` messages, unless it is complete already.
+
+    Raises:
+        BrokerUnreachable, ConnectionLost: there is no connection for as long as `reconnectTimeout`, or the
+            lease is not free for so long.
+        SpoolError: the segment cannot be written.
+    """
+    retries = Retries(options.reconnect_timeout)
+    while not folder.has(shard, number):
+        try:
+            with Link(options.connection) as link:
+                take_lease(link, lease_name(spool, shard), options.reconnect_timeout)
+                if not folder.has(shard, number):  # Who had the lease before may have committed.
+                    _Intake(link, options, folder, shard, number, most, columns).run()
+        except (ConnectionLost, BrokerUnreachable) as error:
+            if folder.has(shard, number):
+                log.warning("%s; segment %d of %r is complete, and may be redelivered", error, number, shard)
+                return
+            if isinstance(error, LeaseTaken):
+                raise
+            pause = retries.pause(error)
+            log.warning("%s; connecting again", error)
+            time.sleep(pause)
+
+
+class _Intake:
+    """The messages of one segment, on their way from the queue to the file."""
+
+    def __init__(
+        self,
+        link: Link,
+        options: ReadOptions,
+        folder: SharedFolder,
+        shard: str,
+        number: int,
+        most: int,
+        columns: Sequence[Column],
+    ) -> None:
+        self._link = link
+        self._options = options
+        self._folder = folder
+        self._shard = shard
+        self._number = number
+        self._most = most
+        self._columns = stored_columns(options, columns)
+        self._known: set[str] | None = None
+        self._buffer: list[Delivered] = []
+        self._octets = self._rows = self._arrived = 0
+        self._consumers: list[tuple[Channel, str]] = []
+        self._last_tags: dict[int, int] = {}
+
+    def run(self) -> None:
+        segment = self._folder.new(self._shard, self._number, arrow_schema(self._columns))
+        try:
+            self._consume()
+            asked_at = time.monotonic()
+            while self._arrived < self._most:
+                before = self._arrived
+                self._link.check()
+                self._link.turn(_QUIET)
+                if len(self._buffer) >= _BATCH_ROWS or self._octets >= _BATCH_OCTETS:
+                    segment.write(self._take())
+                if self._arrived != before:
+                    asked_at = time.monotonic()
+                elif self._is_empty() or time.monotonic() - asked_at >= self._options.idle_timeout:
+                    break
+            self._cancel()
+            if self._buffer:
+                segment.write(self._take())
+            if segment.commit():
+                self._acknowledge()
+            else:
+                log.warning(
+                    "another task has completed segment %d of %r: %d messages return to the queue",
+                    self._number,
+                    self._shard,
+                    self._arrived,
+                )
+        finally:
+            segment.discard()
+
+    def _consume(self) -> None:
+        left = self._most
+        while left > 0:
+            window = min(left, _LARGEST_WINDOW)
+            left -= window
+            channel = self._link.channel()
+            channel.add_on_cancel_callback(self._deleted)
+            try:
+                self._link.call(channel.basic_qos, prefetch_count=window)
+                tag = self._link.consume(channel, self._shard, self._receiver(channel.channel_number))
+            except ConnectionLost as error:
+                raise ConnectionLost(f"cannot consume from queue {self._shard!r}: {error}") from error
+            self._consumers.append((channel, tag))
+
+    def _receiver(self, channel: int) -> Receive:
+        """The callback for deliveries. It runs for every message, so it calls little."""
+        buffer, link = self._buffer, self._link
+        first = self._number * ROWS
+
+        def receive(tag: int, redelivered: bool, route: bytes, properties: bytes, body: bytes) -> None:
+            self._last_tags[channel] = tag
+            self._arrived += 1
+            if redelivered and self._stored_before(value_of(properties, "message_id")):
+                return
+            self._octets += len(body)
+            offset = first + self._rows
+            self._rows += 1
+            message = (tag, redelivered, route, properties, body, self._shard, offset, link.received_at)
+            buffer.append(Delivered(*message))
+
+        return receive
+
+    def _take(self) -> object:
+        batch = record_batch(self._buffer, self._columns)
+        self._buffer.clear()
+        self._octets = 0
+        return batch
+
+    def _is_empty(self) -> bool:
+        """True if the queue has no ready message, and all that it has sent has arrived."""
+        before, ready = self._arrived, 0
+        for _ in range(2):  # RabbitMQ may answer the first one before it sends deliveries that are due.
+            answer = self._link.call(self._consumers[-1][0].queue_declare, self._shard, passive=True)
+            ready = answer.method.message_count
+        return not ready and self._arrived == before
+
+    def _cancel(self) -> None:
+        """End the consumers, so that no message is delivered that is not stored."""
+        for channel, tag in self._consumers:
+            self._link.call(channel.basic_cancel, tag)
+
+    def _acknowledge(self) -> None:
+        for channel, _ in self._consumers:
+            tag = self._last_tags.get(channel.channel_number)
+            if tag is not None:
+                channel.basic_ack(tag, multiple=True)
+            # The answer to a request after it says that the broker has it.
+            self._link.call(channel.basic_qos, prefetch_count=1)
+
+    def _stored_before(self, message_id: bytes | None) -> bool:
+        """True if one of the last segments has a message of this id."""
+        if not self._options.dedupe or not message_id:
+            return False
+        if self._known is None:
+            self._known = set()
+            for number in self._folder.numbers(self._shard):
+                if self._number - KEPT <= number < self._number:
+                    for batch in self._folder.read(self._shard, number):
+                        with suppress(KeyError):
+                            self._known.update(batch.column("message_id").drop_null().to_pylist())
+        return message_id.decode("utf-8", "replace") in self._known
+
+    def _deleted(self, _frame: object) -> None:
+        self._link.lost = self._link.lost or f"queue {self._shard!r} was deleted during the read"

@@ -1,0 +1,259 @@
+"""The stream reader of shards, as Spark calls it.
+
+Offsets are `{"spool": id, "next": {shard: number}}`: the number of the next segment of each shard. A batch
+has at most one new segment of a shard, which the task of the shard fills; a batch that runs again reads the
+segments that there are, and fills those that there are not.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
+
+from fakeamqp.spark.columns import Column, arrow_schema
+from fakeamqp.spark.errors import DataLoss
+from fakeamqp.spark.lag import FallingBehind, report
+from fakeamqp.spark.options import ReadOptions
+from fakeamqp.spark.query_process import exit_on_sigterm
+from fakeamqp.spark.read_limits import AvailableNow, default_limit, most_rows
+from fakeamqp.spark.shards.share import share
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from fakeamqp.spark.shards.folder import SharedFolder
+    from fakeamqp.spark.shards.watch import Watch
+
+__all__ = ["ShardPartition", "ShardStreamReader"]
+
+log = logging.getLogger("fakeamqp.spark")
+
+
+@dataclass
+class ShardPartition(InputPartition):
+    """Segments `first` to `end` of a shard, `end` exclusive; new ones take at most `most` messages."""
+
+    spool: str
+    shard: str
+    first: int
+    end: int
+    most: int
+
+
+class ShardStreamReader(DataSourceStreamReader, AvailableNow):
+    """Reads each queue of the options in a task of its own."""
+
+    def __init__(self, options: ReadOptions, columns: Sequence[Column]) -> None:
+        self._options = options
+        self._columns = tuple(columns)
+        self._running: _Running | None = None
+        self._asked_without_limit = False
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_running": None}
+
+    def initialOffset(self) -> dict[str, Any]:
+        """The oldest segments that are not processed."""
+        life = self._life()
+        return life.offset(life.committed)
+
+    def getDefaultReadLimit(self) -> Any:
+        """The option `maxMessagesPerTrigger`."""
+        return default_limit(self._options.max_messages)
+
+    def prepareForTriggerAvailableNow(self) -> None:
+        """Limit the query to the messages that are in the shards now."""
+        self._life().prepare_available_now()
+
+    def latestOffset(self, start: dict[str, Any] | None = None, limit: Any = None) -> dict[str, Any]:
+        """The end of the next micro-batch: one more segment of each shard that has messages.
+
+        PySpark before 4.2 gives no limit, and asks only once when the trigger is AvailableNow: so the first
+        answer is then for all messages.
+
+        Raises:
+            BrokerUnreachable, ConnectionLost: there is no connection for as long as `reconnectTimeout`.
+            SpoolError: another query uses the spool, or it cannot be read.
+            DataLoss: the offset is none of this spool and that fails the query.
+        """
+        life = self._life()
+        begin = life.last if start is None else life.position(start)
+        if limit is None and start is None:
+            most = self._options.max_messages if self._asked_without_limit else None
+            self._asked_without_limit = True
+        else:
+            most = most_rows(limit, self._options.max_messages)
+        return life.offset(life.advance(begin, most))
+
+    def reportLatestOffset(self) -> dict[str, Any]:
+        """The ends of the shards and their depths, for the progress of the query."""
+        life = self._life()
+        return report(life.offset(life.last), life.metrics())
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
+        """One task for each shard that has segments in the batch.
+
+        Raises:
+            DataLoss: segments are gone and that fails the query.
+        """
+        life = self._life()
+        first, stop = life.position(start), life.position(end)
+        return life.plan(first, stop)
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """The rows of a shard. Runs in executors.
+
+        Raises:
+            BrokerUnreachable, ConnectionLost: as `fakeamqp.spark.shards.intake.fill`.
+            SpoolError: the spool cannot be read or written.
+        """
+        assert isinstance(partition, ShardPartition)
+        from fakeamqp.spark.shards.folder import SharedFolder
+        from fakeamqp.spark.shards.intake import fill
+        from fakeamqp.spark.spool.partitions import pick
+
+        options = self._options
+        folder = SharedFolder(options.spool_folder or "", sync=options.spool_sync)
+        schema = arrow_schema(self._columns)
+        for number in range(partition.first, partition.end):
+            fill(options, folder, partition.spool, partition.shard, number, partition.most, self._columns)
+            for batch in folder.read(partition.shard, number):
+                yield pick(batch, schema, not options.fail_on_data_loss)
+
+    def commit(self, end: dict[str, Any]) -> None:
+        """Note that Spark has processed all segments before `end`, and remove those that are not needed."""
+        life = self._life()
+        life.commit(life.position(end))
+
+    def stop(self) -> None:
+        """Close the connection."""
+        running, self._running = self._running, None
+        if running is not None:
+            running.end()
+
+    def _life(self) -> _Running:
+        if self._running is None:
+            self._running = _Running(self._options)
+        return self._running
+
+
+class _Running:
+    """The resources of a running query, in the process of its source.
+
+    Attributes:
+        committed: the first segment of each shard that Spark has not processed.
+        last: the first segment of each shard that no batch has.
+    """
+
+    def __init__(self, options: ReadOptions) -> None:
+        from fakeamqp.spark.shards.folder import SharedFolder
+        from fakeamqp.spark.shards.watch import Watch
+
+        self._options = options
+        self._folder: SharedFolder = SharedFolder(options.spool_folder or "", sync=options.spool_sync)
+        self._state = self._folder.state()
+        self._watch: Watch = Watch(options, self._state.spool)
+        self._depths = self._watch.depths()
+        shards = options.queues
+        self.committed = {shard: self._state.committed.get(shard, 0) for shard in shards}
+        self.last = dict(self.committed)
+        # Segments of a batch that did not end, or that a checkpoint which is gone had.
+        self._ends = {shard: max(self._folder.numbers(shard), default=-1) + 1 for shard in shards}
+        self._most: dict[str, int] = {}
+        self._available: dict[str, int] | None = None
+        self._waiting_since: float | None = None
+        self._behind = FallingBehind(
+            "shards " + ", ".join(shards),
+            "More shards with as many processors, or a larger maxMessagesPerTrigger help",
+            options.max_messages,
+        )
+        self._restore_signal: Callable[[], None] = exit_on_sigterm()
+
+    def end(self) -> None:
+        self._watch.close()
+        self._restore_signal()
+
+    def prepare_available_now(self) -> None:
+        self._depths = self._watch.depths()
+        self._available = {shard: depth["ready"] for shard, depth in self._depths.items()}
+
+    def advance(self, begin: dict[str, int], most: int | None) -> dict[str, int]:
+        self._depths = self._watch.depths()
+        ready = {shard: depth["ready"] for shard, depth in self._depths.items()}
+        if self._available is not None:
+            for shard, number in self.last.items():
+                # Segments that were there at the start have none of the available messages.
+                for taken in range(max(number, self._ends[shard]), begin[shard]):
+                    self._available[shard] -= self._folder.rows(shard, taken)
+            ready = {shard: min(count, max(self._available[shard], 0)) for shard, count in ready.items()}
+        self._most = share(ready, most)
+        self.last = dict(begin)
+        return {
+            shard: number + 1 if self._most.get(shard) or number < self._ends[shard] else number
+            for shard, number in begin.items()
+        }
+
+    def plan(self, first: dict[str, int], stop: dict[str, int]) -> list[InputPartition]:
+        tasks: list[InputPartition] = []
+        otherwise = -(-self._options.max_messages // len(stop))
+        for shard, end in stop.items():
+            begin = first.get(shard, 0)
+            # Every segment before `committed` was complete, so filling it again would change the batch.
+            processed = range(begin, min(end, self.committed[shard]))
+            lost = [number for number in processed if not self._folder.has(shard, number)]
+            if lost:
+                self._lost(f"segments {lost} of shard {shard!r} are gone from {self._folder.path}")
+            if begin < end:
+                most = self._most.get(shard) or otherwise
+                tasks.append(ShardPartition(self._state.spool, shard, begin, end, most))
+        return tasks
+
+    def commit(self, end: dict[str, int]) -> None:
+        from fakeamqp.spark.shards.folder import State
+        from fakeamqp.spark.shards.intake import KEPT
+
+        moved = {shard: number for shard, number in end.items() if number > self.committed[shard]}
+        if not moved:
+            return
+        self._folder.save(State(self._state.spool, {**self._state.committed, **self.committed, **moved}))
+        for shard, number in moved.items():
+            first = max(self.committed[shard] - KEPT, 0)
+            self._folder.remove(shard, range(first, max(number - KEPT, 0)))
+            self.committed[shard] = number
+
+    def offset(self, numbers: dict[str, int]) -> dict[str, Any]:
+        return {"spool": self._state.spool, "next": numbers}
+
+    def position(self, offset: dict[str, Any]) -> dict[str, int]:
+        spool, numbers = offset.get("spool"), offset.get("next")
+        shards = self._options.queues
+        if spool == self._state.spool and isinstance(numbers, dict):
+            gone = sorted(set(numbers) - set(shards))
+            if gone:
+                log.warning("the checkpoint has shards that are no longer read: %s", ", ".join(gone))
+            return {shard: numbers.get(shard, self.committed[shard]) for shard in shards}
+        self._lost(
+            f"the checkpoint belongs to spool {spool}, and {self._folder.path} has spool {self._state.spool}"
+        )
+        return dict(self.committed)
+
+    def metrics(self) -> dict[str, Any]:
+        lag = sum(depth["ready"] for depth in self._depths.values())
+        now = time.monotonic()
+        self._waiting_since = (self._waiting_since or now) if lag else None
+        seconds = round(now - self._waiting_since, 1) if self._waiting_since else 0.0
+        self._behind.look(lag, seconds)
+        return {"lag": lag, "lagSeconds": seconds, "ready": lag, "queues": self._depths}
+
+    def _lost(self, what: str) -> None:
+        if self._options.fail_on_data_loss:
+            raise DataLoss(
+                f"{what}; bring back the spool that belongs to the checkpoint, start with a new checkpoint, "
+                "or set failOnDataLoss=false to continue with the remaining messages"
+            )
+        log.warning("%s; continuing with the remaining messages (failOnDataLoss=false)", what)

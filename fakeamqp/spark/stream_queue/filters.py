@@ -1,0 +1,65 @@
+"""Filters of a batch read that narrow the ranges of offsets, so that less is read.
+
+Spark applies all filters again afterwards, so a filter that is not understood is no error. The column
+`timestamp` narrows nothing: publishers set it, and a stream is sorted by the times of its chunks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from pyspark.sql.datasource import DataSourceReader
+
+from fakeamqp.spark.stream_queue.ranges import Range
+
+__all__ = ["Bounds", "PushFilters"]
+
+
+class Bounds:
+    """What the filters leave of all ranges: offsets from `start` to before `stop`, of some streams."""
+
+    def __init__(self) -> None:
+        self.start = 0
+        self.stop: int | None = None
+        self.streams: set[str] | None = None
+
+    def narrowed(self, ranges: Iterable[Range]) -> Iterator[Range]:
+        """The ranges within the bounds."""
+        for each in ranges:
+            if self.streams is None or each.stream in self.streams:
+                stop = each.stop if self.stop is None else min(each.stop, self.stop)
+                yield each._replace(start=max(each.start, self.start), stop=stop)
+
+    def add(self, column: tuple[str, ...], kind: str, value: Any) -> None:
+        """Take a filter into account, by the name of PySpark's class for it."""
+        values = set(value) if kind == "In" else {value}
+        if column == ("queue",) and kind in ("EqualTo", "EqualNullSafe", "In"):
+            self.streams = values if self.streams is None else self.streams & values
+        elif column == ("offset",) and all(type(each) is int for each in values) and values:
+            if kind in ("EqualTo", "EqualNullSafe", "In", "GreaterThan", "GreaterThanOrEqual"):
+                self.start = max(self.start, min(values) + (kind == "GreaterThan"))
+            if kind in ("EqualTo", "EqualNullSafe", "In", "LessThan", "LessThanOrEqual"):
+                stop = max(values) + (kind != "LessThan")
+                self.stop = stop if self.stop is None else min(self.stop, stop)
+
+
+class PushFilters:
+    """The method `pushFilters` of a reader.
+
+    Spark refuses a reader that overrides the method unless `spark.sql.python.filterPushdown.enabled` is set,
+    and a reader cannot learn whether it is. Without the setting Spark never calls the method, so this one
+    passes for the method of the base class.
+    """
+
+    __func__ = staticmethod(getattr(DataSourceReader, "pushFilters", None))  # type: ignore[arg-type]
+
+    def __init__(self, bounds: Bounds) -> None:
+        self._bounds = bounds
+
+    def __call__(self, filters: list[Any]) -> list[Any]:
+        """Narrow the bounds, and return the filters that Spark has to apply: all."""
+        for each in filters:
+            if hasattr(each, "attribute") and hasattr(each, "value"):  # Others have another form, as Not has.
+                self._bounds.add(tuple(each.attribute), type(each).__name__, each.value)
+        return filters
