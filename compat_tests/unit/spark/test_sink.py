@@ -338,7 +338,7 @@ def test_a_login_that_is_refused_meanwhile_is_not_tried_again():
             broker.wait_for(lambda: not broker.connections)
             yield rows(5, first=5)
 
-        with pytest.raises(LoginRefused, match="403.* 5 of the 5 messages that this task has sent"):
+        with pytest.raises(LoginRefused, match=r"403.* 5 of the 5 messages that this task has sent"):
             sink.writer(broker, rows(1), **login).write(batches())
 
 
