@@ -11,7 +11,7 @@ pytest.importorskip("pika")
 
 from fakeamqp import Broker
 from fakeamqp.spark.connection import Link
-from fakeamqp.spark.errors import BrokerUnreachable, ConnectionLost
+from fakeamqp.spark.errors import BrokerUnreachable, ConnectionLost, LoginRefused, OptionError
 from fakeamqp.spark.options import ConnectionOptions, write_options
 
 
@@ -55,6 +55,7 @@ def test_every_broker_that_does_not_answer_is_named_without_its_password(broker)
         closed = other.url
     with pytest.raises(BrokerUnreachable) as caught:
         Link(options(f"{closed},{wrong}")).open()
+    assert not isinstance(caught.value, LoginRefused)  # One of them may come back.
     text = str(caught.value)
     assert "refused" in text and "403" in text and "ACCESS_REFUSED" in text
     assert "s3cret" not in text and f"amqp://guest@{broker.host}:{broker.port}/" in text
@@ -120,5 +121,75 @@ def test_tls(verify):
 
 def test_an_unknown_authority_is_refused():
     pytest.importorskip("trustme")
-    with Broker(tls=True) as broker, pytest.raises(BrokerUnreachable, match=r"(?i)certificate verify failed"):
+    with Broker(tls=True) as broker, pytest.raises(LoginRefused, match=r"(?i)certificate verify failed"):
         Link(options(broker.url)).open()
+
+
+# Logins
+
+
+@pytest.fixture
+def guarded() -> Iterator[Broker]:
+    with Broker(users={"me": "s3cret"}) as broker:
+        yield broker
+
+
+def test_a_password_may_be_in_a_file_that_is_read_for_each_connection(guarded, tmp_path):
+    file = tmp_path / "password"
+    login = options(f"amqp://me@{guarded.host}:{guarded.port}/", **{"amqp.passwordFile": str(file)})
+    with pytest.raises(OptionError, match=f"'amqp.passwordFile': cannot read {file}: No such file"):
+        Link(login).open()
+    file.write_text("0ld\n")
+    with pytest.raises(BrokerUnreachable, match="403") as caught:
+        Link(login).open()
+    assert not isinstance(caught.value, LoginRefused)  # It may be renewed until the next attempt.
+    file.write_text("s3cret\n")
+    with Link(login):
+        assert guarded.connections[0].user == "me"
+    file.write_bytes(b"\xff s3cret")
+    with pytest.raises(OptionError, match=r"cannot read .*: UnicodeDecodeError$"):
+        Link(login).open()
+
+
+def test_or_in_the_environment(guarded, monkeypatch):
+    login = options(f"amqp://me@{guarded.host}:{guarded.port}/", **{"amqp.passwordEnv": "BROKER_PASSWORD"})
+    with pytest.raises(OptionError, match="no environment variable 'BROKER_PASSWORD'"):
+        Link(login).open()
+    monkeypatch.setenv("BROKER_PASSWORD", "s3cret")
+    with Link(login):
+        assert guarded.connections[0].user == "me"
+
+
+def test_a_certificate_may_log_in(tmp_path):
+    pytest.importorskip("trustme")
+    with Broker(tls=True, users={"job": {"permissions": {"/": ("", "", "")}}}) as broker:
+        made = broker.tls.client_certificate("job")
+        files = {
+            "amqp.caFile": broker.tls.ca_file,
+            "amqp.certFile": made.certificate,
+            "amqp.keyFile": made.key,
+        }
+        with Link(options(broker.url, **files, **{"amqp.mechanism": "external"})):
+            assert broker.connections[0].user == "job"
+        files["amqp.keyFile"] = str(tmp_path / "missing")
+        with pytest.raises(OptionError, match=r"'amqp.certFile': cannot read .*missing: No such file"):
+            Link(options(broker.url, **files)).open()
+
+
+@pytest.mark.parametrize("how", ["password", "virtual host"])
+def test_a_login_that_is_refused_stays_refused(broker, how):
+    more = {"password": {"amqp.password": "wrong"}, "virtual host": {"amqp.virtualHost": "nowhere"}}[how]
+    with pytest.raises(LoginRefused, match=r"\((403|530)\)"):
+        Link(options(broker.url, **more)).open()
+
+
+def test_a_broker_that_goes_away_during_the_login_may_come_back(broker):
+    broker.faults.on("connection.start-ok").disconnect()
+    with pytest.raises(BrokerUnreachable) as caught:
+        Link(options(broker.url)).open()
+    assert not isinstance(caught.value, LoginRefused)
+
+
+def test_no_repr_has_a_password():
+    found = options("amqp://me:s3cret@localhost/", **{"amqp.password": "s3cret"})
+    assert found.password == "s3cret" and "s3cret" not in repr(found)

@@ -284,6 +284,28 @@ TEXT_MAP = (pa.map_(pa.string(), pa.string()), types.MapType(types.StringType(),
             [("a", BEFORE_1970)],
             "headers: a time is before 1970",
         ),
+        *(
+            (
+                "headers",
+                pa.map_(pa.string(), pa.list_(pa.float64())),
+                types.MapType(types.StringType(), types.ArrayType(types.DoubleType())),
+                [("a", [1.5])],
+                [("a", [0.0, number])],
+                f"headers: {number} is a number that headers cannot have: cast it to STRING",
+            )
+            for number in (float("nan"), float("-inf"))
+        ),
+        *(
+            (
+                "headers",
+                pa.string(),
+                types.StringType(),
+                '{"a": 1e3}',
+                text,
+                "a number that headers cannot have",
+            )
+            for text in ('{"a": NaN}', '{"a": [-Infinity]}', '{"a": 1e999}')
+        ),
     ],
 )
 def test_a_row_that_cannot_be_a_message_is_named(name, arrow, spark, good, bad, said):

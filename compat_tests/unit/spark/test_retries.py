@@ -1,0 +1,64 @@
+"""How long a lost connection is tried again: the whole time, and no longer than is of use."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as some
+
+from compat_tests.fuzz.profile import examples
+from fakeamqp.spark import retries as module
+from fakeamqp.spark.errors import BrokerUnreachable, ConnectionLost, LoginRefused
+from fakeamqp.spark.retries import LONGEST_PAUSE, Retries
+
+LOST = ConnectionLost("it ended")
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+
+def attempts(timeout: float, lasts: float = 0.0) -> list[float]:
+    """When attempts fail that take some seconds each, counted from the first failure."""
+    clock, failures = Clock(), []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "time", clock)
+        retries = Retries(timeout)
+        with pytest.raises(ConnectionLost, match=r"^it ended \(tried again for "):
+            while True:
+                failures.append(clock.now - 100.0)
+                clock.now += retries.pause(LOST) + lasts
+    return failures
+
+
+@examples(60)
+@given(some.floats(0, 200), some.floats(0, 12))
+def test_the_last_attempt_is_at_the_end_of_the_time(timeout, lasts):
+    failures = attempts(timeout, lasts)
+    assert timeout <= failures[-1] or failures == [0.0]
+    assert all(failure < timeout for failure in failures[:-1])
+    assert failures[-1] - timeout <= lasts + 1e-9
+    assert all(later - earlier <= LONGEST_PAUSE + lasts + 1e-9 for earlier, later in pairwise(failures))
+
+
+def test_pauses_grow_and_begin_again_after_a_success(monkeypatch):
+    monkeypatch.setattr(module, "time", Clock())
+    retries = Retries(60)
+    first = [retries.pause(LOST) for _ in range(8)]
+    assert first == [0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 2.0, 2.0]
+    retries.succeeded()
+    assert retries.pause(LOST) == 0.05
+
+
+def test_what_stays_is_not_tried_again():
+    retries = Retries(60)
+    with pytest.raises(LoginRefused, match=r"^wrong password$"):
+        retries.pause(LoginRefused("wrong password"))
+    with pytest.raises(BrokerUnreachable, match="nobody"):
+        Retries(0).pause(BrokerUnreachable("nobody"))
