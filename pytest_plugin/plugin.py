@@ -169,6 +169,7 @@ def pytest_runtest_makereport(
             from . import tracebacks
 
             result.longrepr = tracebacks.text_instead(call) or result.longrepr
+            tracebacks.with_cause_first(result, call)
         unused_faults.place(item, call, result)
         if simulated.applies(item):
             from .simulated import schedules

@@ -1,4 +1,4 @@
-"""Tracebacks of errors that fakeamqp raises on purpose: they end at the line of the test."""
+"""Tracebacks of errors that fakeamqp raises on purpose, and of Spark: they end at the line of the test."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from fakeamqp import errors
 if TYPE_CHECKING:
     import pytest
 
-__all__ = ["shorten", "text_instead"]
+__all__ = ["shorten", "text_instead", "with_cause_first"]
 
 _OURS = (Path(errors.__file__).parent, Path(__file__).parent)
 _STANDARD = (Path(sysconfig.get_path("stdlib")), Path(sysconfig.get_path("platstdlib")))
 _RUNNERS = {"_pytest", "pluggy", "pytest_asyncio", "anyio"}
+_SPARK = {"pyspark", "py4j"}
 
 
 def shorten(item: pytest.Item, call: pytest.CallInfo[None]) -> None:
@@ -34,13 +35,13 @@ def shorten(item: pytest.Item, call: pytest.CallInfo[None]) -> None:
 def _shortened(excinfo: pytest.ExceptionInfo[BaseException] | None) -> Any:
     import pytest
 
-    if excinfo is None or not isinstance(excinfo.value, errors.FakeAMQPError):
+    if excinfo is None or not (isinstance(excinfo.value, errors.FakeAMQPError) or _cause(excinfo.value)):
         return excinfo
     entries = list(excinfo.traceback)
     last = max((number for number, each in enumerate(entries) if _of_the_test(each)), default=-1)
     shown = None
     for each in reversed(entries[: last + 1]):
-        if not _within(each, _OURS):
+        if not (_within(each, _OURS) or set(Path(each.path).parts) & _SPARK):
             raw = each._rawentry
             shown = TracebackType(shown, raw.tb_frame, raw.tb_lasti, raw.tb_lineno)
     if shown is None:
@@ -59,10 +60,32 @@ def text_instead(call: pytest.CallInfo[None]) -> str:
     return f"{kind.__module__}.{kind.__qualname__}: {excinfo.value}"
 
 
+def with_cause_first(report: pytest.TestReport, call: pytest.CallInfo[None]) -> None:
+    """Begin the text of an error of Spark with its cause, and leave out the stack traces around it."""
+    shown: Any = report.longrepr
+    cause = "" if call.excinfo is None else _cause(call.excinfo.value)
+    if not cause or not hasattr(shown, "reprcrash"):
+        return
+    entry, kind = shown.reprtraceback.reprentries[-1], type(call.excinfo.value).__name__
+    kept = [line for line in entry.lines if not line.startswith("E ")]
+    whole = f"({kind} of Spark; --full-trace shows all of it)"
+    entry.lines[:] = [*kept, *(f"E   {line}" for line in (*cause.splitlines(), whole))]
+    if shown.reprcrash is not None:
+        shown.reprcrash.message = cause
+
+
+def _cause(error: BaseException) -> str:
+    if not type(error).__module__.startswith(tuple(_SPARK)):
+        return ""
+    from fakeamqp.spark.causes import cause_of
+
+    return cause_of(error)
+
+
 def _of_the_test(entry: Any) -> bool:
     """Whether a frame is neither ours nor of what runs tests."""
     path = Path(entry.path)
-    if _within(entry, _OURS) or set(path.parts) & _RUNNERS:
+    if _within(entry, _OURS) or set(path.parts) & (_RUNNERS | _SPARK):
         return False
     return not _within(entry, _STANDARD) or "site-packages" in path.parts
 

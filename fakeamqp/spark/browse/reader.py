@@ -65,7 +65,7 @@ class BrowseReader(DataSourceReader):
                 try:
                     link.call(channel.queue_declare, queue, passive=True)
                 except ConnectionLost as error:
-                    raise ConnectionLost(f"cannot read queue {queue!r}: {error}") from error
+                    raise ConnectionLost(f"cannot read queue {queue!r}: {error}") from None
                 planned.append(QueuePartition(queue, limit_of_reads(link, queue)))
         return planned
 

@@ -101,8 +101,8 @@ class _Held:
             if _NOT_IMPLEMENTED in str(error):
                 raise OptionError(
                     f"{self._queue!r} is a stream: set option 'stream' instead of 'queue' ({error})"
-                ) from error
-            raise ConnectionLost(f"cannot read queue {self._queue!r}: {error}") from error
+                ) from None
+            raise ConnectionLost(f"cannot read queue {self._queue!r}: {error}") from None
         if left is not None:
             self.missing = self._not_asked_for = left
 

@@ -128,7 +128,7 @@ class SharedFolder:
                 raise SpoolError(f"{path} has format {said['format']}, this version reads {_FORMAT}")
             return State(str(said["spool"]), {str(k): int(v) for k, v in said["committed"].items()})
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise SpoolError(f"cannot read {path}: {error!r}") from error
+            raise SpoolError(f"cannot read {path}: {error!r}") from None
 
     def save(self, state: State) -> None:
         """Write the state, as the next of the files that have it."""
@@ -242,4 +242,4 @@ def _in_words(what: str) -> Iterator[None]:
     try:
         yield
     except (OSError, pa.ArrowException) as error:
-        raise SpoolError(f"{what}: {getattr(error, 'strerror', None) or error}") from error
+        raise SpoolError(f"{what}: {getattr(error, 'strerror', None) or error}") from None

@@ -154,7 +154,7 @@ class _Intake:
                 self._link.call(channel.basic_qos, prefetch_count=window)
                 tag = self._link.consume(channel, self._shard, self._receiver(channel.channel_number))
             except ConnectionLost as error:
-                raise ConnectionLost(f"cannot consume from queue {self._shard!r}: {error}") from error
+                raise ConnectionLost(f"cannot consume from queue {self._shard!r}: {error}") from None
             self._consumers.append((channel, tag))
 
     def _receiver(self, channel: int) -> Receive:

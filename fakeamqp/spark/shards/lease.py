@@ -50,10 +50,10 @@ def take_lease(link: Link, name: str, patience: float) -> None:
             if not channel.connection.is_open:
                 raise
             if _LOCKED not in str(error):
-                raise ConnectionLost(f"cannot declare the lease {name!r}: {error}") from error
+                raise ConnectionLost(f"cannot declare the lease {name!r}: {error}") from None
             link.lost = None  # Only this channel was closed.
             if time.monotonic() >= deadline:
                 raise LeaseTaken(
                     f"the lease {name!r} was held by another connection for {patience:g} s"
-                ) from error
+                ) from None
         link.turn(_PAUSE)

@@ -95,7 +95,7 @@ class Watch:
                 self.close()
                 raise SpoolError(
                     f"spoolDir is in use by another query: {error}. Stop that one, or give this one its own"
-                ) from error
+                ) from None
             except (ConnectionLost, BrokerUnreachable) as error:
                 self.close()
                 if not self._opened:
@@ -128,5 +128,5 @@ def _bind(link: Link, exchange: str, shards: Sequence[str]) -> None:
                 link.call(channel.queue_declare, shard, durable=True)
             link.call(channel.queue_bind, shard, exchange, "1")
     except ConnectionLost as error:
-        raise ConnectionLost(f"cannot bind shards to exchange {exchange!r}: {error}") from error
+        raise ConnectionLost(f"cannot bind shards to exchange {exchange!r}: {error}") from None
     link.close_channel(channel)

@@ -109,7 +109,7 @@ class ConsumingChannel:
                 link.consume(self._channel, queue, self._receiver(queue))
             except ConnectionLost as error:
                 kind = QueueRefused if self._channel.connection.is_open else ConnectionLost
-                raise kind(f"cannot consume from queue {queue!r}: {error}") from error
+                raise kind(f"cannot consume from queue {queue!r}: {error}") from None
         self._channel.add_on_cancel_callback(lambda _frame: _cancelled(link))
         if backlog is not None and backlog.pending:
             self.ask(backlog)

@@ -133,11 +133,9 @@ class Consumer:
     def _check(self) -> None:
         if self._failure is not None:
             failure = self._failure
-            raise (
-                failure
-                if isinstance(failure, SparkError)
-                else SparkError(f"the consumer ended: {type(failure).__name__}: {failure}")
-            ) from None
+            if isinstance(failure, SparkError):
+                raise failure.with_traceback(None)  # That of the thread says nothing more.
+            raise SparkError(f"the consumer ended: {type(failure).__name__}: {failure}") from failure
         if self._stopping:
             raise ConnectionLost("the reader was stopped")
 

@@ -34,7 +34,7 @@ class FolderLock:
         try:
             self._file = open_regular(path, os.O_RDWR | os.O_CREAT)
         except OSError as error:
-            raise SpoolError(f"cannot lock the spool: {path}: {error.strerror}") from error
+            raise SpoolError(f"cannot lock the spool: {path}: {error.strerror}") from None
         try:
             self._acquire(folder, time.monotonic() + patience)
         except BaseException:
@@ -61,6 +61,6 @@ class FolderLock:
                     ) from None
                 time.sleep(_BETWEEN)
             except OSError as error:
-                raise SpoolError(f"cannot lock the spool in {folder}: {error.strerror}") from error
+                raise SpoolError(f"cannot lock the spool in {folder}: {error.strerror}") from None
         os.ftruncate(self._file, 0)
         os.pwrite(self._file, f"process {os.getpid()} on {socket.gethostname()}\n".encode(), 0)

@@ -129,7 +129,7 @@ def read_partition(partition: InputPartition) -> Iterator[pa.RecordBatch]:
                 raise SpoolError(
                     f"an executor cannot read {path}: {error}; transport=file is for executors that see the "
                     "folder of the spool, the others need transport=inline"
-                ) from error
+                ) from None
             waiting.append(
                 pick(batch, partition.schema, partition.missing_is_null).slice(start, stop - start)
             )

@@ -87,7 +87,7 @@ class SpoolFolder:
         except FileNotFoundError:
             pass
         except (OSError, ValueError, KeyError, TypeError) as error:
-            raise SpoolError(f"cannot read {self.path / _STATE}: {error}") from error
+            raise SpoolError(f"cannot read {self.path / _STATE}: {error}") from None
         if any(_NAME.fullmatch(name) for name in os.listdir(self.path)):
             raise SpoolError(
                 f"{self.path} has segments of a spool, and its {_STATE} is gone; bring it back, or move them "
@@ -197,4 +197,4 @@ def _in_words(what: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise SpoolError(f"{what}: {error.strerror or error}") from error
+        raise SpoolError(f"{what}: {error.strerror or error}") from None

@@ -72,7 +72,7 @@ class Spool(Store):
         except SpoolError as error:
             raise SpoolError(
                 f"{error}; its messages were not acknowledged, and are still in the queue"
-            ) from error
+            ) from None
         with self._lock:
             self._append(segment)
             if self._ids is not None:
@@ -164,7 +164,7 @@ def _folder(said: str) -> Path:
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise SpoolError(f"cannot make the spool's folder {path}: {error.strerror}") from error
+        raise SpoolError(f"cannot make the spool's folder {path}: {error.strerror}") from None
     return path
 
 

@@ -210,6 +210,6 @@ def consume(link: Link, stream: str, start: str | int | datetime, window: int, r
         link.consume(channel, stream, receive, arguments={OFFSET: start})
     except ConnectionLost as error:
         if OFFSET in str(error):  # RabbitMQ since 4.0: other queues refuse the argument.
-            raise not_a_stream(stream) from error
-        raise ConnectionLost(f"cannot read stream {stream!r}: {error}") from error
+            raise not_a_stream(stream) from None
+        raise ConnectionLost(f"cannot read stream {stream!r}: {error}") from None
     return channel

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fakeamqp.spark.causes import cause_of
 from fakeamqp.spark.errors import OptionError
 from fakeamqp.spark.testing import options as sorting
 from fakeamqp.spark.testing import waiting
@@ -55,7 +56,7 @@ class AmqpStream:
         checkpoint: folder of the checkpoint.
         spool: folder of the spool, inside of it.
         query: the `StreamingQuery` that was started last, or None.
-        error: the error of that query, if it is known.
+        error: the error of that query, if it is known; `cause` is the part of it that says why.
     """
 
     def __init__(
@@ -96,6 +97,11 @@ class AmqpStream:
         A batch that runs again replaces its first attempt, so it causes no duplicates.
         """
         return [row for number in sorted(self._batches) for row in self._batches[number]]
+
+    @property
+    def cause(self) -> str:
+        """The exception of Python that made the query fail, with its text; "" if there is none."""
+        return "" if self.error is None else cause_of(self.error)
 
     def options(self, **more: object) -> dict[str, str]:
         """Options for a reader or writer of the job itself: `.format("amqp").options(**...)`.
