@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         SessionRunning,
         SparkMissing,
         local_session,
+        register,
     )
     from fakeamqp.spark.source import AmqpDataSource
 
@@ -52,6 +53,7 @@ __all__ = [
     "dead_letters",
     "local_session",
     "poison_split",
+    "register",
 ]
 
 if not TYPE_CHECKING:
@@ -66,6 +68,7 @@ if not TYPE_CHECKING:
                 "SessionRunning",
                 "SparkMissing",
                 "local_session",
+                "register",
             ),
             "fakeamqp.spark.source": ("AmqpDataSource",),
         },

@@ -8,7 +8,7 @@ __all__ = ["FastModeWarning", "JavaMissing", "SessionError", "SessionRunning", "
 
 
 class SessionError(SparkError):
-    """The session cannot be started with these settings."""
+    """The session cannot be started, or cannot use the data source; base class of the others."""
 
 
 class SessionRunning(SessionError):
