@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from fakeamqp.spark.errors import SparkError
 
-__all__ = ["FastModeWarning", "JavaMissing", "SessionError", "SessionRunning", "SparkMissing"]
+__all__ = [
+    "FastModeUnavailable",
+    "FastModeWarning",
+    "JavaMissing",
+    "SessionError",
+    "SessionRunning",
+    "SparkMissing",
+]
 
 
 class SessionError(SparkError):
@@ -21,6 +28,10 @@ class SparkMissing(SessionError):
 
 class JavaMissing(SessionError):
     """Java is not installed, or too old for Spark."""
+
+
+class FastModeUnavailable(SessionError):
+    """Fast mode is not possible. `local_session` makes this a `FastModeWarning`."""
 
 
 class FastModeWarning(UserWarning):
