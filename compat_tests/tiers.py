@@ -57,7 +57,7 @@ LONG_EXAMPLES = ("spark_orders",)
 DRAWING = ("fuzz", "programs", "unit/model/test_log.py")
 #: Long tests that are drawn with `--one-in`: cases and clients on each RabbitMQ but that of the default
 #: personality, suites of clients, tools and libraries of others, killed jobs, the longest random examples,
-#: a Java for each block of a page.
+#: a Java for each block of a page, clusters of Spark.
 COSTLY = re.compile(
     r"compat_tests/("
     r"differential/test_(against_rabbitmq|definitions|random_programs|stream_readers)\.py.*\[(3\.10|4\.0)"
@@ -67,6 +67,7 @@ COSTLY = re.compile(
     r"|docs/test_recipes\.py"
     r"|management/test_(against_rabbitmq\.py.*\[4\.0|tools\.py)"
     r"|faults/test_clients\.py"
+    r"|packaging/test_spark_workers\.py"
     r"|fuzz/(amqp_0_10/)?test_mutated_streams\.py"
     r"|simulation/libraries/"
     r"|spark/test_docs\.py"

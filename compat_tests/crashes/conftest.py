@@ -11,6 +11,8 @@ from compat_tests.differential.rabbitmq_node import RabbitMQNode, available
 from fakeamqp.spark import SessionError
 from fakeamqp.spark.session.installation import find_installation
 
+SERIES = "4.3"
+
 
 @pytest.fixture(scope="session", autouse=True)
 def java() -> None:
@@ -32,11 +34,11 @@ def cache(java: None, request: pytest.FixtureRequest) -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def rabbitmq() -> Iterator[str | None]:
-    """The URL of a RabbitMQ node; None where none is installed."""
-    if available() is not None:
+    """The URL of a node of RabbitMQ 4.3, the default personality; None where it cannot be had."""
+    if available(SERIES) is not None:
         yield None
         return
-    with RabbitMQNode() as node:
+    with RabbitMQNode(SERIES) as node:
         yield node.url
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -17,11 +17,24 @@ pytestmark = only_at_length
 
 MESSAGES = 4000
 MODES = ("spool", "commit", "none")
-HALF = dict.fromkeys(MODES, MESSAGES // 2)
 
 
-def lanes_of(broker: Broker, make_lane: Callable[..., Lane]) -> dict[str, Lane]:
-    return {mode: make_lane(mode, broker.url, maxMessagesPerTrigger=500, ackMode=mode) for mode in MODES}
+@pytest.fixture(params=["fakeamqp", "rabbitmq"])
+def lanes(
+    request: pytest.FixtureRequest, tmp_path: Path, make_lane: Callable[..., Lane]
+) -> Iterator[dict[str, Lane]]:
+    """One for each mode, with queues of the test's own."""
+    with Broker(history=0, trace=0) as broker:
+        url = broker.url if request.param == "fakeamqp" else request.getfixturevalue("rabbitmq")
+        if url is None:
+            pytest.skip("RabbitMQ 4.3 cannot be had")
+        options = {"maxMessagesPerTrigger": 500}
+        yield {mode: make_lane(f"{mode}-{tmp_path.name}", url, ackMode=mode, **options) for mode in MODES}
+
+
+def publish(pipeline: Incarnation, lanes: dict[str, Lane]) -> None:
+    counts = {lane.name: MESSAGES // 2 for lane in lanes.values()}
+    pipeline.publish_when_it_consumes(list(lanes.values()), counts)
 
 
 def go_on(folder: Path, lanes: dict[str, Lane]) -> None:
@@ -46,45 +59,39 @@ def in_the_middle(lanes: dict[str, Lane]) -> Callable[[], bool]:
     return lambda: all(lane.written() >= 2 for lane in lanes.values())
 
 
-def test_the_sources_are_killed(tmp_path: Path, make_lane: Callable[..., Lane]) -> None:
-    with Broker(history=0, trace=0) as broker:
-        lanes = lanes_of(broker, make_lane)
-        with Incarnation(tmp_path, list(lanes.values())) as pipeline:
-            pipeline.publish_when_it_consumes(list(lanes.values()), HALF)
-            pipeline.wait_until(in_the_middle(lanes), "two batches are in each sink")
-            pipeline.kill_sources()
-            assert pipeline.wait() != 0, "the queries did not notice that their sources are gone"
-        go_on(tmp_path, lanes)
-        check(lanes)
+def test_the_sources_are_killed(tmp_path: Path, lanes: dict[str, Lane]) -> None:
+    with Incarnation(tmp_path, list(lanes.values())) as pipeline:
+        publish(pipeline, lanes)
+        pipeline.wait_until(in_the_middle(lanes), "two batches are in each sink")
+        pipeline.kill_sources()
+        assert pipeline.wait() != 0, "the queries did not notice that their sources are gone"
+    go_on(tmp_path, lanes)
+    check(lanes)
 
 
 @pytest.mark.parametrize("whom", ["the first process", "all processes"])
-def test_the_end_is_asked_for(whom: str, tmp_path: Path, make_lane: Callable[..., Lane]) -> None:
-    with Broker(history=0, trace=0) as broker:
-        lanes = lanes_of(broker, make_lane)
-        with Incarnation(tmp_path, list(lanes.values())) as pipeline:
-            pipeline.publish_when_it_consumes(list(lanes.values()), HALF)
-            pipeline.wait_until(in_the_middle(lanes), "two batches are in each sink")
-            if whom == "all processes":
-                pipeline.kill(signal.SIGTERM)
-            else:
-                pipeline.terminate()
-                pipeline.wait_for_all()
-        go_on(tmp_path, lanes)
-        check(lanes)
+def test_the_end_is_asked_for(whom: str, tmp_path: Path, lanes: dict[str, Lane]) -> None:
+    with Incarnation(tmp_path, list(lanes.values())) as pipeline:
+        publish(pipeline, lanes)
+        pipeline.wait_until(in_the_middle(lanes), "two batches are in each sink")
+        if whom == "all processes":
+            pipeline.kill(signal.SIGTERM)
+        else:
+            pipeline.terminate()
+            pipeline.wait_for_all()
+    go_on(tmp_path, lanes)
+    check(lanes)
 
 
-def test_a_held_batch_in_the_other_modes(tmp_path: Path, make_lane: Callable[..., Lane]) -> None:
+def test_a_held_batch_in_the_other_modes(tmp_path: Path, lanes: dict[str, Lane]) -> None:
     """The sink has the batch, Spark has not noted it, and another consumer takes messages meanwhile."""
-    with Broker(history=0, trace=0) as broker:
-        lanes = lanes_of(broker, make_lane)
-        for lane in lanes.values():
-            lane.hold_after = 1
-        with Incarnation(tmp_path, list(lanes.values())) as pipeline:
-            pipeline.publish_when_it_consumes(list(lanes.values()), HALF)
-            pipeline.wait_until(lambda: all(lane.held() for lane in lanes.values()), "the sinks have batch 1")
-        for lane in lanes.values():
-            lane.hold_after = None
-            lane.take(min(400, lane.ready()))
-        go_on(tmp_path, lanes)
-        check(lanes)
+    for lane in lanes.values():
+        lane.hold_after = 1
+    with Incarnation(tmp_path, list(lanes.values())) as pipeline:
+        publish(pipeline, lanes)
+        pipeline.wait_until(lambda: all(lane.held() for lane in lanes.values()), "the sinks have batch 1")
+    for lane in lanes.values():
+        lane.hold_after = None
+        lane.take(min(400, lane.ready()))
+    go_on(tmp_path, lanes)
+    check(lanes)

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         SessionRunning,
         SparkMissing,
         local_session,
+        register,
     )
     from fakeamqp.spark.source import AmqpDataSource
 
@@ -56,6 +57,7 @@ __all__ = [
     "dead_letters",
     "local_session",
     "poison_split",
+    "register",
 ]
 
 if not TYPE_CHECKING:
@@ -70,6 +72,7 @@ if not TYPE_CHECKING:
                 "SessionRunning",
                 "SparkMissing",
                 "local_session",
+                "register",
             ),
             "fakeamqp.spark.source": ("AmqpDataSource",),
         },

@@ -15,7 +15,7 @@ pytest.importorskip("py4j")
 
 from fakeamqp.spark import FastModeWarning
 from fakeamqp.spark.session import fast, local
-from fakeamqp.spark.session.fast import FastModeUnavailable, archive, cache, home, processes
+from fakeamqp.spark.session.fast import FastModeUnavailable, archive, cache, home
 from fakeamqp.spark.session.installation import Installation
 
 
@@ -50,13 +50,13 @@ def training(monkeypatch) -> list[str]:
 
     calls = Training()
 
-    def run(command, environment, timeout):
+    def run(command, environment):
         calls.append(environment["SPARK_HOME"])
         if not calls.says:
             Path(command[-1]).write_text("archive")
-        return subprocess.CompletedProcess(command, bool(calls.says), "", calls.says)
+        return subprocess.CompletedProcess(command, bool(calls.says), calls.says)
 
-    monkeypatch.setattr(archive, "run_group", run)
+    monkeypatch.setattr(archive, "_run", run)
     return calls
 
 
@@ -99,31 +99,20 @@ def test_an_archive_is_made_once(folder, training):
     found = {archive.the_archive(folder / "home", folder) for _ in range(3)}
     assert found == {folder / "classes.jsa"}
     assert training == [str(folder / "home")]
-    assert {path.name for path in folder.iterdir()} == {"classes.jsa", "classes.size", "lock", "used"}
-
-
-@pytest.mark.parametrize("damage", ["half", "missing", "no size"])
-def test_an_archive_that_is_not_whole_is_made_again(folder, training, damage):
-    path = archive.the_archive(folder / "home", folder)
-    if damage == "half":
-        path.write_text("arch")
-    else:
-        (path if damage == "missing" else path.with_suffix(".size")).unlink()
-    assert archive.the_archive(folder / "home", folder).read_text() == "archive"
-    assert len(training) == 2
+    assert {path.name for path in folder.iterdir()} == {"classes.jsa", "lock", "used"}
 
 
 def test_processes_that_want_it_at_once_wait_for_the_one_that_makes_it(folder, training, monkeypatch):
-    run, threads = archive.run_group, []
+    run, threads = archive._run, []
 
-    def slowly(command, environment, timeout):
+    def slowly(command, environment):
         # The others are at the lock, or come later: for either of them it has to be made already.
         threads.extend(threading.Thread(target=archive.the_archive, args=(folder, folder)) for _ in range(3))
         for thread in threads:
             thread.start()
-        return run(command, environment, timeout)
+        return run(command, environment)
 
-    monkeypatch.setattr(archive, "run_group", slowly)
+    monkeypatch.setattr(archive, "_run", slowly)
     archive.the_archive(folder, folder)
     for thread in threads:
         thread.join()
@@ -148,7 +137,7 @@ def test_a_failure_is_tried_again_after_an_hour(folder, training):
     then = folder.joinpath("failed").stat().st_mtime - 3601
     os.utime(folder / "failed", (then, then))
     assert archive.the_archive(folder, folder).read_text() == "archive"
-    assert {path.name for path in folder.iterdir()} == {"classes.jsa", "classes.size", "lock", "used"}
+    assert {path.name for path in folder.iterdir()} == {"classes.jsa", "lock", "used"}
 
 
 def test_a_program_that_takes_too_long_ends_with_the_processes_that_it_started(monkeypatch):
@@ -166,7 +155,7 @@ def test_a_program_that_takes_too_long_ends_with_the_processes_that_it_started(m
 
     monkeypatch.setattr(subprocess.Popen, "communicate", take_too_long)
     with pytest.raises(subprocess.TimeoutExpired):
-        processes.run_group([sys.executable, "-c", program], os.environ, 180)
+        archive._run([sys.executable, "-c", program], dict(os.environ))
     [child] = children
     ended, _, _ = select.select([child], [], [], 60)
     os.close(child)
@@ -174,11 +163,11 @@ def test_a_program_that_takes_too_long_ends_with_the_processes_that_it_started(m
 
 
 def test_what_takes_too_long_is_given_up(folder, monkeypatch):
-    def run(command, environment, timeout):
+    def run(command, environment):
         Path(command[-1]).touch()
-        raise subprocess.TimeoutExpired(command, timeout)
+        raise subprocess.TimeoutExpired(command, 180)
 
-    monkeypatch.setattr(archive, "run_group", run)
+    monkeypatch.setattr(archive, "_run", run)
     with pytest.raises(FastModeUnavailable, match="took longer than 180 s"):
         archive.the_archive(folder, folder)
     assert {path.name for path in folder.iterdir()} == {"failed", "lock"}

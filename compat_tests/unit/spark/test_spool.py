@@ -188,6 +188,7 @@ def test_a_large_batch_is_cut_into_tasks(broker, query, transport):
     publish(broker, *range(12_000))
     job = query(transport=transport, minPartitions=3, spoolFlushRows=5000, maxMessagesPerTrigger=20_000)
     job.start()
+    broker.queue("orders").wait_for(ready=0)
     assert values(job.all()) == list(range(12_000))
     parts = job.reader.partitions(*map(json.loads, job.offsets[0]))
     assert len(parts) >= 3

@@ -10,6 +10,7 @@ from typing import ClassVar
 import pytest
 
 from fakeamqp.spark import OptionError
+from fakeamqp.spark.spool.lock import FolderLock
 from fakeamqp.spark.testing import AmqpStream, CrashNotPossible, QueryTimeout
 from fakeamqp.spark.testing.checkpoint import Checkpoint
 from fakeamqp.spark.testing.crashes import block_commit
@@ -68,6 +69,9 @@ class Starting(Query):
 
     isActive = False
 
+    def exception(self) -> None:
+        return None
+
     def __init__(self, error: str = "", progress: object = None) -> None:
         super().__init__()
         self._error = error
@@ -120,6 +124,22 @@ def test_no_other_failure_is_tried_again(starts, failed):
     with pytest.raises(RuntimeError):
         stream.process_all()
     assert len(to_come) == 1
+
+
+def test_the_end_of_a_query_is_that_of_its_source(starts, monkeypatch):
+    """Spark's `stop` returns while the source still has the spool."""
+    stream, _ = starts(Starting())
+    stream.spool.mkdir(parents=True)
+    source = FolderLock(stream.spool)
+    waits: list[float] = []
+
+    def release_late(seconds: float) -> None:
+        waits.append(seconds)
+        source.release()
+
+    monkeypatch.setattr("fakeamqp.spark.spool.lock.time.sleep", release_late)
+    stream.stop()
+    assert len(waits) == 1
 
 
 def test_options_are_sorted_by_what_they_are_for():

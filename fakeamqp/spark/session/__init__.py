@@ -17,6 +17,7 @@ from fakeamqp.spark.session.errors import (
     SparkMissing,
 )
 from fakeamqp.spark.session.local import local_session
+from fakeamqp.spark.session.registering import register
 
 __all__ = [
     "FastModeWarning",
@@ -25,4 +26,5 @@ __all__ = [
     "SessionRunning",
     "SparkMissing",
     "local_session",
+    "register",
 ]

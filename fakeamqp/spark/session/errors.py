@@ -4,11 +4,18 @@ from __future__ import annotations
 
 from fakeamqp.spark.errors import SparkError
 
-__all__ = ["FastModeWarning", "JavaMissing", "SessionError", "SessionRunning", "SparkMissing"]
+__all__ = [
+    "FastModeUnavailable",
+    "FastModeWarning",
+    "JavaMissing",
+    "SessionError",
+    "SessionRunning",
+    "SparkMissing",
+]
 
 
 class SessionError(SparkError):
-    """The session cannot be started with these settings."""
+    """The session cannot be started, or cannot use the data source; base class of the others."""
 
 
 class SessionRunning(SessionError):
@@ -21,6 +28,10 @@ class SparkMissing(SessionError):
 
 class JavaMissing(SessionError):
     """Java is not installed, or too old for Spark."""
+
+
+class FastModeUnavailable(SessionError):
+    """Fast mode is not possible. `local_session` makes this a `FastModeWarning`."""
 
 
 class FastModeWarning(UserWarning):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from fakeamqp.spark.causes import cause_of
 from fakeamqp.spark.errors import OptionError
+from fakeamqp.spark.spool.lock import FolderLock
 from fakeamqp.spark.testing import options as sorting
 from fakeamqp.spark.testing import waiting
 from fakeamqp.spark.testing.checkpoint import Checkpoint
@@ -257,15 +258,19 @@ class AmqpStream:
         raise CrashNotPossible(f"there is no crash {how!r}; there are 'commit' and 'source'")
 
     def stop(self) -> None:
-        """Stop the query, if it is running.
+        """Stop the query, if it is running, and wait until its source no longer writes to the spool.
 
         Raises:
             StreamingQueryException: the query has failed, and the test has not handled the failure.
+            SpoolError: the source has not ended after ten seconds.
         """
         if self.query is None:
             return
         if self.query.isActive:
             self.query.stop()
+        if self.spool.is_dir():
+            # Spark does not wait for the process of the source, which stores what it has received.
+            FolderLock(self.spool).release()
         error = self.query.exception()
         if error is not None and not self._seen:
             raise self._failed(error)

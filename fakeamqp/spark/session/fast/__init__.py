@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fakeamqp.spark.session.errors import FastModeUnavailable
 from fakeamqp.spark.session.fast.archive import the_archive
 from fakeamqp.spark.session.fast.cache import cache_folder
-from fakeamqp.spark.session.fast.errors import FastModeUnavailable
 from fakeamqp.spark.session.fast.home import the_home
 
 if TYPE_CHECKING:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import fcntl
 import os
+import signal
 import subprocess
 import sys
 import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from fakeamqp.spark.session.errors import FastModeUnavailable
 from fakeamqp.spark.session.fast.cache import forget_the_unused, note_use
-from fakeamqp.spark.session.fast.errors import FastModeUnavailable
-from fakeamqp.spark.session.fast.processes import run_group
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,7 +28,7 @@ _FAILURE_COUNTS = 3600.0
 
 
 def the_archive(home: Path, folder: Path) -> Path:
-    """The archive in the cache, created if it is missing or incomplete.
+    """The archive in the cache, created if it is missing.
 
     Only one process creates it, and other processes wait. A failed creation is not repeated for an hour: a
     file next to the archive contains the reason.
@@ -38,9 +38,9 @@ def the_archive(home: Path, folder: Path) -> Path:
         OSError: the cache cannot be written.
     """
     archive, failure = folder / "classes.jsa", folder / "failed"
-    if not _is_whole(archive):
+    if not archive.exists():
         with _alone(folder):
-            if not _is_whole(archive):
+            if not archive.exists():
                 if _is_recent(failure):
                     raise FastModeUnavailable(f"{failure.read_text()} (delete {folder} to try again)")
                 try:
@@ -59,12 +59,9 @@ def _make(archive: Path, home: Path) -> None:
     environment = {**os.environ, "SPARK_HOME": str(home)}
     try:
         command = [sys.executable, "-m", "fakeamqp.spark.session.fast.training", str(unfinished)]
-        done = run_group(command, environment, _PATIENCE)
+        done = _run(command, environment)
         if done.returncode or not unfinished.exists():
             raise FastModeUnavailable(f"Java wrote no class-data archive: {_last_words(done)}")
-        size = unfinished.stat().st_size
-        # The size first: an archive without it counts as incomplete.
-        _size_file(archive).write_text(str(size))
         os.replace(unfinished, archive)
     except subprocess.TimeoutExpired as error:
         raise FastModeUnavailable(f"writing a class-data archive took longer than {_PATIENCE:g} s") from error
@@ -72,12 +69,24 @@ def _make(archive: Path, home: Path) -> None:
         unfinished.unlink(missing_ok=True)
 
 
-def _is_whole(archive: Path) -> bool:
-    # Java does not check whether the archive is complete.
-    try:
-        return archive.stat().st_size == int(_size_file(archive).read_text())
-    except (OSError, ValueError):
-        return False
+def _run(command: list[str], environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    """Run a program without input. If it takes too long, the Java that it has started ends with it."""
+    with subprocess.Popen(
+        command,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        start_new_session=True,
+    ) as running:
+        try:
+            said, _ = running.communicate(timeout=_PATIENCE)
+        except BaseException:
+            os.killpg(running.pid, signal.SIGKILL)
+            raise
+    return subprocess.CompletedProcess(command, running.returncode, said)
 
 
 def _is_recent(failure: Path) -> bool:
@@ -87,12 +96,8 @@ def _is_recent(failure: Path) -> bool:
         return False
 
 
-def _size_file(archive: Path) -> Path:
-    return archive.with_suffix(".size")
-
-
 def _last_words(done: subprocess.CompletedProcess[str]) -> str:
-    lines = [line for line in (done.stdout + done.stderr).splitlines() if line.strip()]
+    lines = [line for line in done.stdout.splitlines() if line.strip()]
     return lines[-1].strip() if lines else f"exit code {done.returncode}"
 
 

@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fakeamqp.spark.session.fast.errors import FastModeUnavailable
+from fakeamqp.spark.session.errors import FastModeUnavailable
 
 if TYPE_CHECKING:
     from fakeamqp.spark.session.installation import Installation

@@ -1,0 +1,51 @@
+"""The tests of the readers of queues and of the sink, on RabbitMQ of the default personality's series."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from inspect import signature
+from types import ModuleType
+
+import pika
+import pytest
+
+import compat_tests.needs_pyspark  # noqa: F401
+from compat_tests.differential.broker_of_node import BrokerOfNode
+from compat_tests.differential.comparison import SERIES
+from compat_tests.unit.spark import test_ack_modes, test_sink, test_spool
+from compat_tests.unit.spark.conftest import query  # noqa: F401
+from compat_tests.unit.spark.test_sink import task  # noqa: F401
+
+
+@pytest.fixture(scope="module", params=[SERIES["4.3"]], ids=str)
+def series(request):
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def of_node(series, nodes) -> Iterator[BrokerOfNode]:
+    node = nodes.beside(series.name).node
+    parameters = pika.URLParameters(node.url)
+    parameters.heartbeat = 0
+    with pika.BlockingConnection(parameters) as connection:
+        channel = connection.channel()
+        channel.confirm_delivery()
+        yield BrokerOfNode(node, channel)
+
+
+@pytest.fixture
+def broker(of_node) -> BrokerOfNode:
+    of_node.declare("orders", "refunds", "q")
+    return of_node
+
+
+def suite_of(module: ModuleType) -> Iterator[tuple[str, object]]:
+    """The tests that take a broker, by their names and that of the module."""
+    suite = module.__name__.rpartition(".test_")[2]
+    for name, function in vars(module).items():
+        if name.startswith("test_") and "broker" in signature(function).parameters:
+            yield f"test_{suite}_{name.removeprefix('test_')}", function
+
+
+for suite in (test_spool, test_ack_modes, test_sink):
+    globals().update(suite_of(suite))

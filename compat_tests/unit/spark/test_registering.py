@@ -1,0 +1,89 @@
+"""What `register` does with a session, as far as it needs no Spark."""
+
+from __future__ import annotations
+
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+import compat_tests.needs_pyspark  # noqa: F401
+from fakeamqp.spark import AmqpDataSource, SessionError, register
+from fakeamqp.spark.session import registering
+
+
+class Session:
+    """A session with these master and Python, whose tasks run here."""
+
+    def __init__(self, master: str, python: str, failure: str = "", refuses: str = "") -> None:
+        self.failure, self.refuses = failure, refuses
+        self.registered: list[type] = []
+        self.dataSource = self
+        self.sparkContext = SimpleNamespace(master=master, pythonExec=python, parallelize=self.parallelize)
+
+    def register(self, source: type) -> None:
+        self.registered.append(source)
+        if self.refuses:
+            raise RuntimeError(self.refuses)
+
+    def parallelize(self, rows: list[int], _slices: int) -> SimpleNamespace:
+        def collect(function) -> list[object]:
+            if self.failure:
+                raise RuntimeError(self.failure)
+            return [function(row) for row in rows]
+
+        return SimpleNamespace(map=lambda function: SimpleNamespace(collect=lambda: collect(function)))
+
+
+@pytest.mark.parametrize("master", ["local", "local[2]", "local[2,4]"])
+def test_workers_of_a_local_session_run_this_python(master):
+    session = Session(master, "/nowhere/python3")
+    register(session)
+    assert session.sparkContext.pythonExec == sys.executable
+    assert session.registered == [AmqpDataSource]
+
+
+@pytest.mark.parametrize("master", ["local-cluster[2,1,1024]", "spark://host:7077", "yarn"])
+def test_workers_of_a_cluster_keep_theirs(master):
+    session = Session(master, "sh")  # Any program that the driver has.
+    register(session)
+    assert session.sparkContext.pythonExec == "sh"
+    assert session.registered == [AmqpDataSource]
+
+
+def test_what_a_cluster_lacks_is_named(monkeypatch):
+    monkeypatch.setattr(registering, "_REQUIRED", ("fakeamqp", "lacking1", "lacking2"))
+    with pytest.raises(SessionError, match=r"run 'sh', which lacks lacking1, lacking2; set PYSPARK_PYTHON"):
+        register(Session("yarn", "sh"))
+
+
+@pytest.mark.parametrize(
+    ("python", "failure", "said"),
+    [
+        (
+            "./environment/bin/python",
+            "",
+            "driver does not have Spark's Python './environment/bin/python'",
+        ),
+        (
+            "sh",
+            'calling o1\n: Job aborted: Cannot run program "sh": error=2\nat x',
+            "cannot run 'sh': Cannot run program \"sh\": error=2; set",
+        ),
+        (
+            "sh",
+            "calling o1\n[PYTHON_VERSION_MISMATCH] Python 3.9\n",
+            r"'sh': \[PYTHON_VERSION_MISMATCH\] Python 3.9; set",
+        ),
+        ("sh", "no executors\nat x", "cannot run 'sh': no executors; set PYSPARK_PYTHON"),
+    ],
+)
+def test_a_python_that_does_not_run_is_named(python, failure, said):
+    with pytest.raises(SessionError, match=said):
+        register(Session("yarn", python, failure))
+
+
+def test_a_source_that_is_known_already_stays():
+    register(Session("local", sys.executable, refuses="[DATA_SOURCE_ALREADY_EXISTS] amqp"))
+    with pytest.raises(RuntimeError, match="another reason"):
+        register(Session("local", sys.executable, refuses="another reason"))
