@@ -144,6 +144,7 @@ def confirmed_in_a_window(url: str, count: int, body: bytes, window: int) -> Ite
     yield
     connection.close()
     loop.start()
+    loop.close()
 
 
 def declared(url: str, count: int, _body: bytes) -> Iterator[None]:
