@@ -24,7 +24,7 @@ PYSPARK ?= 4.0
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-all test-long fuzz flake-hunt crashes spark spark-core conformance blanking personalities
-.PHONY: faults bench bench-parts lint format clean environment fidelity spark-environment attempts soak mutants
+.PHONY: faults bench bench-profile bench-parts lint format clean environment fidelity spark-environment attempts soak mutants
 .PHONY: docs docs-serve dist recipes recipes-environment
 .NOTPARALLEL:
 
@@ -122,6 +122,9 @@ soak: $(VENV)/.test ## Let clients work for 30 days of the broker's time under c
 bench: $(VENV)/.bench ## Measure the broker beside RabbitMQ: all (docs/benchmarks.md), or make bench BENCH="'pika: *'"
 	$(PY) -m compat_tests.benchmarks.side_by_side $(or $(BENCH),--record)
 
+bench-profile: $(VENV)/.bench ## Sample where the time goes and write the table in docs/benchmarks.md
+	$(PY) -m compat_tests.benchmarks.side_by_side.profile
+
 bench-parts: $(VENV)/.test ## Measure parts of the broker and write their tables in docs/benchmarks.md
 	$(PY) -m compat_tests.benchmarks.parts
 
@@ -181,7 +184,7 @@ $(VENV)/.docs: $(PACKAGING) | $(VENV)/.test
 	@touch $@
 
 $(VENV)/.bench: $(PACKAGING) | $(VENV)/.test
-	@echo "Installing matplotlib into $(VENV) ..."
+	@echo "Installing matplotlib and py-spy into $(VENV) ..."
 	@$(PY) -m pip install --quiet --disable-pip-version-check -e '.[bench]'
 	@touch $@
 

@@ -10,7 +10,7 @@ import pytest
 
 from compat_tests.benchmarks import load
 from compat_tests.benchmarks.side_by_side import __main__ as command
-from compat_tests.benchmarks.side_by_side import fixture_costs, page, plots
+from compat_tests.benchmarks.side_by_side import fixture_costs, page, plots, profile
 from compat_tests.benchmarks.side_by_side.cases import CASES, Case
 from compat_tests.benchmarks.side_by_side.client import measure
 from compat_tests.benchmarks.side_by_side.targets import IN_LOOP, IN_THREAD, RABBITMQ, SERVE, TARGETS
@@ -125,3 +125,23 @@ def test_numbers_are_kept_in_one_line(found: dict[str, Any], tmp_path: Path) -> 
     assert results.load("kept", tmp_path) == {**(results.load("kept", tmp_path) or {}), **found}
     assert '"time": [ 1000.0, 1000.0, 1000.0 ]' in results.path("kept", tmp_path).read_text("utf-8")
     assert json.loads(results.path("kept", tmp_path).read_text("utf-8"))["command"] == "command"
+
+
+# --- profile ---------------------------------------------------------------------------------------------
+
+
+def test_shares() -> None:
+    client = 'process 2:"python -m compat_tests.benchmarks.side_by_side.client get";thread (2): '
+    inside = f"{client}MainThread;main (client.py:9);measure (client.py:8)"
+    samples = [
+        f"{inside};publish (pika_steps.py:1);send (pika/connection.py:7);write (codecs.py:2) 6",
+        f"{client}fakeamqp;run (threading.py:1);turn (fakeamqp/runtime/turns.py:3) 1",
+        f"{client}fakeamqp;turn (fakeamqp/runtime/turns.py:3);offer (fakeamqp/model/a.py:3);len (b.py:1) 2",
+        'process 3:"python -m fakeamqp serve";thread (3): fakeamqp;read (fakeamqp/protocols/a.py:1) 1',
+        # Neither an import nor the process that starts the others.
+        f"{client}MainThread;<module> (client.py:9);find (<frozen importlib._bootstrap>:7) 50",
+        'process 1:"python -m compat_tests.benchmarks.side_by_side";thread (1): MainThread;a (client.py:1) 50',
+    ]
+    found = {"client": 60, "broker: transport": 10, "broker: model": 20, "broker: protocol": 10}
+    assert profile.shares(samples) == {**dict.fromkeys(profile.PARTS, 0), **found}
+    assert profile.shares([]) == dict.fromkeys(profile.PARTS, 0)

@@ -1,7 +1,8 @@
 """Writes the tables of docs/benchmarks.md: `python -m compat_tests.benchmarks.side_by_side.page`.
 
 The figures come from `side_by_side.json` beside this module, which `make bench` writes; it prints the same
-tables. Those of `compat_tests.benchmarks.parts` stay as they are.
+tables. `profile.json` comes from `make bench-profile`. The tables of `compat_tests.benchmarks.parts` stay as
+they are.
 """
 
 from __future__ import annotations
@@ -18,10 +19,11 @@ from compat_tests.benchmarks.side_by_side.cases import CASES
 from compat_tests.benchmarks.side_by_side.targets import IN_LOOP, IN_THREAD, RABBITMQ, SERVE, TARGETS
 from compat_tests.reliability import results
 
-__all__ = ["FOLDER", "NAME", "PAGE", "line", "main", "text", "with_tables"]
+__all__ = ["FOLDER", "NAME", "PAGE", "PROFILE", "line", "main", "text", "with_tables"]
 
 FOLDER = Path(__file__).parent
 NAME = "side_by_side"
+PROFILE = "profile"
 PAGE = Path(__file__).parents[3] / "docs" / "benchmarks.md"
 _TIMED = {case.name for case in CASES if case.timed} | {"fixtures", "imports"}
 
@@ -163,6 +165,16 @@ def _of_clients(name: str) -> bool:
     return ":" in name and not name.startswith("load")
 
 
+def _profile(found: Results) -> str:
+    rows = [
+        [case, target, *(f"{shares[part]:.0f}%" for part in found["parts"])]
+        for case, targets in found["cases"].items()
+        for target, shares in targets.items()
+    ]
+    where = f"`{found['command']}` on commit {found['commit']}, Python {found['python']}, {found['day']}:"
+    return f"{where}\n\n{tables.table(['', '', *found['parts']], rows)}"
+
+
 _MADE: dict[str, Callable[[Results], str]] = {
     "run": _run,
     "ratios": _ratios,
@@ -190,12 +202,16 @@ def _tables(found: Results) -> Iterator[str]:
 
 def with_tables(page: str) -> str:
     """The page with its tables as they should be."""
-    found = results.load(NAME, FOLDER)
     made = {
-        name: (lambda make=make: make(found) if found else "Not measured yet.\n")
-        for name, make in _MADE.items()
+        **{name: _kept(NAME, make) for name, make in _MADE.items()},
+        "profile": _kept(PROFILE, _profile),
     }
     return tables.with_tables(page, made)
+
+
+def _kept(name: str, make: Callable[[Results], str]) -> Callable[[], str]:
+    found = results.load(name, FOLDER)
+    return lambda: make(found) if found else "Not measured yet.\n"
 
 
 def main() -> None:
