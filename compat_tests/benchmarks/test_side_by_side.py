@@ -138,9 +138,7 @@ def test_shares() -> None:
         f"{client}fakeamqp;run (threading.py:1);turn (fakeamqp/runtime/turns.py:3) 1",
         f"{client}fakeamqp;turn (fakeamqp/runtime/turns.py:3);offer (fakeamqp/model/a.py:3);len (b.py:1) 2",
         'process 3:"python -m fakeamqp serve";thread (3): fakeamqp;read (fakeamqp/protocols/a.py:1) 1',
-        # Neither an import nor the process that starts the others.
         f"{client}MainThread;<module> (client.py:9);find (<frozen importlib._bootstrap>:7) 50",
-        'process 1:"python -m compat_tests.benchmarks.side_by_side";thread (1): MainThread;a (client.py:1) 50',
     ]
     found = {"client": 60, "broker: transport": 10, "broker: model": 20, "broker: protocol": 10}
     assert profile.shares(samples) == {**dict.fromkeys(profile.PARTS, 0), **found}

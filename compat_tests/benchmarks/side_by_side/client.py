@@ -1,11 +1,8 @@
 """A client in a process of its own: `python -m ...side_by_side.client CASE TARGET [URL]`.
 
-For each number that it reads it does the case so many times, and writes a `Measured` as a line of JSON. The
-target says where its broker is: in this process, started for each number anew, or at the URL. So a profiler
-sees one case only, for example
-
-    echo 50000 | py-spy record --gil -o gil.svg -- python -m \
-        compat_tests.benchmarks.side_by_side.client 'pika: publish then consume' 'in process'
+For each number that it reads it does the case so many times, and writes a `Measured` as a line of JSON. A
+broker in this process is started for each number anew. Another one is at the URL; without a URL it is started
+here, so that a profiler sees one case only (see `profile`).
 """
 
 from __future__ import annotations
@@ -25,7 +22,7 @@ from dataclasses import asdict, dataclass
 from typing import cast
 
 from compat_tests.benchmarks.side_by_side.cases import CASES, Case
-from compat_tests.benchmarks.side_by_side.targets import IN_LOOP, IN_THREAD
+from compat_tests.benchmarks.side_by_side.targets import IN_LOOP, IN_THREAD, running
 from fakeamqp import Broker
 
 __all__ = ["Measured", "measure"]
@@ -110,10 +107,12 @@ def main() -> None:
     """See the module."""
     [name, target, url] = [*sys.argv[1:], ""][:3]
     [case] = [each for each in CASES if each.name == name]
-    for line in sys.stdin:
-        signal.alarm(_PATIENCE)
-        print(json.dumps(asdict(measure(case, target, url, int(line)))), flush=True)
-        signal.alarm(0)
+    with nullcontext() if url else running(target) as address:
+        for line in sys.stdin:
+            signal.alarm(_PATIENCE)
+            measured = measure(case, target, url if address is None else address.url, int(line))
+            print(json.dumps(asdict(measured)), flush=True)
+            signal.alarm(0)
 
 
 if __name__ == "__main__":
