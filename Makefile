@@ -7,7 +7,7 @@ PY := $(VENV)/bin/python
 PACKAGING := pyproject.toml setup.py
 PYTEST_ARGS ?=
 # Every process of the tests would compile all of them again where Python may not keep what it compiles.
-TESTING := env -u PYTHONDONTWRITEBYTECODE $(PY) -m pytest --timeout=300 --benchmark-skip
+TESTING := env -u PYTHONDONTWRITEBYTECODE $(PY) -m pytest --timeout=300
 # Random examples: how many times the usual number the full run draws, and from which seed.
 FUZZ_FACTOR := $(or $(FAKEAMQP_FUZZ),1)
 SEED ?= $(shell od -An -N4 -tu4 /dev/urandom | tr -d ' ')
@@ -24,7 +24,7 @@ PYSPARK ?= 4.0
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-all test-long fuzz flake-hunt crashes spark spark-core conformance blanking personalities
-.PHONY: faults bench lint format clean environment fidelity spark-environment attempts soak mutants
+.PHONY: faults bench bench-profile bench-parts lint format clean environment fidelity spark-environment attempts soak mutants
 .PHONY: docs docs-serve dist recipes recipes-environment
 .NOTPARALLEL:
 
@@ -119,10 +119,14 @@ MINUTES ?= 2
 soak: $(VENV)/.test ## Let clients work for 30 days of the broker's time under chaos: make soak MINUTES=10
 	$(PY) -m compat_tests.reliability.soak --minutes $(MINUTES)
 
-bench: $(VENV)/.test ## Run the benchmarks and write docs/benchmarks.md
-	$(PY) -m pytest compat_tests/benchmarks -o python_files='bench_*.py' -o python_functions='bench_*' \
-		--benchmark-only --benchmark-columns=median,iqr,ops,rounds $(PYTEST_ARGS)
-	$(PY) -m compat_tests.benchmarks.report
+bench: $(VENV)/.bench ## Measure the broker beside RabbitMQ: all (docs/benchmarks.md), or make bench BENCH="'pika: *'"
+	$(PY) -m compat_tests.benchmarks.side_by_side $(or $(BENCH),--record)
+
+bench-profile: $(VENV)/.bench ## Sample where the time goes and write the table in docs/benchmarks.md
+	$(PY) -m compat_tests.benchmarks.side_by_side.profile
+
+bench-parts: $(VENV)/.test ## Measure parts of the broker and write their tables in docs/benchmarks.md
+	$(PY) -m compat_tests.benchmarks.parts
 
 # mkdocstrings formats signatures with the command ruff.
 MKDOCS := NO_MKDOCS_2_WARNING=1 PATH="$(CURDIR)/$(VENV)/bin:$$PATH" $(PY) -m mkdocs
@@ -149,7 +153,7 @@ format: $(VENV)/.test ## Let ruff put the code into shape
 	$(PY) -m ruff format .
 
 clean: ## Remove the virtual environment and all caches
-	rm -rf $(VENV) $(VENV)-pyspark-* build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .benchmarks
+	rm -rf $(VENV) $(VENV)-pyspark-* build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	rm -rf .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
@@ -177,6 +181,11 @@ $(VENV)/.test: $(PACKAGING) | $(PY)
 $(VENV)/.docs: $(PACKAGING) | $(VENV)/.test
 	@echo "Installing what the documentation and a release need into $(VENV) ..."
 	@$(PY) -m pip install --quiet --disable-pip-version-check -e '.[docs,release]'
+	@touch $@
+
+$(VENV)/.bench: $(PACKAGING) | $(VENV)/.test
+	@echo "Installing matplotlib and py-spy into $(VENV) ..."
+	@$(PY) -m pip install --quiet --disable-pip-version-check -e '.[bench]'
 	@touch $@
 
 $(VENV)/.recipes: $(PACKAGING) | $(PY)

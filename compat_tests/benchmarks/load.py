@@ -50,6 +50,11 @@ class Address:
     port: int
     sink: bool = False
 
+    @property
+    def url(self) -> str:
+        """With the default account."""
+        return f"amqp://guest:guest@{self.host}:{self.port}/%2F"
+
 
 # --- the client -----------------------------------------------------------------------------------------
 
@@ -193,9 +198,9 @@ def fakeamqp_serving(*options: str) -> Iterator[Address]:
 
 
 @contextmanager
-def rabbitmq_serving() -> Iterator[Address]:
-    """A private RabbitMQ node, its schedulers as they are by default."""
-    with rabbitmq_node.RabbitMQNode(spins=True) as node:
+def rabbitmq_serving(series: str | None = None) -> Iterator[Address]:
+    """A private RabbitMQ node, its schedulers as they are by default; without a series the installed one."""
+    with rabbitmq_node.RabbitMQNode(series, spins=True) as node:
         yield Address(f"RabbitMQ {node.version}", "127.0.0.1", node.port)
 
 

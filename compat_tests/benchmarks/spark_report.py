@@ -137,7 +137,7 @@ def brokers() -> Iterator[dict[str, str]]:
         serving = [stack.enter_context(load.fakeamqp_serving())]
         if rabbitmq_node.available() is None:
             serving.append(stack.enter_context(load.rabbitmq_serving()))
-        yield {each.name: f"amqp://guest:guest@{each.host}:{each.port}/" for each in serving}
+        yield {each.name: each.url for each in serving}
 
 
 if __name__ == "__main__":

@@ -11,7 +11,6 @@ import pytest
 from compat_tests.benchmarks import expiry, load, tap, trace
 from compat_tests.benchmarks.cases import Case
 from compat_tests.benchmarks.cases_0_10 import CASES
-from compat_tests.benchmarks.cycle import client_cycle, fresh_broker_cycle
 from compat_tests.benchmarks.imports import import_seconds
 from compat_tests.differential import rabbitmq_node
 from fakeamqp import Broker
@@ -57,13 +56,6 @@ def test_everything_expires(dead_lettered: bool) -> None:
     waiting, afterwards = expiry.bytes_per_message(100, dead_lettered=dead_lettered)
     assert waiting > 0
     assert (afterwards > waiting) is dead_lettered
-
-
-def test_cycles() -> None:
-    fresh_broker_cycle()
-    with Broker() as broker:
-        client_cycle(broker.url)
-        assert broker.queues() == ()
 
 
 def test_what_a_broker_delivers_is_what_the_load_client_counts_on() -> None:
@@ -162,4 +154,4 @@ def test_a_tap_that_would_be_left_is_an_error() -> None:
 def test_import_seconds() -> None:
     with pytest.raises(subprocess.CalledProcessError):
         import_seconds("import no_such_module", runs=1)
-    assert isinstance(import_seconds("import fakeamqp", compiled=False, runs=1), float)
+    assert len(import_seconds("import fakeamqp", compiled=False, runs=2)) == 2

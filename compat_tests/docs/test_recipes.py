@@ -112,7 +112,7 @@ def run(folder: Path, *command: str) -> str:
 
 def run_pytest(folder: Path) -> set[str]:
     """The test files in which a test has passed, where no other has not."""
-    command = ["-m", "pytest", "-v", "-p", "no:cacheprovider", "-p", "no:benchmark", "--timeout=120"]
+    command = ["-m", "pytest", "-v", "-p", "no:cacheprovider", "--timeout=120"]
     said = run(folder, sys.executable, *command)
     outcomes = re.findall(r"^(\S+\.py)::.* (PASSED|SKIPPED|XFAIL)", said, re.MULTILINE)
     assert outcomes and {outcome for _, outcome in outcomes} == {"PASSED"}, said

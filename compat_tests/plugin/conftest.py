@@ -18,7 +18,7 @@ import fakeamqp.trace.events  # noqa: F401
 INI = """
 [pytest]
 asyncio_default_fixture_loop_scope = function
-addopts = -p no:cacheprovider -p no:benchmark -p no:hypothesispytest
+addopts = -p no:cacheprovider -p no:hypothesispytest
 filterwarnings =
     error::ResourceWarning
     error::pytest.PytestUnraisableExceptionWarning

@@ -73,7 +73,7 @@ def run(seed: int, processes: int, tests: Sequence[str]) -> dict[str, Any]:
     """One run in the order of a seed: how many tests passed and were skipped, and which failed."""
     with TemporaryDirectory() as folder:
         report = Path(folder, "report.xml")
-        command = [sys.executable, "-m", "pytest", *tests, "--tier", "quick", "--benchmark-skip"]
+        command = [sys.executable, "-m", "pytest", *tests, "--tier", "quick"]
         command += ["-n", str(processes), "--dist", "loadgroup", "--timeout=600"]
         command += ["-W", "error", "--shuffle", str(seed), f"--junitxml={report}", "-q"]
         environment = {**os.environ, "PYTHONDEVMODE": "1"}

@@ -64,7 +64,7 @@ LEFT_OUT = (
     "broker/test_interrupts.py",
 )
 ARGUMENTS = [
-    *("--tier=quick", "-q", "-s", "--no-header", "--benchmark-skip", "--import-mode=importlib"),
+    *("--tier=quick", "-q", "-s", "--no-header", "--import-mode=importlib"),
     *("-p", "no:cacheprovider", "-p", "no:randomly"),
     *(f"--ignore={ROOT / 'compat_tests' / each}" for each in LEFT_OUT),
 ]

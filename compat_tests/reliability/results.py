@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+import re
 import subprocess
 from datetime import datetime, timezone
 from pathlib import Path
@@ -17,22 +18,25 @@ from typing import Any
 __all__ = ["commit", "load", "path", "write"]
 
 HERE = Path(__file__).parent
+_NUMBERS = re.compile(r"\[[-\d.e,\s]+\]")
+"""A list of numbers, which is written in one line."""
 
 
-def path(name: str) -> Path:
+def path(name: str, folder: Path = HERE) -> Path:
     """Where the results of this name are."""
-    return HERE / f"{name}.json"
+    return folder / f"{name}.json"
 
 
-def load(name: str) -> dict[str, Any] | None:
+def load(name: str, folder: Path = HERE) -> dict[str, Any] | None:
     """The results of this name, or None if nothing was measured."""
-    if not path(name).exists():
+    file = path(name, folder)
+    if not file.exists():
         return None
-    found: dict[str, Any] = json.loads(path(name).read_text(encoding="utf-8"))
+    found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
     return found
 
 
-def write(name: str, command: str, found: dict[str, Any]) -> None:
+def write(name: str, command: str, found: dict[str, Any], folder: Path = HERE) -> None:
     """Keep what a command found, with where and when it ran."""
     head = {
         "command": command,
@@ -42,7 +46,8 @@ def write(name: str, command: str, found: dict[str, Any]) -> None:
         "day": datetime.now(timezone.utc).date().isoformat(),
     }
     text = json.dumps({**head, **found}, indent=1, ensure_ascii=False)
-    path(name).write_text(f"{text}\n", encoding="utf-8")
+    text = _NUMBERS.sub(lambda numbers: " ".join(numbers[0].split()), text)
+    path(name, folder).write_text(f"{text}\n", encoding="utf-8")
 
 
 def commit() -> str:
