@@ -63,10 +63,13 @@ def text_instead(call: pytest.CallInfo[None]) -> str:
 def with_cause_first(report: pytest.TestReport, call: pytest.CallInfo[None]) -> None:
     """Begin the text of an error of Spark with its cause, and leave out the stack traces around it."""
     shown: Any = report.longrepr
-    cause = "" if call.excinfo is None else _cause(call.excinfo.value)
-    if not cause or not hasattr(shown, "reprcrash"):
+    if call.excinfo is None or not hasattr(shown, "reprcrash"):
         return
-    entry, kind = shown.reprtraceback.reprentries[-1], type(call.excinfo.value).__name__
+    error = call.excinfo.value
+    cause = _cause(error)
+    if not cause:
+        return
+    entry, kind = shown.reprtraceback.reprentries[-1], type(error).__name__
     kept = [line for line in entry.lines if not line.startswith("E ")]
     whole = f"({kind} of Spark; --full-trace shows all of it)"
     entry.lines[:] = [*kept, *(f"E   {line}" for line in (*cause.splitlines(), whole))]

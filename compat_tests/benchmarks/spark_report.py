@@ -6,6 +6,8 @@ python -m compat_tests.benchmarks.spark_report [--quick] [--output FILE]
 from __future__ import annotations
 
 import argparse
+import os
+import platform
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -15,7 +17,6 @@ from tempfile import TemporaryDirectory
 import pyspark
 
 from compat_tests.benchmarks import load, shards, trace_soak
-from compat_tests.benchmarks.report import machine
 from compat_tests.benchmarks.spark_routes import PLAIN, ROUTES, Bench, rate
 from compat_tests.benchmarks.streaming import KINDS, suite_seconds
 from compat_tests.differential import rabbitmq_node
@@ -58,6 +59,12 @@ took; every link is a file and a run of its own. The prototype was single querie
 its `conformance` was one rule of twenty.
 
 """
+
+
+def machine() -> str:
+    """The interpreter and the processors of this machine."""
+    python = f"{platform.python_implementation()} {platform.python_version()}"
+    return f"{python}, {os.cpu_count()} processors, {platform.machine()}."
 
 
 def main() -> None:
