@@ -107,3 +107,30 @@ def test_errors_have_the_name_under_which_they_are_imported(module: str) -> None
         if isinstance(value, type) and issubclass(value, BaseException):
             assert value.__module__ in MODULES, name
             assert getattr(importlib.import_module(value.__module__), name) is value
+
+
+SPARK = '''
+    TEXT = """Failed to initialize Python data source writer: Traceback (most recent call last):
+      File "columns.py", line 7, in find_columns
+    fakeamqp.spark.errors.ColumnError: no column 'rooting_key'; did you mean 'routing_key'?
+     SQLSTATE: 38000"""
+
+    class AnalysisException(Exception):
+        __module__ = "pyspark.errors.exceptions.captured"
+
+    def test_write(amqp_broker):
+        raise AnalysisException(TEXT)
+'''
+
+
+@pytest.mark.parametrize("full", [False, True], ids=["short", "full"])
+def test_an_error_of_spark_begins_with_its_cause(run_tests: RunTests, full: bool) -> None:
+    result = run_tests(SPARK, *["--full-trace"] * full)
+    result.assert_outcomes(failed=1)
+    lines = [line for line in result.outlines if line.startswith("E ")]
+    cause = "fakeamqp.spark.errors.ColumnError: no column 'rooting_key'; did you mean 'routing_key'?"
+    if full:
+        assert "SQLSTATE" in "\n".join(lines)
+    else:
+        assert lines == [f"E   {cause}", "E   (AnalysisException of Spark; --full-trace shows all of it)"]
+        result.stdout.fnmatch_lines([f"FAILED *::test_write - {cause[:21]}*"])

@@ -163,7 +163,7 @@ from fakeamqp.spark import local_session
 
 with local_session(master="local[2,4]") as spark:
     rows = spark.range(600).repartition(2).selectExpr("CAST(id AS STRING) AS value")
-    options = {"amqp.url": sys.argv[1], "routingKey": "q", "maxInFlight": "50"}
+    options = {"amqp.url": sys.argv[1], "routingKey": "q", "maxInFlight": "50", "reconnectTimeout": "0"}
     rows.write.format("amqp").options(**options).mode("append").save()
 """
 
