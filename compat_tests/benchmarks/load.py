@@ -1,26 +1,22 @@
 """Raw load: how many messages a second go through a broker that another process talks to.
 
-    python -m compat_tests.benchmarks.load [--messages N] [--runs N] [--against NAME=HOST:PORT ...]
-
 One connection publishes encoded messages of 100 bytes as fast as the broker reads; another consumes them
 without acknowledgements and counts. Every delivery of a run has the same size, so the consumer counts
-bytes and divides: the client costs so little that it is not what is measured (see `--sink`, which puts a
-server in the broker's place that does nothing but move as many bytes). Brokers take turns, run by run,
+bytes and divides: the client costs so little that it is not what is measured (see `sink_serving`, which
+puts a server in the broker's place that does nothing but move as many bytes). Brokers take turns, run by run,
 so that whatever else the machine does happens to all of them.
 """
 
 from __future__ import annotations
 
-import argparse
 import socket
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
-from statistics import median
 from urllib.parse import urlsplit
 
 from compat_tests.differential import rabbitmq_node
@@ -207,7 +203,7 @@ def rabbitmq_serving(series: str | None = None) -> Iterator[Address]:
 @contextmanager
 def sink_serving() -> Iterator[Address]:
     """A server in a process of its own that reads publishes and sends as many deliveries, unseen."""
-    command = [sys.executable, "-m", "compat_tests.benchmarks.load", "--be-the-sink"]
+    command = [sys.executable, "-m", "compat_tests.benchmarks.load"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None
@@ -237,45 +233,5 @@ def be_the_sink() -> None:
                     consumer.sendall(view[: due * len(delivered)])
 
 
-def main() -> None:
-    """See the module."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--messages", type=int, default=200_000, help="per run (default: %(default)s)")
-    parser.add_argument("--runs", type=int, default=5, help="per broker (default: %(default)s)")
-    parser.add_argument(
-        "--against", action="append", default=[], metavar="NAME=HOST:PORT", help="a running broker to measure"
-    )
-    parser.add_argument("--sink", action="store_true", help="measure the client alone as well")
-    parser.add_argument("--no-rabbitmq", action="store_true", help="do not start a RabbitMQ node")
-    parser.add_argument("--be-the-sink", action="store_true", help=argparse.SUPPRESS)
-    options = parser.parse_args()
-    if options.be_the_sink:
-        be_the_sink()
-        return
-    with ExitStack() as stack:
-        addresses = []
-        for text in options.against:
-            name, _, place = text.rpartition("=")
-            host, _, port = place.rpartition(":")
-            addresses.append(Address(name or place, host, int(port)))
-        if not addresses:
-            addresses.append(stack.enter_context(fakeamqp_serving()))
-            if not options.no_rabbitmq and rabbitmq_node.available() is None:
-                addresses.append(stack.enter_context(rabbitmq_serving()))
-        if options.sink:
-            addresses.append(stack.enter_context(sink_serving()))
-        for same_channel in (True, False):
-            rates = take_turns(addresses, options.messages, options.runs, same_channel=same_channel)
-            print(f"{'the same channel number' if same_channel else 'different channel numbers'}:")
-            first = median(rates[addresses[0].name])
-            for name, measured in rates.items():
-                runs = " ".join(f"{rate:,.0f}" for rate in measured)
-                print(f"  {name:<20} {median(measured):>9,.0f} msg/s   (runs: {runs})")
-            for name, measured in list(rates.items())[1:]:
-                print(f"  {addresses[0].name} / {name}: {first / median(measured):.2f}")
-
-
 if __name__ == "__main__":
-    main()
+    be_the_sink()

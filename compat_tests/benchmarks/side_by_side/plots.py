@@ -62,6 +62,7 @@ def _draw(found: dict[str, Any], start: str, title: str, file: Path) -> None:
             rivals = [each for each in measured if each in RABBITMQ] or list(measured)
             best = min(median(measured[each]["time"]) for each in rivals)
             rates = [best / time for time in measured[target]["time"]]
+            # Twice, because there must be two of them.
             low, middle, high = quantiles(rates * 2, n=4, method="inclusive")
             places.append(row - (number - (len(targets) - 1) / 2) * height)
             lengths.append(middle)
