@@ -45,7 +45,7 @@ def conformance(events: DataFrame) -> DataFrame:
         for field in fields(Row)
     ]
     runs = events.select(*columns).asTable().partitionBy("run").orderBy("number")
-    # With Arrow it would need pandas. PySpark's types know neither this use of a class nor a table as argument.
+    # With Arrow it would need pandas. PySpark's types do not know that a table can be the argument.
     check: Any = F.udtf(_Check, returnType=_COLUMNS, useArrow=False)
     found: DataFrame = check(runs)
     return found.orderBy("run", "number", "rule")
