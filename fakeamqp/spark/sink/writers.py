@@ -98,7 +98,7 @@ class BatchWriter(_Writer, spark.DataSourceArrowWriter):
 
     def commit(self, messages: list[spark.WriterCommitMessage | None]) -> None:
         """Log how many messages were published; all of them are confirmed."""
-        _log.info("%s", _in_words(messages))
+        _log_commit("the write", messages)
 
     def abort(self, messages: list[spark.WriterCommitMessage | None]) -> None:
         """Log how many messages were published. They stay published."""
@@ -122,7 +122,7 @@ class MicroBatchWriter(_Writer, _StreamArrowWriter):
 
     def commit(self, messages: list[spark.WriterCommitMessage | None], batchId: int) -> None:
         """Log how many messages were published; all of them are confirmed."""
-        _log.info("batch %d: %s", batchId, _in_words(messages))
+        _log_commit(f"batch {batchId}", messages)
 
     def abort(self, messages: list[spark.WriterCommitMessage | None], batchId: int) -> None:
         """Log how many messages were published. They stay published; the next attempt repeats them."""
@@ -134,15 +134,24 @@ class MicroBatchWriter(_Writer, _StreamArrowWriter):
         return f"{query}-{batch}" if query and batch else self._job
 
 
-def _in_words(messages: Sequence[object]) -> str:
-    done = [message for message in messages if isinstance(message, Written)]
-    counts = {name: sum(getattr(message, name) for message in done) for name in _COUNTS}
-    return f"{len(done)} tasks: " + ", ".join(f"{name} {count}" for name, count in counts.items())
+def _log_commit(what: str, messages: Sequence[object]) -> None:
+    counts = _counts(messages)
+    level = logging.WARNING if counts["returned"] or counts["republished"] else logging.INFO
+    _log.log(level, "%s: %s", what, _in_words(counts))
 
 
 def _log_abort(what: str, messages: Sequence[object]) -> None:
     _log.warning(
-        "%s failed. Published messages stay published: %s; and some rows of tasks that have not finished",
+        "%s failed, and what is published stays published. Of the tasks that have finished: %s",
         what,
-        _in_words(messages),
+        _in_words(_counts(messages)),
     )
+
+
+def _counts(messages: Sequence[object]) -> dict[str, int]:
+    done = [message for message in messages if isinstance(message, Written)]
+    return {name: sum(getattr(message, name) for message in done) for name in _COUNTS}
+
+
+def _in_words(counts: dict[str, int]) -> str:
+    return ", ".join(f"{name} {count}" for name, count in counts.items())
