@@ -229,10 +229,22 @@ def test_a_connection_that_drops_loses_nothing(
     assert shop.alerts() == rush.expected
 
 
-def test_alerts_that_could_not_be_sent_are_sent_after_a_restart(
+def test_a_connection_that_drops_while_alerts_are_sent_loses_none(
+    shop: Shop, rush: Rush, process_all: Callable[[], None], amqp_faults: Faults
+) -> None:
+    """The sink publishes again what was not confirmed, under the same ids."""
+    amqp_faults.on("basic.publish", exchange=ALERTS).on_call(5).disconnect("reset")
+    rush.send()
+    shop.close_windows()
+    process_all()
+    assert sorted(set(shop.alerts())) == rush.expected
+
+
+def test_alerts_that_are_refused_are_sent_after_a_restart(
     shop: Shop, rush: Rush, process_all: Callable[[], None], amqp_stream: AmqpStream, amqp_faults: Faults
 ) -> None:
-    amqp_faults.on("basic.publish", exchange=ALERTS).on_call(5).disconnect("reset")
+    """A queue that is full refuses one. The sink has no use for another attempt, so the query ends."""
+    amqp_faults.on("basic.publish", exchange=ALERTS).on_call(5).nack()
     rush.send()
     shop.close_windows()
     amqp_stream.start(results, queue=ORDERS, exchangeColumn="exchange")
