@@ -22,12 +22,12 @@ _NUMBERS = re.compile(r"\[[-\d.e,\s]+\]")
 """A list of numbers, which is written in one line."""
 
 
-def path(name: str, folder: Path = HERE) -> Path:
-    """Where the results of this name are."""
-    return folder / f"{name}.json"
+def path(name: str, folder: Path | None = None) -> Path:
+    """Where the results of this name are: in this folder, or in another one."""
+    return (folder or HERE) / f"{name}.json"
 
 
-def load(name: str, folder: Path = HERE) -> dict[str, Any] | None:
+def load(name: str, folder: Path | None = None) -> dict[str, Any] | None:
     """The results of this name, or None if nothing was measured."""
     file = path(name, folder)
     if not file.exists():
@@ -36,7 +36,7 @@ def load(name: str, folder: Path = HERE) -> dict[str, Any] | None:
     return found
 
 
-def write(name: str, command: str, found: dict[str, Any], folder: Path = HERE) -> None:
+def write(name: str, command: str, found: dict[str, Any], folder: Path | None = None) -> None:
     """Keep what a command found, with where and when it ran."""
     head = {
         "command": command,

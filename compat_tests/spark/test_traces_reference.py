@@ -1,4 +1,4 @@
-"""Each query about violations returns the rows of its reference implementation in plain Python."""
+"""Each query about violations returns what the check of this name finds in the same events without Spark."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def answers(loaded) -> dict[str, dict[str, Rows]]:
 
 
 @pytest.mark.parametrize("question", VIOLATIONS)
-def test_queries_return_the_rows_of_their_references(runs, answers, question):
+def test_queries_return_the_rows_of_their_checks(runs, answers, question):
     ask = getattr(checks, question)
     differ = []
     for kind in runs:

@@ -6,7 +6,7 @@
 >>> t.conformance().count()
 0
 
-`fakeamqp.trace.checks` has the reference implementations of the checks; they need no Spark.
+`fakeamqp.trace.checks` finds the same violations without Spark.
 """
 
 from __future__ import annotations

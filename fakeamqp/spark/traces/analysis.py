@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, TypeAlias
 
+from fakeamqp.spark.traces import checking
 from fakeamqp.spark.traces.columns import COLUMNS
 from fakeamqp.spark.traces.reading import Format, located, read
 from fakeamqp.spark.traces.sql import text_of
@@ -21,10 +22,10 @@ PathLike: TypeAlias = "str | os.PathLike[str]"
 class Traces:
     """The traces of one or more brokers, for queries in SQL.
 
-    Each query is a file of SQL over two temporary views, `trace` (one row per event) and `deliveries` (one
-    row per delivery to a client); docs/spark-traces.md has their columns. A query sets the views of the
-    session to those of its `Traces`. Recordings are read for each result again: `save` large recordings
-    first.
+    Each query but `conformance` is a file of SQL over two temporary views, `trace` (one row per event) and
+    `deliveries` (one row per delivery to a client); docs/spark-traces.md has their columns. Such a query sets
+    the views of the session to those of its `Traces`. Recordings are read for each result again: `save` large
+    recordings first.
 
     Args:
         events: rows with the columns of `trace`.
@@ -83,9 +84,10 @@ class Traces:
         """Frames and events that violate a rule of the protocol.
 
         Columns: run, number, time, alias, channel, session, rule, broken_by ('client' or 'broker'), spec (the
-        id of the rule in the documents, or null), description, name, delivery_tag, consumer_tag.
+        id of the rule in the documents, or null), description, name, delivery_tag, consumer_tag. One task
+        reads a whole run into memory and checks it.
         """
-        return self._ask("conformance")
+        return checking.conformance(self.events)
 
     def sql(self, text: str) -> DataFrame:
         """Your own query, in SQL over the views `trace` and `deliveries`."""

@@ -3,11 +3,10 @@
 >>> broker.trace.check()
 ()
 
-`check` runs them on events. The functions `conformance`, `fifo_violations` and `unacked_high_water` are the
-reference implementations of the Spark queries with these names (see `fakeamqp.spark.traces`). They take
-events of a trace, or lines of a recording as `json.loads` returns them, and return the rows of the query in
-the same order. They read a trace event by event, so that they are simple enough to trust; the queries work on
-sets of rows and are fast. Tests compare each query with its reference.
+`check` runs them on events. The functions `conformance`, `fifo_violations` and `unacked_high_water` take
+events of a trace, or lines of a recording as `json.loads` returns them, and return the rows of the Spark
+queries with these names in the same order (see `fakeamqp.spark.traces`). The first one is what its query
+runs; tests compare the other two with their queries.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""One channel from its opening to its close; a part of the reference implementation of `conformance.sql`."""
+"""One channel from its opening to its close, as `conformance` sees it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Violations of the protocol: the reference implementation of `conformance.sql`."""
+"""Violations of the protocol."""
 
 from __future__ import annotations
 

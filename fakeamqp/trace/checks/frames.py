@@ -1,4 +1,4 @@
-"""The frames of one peer on one channel; a part of the reference implementation of `conformance.sql`."""
+"""The frames of one peer on one channel, as `conformance` sees them."""
 
 from __future__ import annotations
 

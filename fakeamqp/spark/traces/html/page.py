@@ -64,7 +64,10 @@ def _stats(traces: Traces, answers: Mapping[str, Sequence[Mapping[str, Any]]], r
 
 
 def _section(name: str, query: Query, rows: Sequence[Mapping[str, Any]], most: int) -> str:
-    parts = [f'<section id="{name}"><h2>{query.title}</h2>', f'<p class="about">{_description(name)}</p>']
+    parts = [
+        f'<section id="{name}"><h2>{query.title}</h2>',
+        f'<p class="about">{_description(name, query)}</p>',
+    ]
     if rows:
         parts.append(_table(name, rows[:most]))
         more = f"The first {most:,} rows; there are more." if len(rows) > most else f"Rows: {len(rows):,}."
@@ -74,18 +77,17 @@ def _section(name: str, query: Query, rows: Sequence[Mapping[str, Any]], most: i
     return "".join((*parts, "</section>"))
 
 
-def _description(name: str) -> str:
-    """The description of a query: the comment at the start of its file, without the name."""
+def _description(name: str, query: Query) -> str:
+    """The description of a query, or the comment at the start of its file, without the name."""
     import re
     from html import escape
+    from itertools import takewhile
 
-    said = []
-    for line in text_of(name).splitlines():
-        if not line.startswith("--"):
-            break
-        said.append(line[2:].strip())
-    text = escape(" ".join(said).partition(": ")[2])
-    return re.sub("`(.+?)`", r"<code>\1</code>", text[:1].upper() + text[1:])
+    text = query.description
+    if not text:
+        comment = takewhile(lambda line: line.startswith("--"), text_of(name).splitlines())
+        text = " ".join(line[2:].strip() for line in comment).partition(": ")[2]
+    return re.sub("`(.+?)`", r"<code>\1</code>", escape(text[:1].upper() + text[1:]))
 
 
 def _table(name: str, rows: Sequence[Mapping[str, Any]]) -> str:

@@ -1,4 +1,4 @@
-"""The queries that are shipped, each a file of SQL over the views `trace` and `deliveries`."""
+"""The shipped queries: files of SQL over the views `trace` and `deliveries`, and the check of conformance."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ __all__ = ["QUERIES", "Query", "text_of"]
 
 
 class Query(NamedTuple):
-    """A query: its title, and whether a correct broker has no rows."""
+    """A query: its title, whether a correct broker has no rows, and its description if it has no file."""
 
     title: str
     expects_nothing: bool = False
+    description: str = ""
 
 
 QUERIES: dict[str, Query] = {
@@ -21,9 +22,17 @@ QUERIES: dict[str, Query] = {
     "unacked_age": Query("How long clients held messages: seconds from delivery to settlement"),
     "unacked_high_water": Query("Most messages held at once, by consumer and by channel"),
     "fifo_violations": Query("Deliveries out of order", expects_nothing=True),
-    "conformance": Query("Violations of the protocol", expects_nothing=True),
+    "conformance": Query(
+        "Violations of the protocol",
+        expects_nothing=True,
+        description="Frames and events that violate a rule of the protocol, each with the rule, the peer "
+        "that violated it (`broken_by`), and the rule's id in the specification, if it is in there (`spec`). "
+        "Connections of other protocols than 0-9-1 are skipped. If the opening of a channel is not in the "
+        "trace, only closes and contents are checked on it. Settlements that a client sends after the broker "
+        "has closed are not checked, because they may have been sent before.",
+    ),
 }
-"""By name: that of the file, and of the method of `Traces`."""
+"""By name: that of the file if there is one, and of the method of `Traces`."""
 
 
 @cache
