@@ -7,7 +7,9 @@ from collections.abc import Iterator
 
 import pytest
 
-pika = pytest.importorskip("pika")
+pytest.importorskip("pika")
+
+import pika
 
 from fakeamqp import Broker
 from fakeamqp.spark.connection import Link
