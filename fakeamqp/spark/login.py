@@ -7,6 +7,7 @@ query runs.
 from __future__ import annotations
 
 import os
+import re
 import ssl
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,6 +24,9 @@ __all__ = ["is_refusal", "parameters", "without_password"]
 
 # Reply codes: wrong password, and no such virtual host or no access to it.
 _REFUSED = ("(403)", "(530)")
+# What a broker says about the client's certificate. In TLS 1.3 it comes after the client's handshake, so that
+# pika takes it for a lost connection, and has it in its text only.
+_ALERT = re.compile(r"\[SSL: \w+_ALERT_\w+\]")
 
 
 def parameters(url: str, options: ConnectionOptions) -> pika.URLParameters:
@@ -66,6 +70,8 @@ def is_refusal(error: BaseException | str) -> bool:
     ):
         # A broker that goes away at that moment looks the same but for the code. Limits of connections pass.
         return any(code in str(error) for code in _REFUSED) and "limit" not in str(error)
+    if _ALERT.search(str(error)):
+        return True
     wrapped = [*getattr(error, "exceptions", ()), getattr(error, "exception", None)]
     return any(is_refusal(each) for each in wrapped if isinstance(each, BaseException))
 

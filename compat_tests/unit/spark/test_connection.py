@@ -9,9 +9,12 @@ import pytest
 
 pytest.importorskip("pika")
 
+import pika
+
 from fakeamqp import Broker
 from fakeamqp.spark.connection import Link
 from fakeamqp.spark.errors import BrokerUnreachable, ConnectionLost, LoginRefused, OptionError
+from fakeamqp.spark.login import is_refusal
 from fakeamqp.spark.options import ConnectionOptions, write_options
 
 
@@ -193,3 +196,11 @@ def test_a_broker_that_goes_away_during_the_login_may_come_back(broker):
 def test_no_repr_has_a_password():
     found = options("amqp://me:s3cret@localhost/", **{"amqp.password": "s3cret"})
     assert found.password == "s3cret" and "s3cret" not in repr(found)
+
+
+def test_an_alert_about_the_certificate_is_a_refusal():
+    """As pika reports it for RabbitMQ with TLS 1.3, after the handshake of the client."""
+    alert = "SSLError(1, '[SSL: TLSV13_ALERT_CERTIFICATE_REQUIRED] tlsv13 alert certificate required')"
+    lost = pika.exceptions.StreamLostError(f"Stream connection lost: {alert}")
+    assert is_refusal(pika.exceptions.IncompatibleProtocolError(repr(lost)))
+    assert not is_refusal(pika.exceptions.IncompatibleProtocolError("StreamLostError: ('EOF',)"))
