@@ -6,8 +6,9 @@ VENV := .venv
 PY := $(VENV)/bin/python
 PACKAGING := pyproject.toml setup.py
 PYTEST_ARGS ?=
-# Every process of the tests would compile all of them again where Python may not keep what it compiles.
-TESTING := env -u PYTHONDONTWRITEBYTECODE $(PY) -m pytest --timeout=300
+# Every process of the tests would compile all of them again where Python may not keep what it compiles. A test
+# that catches its own time limit, as Hypothesis does, says at least where it hangs.
+TESTING := env -u PYTHONDONTWRITEBYTECODE $(PY) -m pytest --timeout=300 -o faulthandler_timeout=600
 # Random examples: how many times the usual number the full run draws, and from which seed.
 FUZZ_FACTOR := $(or $(FAKEAMQP_FUZZ),1)
 SEED ?= $(shell od -An -N4 -tu4 /dev/urandom | tr -d ' ')

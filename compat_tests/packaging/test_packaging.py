@@ -222,6 +222,7 @@ def test_an_installation_without_extras_serves_clients(wheel, tmp_path):
 def test_the_extras_are_there(metadata):
     assert set(metadata.get_all("Provides-Extra")) == {
         "aio-pika",
+        "bench",
         "docs",
         "management",
         "pika",

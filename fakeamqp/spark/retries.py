@@ -45,9 +45,9 @@ class Retries:
         now = time.monotonic()
         if self._since is None:
             self._since = now
-        tried = now - self._since
-        if tried >= self._timeout:
-            raise type(error)(f"{error} (tried again for {tried:.1f} s)") from None
-        pause = min(self._pause, self._timeout - tried)
+        ends = self._since + self._timeout
+        if now >= ends:
+            raise type(error)(f"{error} (tried again for {now - self._since:.1f} s)") from None
+        pause = min(self._pause, ends - now)
         self._pause = min(2 * self._pause, LONGEST_PAUSE)
         return pause
