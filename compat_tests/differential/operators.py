@@ -53,11 +53,14 @@ class NodeOperator:
 
     def set_consumer_timeout(self, seconds: str) -> None:
         """Set the timeout, and have channels look at it every 100 ms; nothing means the usual one."""
-        timeout, tick = (int(float(seconds) * 1000), 100) if seconds else (1_800_000, 60_000)
-        self._node.evaluate(
-            f"application:set_env(rabbit, consumer_timeout, {timeout}), "
-            f"application:set_env(rabbit, channel_tick_interval, {tick})"
-        )
+        timeout = int(float(seconds) * 1000) if seconds else 1_800_000
+        self._node.evaluate(f"application:set_env(rabbit, consumer_timeout, {timeout})")
+        self.set_channel_tick("100" if seconds else "")
+
+    def set_channel_tick(self, milliseconds: str) -> None:
+        """Set how often channels look for late acknowledgements; nothing means as the node was started."""
+        tick = milliseconds or self._node.variables.get("channel_tick_interval", "60000")
+        self._node.evaluate(f"application:set_env(rabbit, channel_tick_interval, {tick})")
 
     def set_largest_message(self, octets: str) -> None:
         """Limit the size of messages; nothing means the usual limit."""
@@ -149,6 +152,9 @@ class BrokerOperator:
 
     def set_consumer_timeout(self, seconds: str) -> None:
         self._set(consumer_timeout=float(seconds or 1800))
+
+    def set_channel_tick(self, milliseconds: str) -> None:
+        """Nothing: the broker's channels have timers of their own for each delivery."""
 
     def set_largest_message(self, octets: str) -> None:
         usual = PERSONALITIES[self._broker._state.personality.name].largest_message

@@ -125,7 +125,7 @@ class RabbitMQNode:
             raise RabbitMQError(str(reason)) from None
         self._settings = dict(settings or {})
         self._plugins = tuple(plugins)
-        self._variables = dict(variables or {})
+        self.variables = dict(variables or {})
         self._timeout = timeout
         self._spins = spins
         self._folder: Path | None = None
@@ -324,7 +324,7 @@ class RabbitMQNode:
             "RABBITMQ_PID_FILE": str(seen / "pid"),
             # Idle schedulers sleep instead of spinning: tests share the machine with the node.
             "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS": "-kernel inet_dist_use_interface {127,0,0,1}"
-            + "".join(f" -rabbit {name} {value}" for name, value in self._variables.items())
+            + "".join(f" -rabbit {name} {value}" for name, value in self.variables.items())
             + ("" if self._spins else " +sbwt none +sbwtdcpu none +sbwtdio none"),
         }
 

@@ -7,6 +7,7 @@ from compat_tests.differential.script import (
     CONFIRMS,
     TX,
     Call,
+    Setting,
     Step,
     ack,
     arrivals,
@@ -28,6 +29,8 @@ from compat_tests.differential.script import (
 ADD_USER = operate("add_user", "@u", "p")
 DELETE_USER = operate("delete_user", "@u")
 AS_USER = connect("b", user="@u", password="p")
+RARE_TICKS = Setting("set_channel_tick", "60000")
+"""As by default. A channel that ticks more often than once a second is never idle."""
 BLIND = {name: True for name in CAPABILITIES if name != "consumer_cancel_notify"}
 
 
@@ -71,6 +74,7 @@ for _id, _first, _second in (
         nothing_more(2.5, on="b"),
         _second,
         [DELETE_USER],
+        setting=RARE_TICKS,
     )
 each(
     "permission/consumer-goes-on",
