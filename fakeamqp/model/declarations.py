@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from fakeamqp.model.arguments.exchange_arguments import COMPARED_EXCHANGE_ARGUMENTS
@@ -81,7 +81,7 @@ def check_same_queue(existing: Queue, declaration: QueueDeclaration) -> None:
         compare_flag(*compare, "durable", declaration.durable, existing.durable)
     if personality.compares_auto_delete:
         compare_flag(*compare, "auto_delete", declaration.auto_delete, existing.auto_delete)
-    considered: Collection[str] | None = None
+    considered: Iterable[str] | None = None
     if personality.equivalence_ignores_unknown_arguments:
         considered = compared_arguments(existing.type_name, personality)
     received = compared_values(declaration.arguments, personality)

@@ -62,18 +62,32 @@ def compare_arguments(
     current: Mapping[str, Any],
     considered: Iterable[str] | None,
 ) -> None:
-    """Refuse arguments that differ; `considered` limits the comparison to some names, None means all.
+    """Refuse arguments that differ.
+
+    Args:
+        kind: of the entity, for the text.
+        name: of the entity, for the text.
+        virtual_host: its name, for the text.
+        received: the arguments of the declaration.
+        current: those of the existing entity.
+        considered: the names to compare, in the order in which differences are reported; None means all,
+            by name. It is iterated only if arguments differ.
 
     Raises:
         PreconditionFailed: with RabbitMQ's text.
     """
-    for key in considered if considered is not None else sorted({*received, *current}):
-        new = received.get(key, _ABSENT)
-        old = current.get(key, _ABSENT)
-        if freeze(new) != freeze(old):
+    different = {
+        key
+        for key in {*received, *current}
+        if freeze(received.get(key, _ABSENT)) != freeze(current.get(key, _ABSENT))
+    }
+    if not different:
+        return
+    for key in considered if considered is not None else sorted(different):
+        if key in different:
+            difference = _difference(received.get(key, _ABSENT), current.get(key, _ABSENT))
             raise PreconditionFailed(
-                f"inequivalent arg '{key}' for {kind} '{name}' in vhost '{virtual_host}': "
-                f"{_difference(new, old)}"
+                f"inequivalent arg '{key}' for {kind} '{name}' in vhost '{virtual_host}': {difference}"
             )
 
 

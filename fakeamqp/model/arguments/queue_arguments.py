@@ -6,8 +6,9 @@ one that no queue type takes is stored and has no effect, as in RabbitMQ.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, fields
+from functools import cache
 from math import inf
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
 
@@ -564,6 +565,7 @@ def required_features(kind: str, arguments: Mapping[str, Any]) -> list[Feature]:
     ]
 
 
+@cache
 def argument_of(option: str) -> str:
     """The name of the argument that sets an option.
 
@@ -595,12 +597,15 @@ def refuse_foreign(reader: ArgumentReader, kind: str, known: Mapping[str, Collec
             )
 
 
-def compared_arguments(kind: str, personality: Personality) -> list[str]:
-    """The arguments that the redeclaration of a queue of type `kind` must repeat, in RabbitMQ's order."""
+def compared_arguments(kind: str, personality: Personality) -> Iterator[str]:
+    """The arguments that the redeclaration of a queue of type `kind` must repeat, in RabbitMQ's order.
+
+    A generator, which does nothing for a redeclaration without a difference.
+    """
     known = personality.queue_arguments[kind]
     rows = [row for row in QUEUE_ARGUMENTS if row.name in known and _is_compared(row, kind, personality)]
     rows.sort(key=lambda row: row.types[kind].position)
-    return [row.name for row in rows]
+    yield from (row.name for row in rows)
 
 
 def compared_values(arguments: Mapping[str, Any], personality: Personality) -> dict[str, Any]:
