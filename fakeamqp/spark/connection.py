@@ -22,7 +22,7 @@ from pika.adapters.utils.selector_ioloop_adapter import SelectorIOServicesAdapte
 
 from fakeamqp.protocols.amqp_0_9_1.codec.methods import BasicGet
 from fakeamqp.protocols.framed.codec.frames import method_frame
-from fakeamqp.spark.errors import BrokerUnreachable, ConnectionLost, LoginRefused
+from fakeamqp.spark.errors import BrokerUnreachable, ConnectionLost, LoginRefused, UnreadableAnswer
 from fakeamqp.spark.incoming import Contents, Incoming, Receive
 from fakeamqp.spark.login import is_refusal, parameters, without_password
 
@@ -169,6 +169,10 @@ class Link:
         self.call(channel.basic_consume, queue, _nothing, consumer_tag=tag, arguments=arguments)
         return tag
 
+    def receive_returned(self, channel: Channel, receive: Receive) -> None:
+        """Hand returned messages to `receive`, which gets the payload of basic.return as the route."""
+        self._contents(channel).returned = receive
+
     def get(self, channel: Channel, queue: str, receive: Receive) -> int | None:
         """Get one message with basic.get, and return how many are left; None if the queue is empty.
 
@@ -191,10 +195,11 @@ class Link:
         """Raise the error that has ended the connection or a channel.
 
         Raises:
-            ConnectionLost: if anything has.
+            UnreadableAnswer: the broker sent something that cannot be read.
+            ConnectionLost: the connection or a channel has ended for another reason.
         """
         if self.lost is not None:
-            raise ConnectionLost(self.lost)
+            raise (UnreadableAnswer if self._services.unreadable else ConnectionLost)(self.lost)
 
     @property
     def broker_version(self) -> tuple[int, int]:
@@ -257,7 +262,7 @@ class Link:
     def _open(self, url: str) -> str | None:
         """The reason why the broker of this URL refuses the client; None if it accepts it."""
         outcome: list[str | None] = []
-        self.lost = None
+        self.lost = self._services.unreadable = None
         self._connection = pika.SelectConnection(
             parameters(url, self._options),
             on_open_callback=lambda _: outcome.append(None),
@@ -280,7 +285,10 @@ class Link:
         return _in_words(error)
 
     def _connection_closed(self, _connection: object, error: BaseException) -> None:
-        if not self._closing:
+        unreadable = self._services.unreadable
+        if unreadable is not None:
+            self.lost = f"cannot read what the broker sent: {type(unreadable).__name__}: {unreadable}"
+        elif not self._closing:
             self.lost = f"the connection to the broker ended: {_in_words(error)}"
 
     def _channel_closed(self, _channel: object, error: BaseException) -> None:
@@ -317,9 +325,14 @@ def quiet() -> Iterator[None]:
 
 
 class _Services(SelectorIOServicesAdapter):  # type: ignore[misc]  # pika has no types
-    """pika's I/O services on a loop, with the transport of the last connection, and what it receives."""
+    """pika's I/O services on a loop, with the transport of the last connection, and what it receives.
+
+    Attributes:
+        unreadable: the exception of reading what the broker sent. pika takes it for the end of the socket.
+    """
 
     transport: Any = None
+    unreadable: Exception | None = None
     incoming: Incoming
 
     def create_streaming_connection(
@@ -336,7 +349,11 @@ class _Services(SelectorIOServicesAdapter):  # type: ignore[misc]  # pika has no
                 made(transport)
 
             def data_received(octets: bytes) -> None:
-                incoming.receive(octets)
+                try:
+                    incoming.receive(octets)
+                except Exception as error:
+                    self.unreadable = error
+                    raise
                 # What pika compares to see whether the broker is alive.
                 protocol.conn.bytes_received += incoming.taken
                 incoming.taken = 0

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 
-from fakeamqp.spark.errors import BrokerUnreachable, ConnectionLost, LoginRefused
+from fakeamqp.spark.errors import BrokerUnreachable, ConnectionLost, LoginRefused, UnreadableAnswer
 
 __all__ = ["LONGEST_PAUSE", "Retries"]
 
@@ -40,7 +40,7 @@ class Retries:
         Raises:
             ConnectionLost, BrokerUnreachable: the time is over, or another attempt would fail as well.
         """
-        if isinstance(error, LoginRefused):
+        if isinstance(error, (LoginRefused, UnreadableAnswer)):
             raise error
         now = time.monotonic()
         if self._since is None:

@@ -9,15 +9,16 @@ from collections.abc import Callable, Iterator
 import pytest
 
 cloudpickle = pytest.importorskip("pyspark.cloudpickle")
-pytest.importorskip("pyarrow")
+pa = pytest.importorskip("pyarrow")
 pytest.importorskip("pika")
 
 # ruff: noqa: E402
 from compat_tests.unit.spark import sink
 from fakeamqp import Broker
-from fakeamqp.spark.errors import BrokerUnreachable, LoginRefused, PublishError
+from fakeamqp.spark.errors import BrokerUnreachable, LoginRefused, PublishError, UnreadableAnswer
 from fakeamqp.spark.options import write_options
 from fakeamqp.spark.sink import BatchWriter, MicroBatchWriter, writers
+from fakeamqp.spark.sink.window import Window
 
 
 @pytest.fixture
@@ -232,6 +233,34 @@ def test_or_is_logged_and_counted(broker, caplog):
     [line] = caplog.messages
     assert line.startswith("unroutable: 5 messages (message '1' to exchange '' with routing key 'nobody'")
     assert line.endswith("; and 2 more)")
+
+
+LATE = pa.map_(pa.string(), sink.TIME)
+
+
+def test_a_returned_message_may_have_headers_that_python_has_no_values_for(broker):
+    """The year 10000. Only the message id is read, so that the connection stays."""
+    connects = broker.faults.on("connection.open")
+    columns = sink.batch(value=[b"0", b"1"], routing_key=["nobody", "q"], message_id=["m0", "m1"])
+    late = pa.array([[("at", 253_402_300_800_000_000)]] * 2, LATE)
+    batch = pa.RecordBatch.from_arrays([*columns.columns, late], [*columns.schema.names, "headers"])
+    with pytest.raises(PublishError, match=r"unroutable: 1 message \(message 'm0' to exchange ''"):
+        sink.write(broker, batch)
+    assert (connects.hits, bodies(broker)) == (1, [1])
+
+
+def test_an_answer_that_cannot_be_read_is_not_tried_again(broker, monkeypatch):
+    """pika takes an exception of reading for the end of the socket."""
+
+    def fails(*_):
+        raise ValueError("year 10000 is out of range")
+
+    monkeypatch.setattr(Window, "settle", fails)
+    with pytest.raises(
+        UnreadableAnswer, match=r"what the broker sent: ValueError: year 10000 is out of range\. 0 of the"
+    ):
+        sink.write(broker, rows(10))
+    assert bodies(broker) == list(range(10))
 
 
 def test_or_is_nobodys_business(broker, caplog):

@@ -15,8 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 import pika
 
+from fakeamqp.protocols.amqp_0_9_1.codec.methods import BasicReturn
+from fakeamqp.protocols.framed.codec.tables import RABBITMQ
 from fakeamqp.spark.connection import Link
 from fakeamqp.spark.errors import BrokerUnreachable, ConnectionLost, PublishError, SparkError
+from fakeamqp.spark.property_lists import value_of
 from fakeamqp.spark.retries import Retries
 from fakeamqp.spark.sink.frames import Frames
 from fakeamqp.spark.sink.window import Window
@@ -168,7 +171,7 @@ class Publisher:
         self._window, self._blocked, self._refusal = Window(), None, None
         channel = self._channel = link.channel()
         channel.add_on_close_callback(self._channel_closed)
-        channel.add_on_return_callback(self._message_returned)
+        link.receive_returned(channel, self._message_returned)
         channel.connection.add_on_connection_blocked_callback(self._connection_blocked)
         channel.connection.add_on_connection_unblocked_callback(self._connection_unblocked)
         link.call(channel.confirm_delivery, self._answered)
@@ -226,7 +229,7 @@ class Publisher:
             return
         if self._refusal is not None:
             raise PublishError(f"{link.lost}{self._refusal}. {self._so_far()}")
-        raise ConnectionLost(link.lost)
+        link.check()
 
     def _so_far(self) -> str:
         sent = self.confirmed + self._refusals + self._window.open
@@ -258,19 +261,15 @@ class Publisher:
         self._refusals += len(tags)
         for tag in tags[: _SHOWN - len(self._refused)]:
             exchange, routing_key, properties, _ = self._batch[tag - self._start - 1]
-            message_id = pika.BasicProperties().decode(properties).message_id
-            self._refused.append(_described(exchange, routing_key, message_id))
+            self._refused.append(_described(exchange, routing_key, properties))
 
     def _message_returned(
-        self,
-        _channel: object,
-        method: pika.spec.Basic.Return,
-        properties: pika.BasicProperties,
-        _body: bytes,
+        self, _tag: int, _redelivered: bool, payload: bytes, properties: bytes, _body: bytes
     ) -> None:
         self.returned += 1
         if len(self._returns) < _SHOWN:
-            what = _described(method.exchange, method.routing_key, properties.message_id)
+            method = BasicReturn.decode(payload, RABBITMQ)
+            what = _described(method.exchange, method.routing_key, properties)
             self._returns.append(f"{what}: {method.reply_code} {method.reply_text}")
 
     def _connection_blocked(self, _connection: object, frame: pika.frame.Method[Any]) -> None:
@@ -281,9 +280,10 @@ class Publisher:
         self._blocked, self._since = None, time.monotonic()
 
 
-def _described(exchange: str, routing_key: str, message_id: str | None) -> str:
+def _described(exchange: str, routing_key: str, properties: bytes) -> str:
     where = f"to exchange {exchange!r} with routing key {routing_key!r}"
-    return f"message {message_id!r} {where}" if message_id else f"a message {where}"
+    message_id = value_of(properties, "message_id")
+    return f"message {message_id.decode(errors='replace')!r} {where}" if message_id else f"a message {where}"
 
 
 def _listed(count: int, described: Sequence[str]) -> str:
