@@ -24,7 +24,7 @@ from fakeamqp.protocols.amqp_0_9_1.codec.methods import BasicGet
 from fakeamqp.protocols.framed.codec.frames import method_frame
 from fakeamqp.spark.errors import BrokerUnreachable, ConnectionLost, LoginRefused, UnreadableAnswer
 from fakeamqp.spark.incoming import Contents, Incoming, Receive
-from fakeamqp.spark.login import is_refusal, parameters, without_password
+from fakeamqp.spark.login import is_refusal, parameters, password, without_password
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -185,6 +185,17 @@ class Link:
         timeout = self._options.connect_timeout
         self.wait_for(lambda: contents.counted is not None, timeout, "answer basic_get")
         return contents.counted if contents.counted != -1 else None
+
+    @property
+    def password_changed(self) -> bool:
+        """Whether the password file has another password than the one of this connection.
+
+        Raises:
+            OptionError: the file cannot be read.
+        """
+        if self._connection is None or self._options.password_file is None:
+            return False
+        return bool(password(self._options) != self._connection.params.credentials.password)
 
     @property
     def received_at(self) -> int:

@@ -54,8 +54,8 @@ class Contents:
     Attributes:
         consumers: the receivers of the channel's consumers, by consumer tag.
         got: the receiver of the answer to basic.get.
-        returned: the receiver of returned messages. Instead of exchange and routing key it gets the payload of
-            basic.return.
+        returned: the receiver of returned messages; instead of exchange and routing key it gets the payload
+            of basic.return.
         counted: the number of messages that basic.get-ok leaves in the queue; -1 after basic.get-empty.
     """
 

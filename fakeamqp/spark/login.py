@@ -20,7 +20,7 @@ from fakeamqp.spark.errors import OptionError
 if TYPE_CHECKING:
     from fakeamqp.spark.options import ConnectionOptions
 
-__all__ = ["is_refusal", "parameters", "without_password"]
+__all__ = ["is_refusal", "parameters", "password", "without_password"]
 
 # Reply codes: wrong password, and no such virtual host or no access to it.
 _REFUSED = ("(403)", "(530)")
@@ -50,11 +50,10 @@ def parameters(url: str, options: ConnectionOptions) -> pika.URLParameters:
     if options.mechanism == "EXTERNAL":
         found.credentials = pika.credentials.ExternalCredentials()
     else:
-        password = _password(options)
-        given = found.credentials
+        given, chosen = found.credentials, password(options)
         found.credentials = pika.PlainCredentials(
             given.username if options.username is None else options.username,
-            given.password if password is None else password,
+            given.password if chosen is None else chosen,
         )
     if parts.scheme == "amqps":
         found.ssl_options = pika.SSLOptions(_tls(options), found.host)
@@ -83,7 +82,12 @@ def without_password(url: str) -> str:
     return f"{scheme}://{login.partition(':')[0]}@{tail}" if at else url
 
 
-def _password(options: ConnectionOptions) -> str | None:
+def password(options: ConnectionOptions) -> str | None:
+    """The password of the options; None if it can only be in the URL.
+
+    Raises:
+        OptionError: its file or variable cannot be read.
+    """
     if options.password_file is not None:
         try:
             return Path(options.password_file).read_text(encoding="utf-8").rstrip("\r\n")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Callable, Iterator
+from decimal import Decimal
 
 import pytest
 
@@ -13,9 +14,17 @@ pa = pytest.importorskip("pyarrow")
 pytest.importorskip("pika")
 
 # ruff: noqa: E402
+from pyspark.sql import types
+
 from compat_tests.unit.spark import sink
 from fakeamqp import Broker
-from fakeamqp.spark.errors import BrokerUnreachable, LoginRefused, PublishError, UnreadableAnswer
+from fakeamqp.spark.errors import (
+    BrokerUnreachable,
+    ConnectionLost,
+    LoginRefused,
+    PublishError,
+    UnreadableAnswer,
+)
 from fakeamqp.spark.options import write_options
 from fakeamqp.spark.sink import BatchWriter, MicroBatchWriter, writers
 from fakeamqp.spark.sink.window import Window
@@ -372,15 +381,51 @@ def test_a_login_that_is_refused_meanwhile_is_not_tried_again():
 
 
 @pytest.mark.parametrize("how", ["close_channel", "close_connection"])
+def test_a_login_that_expires_is_renewed_from_its_file(tmp_path, how):
+    """As RabbitMQ ends the channel of an OAuth token that is too old."""
+    token = tmp_path / "token"
+    queues = {"queues": [{"name": "q", "durable": True}]}
+    with Broker(users={"me": "old"}, definitions=queues) as broker:
+        login = {"amqp.username": "me", "amqp.passwordFile": str(token)}
+        token.write_text("old")
+        expired = getattr(broker.faults.on("basic.publish").after(5).once(), how)(403, "ACCESS_REFUSED")
+
+        def batches():
+            yield rows(5)
+            token.write_text("new")
+            broker.add_user("me", "new")
+            yield rows(5, first=5)
+
+        done = sink.writer(broker, rows(1), **login).write(batches())
+        assert (done.confirmed, expired.hits) == (10, 1)
+        refused = getattr(broker.faults.on("basic.publish"), how)(403, "ACCESS_REFUSED")
+        with pytest.raises(PublishError, match=r"403 ACCESS_REFUSED.*The user may not publish"):
+            sink.write(broker, rows(5), **login)
+        assert refused.hits == 1
+
+
+@pytest.mark.parametrize("how", ["close_channel", "close_connection"])
 def test_what_the_broker_closes_for_a_message_is_not_tried_again(broker, how):
-    end = getattr(broker.faults.on("basic.publish", message_id="m300"), how)(541, "INTERNAL_ERROR")
-    with pytest.raises(
-        PublishError, match=r"541 INTERNAL_ERROR.* type DECIMAL .* cast it to STRING\."
-    ) as caught:
+    end = getattr(broker.faults.on("basic.publish", message_id="m300"), how)(406, "PRECONDITION_FAILED")
+    with pytest.raises(PublishError, match=r"406 PRECONDITION_FAILED") as caught:
         sink.write(broker, rows(1000), maxInFlight="100")
     assert end.hits == 1
     confirmed, sent = so_far(str(caught.value))
     assert 200 <= confirmed <= 300 < sent <= 400
+
+
+@pytest.mark.parametrize("how", ["close_channel", "close_connection"])
+def test_an_internal_error_is_the_fault_of_a_decimal_header_if_there_is_one(broker, how):
+    end = getattr(broker.faults.on("basic.publish").once(), how)(541, "INTERNAL_ERROR")
+    assert sink.write(broker, rows(10)).confirmed == 10
+    assert end.hits == 1
+    struct = types.StructType([types.StructField("price", types.DecimalType(4, 2))])
+    batch = pa.RecordBatch.from_pylist([{"value": b"1", "headers": {"price": Decimal("3.14")}}])
+    options = write_options(sink.options(broker.url))
+    again = getattr(broker.faults.on("basic.publish").once(), how)(541, "INTERNAL_ERROR")
+    with pytest.raises(PublishError, match=r"541 INTERNAL_ERROR.* type DECIMAL .* cast it to STRING\."):
+        BatchWriter(options, sink.schema(["value"]).add("headers", struct)).write(iter([batch]))
+    assert again.hits == 1
 
 
 def test_a_message_that_was_refused_before_the_loss_fails_the_task(broker):
@@ -407,14 +452,21 @@ def test_a_connection_that_ends_between_two_batches_is_replaced(broker, caplog):
     assert "320 maintenance. No message was unconfirmed; connecting again" in caplog.text
 
 
-def test_confirms_that_do_not_come(broker):
+def test_messages_whose_confirms_do_not_come_are_published_again(broker, caplog):
+    """Nothing else says that the network between them is down."""
+    dropped = broker.faults.on("confirm").after(2).drop().times(8)
+    done = sink.write(broker, rows(10), confirmTimeout="100ms")
+    assert (dropped.hits, done.confirmed, done.republished) == (8, 10, 8)
+    assert bodies(broker) == [*range(10), *range(2, 10)]
+    assert "the broker confirmed nothing for 0.1 s: 8 messages are not confirmed. 2 of the 10" in caplog.text
+
+
+def test_for_as_long_as_reconnectTimeout(broker):
     broker.faults.on("confirm").after(2).drop()
-    with pytest.raises(PublishError) as caught:
-        sink.write(broker, rows(10), confirmTimeout="100ms")
-    assert str(caught.value) == (
-        "the broker confirmed nothing for 0.1 s: 8 messages are not confirmed. "
-        "2 of the 10 messages that this task has sent were confirmed"
-    )
+    with pytest.raises(
+        ConnectionLost, match=r"nothing for 0\.1 s: 8 .* \(tried again for 0\.[2-9] s\)\. 2 of"
+    ):
+        sink.write(broker, rows(10), confirmTimeout="100ms", reconnectTimeout="150ms")
 
 
 def test_a_broker_that_blocks_publishers_is_waited_for(broker):

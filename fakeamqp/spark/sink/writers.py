@@ -38,7 +38,8 @@ class Written(spark.WriterCommitMessage):
         partition: the number of the task.
         published: the messages that were sent, each counted once.
         confirmed: those that the broker has confirmed.
-        returned: those that no queue got. They are confirmed, too.
+        returned: how often the broker returned a message that no queue got. Such a message is confirmed, too,
+            and may be returned again if it is published again.
         republished: how often a message was sent again after a lost connection.
     """
 
@@ -55,6 +56,8 @@ class _Writer:
     def __init__(self, options: WriteOptions, schema: StructType) -> None:
         self._options = options
         self._columns = find_columns(schema, options)
+        headers = [schema.fields[path[0]].dataType for path in self._columns.get("headers", ())]
+        self._decimals = any('"decimal(' in kind.json() for kind in headers)
         self._read = check_not_fed(schema, self._columns, options)
         self._job = uuid.uuid4().hex
 
@@ -73,7 +76,7 @@ class _Writer:
         partition = context.partitionId() if context is not None else 0
         encoder = Encoder(self._columns, self._options, f"{self._origin(context)}-{partition}", self._read)
         row = 0
-        with Publisher(self._options) as publisher:
+        with Publisher(self._options, self._decimals) as publisher:
             for batch in iterator:
                 publisher.publish(encoder.messages(batch, row))
                 row += batch.num_rows
