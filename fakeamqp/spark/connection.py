@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import logging
 import re
+import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator
@@ -40,13 +41,16 @@ __all__ = ["Link", "quiet"]
 _GOODBYE = 2.0
 # pika reads 4 KiB at a time by default: 13 small messages.
 _READ = 64 << 10
+# The level of pika's log before `quiet`, once for each thread in it.
+_levels: list[int] = []
+_lock = threading.Lock()
 
 
 class Link:
     """A connection to the first of several brokers that answers. Only its own thread uses it, except `wake`.
 
     Attributes:
-        lost: why the connection or one of its channels ended without being asked to; None while all is well.
+        lost: why the connection or one of its channels ended, if `Link` did not close it; otherwise None.
     """
 
     def __init__(self, options: ConnectionOptions) -> None:
@@ -89,9 +93,7 @@ class Link:
             self._release()
             raise
         self._release()
-        # A new password may be in its file by the next attempt.
-        stays = self._refused and self._options.password_file is None
-        kind = LoginRefused if stays else BrokerUnreachable
+        kind = LoginRefused if self._refused else BrokerUnreachable
         raise kind("cannot connect to " + "; ".join(f"{url}: {said}" for url, said in refusals.items()))
 
     def channel(self) -> Channel:
@@ -292,7 +294,8 @@ class Link:
         return outcome[0]
 
     def _not_opened(self, error: BaseException | str) -> str:
-        self._refused &= is_refusal(error)
+        # A new password may be in its file by the next attempt.
+        self._refused &= is_refusal(error, password_may_change=self._options.password_file is not None)
         return _in_words(error)
 
     def _connection_closed(self, _connection: object, error: BaseException) -> None:
@@ -325,14 +328,24 @@ class Link:
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Silence the log of pika, which reports each refusal six times with stack traces."""
+    """Silence the log of pika, which reports each refusal six times with stack traces.
+
+    Several threads may be in it: the last one to leave restores the level.
+    """
     logger = logging.getLogger("pika")
-    level = logger.level
-    logger.setLevel(logging.CRITICAL)
+    with _lock:
+        if not _levels:
+            _levels.append(logger.level)
+            logger.setLevel(logging.CRITICAL)
+        else:
+            _levels.append(_levels[0])
     try:
         yield
     finally:
-        logger.setLevel(level)
+        with _lock:
+            level = _levels.pop()
+            if not _levels:
+                logger.setLevel(level)
 
 
 class _Services(SelectorIOServicesAdapter):  # type: ignore[misc]  # pika has no types
