@@ -39,7 +39,7 @@ class Session:
 @pytest.mark.parametrize("master", ["local", "local[2]", "local[2,4]"])
 @pytest.mark.parametrize("python", ["/nowhere/python3", f"{Path(sys.executable).parent}/python3"])
 def test_workers_of_a_local_session_run_this_python(master, python):
-    """Also instead of another one in the same folder: python3 may be 3.12 while python3.11 runs the program."""
+    """Also instead of another one in the same folder, where python3 may be of another version."""
     session = Session(master, python)
     register(session)
     assert session.sparkContext.pythonExec == sys.executable

@@ -19,7 +19,7 @@ from fakeamqp.connection import PeerAddress
 from fakeamqp.errors import FakeAMQPError
 from fakeamqp.protocols.amqp_0_9.codec.methods import StreamPublish
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
-from fakeamqp.spark.traces.sql import text_of
+from fakeamqp.spark.traces.sql import QUERIES
 from fakeamqp.trace import ModelEvent, Trace, checks, load
 from fakeamqp.trace.checks import findings
 
@@ -54,7 +54,7 @@ def test_rules_of_the_documents_are_there(request: pytest.FixtureRequest):
     for rule in checks.RULES.values():
         assert rule.spec is None or f'id = "{rule.spec}"' in known
     for name in ("fifo_violations", "unacked_high_water"):
-        for cited in re.findall(r"0-9-1/[\w./-]+\w", text_of(name)):
+        for cited in re.findall(r"0-9-1/[\w./-]+\w", QUERIES[name].description):
             assert f'id = "{cited}"' in known
 
 
