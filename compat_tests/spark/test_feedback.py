@@ -83,7 +83,7 @@ def failure_of(query) -> str:
     return cause_of(caught.value).removeprefix("fakeamqp.spark.errors.")
 
 
-def test_nor_in_a_batch_of_foreachBatch(spark, broker, tmp_path):
+def test_a_batch_write_in_foreachBatch_is_refused_too(spark, broker, tmp_path):
     url = {"amqp.url": broker.url}
     rows = spark.readStream.format("amqp").options(**url, queue="a", spoolDir=str(tmp_path / "spool")).load()
     stream = rows.writeStream.foreachBatch(

@@ -158,7 +158,7 @@ def test_a_password_may_be_in_a_file_that_is_read_for_each_connection(guarded, t
         Link(login).open()
 
 
-def test_or_in_the_environment(guarded, monkeypatch):
+def test_a_password_may_be_in_the_environment(guarded, monkeypatch):
     login = options(f"amqp://me@{guarded.host}:{guarded.port}/", **{"amqp.passwordEnv": "BROKER_PASSWORD"})
     with pytest.raises(OptionError, match="no environment variable 'BROKER_PASSWORD'"):
         Link(login).open()

@@ -109,9 +109,9 @@ def test_a_partition_without_rows_opens_no_connection(broker, batches):
     assert writer.write(iter(batches)).confirmed == 0
     assert connects.hits == 0
     with Broker() as other:
-        nobody = other.url
+        closed = other.url
     with pytest.raises(BrokerUnreachable, match="cannot connect to"):
-        options = write_options(sink.options(nobody, reconnectTimeout="0"))
+        options = write_options(sink.options(closed, reconnectTimeout="0"))
         BatchWriter(options, sink.schema(["value"])).write(iter([sink.batch(value=[b""])]))
 
 
@@ -233,7 +233,7 @@ def test_a_message_that_no_queue_gets_fails_the_task(broker):
     )
 
 
-def test_or_is_logged_and_counted(broker, caplog):
+def test_onReturn_drop_logs_and_counts_unroutable_messages(broker, caplog):
     keys = ["nobody"] * 5 + ["q"]
     done = sink.write(
         broker, sink.batch(value=[b"a"] * 6, routing_key=keys, message_id=[*"123456"]), onReturn="drop"
@@ -272,7 +272,7 @@ def test_an_answer_that_cannot_be_read_is_not_tried_again(broker, monkeypatch):
     assert bodies(broker) == list(range(10))
 
 
-def test_or_is_nobodys_business(broker, caplog):
+def test_mandatory_false_reports_no_unroutable_messages(broker, caplog):
     batch = sink.batch(value=[b"a"], routing_key=["nobody"])
     done = sink.write(broker, batch, mandatory="false")
     assert (done.confirmed, done.returned) == (1, 0)
@@ -354,7 +354,7 @@ def test_a_broker_that_is_away_for_a_while_is_waited_for(broker):
     assert repeated(broker) <= done.republished
 
 
-def test_but_not_longer_than_reconnectTimeout(broker):
+def test_attempts_to_connect_end_with_reconnectTimeout(broker):
     broker.faults.on("basic.publish", message_id="m5").disconnect().once()
     broker.faults.on("connection.open").after(1).disconnect()
     with pytest.raises(
@@ -461,7 +461,7 @@ def test_messages_whose_confirms_do_not_come_are_published_again(broker, caplog)
     assert "the broker confirmed nothing for 0.1 s: 8 messages are not confirmed. 2 of the 10" in caplog.text
 
 
-def test_for_as_long_as_reconnectTimeout(broker):
+def test_missing_confirms_fail_the_task_after_reconnectTimeout(broker):
     broker.faults.on("confirm").after(2).drop()
     with pytest.raises(
         ConnectionLost, match=r"nothing for 0\.1 s: 8 .* \(tried again for 0\.[2-9] s\)\. 2 of"
@@ -479,7 +479,7 @@ def test_a_broker_that_blocks_publishers_is_waited_for(broker):
     assert task.outcome().confirmed == 10
 
 
-def test_but_not_for_ever(broker):
+def test_a_broker_that_blocks_publishers_for_too_long_fails_the_task(broker):
     broker.faults.memory_alarm()
     with pytest.raises(PublishError, match=r"for 0.1 s: it blocks publishers \(low on memory\), and 10 mess"):
         sink.write(broker, rows(10), confirmTimeout="100ms")

@@ -22,13 +22,13 @@ class _Query(NamedTuple):
         check: its class.
         rows: a condition for the rows of the view `trace` that it needs.
         columns: the columns of what it finds.
-        order: the order of what it finds; `-` means descending.
+        order: the columns that what it finds is ordered by; `-` means descending.
     """
 
     check: Callable[[], Check]
     rows: str
     columns: str
-    order: tuple[str, ...] = ("run", "number")
+    order: str = "run number"
 
 
 _PLACE = "alias STRING, channel INT, session INT"
@@ -38,7 +38,7 @@ _QUERIES = {
         "true",
         f"run STRING, number BIGINT, time DOUBLE, {_PLACE}, rule STRING, broken_by STRING, spec STRING, "
         "description STRING, name STRING, delivery_tag BIGINT, consumer_tag STRING",
-        ("run", "number", "rule"),
+        "run number rule",
     ),
     "fifo_violations": _Query(
         Fifo,
@@ -53,7 +53,7 @@ _QUERIES = {
         f"run STRING, {_PLACE}, scope STRING, consumer_tag STRING, consumer INT, deliveries BIGINT, "
         "high_water BIGINT, high_water_number BIGINT, prefetch BIGINT, exceedances BIGINT, "
         "first_exceedance BIGINT",
-        tuple("-exceedances -high_water run alias channel session scope consumer_tag consumer".split()),
+        "-exceedances -high_water run alias channel session scope consumer_tag consumer",
     ),
 }
 
@@ -90,4 +90,4 @@ def checked(name: str, events: DataFrame) -> DataFrame:
     # With Arrow it would need pandas. PySpark's types do not know that a table can be the argument.
     task: Any = F.udtf(Task, returnType=query.columns, useArrow=False)
     found: DataFrame = task(runs)
-    return found.orderBy(*(F.desc(each[1:]) if each[0] == "-" else each for each in query.order))
+    return found.orderBy(*(F.desc(each[1:]) if each[0] == "-" else each for each in query.order.split()))
