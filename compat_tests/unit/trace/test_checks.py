@@ -21,6 +21,7 @@ from fakeamqp.protocols.amqp_0_9.codec.methods import StreamPublish
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.spark.traces.sql import QUERIES
 from fakeamqp.trace import ModelEvent, Trace, checks, load
+from fakeamqp.trace.checks.rows import runs
 from fakeamqp.trace.checks import findings
 
 
@@ -65,6 +66,19 @@ def test_events_and_lines_are_taken_alike(server: FaultServer, client: Client):
     events = server.recorder.trace().events
     for question in (checks.conformance, checks.unacked_high_water):
         assert question(events) == question(recorded(server)) != []
+
+
+def test_a_check_finds_a_violation_at_its_row(server: FaultServer, client: Client):
+    """Spark hands it one row after the other."""
+    client.publish(routing_key="q")
+    client.ack(7)
+    client.ack(8)
+    [rows] = runs(recorded(server))
+    check = checks.Conformance()
+    found = [(row.number, each) for row in rows for each in check.see(row)]
+    assert [number for number, _ in found] == [each["number"] for _, each in found]
+    assert [each for _, each in found] + [*check.end()] == checks.conformance(recorded(server))
+    assert len(found) == 2
 
 
 # --- what clients do wrong -------------------------------------------------------------------------------
