@@ -86,6 +86,8 @@ def checked(name: str, events: DataFrame) -> DataFrame:
         else F.col(field.name)
         for field in fields(Row)
     ]
+    # The checks read no other texts, and these are most of the bytes.
+    events = events.withColumn("text", F.expr("IF(kind = 'connection', text, '')"))
     runs = events.where(query.rows).select(*columns).asTable().partitionBy("run").orderBy("number")
     # With Arrow it would need pandas. PySpark's types do not know that a table can be the argument.
     task: Any = F.udtf(Task, returnType=query.columns, useArrow=False)
