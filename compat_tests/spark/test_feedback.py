@@ -39,38 +39,72 @@ def test_what_is_read_goes_where_the_options_say(rows, broker):
     assert (copy.exchange, copy.routing_key, broker.queue("a").ready) == ("", "b", 1)
 
 
+def test_a_batch_may_put_messages_back(rows, broker, tmp_path):
+    """Such as those of a backup: the columns have their metadata in tables, too."""
+    rows.write.parquet(str(tmp_path / "backup"))
+    backup = rows.sparkSession.read.parquet(str(tmp_path / "backup"))
+    write(backup, broker.url)
+    assert broker.queue("a").ready == 2
+
+
 BACK = "OptionError: the query would read its own messages: its rows come from 'a'"
 
 
 @pytest.mark.parametrize(
-    ("change", "options", "said"),
+    ("pipeline", "options", "said"),
     [
-        (lambda rows: rows, {}, f"{BACK}, and have the exchange and the routing key that led there"),
+        (lambda rows: rows, {}, f"{BACK}, and have the exchange that led there"),
         (lambda rows: rows.select("value"), {"routingKey": "a"}, BACK),
         (
-            lambda rows: rows.select(
-                F.upper("message_id").alias("message_id"), "queue", F.lit("x").alias("value")
-            ),
+            lambda rows: rows.select("queue", F.lit("x").alias("value")),
             {"routingKeyColumn": "queue"},
-            "PublishError: row 0 of the task cannot be sent: it would go to queue 'a', which the query reads",
+            "PublishError: row 0 of the task cannot be sent: it would go to exchange '' with routing key 'a'",
         ),
     ],
     ids=["same columns", "same queue", "queue in a row"],
 )
-def test_messages_do_not_go_back_to_their_queue(rows, broker, change, options, said):
+def test_messages_of_a_stream_do_not_go_back_to_their_queue(
+    spark, broker, amqp_stream, tmp_path, pipeline, options, said
+):
+    assert failure_of(write_stream(spark, broker, tmp_path, pipeline, **options)).startswith(said)
+    assert broker.queue("a").ready == 0
+
+
+def write_stream(spark, broker, folder, pipeline, **options):
+    url = {"amqp.url": broker.url}
+    rows = spark.readStream.format("amqp").options(**url, queue="a", spoolDir=str(folder / "spool")).load()
+    write = pipeline(rows).writeStream.format("amqp").options(**{**url, **options}).trigger(availableNow=True)
+    return lambda: write.start(checkpointLocation=str(folder / "checkpoint")).awaitTermination()
+
+
+def failure_of(query) -> str:
     with pytest.raises(Exception, match="a") as caught:
-        write(change(rows), broker.url, **options)
-    assert said in cause_of(caught.value)
+        query()
+    return cause_of(caught.value).removeprefix("fakeamqp.spark.errors.")
+
+
+def test_a_batch_write_in_foreachBatch_is_refused_too(spark, broker, tmp_path):
+    url = {"amqp.url": broker.url}
+    rows = spark.readStream.format("amqp").options(**url, queue="a", spoolDir=str(tmp_path / "spool")).load()
+    stream = rows.writeStream.foreachBatch(
+        lambda batch, _: write(batch.select("value"), broker.url, routingKey="a")
+    )
+    query = stream.trigger(availableNow=True)
+    said = failure_of(lambda: query.start(checkpointLocation=str(tmp_path / "checkpoint")).awaitTermination())
+    assert BACK in said
+    assert broker.queue("a").ready == 0
+
+
+def test_rows_without_metadata_are_sent(spark, broker, tmp_path):
+    def bare(rows):
+        return rows.select(F.col("value").alias("value", metadata={}))
+
+    write_stream(spark, broker, tmp_path, bare, routingKey="a")()
     assert broker.queue("a").ready == 1
 
 
-def test_nor_in_a_stream(spark, broker, amqp_stream):
-    with pytest.raises(Exception, match="STREAM_FAILED"):
-        amqp_stream.run_available(lambda rows: rows.select("value"), queue="a", routingKey="a")
-    assert BACK in amqp_stream.cause
-
-
-def test_a_queue_of_the_same_name_on_another_broker_is_another_queue(rows):
+def test_a_queue_of_the_same_name_on_another_broker_is_another_queue(spark, broker, tmp_path):
     with Broker(definitions={"queues": [{"name": "a", "durable": True}]}) as other:
-        write(rows, other.url, routingKey="a")
+        elsewhere = {"amqp.url": other.url, "routingKey": "a"}
+        write_stream(spark, broker, tmp_path, lambda rows: rows, **elsewhere)()
         assert other.queue("a").ready == 1

@@ -54,7 +54,6 @@ with local_session(config=config, folder=f"{folder}/session") as spark:
         print(rows.schema.json(), rows.count())
         write(rows.select("value"), login, routingKey="b")
         attempt(lambda: write(rows, login, exchange="nowhere"))
-        attempt(lambda: write(rows, login))
         attempt(lambda: spark.read.format("amqp").options(**login, queeu="a").load())
     attempt(lambda: spark.read.format("amqp").options(**wrong, queue="a").load().count())
     attempt(lambda: write(rows.select("value"), wrong, routingKey="b"))
@@ -72,6 +71,9 @@ with local_session(config=config, folder=f"{folder}/session") as spark:
         query.explain(True)
         print(query.recentProgress, query.lastProgress)
         query.stop()
+        back = source.option("spoolDir", f"{folder}/back{number}").load().writeStream.format("amqp")
+        back = back.options(**login, routingKey="a").option("checkpointLocation", f"{folder}/never{number}")
+        attempt(lambda: back.start().awaitTermination())
     context = spark.sparkContext
     base = f"{context.uiWebUrl}/api/v1/applications/{context.applicationId}"
     pages = [f"{base}/sql?details=true&length=1000", f"{base}/environment", f"{base}/jobs"]

@@ -48,3 +48,30 @@ def test_a_table_goes_to_a_folder_of_the_session(spark):
         assert set(os.listdir()) == before
     finally:
         spark.sql("DROP TABLE numbers")
+
+
+def test_the_log_has_errors_of_writes_but_those_that_repeat_the_failure_of_a_task(spark):
+    log4j = spark.sparkContext._jvm.org.apache.logging.log4j
+    context = log4j.LogManager.getContext(False)
+    console = context.getConfiguration().getAppender("console")
+
+    def shown(logger: str, text: str) -> bool:
+        event = log4j.core.impl.Log4jLogEvent.newBuilder().setLoggerName(logger)
+        event = event.setMessage(log4j.message.SimpleMessage(text)).build()
+        enabled = context.getLogger(logger).isErrorEnabled()
+        return enabled and not (console.hasFilter() and console.isFiltered(event))
+
+    v2 = "org.apache.spark.sql.execution.datasources.v2"
+    repeated = [
+        ("org.apache.spark.util.Utils", "Aborting task"),
+        (f"{v2}.DataWritingSparkTask", "Aborting commit for partition 1 (task 21, attempt 0, stage 17.0)"),
+        (f"{v2}.DataWritingSparkTask", "Aborted commit for partition 1 (task 21, attempt 0, stage 17.0)"),
+        (f"{v2}.AppendDataExec", "Data source write support org.example.Write@1 is aborting."),
+        (f"{v2}.AppendDataExec", "Data source write support org.example.Write@1 aborted."),
+    ]
+    assert [each for each in repeated if shown(*each)] == []
+    others = [
+        ("org.apache.spark.util.Utils", "Uncaught exception in thread main"),
+        (f"{v2}.AppendDataExec", "Data source write support org.example.Write@1 failed to abort."),
+    ]
+    assert [each for each in others if not shown(*each)] == []

@@ -42,7 +42,7 @@ class Shop:
         self.send(json.dumps(order).encode())
 
     def close_windows(self) -> None:
-        """A window is over when an order comes that is much newer. In a shop there always is one."""
+        """Send an order that is much newer than the others, which ends their windows."""
         self.order("the last", "nobody", 0, "23:59:59")
 
     def messages(self, queue: str) -> list[tuple[pika.BasicProperties, bytes]]:
@@ -81,7 +81,7 @@ def process_all(shop: Shop, amqp_stream: AmqpStream) -> Callable[[], None]:
 
 
 def test_totals_are_those_of_a_customer_and_five_minutes(spark_amqp: SparkSession) -> None:
-    """The heart of it needs no broker and no stream."""
+    """The function `totals` needs no broker and no stream."""
 
     def at(minute: int, second: int = 0) -> datetime:
         return datetime(2024, 5, 1, 12, minute, second, tzinfo=timezone.utc)
@@ -243,7 +243,7 @@ def test_a_connection_that_drops_while_alerts_are_sent_loses_none(
 def test_alerts_that_are_refused_are_sent_after_a_restart(
     shop: Shop, rush: Rush, process_all: Callable[[], None], amqp_stream: AmqpStream, amqp_faults: Faults
 ) -> None:
-    """A queue that is full refuses one. The sink has no use for another attempt, so the query ends."""
+    """A full queue refuses one. The sink does not publish it again, so the query fails."""
     amqp_faults.on("basic.publish", exchange=ALERTS).on_call(5).nack()
     rush.send()
     shop.close_windows()
@@ -257,7 +257,7 @@ def test_alerts_that_are_refused_are_sent_after_a_restart(
 def test_after_a_crash_alerts_may_come_twice_but_under_one_id(
     spark_amqp: SparkSession, shop: Shop, rush: Rush, process_all: Callable[[], None], amqp_stream: AmqpStream
 ) -> None:
-    """The worst moment: alerts are sent, and Spark has not noted yet that they were."""
+    """The crash comes after alerts were sent, and before Spark has recorded it."""
     # Alerts come with the next message then, and not in a batch without any before the crash can be prepared.
     spark_amqp.conf.set("spark.sql.streaming.noDataMicroBatches.enabled", "false")
     try:

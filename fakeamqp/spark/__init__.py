@@ -21,6 +21,7 @@ from fakeamqp.spark.errors import (
     PublishError,
     SparkError,
     SpoolError,
+    UnreadableAnswer,
 )
 
 if TYPE_CHECKING:
@@ -54,6 +55,7 @@ __all__ = [
     "SparkError",
     "SparkMissing",
     "SpoolError",
+    "UnreadableAnswer",
     "dead_letters",
     "local_session",
     "poison_split",

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import logging
 import re
+import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator
@@ -22,9 +23,9 @@ from pika.adapters.utils.selector_ioloop_adapter import SelectorIOServicesAdapte
 
 from fakeamqp.protocols.amqp_0_9_1.codec.methods import BasicGet
 from fakeamqp.protocols.framed.codec.frames import method_frame
-from fakeamqp.spark.errors import BrokerUnreachable, ConnectionLost, LoginRefused
+from fakeamqp.spark.errors import BrokerUnreachable, ConnectionLost, LoginRefused, UnreadableAnswer
 from fakeamqp.spark.incoming import Contents, Incoming, Receive
-from fakeamqp.spark.login import is_refusal, parameters, without_password
+from fakeamqp.spark.login import is_refusal, parameters, password, without_password
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -40,13 +41,16 @@ __all__ = ["Link", "quiet"]
 _GOODBYE = 2.0
 # pika reads 4 KiB at a time by default: 13 small messages.
 _READ = 64 << 10
+# The level of pika's log before `quiet`, once for each thread in it.
+_levels: list[int] = []
+_lock = threading.Lock()
 
 
 class Link:
     """A connection to the first of several brokers that answers. Only its own thread uses it, except `wake`.
 
     Attributes:
-        lost: why the connection or one of its channels ended without being asked to; None while all is well.
+        lost: why the connection or one of its channels ended, if `Link` did not close it; otherwise None.
     """
 
     def __init__(self, options: ConnectionOptions) -> None:
@@ -89,9 +93,7 @@ class Link:
             self._release()
             raise
         self._release()
-        # A new password may be in its file by the next attempt.
-        stays = self._refused and self._options.password_file is None
-        kind = LoginRefused if stays else BrokerUnreachable
+        kind = LoginRefused if self._refused else BrokerUnreachable
         raise kind("cannot connect to " + "; ".join(f"{url}: {said}" for url, said in refusals.items()))
 
     def channel(self) -> Channel:
@@ -169,6 +171,10 @@ class Link:
         self.call(channel.basic_consume, queue, _nothing, consumer_tag=tag, arguments=arguments)
         return tag
 
+    def receive_returned(self, channel: Channel, receive: Receive) -> None:
+        """Hand returned messages to `receive`, which gets the payload of basic.return as the route."""
+        self._contents(channel).returned = receive
+
     def get(self, channel: Channel, queue: str, receive: Receive) -> int | None:
         """Get one message with basic.get, and return how many are left; None if the queue is empty.
 
@@ -183,6 +189,17 @@ class Link:
         return contents.counted if contents.counted != -1 else None
 
     @property
+    def password_changed(self) -> bool:
+        """Whether the password file has another password than the one of this connection.
+
+        Raises:
+            OptionError: the file cannot be read.
+        """
+        if self._connection is None or self._options.password_file is None:
+            return False
+        return bool(password(self._options) != self._connection.params.credentials.password)
+
+    @property
     def received_at(self) -> int:
         """When the broker's last octets came, in microseconds since 1970."""
         return self._services.incoming.received_at
@@ -191,10 +208,11 @@ class Link:
         """Raise the error that has ended the connection or a channel.
 
         Raises:
-            ConnectionLost: if anything has.
+            UnreadableAnswer: the broker sent something that cannot be read.
+            ConnectionLost: the connection or a channel has ended for another reason.
         """
         if self.lost is not None:
-            raise ConnectionLost(self.lost)
+            raise (UnreadableAnswer if self._services.unreadable else ConnectionLost)(self.lost)
 
     @property
     def broker_version(self) -> tuple[int, int]:
@@ -257,7 +275,7 @@ class Link:
     def _open(self, url: str) -> str | None:
         """The reason why the broker of this URL refuses the client; None if it accepts it."""
         outcome: list[str | None] = []
-        self.lost = None
+        self.lost = self._services.unreadable = None
         self._connection = pika.SelectConnection(
             parameters(url, self._options),
             on_open_callback=lambda _: outcome.append(None),
@@ -276,11 +294,15 @@ class Link:
         return outcome[0]
 
     def _not_opened(self, error: BaseException | str) -> str:
-        self._refused &= is_refusal(error)
+        # A new password may be in its file by the next attempt.
+        self._refused &= is_refusal(error, password_may_change=self._options.password_file is not None)
         return _in_words(error)
 
     def _connection_closed(self, _connection: object, error: BaseException) -> None:
-        if not self._closing:
+        unreadable = self._services.unreadable
+        if unreadable is not None:
+            self.lost = f"cannot read what the broker sent: {type(unreadable).__name__}: {unreadable}"
+        elif not self._closing:
             self.lost = f"the connection to the broker ended: {_in_words(error)}"
 
     def _channel_closed(self, _channel: object, error: BaseException) -> None:
@@ -306,20 +328,35 @@ class Link:
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Silence the log of pika, which reports each refusal six times with stack traces."""
+    """Silence the log of pika, which reports each refusal six times with stack traces.
+
+    Several threads may be in it: the last one to leave restores the level.
+    """
     logger = logging.getLogger("pika")
-    level = logger.level
-    logger.setLevel(logging.CRITICAL)
+    with _lock:
+        if not _levels:
+            _levels.append(logger.level)
+            logger.setLevel(logging.CRITICAL)
+        else:
+            _levels.append(_levels[0])
     try:
         yield
     finally:
-        logger.setLevel(level)
+        with _lock:
+            level = _levels.pop()
+            if not _levels:
+                logger.setLevel(level)
 
 
 class _Services(SelectorIOServicesAdapter):  # type: ignore[misc]  # pika has no types
-    """pika's I/O services on a loop, with the transport of the last connection, and what it receives."""
+    """pika's I/O services on a loop, with the transport of the last connection, and what it receives.
+
+    Attributes:
+        unreadable: the exception of reading what the broker sent. pika takes it for the end of the socket.
+    """
 
     transport: Any = None
+    unreadable: Exception | None = None
     incoming: Incoming
 
     def create_streaming_connection(
@@ -336,7 +373,11 @@ class _Services(SelectorIOServicesAdapter):  # type: ignore[misc]  # pika has no
                 made(transport)
 
             def data_received(octets: bytes) -> None:
-                incoming.receive(octets)
+                try:
+                    incoming.receive(octets)
+                except Exception as error:
+                    self.unreadable = error
+                    raise
                 # What pika compares to see whether the broker is alive.
                 protocol.conn.bytes_received += incoming.taken
                 incoming.taken = 0

@@ -15,6 +15,7 @@ __all__ = [
     "PublishError",
     "SparkError",
     "SpoolError",
+    "UnreadableAnswer",
 ]
 
 
@@ -40,6 +41,10 @@ class LoginRefused(BrokerUnreachable):
 
 class ConnectionLost(SparkError):
     """A connection or channel ended, and could not be opened again in time."""
+
+
+class UnreadableAnswer(ConnectionLost):
+    """The client cannot read what the broker sent, and closed the connection: it is not tried again."""
 
 
 class DataLoss(SparkError):

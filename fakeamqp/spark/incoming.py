@@ -11,7 +11,12 @@ from collections.abc import Callable
 from struct import Struct
 from typing import TypeAlias
 
-from fakeamqp.protocols.amqp_0_9_1.codec.methods import BasicDeliver, BasicGetEmpty, BasicGetOk
+from fakeamqp.protocols.amqp_0_9_1.codec.methods import (
+    BasicDeliver,
+    BasicGetEmpty,
+    BasicGetOk,
+    BasicReturn,
+)
 from fakeamqp.protocols.codec.errors import FrameError
 from fakeamqp.protocols.framed.codec.frames import (
     CONTENT_HEADER,
@@ -31,6 +36,7 @@ __all__ = ["Contents", "Incoming", "Receive"]
 Receive: TypeAlias = Callable[[int, bool, bytes, bytes, bytes], None]
 
 _DELIVER, _GET_OK, _GET_EMPTY = BasicDeliver.INDEX, BasicGetOk.INDEX, BasicGetEmpty.INDEX
+_RETURN = BasicReturn.INDEX
 _KINDS = (FRAME_METHOD, FRAME_CONTENT_HEADER, FRAME_BODY, FRAME_HEARTBEAT)
 
 _read_frame = FRAME_HEADER.unpack_from
@@ -48,14 +54,17 @@ class Contents:
     Attributes:
         consumers: the receivers of the channel's consumers, by consumer tag.
         got: the receiver of the answer to basic.get.
+        returned: the receiver of returned messages; instead of exchange and routing key it gets the payload
+            of basic.return.
         counted: the number of messages that basic.get-ok leaves in the queue; -1 after basic.get-empty.
     """
 
-    __slots__ = ("_method", "_missing", "_parts", "_properties", "consumers", "counted", "got")
+    __slots__ = ("_method", "_missing", "_parts", "_properties", "consumers", "counted", "got", "returned")
 
     def __init__(self) -> None:
         self.consumers: dict[bytes, Receive] = {}
         self.got: Receive | None = None
+        self.returned: Receive | None = None
         self.counted: int | None = None
         self._method: tuple[Receive | None, int, bool, bytes] | None = None
         self._properties = b""
@@ -74,6 +83,9 @@ class Contents:
             receive = self.got
             stop -= 4
             (self.counted,) = _read_count(octets, stop)
+        elif method == _RETURN:
+            self._method = self.returned, 0, False, octets[start + _PAYLOAD : stop]
+            return True
         else:
             if method == _GET_EMPTY:
                 self.counted = -1

@@ -20,13 +20,17 @@ from fakeamqp.spark.errors import OptionError
 if TYPE_CHECKING:
     from fakeamqp.spark.options import ConnectionOptions
 
-__all__ = ["is_refusal", "parameters", "without_password"]
+__all__ = ["is_refusal", "parameters", "password", "without_password"]
 
-# Reply codes: wrong password, and no such virtual host or no access to it.
-_REFUSED = ("(403)", "(530)")
-# What a broker says about the client's certificate. In TLS 1.3 it comes after the client's handshake, so that
-# pika takes it for a lost connection, and has it in its text only.
-_ALERT = re.compile(r"\[SSL: \w+_ALERT_\w+\]")
+# Reply codes, as pika has them in its texts: wrong password; no such virtual host, or no access to it.
+_PASSWORD, _VIRTUAL_HOST = "(403)", "(530)"
+# Client and broker do not trust each other's certificates, or have no common version or cipher of TLS. In TLS
+# 1.3 the alert about the client's certificate comes after the client's handshake, so that pika takes it for a
+# lost connection, and has it in its text only. Other errors of TLS come from a broker or proxy that stops.
+_UNTRUSTED = re.compile(
+    r"\[SSL: (CERTIFICATE_VERIFY_FAILED|UNSUPPORTED_PROTOCOL|"
+    r"\w+_ALERT_(\w*CERTIFICATE\w*|UNKNOWN_CA|HANDSHAKE_FAILURE|PROTOCOL_VERSION))\]"
+)
 
 
 def parameters(url: str, options: ConnectionOptions) -> pika.URLParameters:
@@ -37,7 +41,8 @@ def parameters(url: str, options: ConnectionOptions) -> pika.URLParameters:
     """
     parts = urlsplit(url)
     if parts.username is not None and parts.password is None:
-        url = ":@".join(url.rsplit("@", 1))  # pika has no URL with a user and without a password.
+        # pika has no URL with a user and without a password.
+        url = parts._replace(netloc=":@".join(parts.netloc.rsplit("@", 1))).geturl()
     found = pika.URLParameters(url)
     found.connection_attempts = 1
     found.socket_timeout = options.connect_timeout
@@ -50,30 +55,34 @@ def parameters(url: str, options: ConnectionOptions) -> pika.URLParameters:
     if options.mechanism == "EXTERNAL":
         found.credentials = pika.credentials.ExternalCredentials()
     else:
-        password = _password(options)
-        given = found.credentials
+        given, chosen = found.credentials, password(options)
         found.credentials = pika.PlainCredentials(
             given.username if options.username is None else options.username,
-            given.password if password is None else password,
+            given.password if chosen is None else chosen,
         )
     if parts.scheme == "amqps":
         found.ssl_options = pika.SSLOptions(_tls(options), found.host)
     return found
 
 
-def is_refusal(error: BaseException | str) -> bool:
-    """Whether a login failed for a reason that stays: the login itself, or TLS."""
-    if isinstance(error, (pika.exceptions.AuthenticationError, ssl.SSLError)):
-        return not isinstance(error, ssl.SSLEOFError)
+def is_refusal(error: BaseException | str, password_may_change: bool = False) -> bool:
+    """Whether a login failed for a reason that stays: the login itself, or certificates.
+
+    Args:
+        error: of pika.
+        password_may_change: whether a wrong password may be renewed.
+    """
+    if isinstance(error, pika.exceptions.AuthenticationError) or _UNTRUSTED.search(str(error)):
+        return True
     if isinstance(
         error, (pika.exceptions.ProbableAuthenticationError, pika.exceptions.ProbableAccessDeniedError)
     ):
         # A broker that goes away at that moment looks the same but for the code. Limits of connections pass.
-        return any(code in str(error) for code in _REFUSED) and "limit" not in str(error)
-    if _ALERT.search(str(error)):
-        return True
+        if _PASSWORD in str(error):
+            return not password_may_change
+        return _VIRTUAL_HOST in str(error) and "limit" not in str(error)
     wrapped = [*getattr(error, "exceptions", ()), getattr(error, "exception", None)]
-    return any(is_refusal(each) for each in wrapped if isinstance(each, BaseException))
+    return any(is_refusal(each, password_may_change) for each in wrapped if isinstance(each, BaseException))
 
 
 def without_password(url: str) -> str:
@@ -83,7 +92,12 @@ def without_password(url: str) -> str:
     return f"{scheme}://{login.partition(':')[0]}@{tail}" if at else url
 
 
-def _password(options: ConnectionOptions) -> str | None:
+def password(options: ConnectionOptions) -> str | None:
+    """The password of the options; None if it can only be in the URL.
+
+    Raises:
+        OptionError: its file or variable cannot be read.
+    """
     if options.password_file is not None:
         try:
             return Path(options.password_file).read_text(encoding="utf-8").rstrip("\r\n")
@@ -110,11 +124,19 @@ def _tls(options: ConnectionOptions) -> ssl.SSLContext:
         context.verify_mode = ssl.CERT_NONE
     if options.cert_file:
         try:
-            context.load_cert_chain(options.cert_file, options.key_file)
+            context.load_cert_chain(options.cert_file, options.key_file, _encrypted)
         except OSError as error:
             files = " with ".join(filter(None, (options.cert_file, options.key_file)))
             raise _unreadable("amqp.certFile", files, error) from None
     return context
+
+
+def _encrypted() -> str:
+    """Instead of the password, for which Python would ask at the terminal."""
+    raise OptionError(
+        "option 'amqp.keyFile': the key is encrypted; give a file with a key that is not, which only the job "
+        "can read"
+    )
 
 
 def _unreadable(key: str, file: str, error: Exception) -> OptionError:

@@ -1,15 +1,15 @@
-"""How long source and sink try to get a lost connection back. One policy for all of them.
+"""How long source and sink try to connect again. All of them follow the same policy.
 
-Only what may pass by itself is tried again: a connection that ended, and a broker that cannot be reached. A
-refused login and a certificate that is not trusted are not, and neither is what the broker closes a channel
-or a connection for: it would do so again.
+They try again after the end of a connection, and while no broker can be reached. They do not try again after
+a refused login, a certificate that is not trusted, or an answer that cannot be read: another attempt would
+fail in the same way.
 """
 
 from __future__ import annotations
 
 import time
 
-from fakeamqp.spark.errors import BrokerUnreachable, ConnectionLost, LoginRefused
+from fakeamqp.spark.errors import BrokerUnreachable, ConnectionLost, LoginRefused, UnreadableAnswer
 
 __all__ = ["LONGEST_PAUSE", "Retries"]
 
@@ -19,7 +19,7 @@ LONGEST_PAUSE = 2.0
 
 
 class Retries:
-    """The attempts since something worked the last time.
+    """The attempts since the last success.
 
     Args:
         timeout: the seconds to try again; the last attempt is at their end.
@@ -30,7 +30,7 @@ class Retries:
         self.succeeded()
 
     def succeeded(self) -> None:
-        """Something worked: the next failure is the first one again."""
+        """Note a success: the next failure counts as the first one."""
         self._since: float | None = None
         self._pause = _FIRST_PAUSE
 
@@ -40,7 +40,7 @@ class Retries:
         Raises:
             ConnectionLost, BrokerUnreachable: the time is over, or another attempt would fail as well.
         """
-        if isinstance(error, LoginRefused):
+        if isinstance(error, (LoginRefused, UnreadableAnswer)):
             raise error
         now = time.monotonic()
         if self._since is None:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import logging
+import ssl
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 pytest.importorskip("pika")
 
 import pika
+from pika.adapters.utils.connection_workflow import AMQPConnectorTransportSetupError
 
 from fakeamqp import Broker
-from fakeamqp.spark.connection import Link
+from fakeamqp.spark.connection import Link, quiet
 from fakeamqp.spark.errors import BrokerUnreachable, ConnectionLost, LoginRefused, OptionError
 from fakeamqp.spark.login import is_refusal
 from fakeamqp.spark.options import ConnectionOptions, write_options
@@ -71,7 +75,7 @@ def test_an_answer_that_names_an_error_is_told_in_its_words(broker):
             link.call(channel.queue_declare, "nowhere", passive=True)
 
 
-def test_the_end_of_a_connection_is_seen_by_whoever_waits(broker):
+def test_the_end_of_a_connection_ends_a_wait(broker):
     with Link(options(broker.url)) as link:
         link.channel()
         broker.connections[0].close(320, "maintenance")
@@ -154,7 +158,7 @@ def test_a_password_may_be_in_a_file_that_is_read_for_each_connection(guarded, t
         Link(login).open()
 
 
-def test_or_in_the_environment(guarded, monkeypatch):
+def test_a_password_may_be_in_the_environment(guarded, monkeypatch):
     login = options(f"amqp://me@{guarded.host}:{guarded.port}/", **{"amqp.passwordEnv": "BROKER_PASSWORD"})
     with pytest.raises(OptionError, match="no environment variable 'BROKER_PASSWORD'"):
         Link(login).open()
@@ -198,9 +202,78 @@ def test_no_repr_has_a_password():
     assert found.password == "s3cret" and "s3cret" not in repr(found)
 
 
-def test_an_alert_about_the_certificate_is_a_refusal():
-    """As pika reports it for RabbitMQ with TLS 1.3, after the handshake of the client."""
-    alert = "SSLError(1, '[SSL: TLSV13_ALERT_CERTIFICATE_REQUIRED] tlsv13 alert certificate required')"
-    lost = pika.exceptions.StreamLostError(f"Stream connection lost: {alert}")
-    assert is_refusal(pika.exceptions.IncompatibleProtocolError(repr(lost)))
-    assert not is_refusal(pika.exceptions.IncompatibleProtocolError("StreamLostError: ('EOF',)"))
+@pytest.mark.parametrize(
+    ("reason", "stays"),
+    [
+        ("CERTIFICATE_VERIFY_FAILED", True),
+        ("UNSUPPORTED_PROTOCOL", True),
+        ("TLSV13_ALERT_CERTIFICATE_REQUIRED", True),
+        ("SSLV3_ALERT_BAD_CERTIFICATE", True),
+        ("TLSV1_ALERT_UNKNOWN_CA", True),
+        ("SSLV3_ALERT_HANDSHAKE_FAILURE", True),
+        ("TLSV1_ALERT_PROTOCOL_VERSION", True),
+        ("TLSV1_ALERT_INTERNAL_ERROR", False),
+        ("UNEXPECTED_EOF_WHILE_READING", False),
+        ("", False),
+    ],
+)
+def test_which_errors_of_tls_are_refusals(reason, stays):
+    """Others come from a broker or a proxy that stops."""
+    error = (
+        ssl.SSLError(1, f"[SSL: {reason}] text (_ssl.c:1007)")
+        if reason
+        else ssl.SSLZeroReturnError(6, "closed")
+    )
+    # As pika reports them during its handshake, and for RabbitMQ with TLS 1.3 after that of the client.
+    wrapped = AMQPConnectorTransportSetupError(error)
+    lost = pika.exceptions.StreamLostError(f"Stream connection lost: {error!r}")
+    assert is_refusal(wrapped) == is_refusal(pika.exceptions.IncompatibleProtocolError(repr(lost))) == stays
+    assert is_refusal(wrapped, password_may_change=True) == stays
+
+
+def test_a_password_file_softens_only_a_wrong_password(broker, tmp_path):
+    file = tmp_path / "password"
+    file.write_text("guest")
+    login = {"amqp.passwordFile": str(file)}
+    with pytest.raises(LoginRefused, match=r"\(530\)"):
+        Link(options(broker.url, **login, **{"amqp.virtualHost": "nowhere"})).open()
+    with Broker(tls=True) as other, pytest.raises(LoginRefused, match=r"(?i)certificate verify failed"):
+        Link(options(other.url, **login)).open()
+
+
+def test_an_encrypted_key_is_an_error(tmp_path):
+    pytest.importorskip("trustme")
+    serialization = pytest.importorskip("cryptography.hazmat.primitives.serialization")
+    with Broker(tls=True) as broker:
+        made = broker.tls.client_certificate("job")
+        key = serialization.load_pem_private_key(Path(made.key).read_bytes(), None)
+        secret = tmp_path / "key.pem"
+        secret.write_bytes(
+            key.private_bytes(
+                serialization.Encoding.PEM,
+                serialization.PrivateFormat.PKCS8,
+                serialization.BestAvailableEncryption(b"s3cret"),
+            )
+        )
+        files = {"amqp.certFile": made.certificate, "amqp.keyFile": str(secret)}
+        with pytest.raises(OptionError, match=r"'amqp.keyFile': the key is encrypted; give a file"):
+            Link(options(broker.url, **files)).open()
+
+
+def test_a_user_without_a_password_and_a_virtual_host_with_an_at_sign():
+    with Broker(users={"me": "s3cret"}, virtual_hosts=["v@h"]) as broker:
+        login = options(f"amqp://me@{broker.host}:{broker.port}/v@h", **{"amqp.password": "s3cret"})
+        with Link(login):
+            assert (broker.connections[0].user, broker.connections[0].virtual_host) == ("me", "v@h")
+
+
+def test_the_log_of_pika_has_its_level_again_after_the_last_of_several_threads():
+    logger = logging.getLogger("pika")
+    before = logger.level
+    first, second = quiet(), quiet()
+    first.__enter__()
+    second.__enter__()
+    first.__exit__(None, None, None)
+    assert logger.level == logging.CRITICAL
+    second.__exit__(None, None, None)
+    assert logger.level == before

@@ -11,6 +11,7 @@ from fakeamqp.protocols.amqp_0_9_1.codec.methods import (
     BasicDeliver,
     BasicGetEmpty,
     BasicGetOk,
+    BasicReturn,
     QueueDeclareOk,
 )
 from fakeamqp.protocols.codec.errors import FrameError
@@ -36,7 +37,10 @@ class Log:
         self.seen: list = []
         self.incoming = Incoming(lambda octets: self.seen.append(("pika", octets)))
         self.contents = self.incoming.channels[1] = Contents()
-        self.contents.consumers[b"c"] = self.contents.got = lambda *delivery: self.seen.append(delivery)
+        self.contents.consumers[b"c"] = self.contents.got = self.contents.returned = self.receive
+
+    def receive(self, *content: object) -> None:
+        self.seen.append(content)
 
     def joined(self) -> list:
         """The same with neighbouring frames of pika's as one."""
@@ -49,6 +53,8 @@ class Log:
         return joined
 
 
+RETURN = BasicReturn(reply_code=312, reply_text="NO_ROUTE", exchange="x", routing_key="a.b").encode()
+RETURNED = method_frame(1, RETURN) + b"".join(content_frames(1, 60, b"\x00\x00", b"back", 10))
 DECLARED = method_frame(1, QueueDeclareOk(queue="q", message_count=3).encode())
 ELSEWHERE = deliver(9, b"for pika", channel=2)
 PIECES = [
@@ -58,6 +64,7 @@ PIECES = [
     (HEARTBEAT_FRAME, None),
     (ELSEWHERE, None),
     (deliver(3, b"m" * 25), (3, True, ROUTE, b"\x00\x00", b"m" * 25)),
+    (RETURNED, (0, False, RETURN, b"\x00\x00", b"back")),
     (deliver(4, b"of another consumer", consumer="d"), ()),
     (method_frame(1, BasicAck(delivery_tag=1).encode()), None),
 ]

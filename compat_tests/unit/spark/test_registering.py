@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -36,8 +37,10 @@ class Session:
 
 
 @pytest.mark.parametrize("master", ["local", "local[2]", "local[2,4]"])
-def test_workers_of_a_local_session_run_this_python(master):
-    session = Session(master, "/nowhere/python3")
+@pytest.mark.parametrize("python", ["/nowhere/python3", f"{Path(sys.executable).parent}/python3"])
+def test_workers_of_a_local_session_run_this_python(master, python):
+    """Also instead of another one in the same folder, where python3 may be of another version."""
+    session = Session(master, python)
     register(session)
     assert session.sparkContext.pythonExec == sys.executable
     assert session.registered == [AmqpDataSource]

@@ -10,7 +10,7 @@ from hypothesis import strategies as some
 
 from compat_tests.fuzz.profile import examples
 from fakeamqp.spark import retries as module
-from fakeamqp.spark.errors import BrokerUnreachable, ConnectionLost, LoginRefused
+from fakeamqp.spark.errors import BrokerUnreachable, ConnectionLost, LoginRefused, UnreadableAnswer
 from fakeamqp.spark.retries import LONGEST_PAUSE, Retries
 
 LOST = ConnectionLost("it ended")
@@ -58,9 +58,11 @@ def test_pauses_grow_and_begin_again_after_a_success(monkeypatch):
     assert retries.pause(LOST) == 0.05
 
 
-def test_what_stays_is_not_tried_again():
+def test_errors_that_another_attempt_would_repeat_are_raised_at_once():
     retries = Retries(60)
     with pytest.raises(LoginRefused, match=r"^wrong password$"):
         retries.pause(LoginRefused("wrong password"))
-    with pytest.raises(BrokerUnreachable, match="nobody"):
-        Retries(0).pause(BrokerUnreachable("nobody"))
+    with pytest.raises(UnreadableAnswer, match=r"^year 10000$"):
+        retries.pause(UnreadableAnswer("year 10000"))
+    with pytest.raises(BrokerUnreachable, match="no broker"):
+        Retries(0).pause(BrokerUnreachable("no broker"))

@@ -5,19 +5,29 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Callable, Iterator
+from decimal import Decimal
 
 import pytest
 
 cloudpickle = pytest.importorskip("pyspark.cloudpickle")
-pytest.importorskip("pyarrow")
+pa = pytest.importorskip("pyarrow")
 pytest.importorskip("pika")
 
 # ruff: noqa: E402
+from pyspark.sql import types
+
 from compat_tests.unit.spark import sink
 from fakeamqp import Broker
-from fakeamqp.spark.errors import BrokerUnreachable, LoginRefused, PublishError
+from fakeamqp.spark.errors import (
+    BrokerUnreachable,
+    ConnectionLost,
+    LoginRefused,
+    PublishError,
+    UnreadableAnswer,
+)
 from fakeamqp.spark.options import write_options
 from fakeamqp.spark.sink import BatchWriter, MicroBatchWriter, writers
+from fakeamqp.spark.sink.window import Window
 
 
 @pytest.fixture
@@ -99,9 +109,9 @@ def test_a_partition_without_rows_opens_no_connection(broker, batches):
     assert writer.write(iter(batches)).confirmed == 0
     assert connects.hits == 0
     with Broker() as other:
-        nobody = other.url
+        closed = other.url
     with pytest.raises(BrokerUnreachable, match="cannot connect to"):
-        options = write_options(sink.options(nobody, reconnectTimeout="0"))
+        options = write_options(sink.options(closed, reconnectTimeout="0"))
         BatchWriter(options, sink.schema(["value"])).write(iter([sink.batch(value=[b""])]))
 
 
@@ -223,7 +233,7 @@ def test_a_message_that_no_queue_gets_fails_the_task(broker):
     )
 
 
-def test_or_is_logged_and_counted(broker, caplog):
+def test_onReturn_drop_logs_and_counts_unroutable_messages(broker, caplog):
     keys = ["nobody"] * 5 + ["q"]
     done = sink.write(
         broker, sink.batch(value=[b"a"] * 6, routing_key=keys, message_id=[*"123456"]), onReturn="drop"
@@ -234,7 +244,35 @@ def test_or_is_logged_and_counted(broker, caplog):
     assert line.endswith("; and 2 more)")
 
 
-def test_or_is_nobodys_business(broker, caplog):
+LATE = pa.map_(pa.string(), sink.TIME)
+
+
+def test_a_returned_message_may_have_headers_that_python_has_no_values_for(broker):
+    """The year 10000. Only the message id is read, so that the connection stays."""
+    connects = broker.faults.on("connection.open")
+    columns = sink.batch(value=[b"0", b"1"], routing_key=["nobody", "q"], message_id=["m0", "m1"])
+    late = pa.array([[("at", 253_402_300_800_000_000)]] * 2, LATE)
+    batch = pa.RecordBatch.from_arrays([*columns.columns, late], [*columns.schema.names, "headers"])
+    with pytest.raises(PublishError, match=r"unroutable: 1 message \(message 'm0' to exchange ''"):
+        sink.write(broker, batch)
+    assert (connects.hits, bodies(broker)) == (1, [1])
+
+
+def test_an_answer_that_cannot_be_read_is_not_tried_again(broker, monkeypatch):
+    """pika takes an exception of reading for the end of the socket."""
+
+    def fails(*_):
+        raise ValueError("year 10000 is out of range")
+
+    monkeypatch.setattr(Window, "settle", fails)
+    with pytest.raises(
+        UnreadableAnswer, match=r"what the broker sent: ValueError: year 10000 is out of range\. 0 of the"
+    ):
+        sink.write(broker, rows(10))
+    assert bodies(broker) == list(range(10))
+
+
+def test_mandatory_false_reports_no_unroutable_messages(broker, caplog):
     batch = sink.batch(value=[b"a"], routing_key=["nobody"])
     done = sink.write(broker, batch, mandatory="false")
     assert (done.confirmed, done.returned) == (1, 0)
@@ -316,7 +354,7 @@ def test_a_broker_that_is_away_for_a_while_is_waited_for(broker):
     assert repeated(broker) <= done.republished
 
 
-def test_but_not_longer_than_reconnectTimeout(broker):
+def test_attempts_to_connect_end_with_reconnectTimeout(broker):
     broker.faults.on("basic.publish", message_id="m5").disconnect().once()
     broker.faults.on("connection.open").after(1).disconnect()
     with pytest.raises(
@@ -343,15 +381,51 @@ def test_a_login_that_is_refused_meanwhile_is_not_tried_again():
 
 
 @pytest.mark.parametrize("how", ["close_channel", "close_connection"])
+def test_a_login_that_expires_is_renewed_from_its_file(tmp_path, how):
+    """As RabbitMQ ends the channel of an OAuth token that is too old."""
+    token = tmp_path / "token"
+    queues = {"queues": [{"name": "q", "durable": True}]}
+    with Broker(users={"me": "old"}, definitions=queues) as broker:
+        login = {"amqp.username": "me", "amqp.passwordFile": str(token)}
+        token.write_text("old")
+        expired = getattr(broker.faults.on("basic.publish").after(5).once(), how)(403, "ACCESS_REFUSED")
+
+        def batches():
+            yield rows(5)
+            token.write_text("new")
+            broker.add_user("me", "new")
+            yield rows(5, first=5)
+
+        done = sink.writer(broker, rows(1), **login).write(batches())
+        assert (done.confirmed, expired.hits) == (10, 1)
+        refused = getattr(broker.faults.on("basic.publish"), how)(403, "ACCESS_REFUSED")
+        with pytest.raises(PublishError, match=r"403 ACCESS_REFUSED.*The user may not publish"):
+            sink.write(broker, rows(5), **login)
+        assert refused.hits == 1
+
+
+@pytest.mark.parametrize("how", ["close_channel", "close_connection"])
 def test_what_the_broker_closes_for_a_message_is_not_tried_again(broker, how):
-    end = getattr(broker.faults.on("basic.publish", message_id="m300"), how)(541, "INTERNAL_ERROR")
-    with pytest.raises(
-        PublishError, match=r"541 INTERNAL_ERROR.* type DECIMAL .* cast it to STRING\."
-    ) as caught:
+    end = getattr(broker.faults.on("basic.publish", message_id="m300"), how)(406, "PRECONDITION_FAILED")
+    with pytest.raises(PublishError, match=r"406 PRECONDITION_FAILED") as caught:
         sink.write(broker, rows(1000), maxInFlight="100")
     assert end.hits == 1
     confirmed, sent = so_far(str(caught.value))
     assert 200 <= confirmed <= 300 < sent <= 400
+
+
+@pytest.mark.parametrize("how", ["close_channel", "close_connection"])
+def test_an_internal_error_is_the_fault_of_a_decimal_header_if_there_is_one(broker, how):
+    end = getattr(broker.faults.on("basic.publish").once(), how)(541, "INTERNAL_ERROR")
+    assert sink.write(broker, rows(10)).confirmed == 10
+    assert end.hits == 1
+    struct = types.StructType([types.StructField("price", types.DecimalType(4, 2))])
+    batch = pa.RecordBatch.from_pylist([{"value": b"1", "headers": {"price": Decimal("3.14")}}])
+    options = write_options(sink.options(broker.url))
+    again = getattr(broker.faults.on("basic.publish").once(), how)(541, "INTERNAL_ERROR")
+    with pytest.raises(PublishError, match=r"541 INTERNAL_ERROR.* type DECIMAL .* cast it to STRING\."):
+        BatchWriter(options, sink.schema(["value"]).add("headers", struct)).write(iter([batch]))
+    assert again.hits == 1
 
 
 def test_a_message_that_was_refused_before_the_loss_fails_the_task(broker):
@@ -378,14 +452,21 @@ def test_a_connection_that_ends_between_two_batches_is_replaced(broker, caplog):
     assert "320 maintenance. No message was unconfirmed; connecting again" in caplog.text
 
 
-def test_confirms_that_do_not_come(broker):
+def test_messages_whose_confirms_do_not_come_are_published_again(broker, caplog):
+    """Nothing else says that the network between them is down."""
+    dropped = broker.faults.on("confirm").after(2).drop().times(8)
+    done = sink.write(broker, rows(10), confirmTimeout="100ms")
+    assert (dropped.hits, done.confirmed, done.republished) == (8, 10, 8)
+    assert bodies(broker) == [*range(10), *range(2, 10)]
+    assert "the broker confirmed nothing for 0.1 s: 8 messages are not confirmed. 2 of the 10" in caplog.text
+
+
+def test_missing_confirms_fail_the_task_after_reconnectTimeout(broker):
     broker.faults.on("confirm").after(2).drop()
-    with pytest.raises(PublishError) as caught:
-        sink.write(broker, rows(10), confirmTimeout="100ms")
-    assert str(caught.value) == (
-        "the broker confirmed nothing for 0.1 s: 8 messages are not confirmed. "
-        "2 of the 10 messages that this task has sent were confirmed"
-    )
+    with pytest.raises(
+        ConnectionLost, match=r"nothing for 0\.1 s: 8 .* \(tried again for 0\.[2-9] s\)\. 2 of"
+    ):
+        sink.write(broker, rows(10), confirmTimeout="100ms", reconnectTimeout="150ms")
 
 
 def test_a_broker_that_blocks_publishers_is_waited_for(broker):
@@ -398,7 +479,7 @@ def test_a_broker_that_blocks_publishers_is_waited_for(broker):
     assert task.outcome().confirmed == 10
 
 
-def test_but_not_for_ever(broker):
+def test_a_broker_that_blocks_publishers_for_too_long_fails_the_task(broker):
     broker.faults.memory_alarm()
     with pytest.raises(PublishError, match=r"for 0.1 s: it blocks publishers \(low on memory\), and 10 mess"):
         sink.write(broker, rows(10), confirmTimeout="100ms")

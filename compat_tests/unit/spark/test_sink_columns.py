@@ -108,7 +108,7 @@ def test_types_of_a_body(kind):
         ("properties", TEXT, "'properties' is STRING; it must be STRUCT of basic properties"),
         ("rooting_key", TEXT, "no column 'rooting_key'; did you mean 'routing_key'.*ignoreUnknownColumns"),
         ("fruit", TEXT, "no column 'fruit'; select the columns to be sent"),
-        ("VALUE", TEXT, "two columns 'value'"),
+        ("VALUE", TEXT, "two columns 'value', whose names differ by case only: drop or rename one of them"),
     ],
 )
 def test_columns_that_are_refused(name, kind, expected):
@@ -153,16 +153,38 @@ EXCHANGE, KEY, ID, TO = ((1,),), ((2,),), ((3,),), ((4,),)
         ({"routingKey": "q"}, None, None),
         ({"exchange": "events", "routingKey": "q"}, None, None),
         ({"routingKey": "q", "exchangeColumn": "exchange"}, EXCHANGE, None),
-        ({"routingKeyColumn": "to"}, EXCHANGE, TO),
+        ({"routingKeyColumn": "to"}, None, TO),
+        ({"routingKeyColumn": "to", "exchangeColumn": "exchange"}, EXCHANGE, TO),
+        ({"exchangeColumn": "to"}, TO, KEY),
         ({"routingKey": "q", "routingKeyColumn": "TO"}, None, TO),
         ({"exchangeColumn": "to", "routingKeyColumn": "message_id"}, TO, ID),
     ],
 )
 def test_options_come_before_columns(options, exchange, key):
-    """As on the page: what an option says counts, and `routingKey` alone means the default exchange."""
+    """As on the page: the options count, and an option for the routing key means the default exchange."""
     found = find(ROWS, **{"exchange": None, "ignoreUnknownColumns": "true", **options})
     assert (found.get("exchange"), found.get("routing_key")) == (exchange, key)
     assert found["message_id"] == ID
+
+
+@pytest.mark.parametrize(
+    ("options", "twice"),
+    [
+        ({}, "routing_key"),
+        ({}, "exchange"),
+        ({"routingKeyColumn": "TO"}, "to"),
+        ({"exchangeColumn": "to"}, "to"),
+    ],
+)
+def test_two_columns_whose_names_differ_by_case_only(options, twice):
+    given = {"exchange": None, "ignoreUnknownColumns": "true", **options}
+    with pytest.raises(ColumnError, match=f"two columns '{twice}'"):
+        find([*ROWS, (twice.upper(), TEXT)], **given)
+    # They are no problem where the options do not use them.
+    assert find(
+        [*ROWS, (twice.upper(), TEXT)],
+        **{**given, "exchange": "x", "routingKey": "q", **dict.fromkeys(options)},
+    )
 
 
 def test_a_column_that_an_option_names_is_there_and_is_text():

@@ -19,9 +19,10 @@ from fakeamqp.connection import PeerAddress
 from fakeamqp.errors import FakeAMQPError
 from fakeamqp.protocols.amqp_0_9.codec.methods import StreamPublish
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
-from fakeamqp.spark.traces.sql import text_of
+from fakeamqp.spark.traces.sql import QUERIES
 from fakeamqp.trace import ModelEvent, Trace, checks, load
 from fakeamqp.trace.checks import findings
+from fakeamqp.trace.checks.rows import runs
 
 
 @pytest.fixture
@@ -54,7 +55,7 @@ def test_rules_of_the_documents_are_there(request: pytest.FixtureRequest):
     for rule in checks.RULES.values():
         assert rule.spec is None or f'id = "{rule.spec}"' in known
     for name in ("fifo_violations", "unacked_high_water"):
-        for cited in re.findall(r"0-9-1/[\w./-]+\w", text_of(name)):
+        for cited in re.findall(r"0-9-1/[\w./-]+\w", QUERIES[name].description):
             assert f'id = "{cited}"' in known
 
 
@@ -65,6 +66,17 @@ def test_events_and_lines_are_taken_alike(server: FaultServer, client: Client):
     events = server.recorder.trace().events
     for question in (checks.conformance, checks.unacked_high_water):
         assert question(events) == question(recorded(server)) != []
+
+
+def test_a_check_finds_a_violation_at_its_row(server: FaultServer, client: Client):
+    """Spark hands it one row after the other."""
+    client.publish(routing_key="q")
+    client.ack(7)
+    [rows] = runs(recorded(server))
+    check = checks.Conformance()
+    [(number, violation)] = [(row.number, each) for row in rows for each in check.see(row)]
+    assert (number, violation["rule"]) == (violation["number"], "settles-nothing")
+    assert list(check.end()) == []
 
 
 # --- what clients do wrong -------------------------------------------------------------------------------

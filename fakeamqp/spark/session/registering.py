@@ -6,7 +6,6 @@ else the `python3` of the PATH. That may be another Python than the one that run
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import sys
@@ -42,7 +41,7 @@ def register(session: SparkSession) -> None:
     context = getattr(session, "sparkContext", None)  # Spark Connect has none.
     if context is not None:
         if re.match(r"local\b(?!-)", context.master):
-            _run_this_python(context)
+            context.pythonExec = sys.executable
         else:
             _check_workers(context)
     try:
@@ -51,12 +50,6 @@ def register(session: SparkSession) -> None:
         # PySpark 4.0 refuses a data source that it has already found by itself.
         if "DATA_SOURCE_ALREADY_EXISTS" not in str(error):
             raise
-
-
-def _run_this_python(context: Any) -> None:
-    python = shutil.which(context.pythonExec) or ""
-    if os.path.dirname(python) != os.path.dirname(sys.executable):
-        context.pythonExec = sys.executable
 
 
 def _check_workers(context: Any) -> None:

@@ -11,7 +11,7 @@ from pyspark.sql import types
 from fakeamqp.errors import near_match
 from fakeamqp.spark.columns import PROPERTIES
 from fakeamqp.spark.errors import ColumnError, OptionError
-from fakeamqp.spark.sink.destinations import destination_columns
+from fakeamqp.spark.sink.destinations import SAME_NAME, destination_columns
 
 if TYPE_CHECKING:
     from pyspark.sql.types import DataType, StructField, StructType
@@ -117,7 +117,7 @@ def find_columns(schema: StructType, options: WriteOptions) -> Mapping[str, tupl
                 )
             continue
         if name in found or (name == "properties" and nested):
-            raise ColumnError(f"there are two columns {name!r}, whose names differ by case only")
+            raise ColumnError(SAME_NAME.format(name))
         _check_type(field, column)
         if name == "properties":
             nested = _fields_of_properties(field, index, options)

@@ -4,10 +4,11 @@
 |---|---|---|
 | no option | column `exchange` | column `routing_key` |
 | `exchange` | the option | column `routing_key` |
-| `routingKey` | the default exchange | the option |
+| `routingKey` or `routingKeyColumn` | the default exchange | the option, or the column it names |
 
-`exchangeColumn` and `routingKeyColumn` name another column; where it is null, the option counts.
-Without one, the exchange is the default exchange, and the routing key is empty.
+`exchangeColumn` and `routingKeyColumn` name the column in which rows choose for themselves; where it is null,
+the options `exchange` and `routingKey` count. Without one, the exchange is the default exchange, and the
+routing key is empty.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from fakeamqp.errors import near_match
 from fakeamqp.spark.errors import ColumnError, OptionError
-from fakeamqp.spark.origin import is_column, queues_of
+from fakeamqp.spark.origin import Origin, is_column, origin_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,46 +27,48 @@ if TYPE_CHECKING:
     from fakeamqp.spark.options import WriteOptions
     from fakeamqp.spark.sink.columns import Path
 
-__all__ = ["ON_PURPOSE", "check_not_fed", "destination_columns"]
+__all__ = ["ON_PURPOSE", "SAME_NAME", "check_not_fed", "destination_columns"]
 
-_BOTH = ("exchange", "routing_key")
 ON_PURPOSE = (
     "Publish to another queue; to put messages back on purpose, publish to an exchange with a binding to the "
     "queue"
 )
+SAME_NAME = "there are two columns {!r}, whose names differ by case only: drop or rename one of them"
 
 
 def destination_columns(schema: StructType, options: WriteOptions) -> Mapping[str, int]:
     """The indexes of the columns with the exchange and the routing key, by `exchange` and `routing_key`.
 
     Raises:
-        ColumnError: an option names a column that is not there.
+        ColumnError: an option names a column that is not there, or there are two columns of a name.
         OptionError: neither options nor columns give a destination.
     """
-    indexes = {field.name.lower(): index for index, field in enumerate(schema.fields)}
-    by_rows = options.routing_key is None
+    names = [name.lower() for name in schema.names]
+    by_rows = options.routing_key is None and options.routing_key_column is None
     wanted = {
         "exchange": (options.exchange_column, "exchangeColumn", options.exchange is None and by_rows),
         "routing_key": (options.routing_key_column, "routingKeyColumn", by_rows),
     }
     found = {}
     for name, (chosen, key, left_to_rows) in wanted.items():
-        if chosen is not None and chosen.lower() not in indexes:
+        if chosen is None and not left_to_rows:
+            continue
+        column = name if chosen is None else chosen.lower()
+        if names.count(column) > 1:
+            raise ColumnError(SAME_NAME.format(column))
+        if column in names:
+            found[name] = names.index(column)
+        elif chosen is not None:
             raise ColumnError(
-                f"option {key!r}: there is no column {chosen!r}{near_match(chosen.lower(), indexes)}"
+                f"option {key!r}: there is no column {chosen!r}{near_match(column, set(names))}"
             )
-        if chosen is not None:
-            found[name] = indexes[chosen.lower()]
-        elif left_to_rows and name in indexes:
-            found[name] = indexes[name]
     if not (found or options.exchange or options.routing_key):
         raise OptionError(
             "the rows have no destination: set the option 'exchange' or 'routingKey' (for the default "
             "exchange, the name of a queue), or add the columns 'exchange' and 'routing_key'"
             + (
                 "; column 'queue' is the queue that a row was read from, not a destination"
-                if "queue" in indexes
-                else ""
+                * ("queue" in names)
             )
         )
     return found
@@ -73,8 +76,8 @@ def destination_columns(schema: StructType, options: WriteOptions) -> Mapping[st
 
 def check_not_fed(
     schema: StructType, columns: Mapping[str, tuple[Path, ...]], options: WriteOptions
-) -> frozenset[str]:
-    """Refuse a query that publishes to the queues that it reads.
+) -> Origin:
+    """Refuse a streaming query that publishes to the queues that it reads.
 
     Args:
         schema: the schema of the DataFrame.
@@ -82,23 +85,27 @@ def check_not_fed(
         options: the options of the sink.
 
     Returns:
-        the queues and streams that the rows come from, if they are on the broker of the options and as far
-        as that is known: no row may go to one of them by way of the default exchange.
+        what the rows were read from, if it is on the broker of the options and as far as that is known: no
+        row may be published to it.
 
     Raises:
         OptionError: all rows would.
     """
-    read = queues_of(schema.fields, options.connection)
+    read = origin_of(schema.fields, options.connection)
     if not read:
-        return frozenset()
-    names = ", ".join(map(repr, sorted(read)))
-    of_rows = {name: schema.fields[columns[name][0][0]] for name in _BOTH if name in columns}
-    if len(of_rows) == 2 and all(is_column(field, name) for name, field in of_rows.items()):
+        return read
+    of_rows = {name: schema.fields[paths[0][0]] for name, paths in columns.items()}
+    exchange, routing_key = of_rows.get("exchange"), of_rows.get("routing_key")
+    problem = f"the query would read its own messages: its rows come from {read}"
+    if is_column(exchange, "exchange") and (
+        options.exchange_column is None or is_column(routing_key, "routing_key")
+    ):
         raise OptionError(
-            f"the query would read its own messages: its rows come from {names}, and have the exchange "
-            "and the routing key that led there. Set the option 'routingKey' or 'exchange', or compute these "
-            "columns"
+            f"{problem}, and have the exchange that led there. Set the option 'routingKey' or 'exchange', or "
+            "compute the column. If the exchange takes new routing keys to other queues, set the option "
+            "'exchangeColumn'"
         )
-    if not of_rows and not options.exchange and options.routing_key in read:
-        raise OptionError(f"the query would read its own messages: its rows come from {names}. {ON_PURPOSE}")
-    return frozenset(read)
+    fixed = exchange is None and (routing_key is None or options.exchange)
+    if fixed and read.is_fed_by(options.exchange or "", options.routing_key or ""):
+        raise OptionError(f"{problem}. {ON_PURPOSE}")
+    return read

@@ -6,7 +6,7 @@ where the property is absent. Then the flags and values of each row are joined, 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 import pyarrow as pa
@@ -19,6 +19,7 @@ from fakeamqp.spark.sink.headers import header_tables
 
 if TYPE_CHECKING:
     from fakeamqp.spark.options import WriteOptions
+    from fakeamqp.spark.origin import Origin
     from fakeamqp.spark.sink.columns import Path
 
 __all__ = ["Encoder", "Message"]
@@ -54,7 +55,7 @@ class Encoder:
         columns: the places of each column, from `find_columns`.
         options: the options of the writer.
         origin: the prefix of deterministic message ids; the number of the row in the task follows it.
-        read: the queues that the rows were read from, if they are on the same broker.
+        read: what the rows were read from, if it is on the same broker; no row goes there.
     """
 
     def __init__(
@@ -62,12 +63,12 @@ class Encoder:
         columns: Mapping[str, tuple[Path, ...]],
         options: WriteOptions,
         origin: str,
-        read: Iterable[str] = (),
+        read: Origin | None = None,
     ) -> None:
         self._columns = columns
         self._options = options
         self._origin = origin
-        self._back = {("", queue) for queue in read}
+        self._read = read
 
     def messages(self, batch: pa.RecordBatch, first: int) -> list[Message]:
         """The messages of a batch, in the order of its rows.
@@ -82,16 +83,8 @@ class Encoder:
         rows = _Rows(batch, self._columns, first)
         exchanges = rows.short_texts("exchange", self._options.exchange or "")
         keys = rows.short_texts("routing_key", self._options.routing_key or "")
-        if self._back and not self._back.isdisjoint(zip(exchanges, keys, strict=True)):
-            row, queue = next(
-                (row, key)
-                for row, (exchange, key) in enumerate(zip(exchanges, keys, strict=True), first)
-                if (exchange, key) in self._back
-            )
-            raise PublishError(
-                f"row {row} of the task cannot be sent: it would go to queue {queue!r}, which the query "
-                f"reads. {ON_PURPOSE}"
-            )
+        if self._read:
+            _check_not_fed(self._read, list(zip(exchanges, keys, strict=True)), first)
         return list(zip(exchanges, keys, self._properties(rows), rows.bodies(), strict=True))
 
     def _properties(self, rows: _Rows) -> list[bytes]:
@@ -138,6 +131,15 @@ class Encoder:
         if given is None:
             return made
         return [ours if theirs is None else theirs for theirs, ours in zip(given, made, strict=True)]
+
+
+def _check_not_fed(read: Origin, routes: list[tuple[str, str]], first: int) -> None:
+    for exchange, key in set(routes):
+        if read.is_fed_by(exchange, key):
+            raise PublishError(
+                f"row {first + routes.index((exchange, key))} of the task cannot be sent: it would go to "
+                f"exchange {exchange!r} with routing key {key!r}, and the query reads {read}. {ON_PURPOSE}"
+            )
 
 
 class _Rows:

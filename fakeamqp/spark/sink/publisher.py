@@ -15,8 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 import pika
 
+from fakeamqp.protocols.amqp_0_9_1.codec.methods import BasicReturn
+from fakeamqp.protocols.framed.codec.tables import RABBITMQ
 from fakeamqp.spark.connection import Link
 from fakeamqp.spark.errors import BrokerUnreachable, ConnectionLost, PublishError, SparkError
+from fakeamqp.spark.property_lists import value_of
 from fakeamqp.spark.retries import Retries
 from fakeamqp.spark.sink.frames import Frames
 from fakeamqp.spark.sink.window import Window
@@ -55,8 +58,9 @@ _HINTS = (
         "RabbitMQ does this for a header of type DECIMAL in a message to a stream: cast it to STRING",
     ),
 )
-# The reply code of a broker that stops, or of an operator who closes connections: the messages are all right.
-_FORCED = 320
+# Reply codes of a broker that stops, or of an operator who closes connections; of a login that has expired or
+# lacks a permission; and of an error of the broker.
+_FORCED, _ACCESS, _INTERNAL = 320, (403, 530), 541
 # Bytes per write to the transport: enough for efficient writes, and little memory for the second copy.
 _UNSENT = 256 << 10
 
@@ -64,14 +68,19 @@ _UNSENT = 256 << 10
 class Publisher:
     """Publishes messages with publisher confirms. The first message opens the connection.
 
+    Args:
+        options: the options of the writer.
+        decimals: whether messages may have headers of type DECIMAL.
+
     Attributes:
         confirmed: the number of confirmed messages.
-        returned: the number of returned messages, which reached no queue. They are confirmed, too.
+        returned: how often a message was returned, which reached no queue. It is confirmed, too.
         republished: how often a message was published again after a lost connection.
     """
 
-    def __init__(self, options: WriteOptions) -> None:
+    def __init__(self, options: WriteOptions, decimals: bool = False) -> None:
         self._options = options
+        self._decimals = decimals
         self._link: Link | None = None
         self._channel: Channel
         self._window = Window()
@@ -81,7 +90,7 @@ class Publisher:
         self._refusals = 0
         self._returns: list[str] = []
         self._blocked: str | None = None
-        self._refusal: str | None = None  # Why the broker closed the channel or connection.
+        self._closed: Any = None  # The exception with which the broker closed the channel or connection.
         self._since = 0.0  # The time of the last progress.
         self.confirmed = 0
         self.returned = 0
@@ -103,7 +112,7 @@ class Publisher:
         Raises:
             BrokerUnreachable, ConnectionLost: there is no connection for as long as `reconnectTimeout`.
             LoginRefused: the broker refuses the login.
-            PublishError: a message was returned, refused or not confirmed in time, or the broker closed the
+            PublishError: a message was returned or refused, the broker blocks publishers, or it closed the
                 channel or connection because of a message.
         """
         retries = Retries(self._options.reconnect_timeout)
@@ -165,10 +174,10 @@ class Publisher:
         link.open()
         self._link = link
         self.republished += self._window.open
-        self._window, self._blocked, self._refusal = Window(), None, None
+        self._window, self._blocked, self._closed = Window(), None, None
         channel = self._channel = link.channel()
         channel.add_on_close_callback(self._channel_closed)
-        channel.add_on_return_callback(self._message_returned)
+        link.receive_returned(channel, self._message_returned)
         channel.connection.add_on_connection_blocked_callback(self._connection_blocked)
         channel.connection.add_on_connection_unblocked_callback(self._connection_unblocked)
         link.call(channel.confirm_delivery, self._answered)
@@ -178,8 +187,9 @@ class Publisher:
         """Run the event loop until `done()` is true.
 
         Raises:
-            ConnectionLost: the connection has ended.
-            PublishError: the broker confirmed nothing for `confirmTimeout` seconds.
+            ConnectionLost: the connection has ended, or the broker confirmed nothing for `confirmTimeout`
+                seconds: a network that is down need not end a connection.
+            PublishError: the broker blocked publishers for as long.
         """
         link = self._link
         assert link is not None
@@ -187,9 +197,12 @@ class Publisher:
             self._check_connection()
             left = self._since + self._options.confirm_timeout - time.monotonic()
             if left <= 0:
+                told = f"the broker confirmed nothing for {self._options.confirm_timeout:g} s: "
+                waiting = f"{self._window.open} messages are not confirmed"
+                if self._blocked is None:
+                    raise ConnectionLost(told + waiting)
                 raise PublishError(
-                    f"the broker confirmed nothing for {self._options.confirm_timeout:g} s: "
-                    f"{self._not_confirmed()}. {self._so_far()}"
+                    f"{told}it blocks publishers ({self._blocked}), and {waiting}. {self._so_far()}"
                 )
             link.turn(left)
 
@@ -224,28 +237,31 @@ class Publisher:
         assert link is not None
         if link.lost is None:
             return
-        if self._refusal is not None:
-            raise PublishError(f"{link.lost}{self._refusal}. {self._so_far()}")
-        raise ConnectionLost(link.lost)
+        closed = self._closed
+        if closed is not None and not self._may_pass(closed.reply_code):
+            hints = (
+                f". {hint}"
+                for code, word, hint in _HINTS
+                if code == closed.reply_code and word in closed.reply_text
+            )
+            raise PublishError(f"{link.lost}{next(hints, '')}. {self._so_far()}")
+        link.check()
+
+    def _may_pass(self, reply_code: int) -> bool:
+        """Whether the broker may accept the same messages on another connection after it closed this one."""
+        if reply_code in _ACCESS:
+            return self._link is not None and self._link.password_changed
+        return reply_code == _FORCED or (reply_code == _INTERNAL and not self._decimals)
 
     def _so_far(self) -> str:
         sent = self.confirmed + self._refusals + self._window.open
         return f"{self.confirmed} of the {sent} messages that this task has sent were confirmed"
 
-    def _not_confirmed(self) -> str:
-        waiting = f"{self._window.open} messages are not confirmed"
-        return f"it blocks publishers ({self._blocked}), and {waiting}" if self._blocked else waiting
-
     def _channel_closed(self, _channel: object, error: BaseException) -> None:
         """The end of the channel, also with its connection."""
         by_broker = pika.exceptions.ChannelClosedByBroker, pika.exceptions.ConnectionClosedByBroker
-        if isinstance(error, by_broker) and error.reply_code != _FORCED:
-            hints = (
-                f". {hint}"
-                for code, word, hint in _HINTS
-                if code == error.reply_code and word in error.reply_text
-            )
-            self._refusal = next(hints, "")
+        if isinstance(error, by_broker):
+            self._closed = error
 
     def _answered(self, frame: pika.frame.Method[Any]) -> None:
         answer = frame.method
@@ -258,19 +274,15 @@ class Publisher:
         self._refusals += len(tags)
         for tag in tags[: _SHOWN - len(self._refused)]:
             exchange, routing_key, properties, _ = self._batch[tag - self._start - 1]
-            message_id = pika.BasicProperties().decode(properties).message_id
-            self._refused.append(_described(exchange, routing_key, message_id))
+            self._refused.append(_described(exchange, routing_key, properties))
 
     def _message_returned(
-        self,
-        _channel: object,
-        method: pika.spec.Basic.Return,
-        properties: pika.BasicProperties,
-        _body: bytes,
+        self, _tag: int, _redelivered: bool, payload: bytes, properties: bytes, _body: bytes
     ) -> None:
         self.returned += 1
         if len(self._returns) < _SHOWN:
-            what = _described(method.exchange, method.routing_key, properties.message_id)
+            method = BasicReturn.decode(payload, RABBITMQ)
+            what = _described(method.exchange, method.routing_key, properties)
             self._returns.append(f"{what}: {method.reply_code} {method.reply_text}")
 
     def _connection_blocked(self, _connection: object, frame: pika.frame.Method[Any]) -> None:
@@ -281,9 +293,10 @@ class Publisher:
         self._blocked, self._since = None, time.monotonic()
 
 
-def _described(exchange: str, routing_key: str, message_id: str | None) -> str:
+def _described(exchange: str, routing_key: str, properties: bytes) -> str:
     where = f"to exchange {exchange!r} with routing key {routing_key!r}"
-    return f"message {message_id!r} {where}" if message_id else f"a message {where}"
+    message_id = value_of(properties, "message_id")
+    return f"message {message_id.decode(errors='replace')!r} {where}" if message_id else f"a message {where}"
 
 
 def _listed(count: int, described: Sequence[str]) -> str:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
     from fakeamqp.spark.options import WriteOptions
+    from fakeamqp.spark.origin import Origin
 
 __all__ = ["BatchWriter", "MicroBatchWriter", "Written"]
 
@@ -38,7 +39,8 @@ class Written(spark.WriterCommitMessage):
         partition: the number of the task.
         published: the messages that were sent, each counted once.
         confirmed: those that the broker has confirmed.
-        returned: those that no queue got. They are confirmed, too.
+        returned: how often the broker returned a message that no queue got. Such a message is confirmed, too,
+            and may be returned again if it is published again.
         republished: how often a message was sent again after a lost connection.
     """
 
@@ -53,9 +55,10 @@ class _Writer:
     """The common part of both writers. The driver creates it, which checks the columns."""
 
     def __init__(self, options: WriteOptions, schema: StructType) -> None:
-        self._options = options
+        self._options, self._schema = options, schema
         self._columns = find_columns(schema, options)
-        self._read = check_not_fed(schema, self._columns, options)
+        headers = [schema.fields[path[0]].dataType for path in self._columns.get("headers", ())]
+        self._decimals = any('"decimal(' in kind.json() for kind in headers)
         self._job = uuid.uuid4().hex
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
@@ -71,13 +74,20 @@ class _Writer:
 
         context = TaskContext.get()
         partition = context.partitionId() if context is not None else 0
-        encoder = Encoder(self._columns, self._options, f"{self._origin(context)}-{partition}", self._read)
+        origin = f"{self._origin(context)}-{partition}"
+        encoder = Encoder(self._columns, self._options, origin, self._read(context))
         row = 0
-        with Publisher(self._options) as publisher:
+        with Publisher(self._options, self._decimals) as publisher:
             for batch in iterator:
                 publisher.publish(encoder.messages(batch, row))
                 row += batch.num_rows
         return Written(partition, row, publisher.confirmed, publisher.returned, publisher.republished)
+
+    def _read(self, context: TaskContext | None) -> Origin | None:
+        """What the rows were read from, if the task is one of a streaming query, which may feed itself."""
+        if context is None or not context.getLocalProperty(_QUERY):
+            return None
+        return check_not_fed(self._schema, self._columns, self._options)
 
     def _origin(self, context: TaskContext | None) -> str:
         """The prefix of the message ids: unique to the write, and the same in all attempts of its tasks."""
@@ -118,7 +128,14 @@ class MicroBatchWriter(_Writer, _StreamArrowWriter):
 
     If Spark runs a batch again after a restart, the message ids are the same, provided that the rows and
     their order are the same.
+
+    Raises:
+        OptionError: also if the query would read its own messages.
     """
+
+    def __init__(self, options: WriteOptions, schema: StructType) -> None:
+        super().__init__(options, schema)
+        check_not_fed(schema, self._columns, options)
 
     def commit(self, messages: list[spark.WriterCommitMessage | None], batchId: int) -> None:
         """Log how many messages were published; all of them are confirmed."""

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, TypeAlias
 
-from fakeamqp.spark.traces import checking
+from fakeamqp.spark.traces.checking import checked
 from fakeamqp.spark.traces.columns import COLUMNS
 from fakeamqp.spark.traces.reading import Format, located, read
 from fakeamqp.spark.traces.sql import text_of
@@ -22,10 +22,10 @@ PathLike: TypeAlias = "str | os.PathLike[str]"
 class Traces:
     """The traces of one or more brokers, for queries in SQL.
 
-    Each query but `conformance` is a file of SQL over two temporary views, `trace` (one row per event) and
-    `deliveries` (one row per delivery to a client); docs/spark-traces.md has their columns. Such a query sets
-    the views of the session to those of its `Traces`. Recordings are read for each result again: `save` large
-    recordings first.
+    The queries about violations run the checks of `fakeamqp.trace.checks`, each run in one task. Each other
+    query is a file of SQL over two temporary views, `trace` (one row per event) and `deliveries` (one row per
+    delivery to a client); docs/spark-traces.md has their columns. Such a query sets the views of the session
+    to those of its `Traces`. Recordings are read for each result again: `save` large recordings first.
 
     Args:
         events: rows with the columns of `trace`.
@@ -70,7 +70,7 @@ class Traces:
         limit), exceedances (the number of deliveries beyond it), first_exceedance (the event of the first).
         Rows with exceedances are first.
         """
-        return self._ask("unacked_high_water")
+        return checked("unacked_high_water", self.events)
 
     def fifo_violations(self) -> DataFrame:
         """First deliveries after the delivery of a message that was enqueued later, if order is guaranteed.
@@ -78,16 +78,15 @@ class Traces:
         Columns: run, number, alias, channel, session, queue, consumer_tag, delivery_tag, priority, message,
         enqueued_number, overtaken_by (a message), overtaken_by_number (its delivery).
         """
-        return self._ask("fifo_violations")
+        return checked("fifo_violations", self.events)
 
     def conformance(self) -> DataFrame:
         """Frames and events that violate a rule of the protocol.
 
         Columns: run, number, time, alias, channel, session, rule, broken_by ('client' or 'broker'), spec (the
-        id of the rule in the documents, or null), description, name, delivery_tag, consumer_tag. One task
-        reads a whole run into memory and checks it.
+        id of the rule in the documents, or null), description, name, delivery_tag, consumer_tag.
         """
-        return checking.conformance(self.events)
+        return checked("conformance", self.events)
 
     def sql(self, text: str) -> DataFrame:
         """Your own query, in SQL over the views `trace` and `deliveries`."""

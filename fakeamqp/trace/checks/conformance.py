@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 from fakeamqp.trace.checks.channels import Channel
 from fakeamqp.trace.checks.frames import Sender
-from fakeamqp.trace.checks.rows import Record, Row, runs
+from fakeamqp.trace.checks.rows import Record, Row, found
 
-__all__ = ["RULES", "Rule", "conformance"]
+__all__ = ["RULES", "Conformance", "Rule", "conformance"]
 
 
 class Rule(NamedTuple):
@@ -54,71 +54,73 @@ RULES: dict[str, Rule] = {
 }
 
 
-def conformance(records: Iterable[Record]) -> list[dict[str, Any]]:
-    """The rows of `Traces.conformance`, as dictionaries."""
-    return [
-        {
-            "run": row.run,
-            "number": row.number,
-            "time": row.time,
-            "alias": row.alias,
-            "channel": row.channel,
-            "session": row.session,
-            "rule": rule,
-            "broken_by": "client" if row.received and rule != "unconfirmed" else "broker",
-            "spec": RULES[rule].spec,
-            "description": RULES[rule].description,
-            "name": row.name,
-            "delivery_tag": row.delivery_tag,
-            "consumer_tag": row.consumer_tag,
-        }
-        for run in runs(records)
-        for row, rule in sorted(_violations(_checked(run)), key=lambda each: (each[0].number, each[1]))
-    ]
+class Conformance:
+    """Finds violations of the protocol in the rows of one run. Other protocols than 0-9-1 are skipped."""
 
+    def __init__(self) -> None:
+        self._others: set[str] = set()
+        self._opened: set[str] = set()
+        self._closing: set[tuple[str, str | None]] = set()
+        self._closed: set[tuple[str, str | None]] = set()
+        self._senders: defaultdict[Any, Sender] = defaultdict(Sender)
+        self._channels: defaultdict[Any, Channel] = defaultdict(Channel)
 
-def _checked(run: list[Row]) -> list[Row]:
-    """The rows without those of connections that use another protocol than 0-9-1."""
-    other_protocols = {
-        row.alias
-        for row in run
-        if row.kind == "connection"
-        and row.name == "connected"
-        and "AMQP " in row.text
-        and "AMQP 0-0-9-1" not in row.text
-    }
-    return [row for row in run if row.alias not in other_protocols]
+    def see(self, row: Row) -> Iterator[dict[str, Any]]:
+        """The violations that the next row shows."""
+        if row.kind == "connection" and row.name == "connected":
+            other = "AMQP " in row.text and "AMQP 0-0-9-1" not in row.text
+            (self._others if other else self._opened).add(row.alias)
+        if row.alias not in self._others:
+            for rule in self._broken_by(row):
+                yield _violation(row, rule)
 
+    def end(self) -> Iterator[dict[str, Any]]:
+        """The violations that the end of the run shows."""
+        for channel in self._channels.values():
+            for row, rule in channel.left_open():
+                yield _violation(row, rule)
 
-def _violations(run: list[Row]) -> Iterator[tuple[Row, str]]:
-    """Rows and the rules that they violate."""
-    opened = {row.alias for row in run if row.kind == "connection" and row.name == "connected"}
-    closing: set[tuple[str, str | None]] = set()
-    closed: set[tuple[str, str | None]] = set()
-    senders: defaultdict[Any, Sender] = defaultdict(Sender)
-    channels: defaultdict[Any, Channel] = defaultdict(Channel)
-    for row in run:
+    def _broken_by(self, row: Row) -> Iterator[str]:
         peer = (row.alias, row.direction)
         broker = (row.alias, "sent")
-        broker_ended = broker in closing or broker in closed
+        broker_ended = broker in self._closing or broker in self._closed
         if row.kind == "frame" and row.name != "heartbeat":
             if (
                 row.channel
                 and not row.session
-                and row.alias in opened
+                and row.alias in self._opened
                 and not (row.received and broker_ended)
             ):
-                yield row, "channel-not-open"
-            if peer in closed or (peer in closing and row.name != "connection.close-ok"):
-                yield row, "after-connection-close"
-            for rule in senders[row.place, row.direction].broken_by(row):
-                yield row, rule
+                yield "channel-not-open"
+            if peer in self._closed or (peer in self._closing and row.name != "connection.close-ok"):
+                yield "after-connection-close"
+            yield from self._senders[row.place, row.direction].broken_by(row)
             if row.name == "connection.close":
-                closing.add(peer)
+                self._closing.add(peer)
             elif row.name == "connection.close-ok":
-                closed.add(peer)
+                self._closed.add(peer)
         if row.channel and row.session:
-            for rule in channels[row.place].broken_by(row, ignored=broker_ended):
-                yield row, rule
-    for channel in channels.values():
-        yield from channel.left_open()
+            yield from self._channels[row.place].broken_by(row, ignored=broker_ended)
+
+
+def conformance(records: Iterable[Record]) -> list[dict[str, Any]]:
+    """The rows of `Traces.conformance`, as dictionaries."""
+    return sorted(found(Conformance, records), key=lambda each: (each["run"], each["number"], each["rule"]))
+
+
+def _violation(row: Row, rule: str) -> dict[str, Any]:
+    return {
+        "run": row.run,
+        "number": row.number,
+        "time": row.time,
+        "alias": row.alias,
+        "channel": row.channel,
+        "session": row.session,
+        "rule": rule,
+        "broken_by": "client" if row.received and rule != "unconfirmed" else "broker",
+        "spec": RULES[rule].spec,
+        "description": RULES[rule].description,
+        "name": row.name,
+        "delivery_tag": row.delivery_tag,
+        "consumer_tag": row.consumer_tag,
+    }

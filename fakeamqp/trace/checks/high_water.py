@@ -1,14 +1,14 @@
-"""The most unsettled messages held at once: the reference implementation of `unacked_high_water.sql`."""
+"""The maximum of unsettled messages of each consumer and each channel."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from fakeamqp.trace.checks.rows import Record, Row, runs
+from fakeamqp.trace.checks.rows import Record, Row, found
 
-__all__ = ["unacked_high_water"]
+__all__ = ["HighWater", "unacked_high_water"]
 
 Place: TypeAlias = tuple[str, "int | None", int]
 _SETTLED = frozenset(("acked", "rejected", "requeued"))
@@ -40,60 +40,75 @@ class _Level:
                 self.first_exceedance = number
 
 
+class HighWater:
+    """Counts, in the rows of one run, what each consumer and each channel holds."""
+
+    def __init__(self) -> None:
+        self._run = ""
+        self._consumers: dict[tuple[Place, str], tuple[int, Row]] = {}
+        self._levels: dict[tuple[Place, str | None, int | None], _Level] = {}
+        self._outstanding: dict[tuple[Place, int | None], list[_Level]] = {}
+
+    def see(self, row: Row) -> Iterable[dict[str, Any]]:
+        """Count the next row."""
+        self._run, place = row.run, row.place
+        if row.kind == "frame" and row.name == "basic.qos" and row.received:
+            self._of_channel(place).limit = row.prefetch or 0 if row.shared else 0
+        elif row.kind != "model":
+            pass
+        elif row.name == "consumer added" and row.consumer_tag is not None:
+            count = self._consumers.get((place, row.consumer_tag), (0, row))[0]
+            self._consumers[place, row.consumer_tag] = (count + 1, row)
+        elif row.name in _SETTLED:
+            for level in self._outstanding.pop((place, row.delivery_tag), ()):
+                level.level -= 1
+        elif row.name == "delivered":
+            # The trace has no settlement of an earlier delivery with this tag.
+            self._outstanding.pop((place, row.delivery_tag), None)
+            self._delivered(place, row)
+        return ()
+
+    def _delivered(self, place: Place, row: Row) -> None:
+        if row.consumer_tag is None or (place, row.consumer_tag) not in self._consumers:
+            return
+        count, consumer = self._consumers[place, row.consumer_tag]
+        if consumer.no_ack is not False:
+            return
+        own = self._levels.setdefault((place, row.consumer_tag, count), _Level(limit=consumer.prefetch or 0))
+        held = [own, self._of_channel(place)] if consumer.shared else [own]
+        self._outstanding[place, row.delivery_tag] = held
+        for level in held:
+            level.rise(row.number)
+
+    def _of_channel(self, place: Place) -> _Level:
+        return self._levels.setdefault((place, None, None), _Level())
+
+    def end(self) -> Iterator[dict[str, Any]]:
+        """The maximum of each consumer and each channel that got deliveries."""
+        for (place, consumer_tag, number), level in self._levels.items():
+            if level.deliveries:
+                yield {
+                    "run": self._run,
+                    **dict(zip(("alias", "channel", "session"), place, strict=True)),
+                    "scope": "channel" if consumer_tag is None else "consumer",
+                    "consumer_tag": consumer_tag,
+                    "consumer": number,
+                    "deliveries": level.deliveries,
+                    "high_water": level.high_water,
+                    "high_water_number": level.high_water_number,
+                    "prefetch": level.prefetch,
+                    "exceedances": level.exceedances,
+                    "first_exceedance": level.first_exceedance,
+                }
+
+
 def unacked_high_water(records: Iterable[Record]) -> list[dict[str, Any]]:
     """The rows of `Traces.unacked_high_water`, as dictionaries."""
-    found = [row for run in runs(records) for row in _of_run(run)]
     return sorted(
-        found,
+        found(HighWater, records),
         key=lambda row: (
             *(-row["exceedances"], -row["high_water"]),
             *(row["run"], row["alias"], row["channel"], row["session"], row["scope"]),
             *(row["consumer_tag"] or "", row["consumer"] or 0),
         ),
     )
-
-
-def _of_run(run: list[Row]) -> Iterable[dict[str, Any]]:
-    consumers: dict[tuple[Place, str], tuple[int, Row]] = {}
-    levels: dict[tuple[Place, str | None, int | None], _Level] = {}
-    outstanding: dict[tuple[Place, int | None], list[_Level]] = {}
-    for row in run:
-        place = row.place
-        of_channel = levels.setdefault((place, None, None), _Level())
-        if row.kind == "frame" and row.name == "basic.qos" and row.received:
-            of_channel.limit = row.prefetch or 0 if row.shared else 0
-        elif row.kind != "model":
-            continue
-        elif row.name == "consumer added" and row.consumer_tag is not None:
-            count = consumers.get((place, row.consumer_tag), (0, row))[0]
-            consumers[place, row.consumer_tag] = (count + 1, row)
-        elif row.name in _SETTLED:
-            for level in outstanding.pop((place, row.delivery_tag), ()):
-                level.level -= 1
-        elif row.name == "delivered":
-            # The trace has no settlement of an earlier delivery with this tag.
-            outstanding.pop((place, row.delivery_tag), None)
-            if row.consumer_tag is None or (place, row.consumer_tag) not in consumers:
-                continue
-            count, consumer = consumers[place, row.consumer_tag]
-            if consumer.no_ack is not False:
-                continue
-            own = levels.setdefault((place, row.consumer_tag, count), _Level(limit=consumer.prefetch or 0))
-            held = outstanding[place, row.delivery_tag] = [own, of_channel] if consumer.shared else [own]
-            for level in held:
-                level.rise(row.number)
-    for (place, consumer_tag, number), level in levels.items():
-        if level.deliveries:
-            yield {
-                "run": run[0].run,
-                **dict(zip(("alias", "channel", "session"), place, strict=True)),
-                "scope": "channel" if consumer_tag is None else "consumer",
-                "consumer_tag": consumer_tag,
-                "consumer": number,
-                "deliveries": level.deliveries,
-                "high_water": level.high_water,
-                "high_water_number": level.high_water_number,
-                "prefetch": level.prefetch,
-                "exceedances": level.exceedances,
-                "first_exceedance": level.first_exceedance,
-            }

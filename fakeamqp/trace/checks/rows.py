@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from fakeamqp.trace.events import ConnectionEvent, Event, FrameEvent, ModelEvent
 from fakeamqp.trace.frame_readers import frame_reader
 from fakeamqp.trace.json_form import value_to_json
 
-__all__ = ["Record", "Row", "row_of", "runs"]
+__all__ = ["Check", "Record", "Row", "found", "row_of", "runs"]
 
 Record: TypeAlias = "Event | Mapping[str, Any] | Row"
 """An event of a trace, a line of a recording as `json.loads` returns it, or a row made of either."""
@@ -55,6 +55,25 @@ class Row:
     def place(self) -> tuple[str, int | None, int]:
         """Identifies a channel from its opening to the next one: connection, number, count of openings."""
         return self.alias, self.channel, self.session
+
+
+class Check(Protocol):
+    """Sees the rows of one run in their order, and returns what it finds as dictionaries."""
+
+    def see(self, row: Row, /) -> Iterable[dict[str, Any]]:
+        """What the next row shows."""
+
+    def end(self) -> Iterable[dict[str, Any]]:
+        """What the end of the run shows."""
+
+
+def found(make: Callable[[], Check], records: Iterable[Record]) -> Iterator[dict[str, Any]]:
+    """What a check finds in each run."""
+    for run in runs(records):
+        check = make()
+        for row in run:
+            yield from check.see(row)
+        yield from check.end()
 
 
 def runs(records: Iterable[Record]) -> Iterator[list[Row]]:

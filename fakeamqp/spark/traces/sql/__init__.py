@@ -1,4 +1,4 @@
-"""The shipped queries: files of SQL over the views `trace` and `deliveries`, and the check of conformance."""
+"""The shipped queries: files of SQL over the views `trace` and `deliveries`, and checks."""
 
 from __future__ import annotations
 
@@ -20,8 +20,24 @@ QUERIES: dict[str, Query] = {
     "latency_by_queue": Query("Latency by queue: seconds from the queue to the first delivery"),
     "redelivery_rate": Query("Deliveries and redeliveries by queue"),
     "unacked_age": Query("How long clients held messages: seconds from delivery to settlement"),
-    "unacked_high_water": Query("Most messages held at once, by consumer and by channel"),
-    "fifo_violations": Query("Deliveries out of order", expects_nothing=True),
+    "unacked_high_water": Query(
+        "Most messages held at once, by consumer and by channel",
+        description="The maximum of unsettled messages of each consumer, and of all consumers of a channel. "
+        "`scope` is 'consumer' or 'channel'. The limit of a consumer is its prefetch at the start; the limit "
+        "of a channel is that of the latest basic.qos with `global` (0-9-1/basic.qos/prefetch-count-01). "
+        "Gets have no limit (0-9-1/basic.qos/get-unaffected). Each delivery is compared with the limit at "
+        "its time. `exceedances` counts deliveries beyond the limit, `first_exceedance` is the number of the "
+        "first one; a correct broker has 0 and null.",
+    ),
+    "fifo_violations": Query(
+        "Deliveries out of order",
+        expects_nothing=True,
+        description="First deliveries after the delivery of a message that was enqueued later. Messages of "
+        "one priority keep their order from a queue to one channel, unless they are redelivered "
+        "(0-9-1/server-model/order-preserved). So each channel (0-9-1/server-model/weak-fifo) and each "
+        "priority is checked on its own. Redeliveries, dead letters and delayed messages are skipped. "
+        "`overtaken_by` is the latest enqueued message that was delivered before.",
+    ),
     "conformance": Query(
         "Violations of the protocol",
         expects_nothing=True,
