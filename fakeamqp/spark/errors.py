@@ -13,6 +13,7 @@ __all__ = [
     "LoginRefused",
     "OptionError",
     "PublishError",
+    "QueueRefused",
     "SparkError",
     "SpoolError",
 ]
@@ -40,6 +41,10 @@ class LoginRefused(BrokerUnreachable):
 
 class ConnectionLost(SparkError):
     """A connection or channel ended, and could not be opened again in time."""
+
+
+class QueueRefused(ConnectionLost):
+    """The broker closed a channel: the queue does not exist, or the user may not read it."""
 
 
 class DataLoss(SparkError):

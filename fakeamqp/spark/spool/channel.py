@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from fakeamqp.spark.connection import Link
-from fakeamqp.spark.errors import ConnectionLost
+from fakeamqp.spark.errors import ConnectionLost, QueueRefused
 from fakeamqp.spark.incoming import Receive
 from fakeamqp.spark.options import ReadOptions
 from fakeamqp.spark.property_lists import value_of
@@ -20,14 +20,10 @@ from fakeamqp.spark.spool.store import Store, log
 if TYPE_CHECKING:
     from pika.channel import Channel
 
-__all__ = ["ConsumingChannel", "QueueRefused", "SharedState", "SpoolStatus"]
+__all__ = ["ConsumingChannel", "SharedState", "SpoolStatus"]
 
 # The size at which a segment is written: messages in memory are not safe, and Arrow has limits.
 _SEGMENT_OCTETS = 32 << 20
-
-
-class QueueRefused(ConnectionLost):
-    """The broker closed the channel: the queue does not exist, or the user may not read it."""
 
 
 @dataclass(frozen=True)

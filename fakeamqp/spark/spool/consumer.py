@@ -12,12 +12,12 @@ import time
 from dataclasses import dataclass
 
 from fakeamqp.spark.connection import Link
-from fakeamqp.spark.errors import BrokerUnreachable, ConnectionLost, SparkError
+from fakeamqp.spark.errors import BrokerUnreachable, ConnectionLost, QueueRefused, SparkError
 from fakeamqp.spark.lag import REFRESH
 from fakeamqp.spark.options import ReadOptions
 from fakeamqp.spark.retries import LONGEST_PAUSE, Retries
 from fakeamqp.spark.spool.backlog import Backlog
-from fakeamqp.spark.spool.channel import ConsumingChannel, QueueRefused, SharedState, SpoolStatus
+from fakeamqp.spark.spool.channel import ConsumingChannel, SharedState, SpoolStatus
 from fakeamqp.spark.spool.store import Store, log
 
 __all__ = ["Consumer"]
