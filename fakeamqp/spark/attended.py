@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, TypeVar
@@ -15,7 +16,7 @@ from typing import Any, TypeVar
 from fakeamqp.spark.connection import Link
 from fakeamqp.spark.errors import BrokerUnreachable, ConnectionLost, SparkError
 from fakeamqp.spark.options import ReadOptions
-from fakeamqp.spark.retries import Retries
+from fakeamqp.spark.retries import LONGEST_PAUSE, Retries
 
 __all__ = ["AttendedLink", "with_heartbeat"]
 
@@ -57,6 +58,7 @@ class AttendedLink:
         self._job: Callable[[Link], Any] | None = None
         self._results: list[Any] = []
         self._jobs_done = 0
+        self._opened_at: float | None = None
         self._link: Link | None = None
         self._stopped = threading.Event()
         self._failure: BaseException | None = None
@@ -114,13 +116,15 @@ class AttendedLink:
     def _keep_open(self) -> None:
         retries = Retries(self._options.reconnect_timeout)
         while not self._stopped.is_set():
-            done = self._jobs_done
+            done, self._opened_at = self._jobs_done, None
             try:
                 self._attend()
             except (ConnectionLost, BrokerUnreachable) as error:
                 if not self._jobs_done:
                     raise
-                if self._jobs_done > done:
+                since = self._opened_at
+                # A connection that lasts longer than the longest pause counts as a success.
+                if self._jobs_done > done or (since and time.monotonic() - since > LONGEST_PAUSE):
                     retries.succeeded()
                 pause = retries.pause(error)
                 log.warning("%s; connecting again", error)
@@ -129,6 +133,7 @@ class AttendedLink:
     def _attend(self) -> None:
         with Link(self._options.connection) as link:
             self._prepare(link)
+            self._opened_at = time.monotonic()
             try:
                 with self._state:
                     self._link = link

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fakeamqp.spark.connection import Link
+from fakeamqp.spark.connection import Link, quiet
 from fakeamqp.spark.errors import ConnectionLost, OptionError, QueueRefused
 from fakeamqp.spark.options import ConnectionOptions
 from fakeamqp.spark.property_lists import without_header
@@ -77,13 +77,13 @@ def is_stream(link: Link, name: str) -> bool:
     offsets: list[int | None] = []
     channel = link.channel()
     link.call(channel.basic_qos, prefetch_count=1)
+
+    def receive(_tag: int, _redelivered: bool, _route: bytes, properties: bytes, _body: bytes) -> None:
+        offsets.append(taken_offset(properties)[0])
+
     try:
-        link.consume(
-            channel,
-            name,
-            lambda _tag, _redelivered, _route, properties, _body: offsets.append(taken_offset(properties)[0]),
-            {OFFSET: "next"},
-        )
+        with quiet():
+            link.consume(channel, name, receive, {OFFSET: "next"})
     except ConnectionLost as error:
         if not channel.connection.is_open:
             raise
@@ -122,7 +122,8 @@ def _needs_prefetch(link: Link, name: str) -> bool:
     """True for a stream."""
     channel = link.channel()
     try:
-        link.consume(channel, name, lambda *_: None)
+        with quiet():
+            link.consume(channel, name, lambda *_: None)
     except ConnectionLost as error:
         if "prefetch" in str(error) and channel.connection.is_open:
             link.lost = None  # Only this channel was closed.
