@@ -73,13 +73,14 @@ class QueueOfNode:
         return self._broker.counts(self._name)[1]
 
     @property
-    def messages(self) -> list[SimpleNamespace]:
+    def messages(self) -> tuple[SimpleNamespace, ...]:
         """All ready messages, which stay in the queue."""
         found = []
         while (got := self._broker.channel.basic_get(self._name))[0] is not None:
-            found.append(SimpleNamespace(body=got[2], message_id=got[1].message_id))
+            redelivered, message_id = got[0].redelivered, got[1].message_id
+            found.append(SimpleNamespace(body=got[2], message_id=message_id, redelivered=redelivered))
         self._broker.channel.basic_nack(multiple=True)
-        return found
+        return tuple(found)
 
     def wait_for(self, **wanted: int) -> None:
         """Wait for numbers of messages: `ready`, `unacked`."""

@@ -293,7 +293,7 @@ def test_an_executor_that_does_not_see_the_folder_takes_nothing(broker, sharded,
             next(job.reader.read(tasks[0]))
         assert Path(tmp_path, "spool").exists() == (other is not None)
         assert not Path(tmp_path, "spool", "orders").exists()
-    assert broker.queue("orders").wait_for(ready=1, unacked=0)
+    broker.queue("orders").wait_for(ready=1, unacked=0)
 
 
 def test_a_segment_of_a_batch_that_runs_again_is_not_filled_with_other_messages(broker, sharded, tmp_path):

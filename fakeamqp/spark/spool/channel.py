@@ -215,9 +215,9 @@ class ConsumingChannel:
     def flush(self, *, at_end: bool = False) -> None:
         """Store received messages, and acknowledge them, as far as the store has space.
 
-        If too many octets wait in memory, a store on the disk takes them without space, and a new channel
-        follows that gets less in advance. To leave them in the socket would not do: RabbitMQ closes the
-        connection of a client that takes nothing for half a minute.
+        A store without space leaves messages in memory. If they exceed `prefetchBytes`, a store on the disk
+        takes them all the same, and the channel ends, for a new one with a smaller window. The channel always
+        reads its socket, because RabbitMQ closes the connection of a client that does not for 30 seconds.
 
         Args:
             at_end: whether the channel is about to close.
@@ -247,7 +247,7 @@ class ConsumingChannel:
             self._stored_tag = buffer[0].tag - 1 if buffer else self._last_tag
             self._acknowledge_stored(narrow)
         if not buffer:
-            self._stored_tag = self._last_tag  # What was dropped, too.
+            self._stored_tag = self._last_tag  # Dropped messages are acknowledged with the stored ones.
         self._acknowledge_stored(narrow)
         self._flush_at = None
         if self._dropped:
