@@ -20,4 +20,4 @@ def broker(of_node: BrokerOfNode) -> BrokerOfNode:  # noqa: F811
     return of_node
 
 
-globals().update(suite_of(test_super_streams, "log", "follow", "orders"))
+globals().update(suite_of(test_super_streams, "log", "follow"))

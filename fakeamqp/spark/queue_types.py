@@ -2,8 +2,11 @@
 
 | request | stream | other queues |
 |---|---|---|
-| basic.consume with `x-stream-offset` | accepted | refused since RabbitMQ 4; the argument is ignored before |
+| basic.consume with `x-stream-offset` | accepted | refused |
 | basic.consume without a prefetch count | refused | accepted |
+
+RabbitMQ 3.10, 4.0 and 4.3 do so. A broker that ignores the argument delivers messages of other queues without
+an offset.
 """
 
 from __future__ import annotations
@@ -68,7 +71,8 @@ def check_is_no_stream(options: ConnectionOptions, name: str) -> None:
 def is_stream(link: Link, name: str) -> bool:
     """True if a queue is a stream.
 
-    RabbitMQ before 4.0 may deliver one message of another queue for this, and mark it as redelivered.
+    A broker that ignores the argument may deliver one message of another queue for this, and mark it as
+    redelivered.
 
     Raises:
         QueueRefused: the queue does not exist, or the user may not consume it.

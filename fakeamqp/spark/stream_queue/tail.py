@@ -206,7 +206,7 @@ def consume(link: Link, stream: str, start: str | int | datetime, window: int, r
         link.call(channel.basic_qos, prefetch_count=window)
         link.consume(channel, stream, receive, arguments={OFFSET: start})
     except ConnectionLost as error:
-        if OFFSET in str(error):  # RabbitMQ since 4.0: other queues refuse the argument.
+        if OFFSET in str(error):  # Other queues refuse the argument.
             raise not_a_stream(stream) from None
         kind = QueueRefused if channel.connection.is_open else ConnectionLost
         raise kind(f"cannot read stream {stream!r}: {error}") from None
