@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any, NoReturn
 
@@ -41,6 +42,15 @@ class BrokerOfNode:
     def publish(self, body: bytes | str, routing_key: str, **properties: Any) -> None:
         """Publish to the default exchange."""
         self.channel.basic_publish("", routing_key, body, pika.BasicProperties(**properties))
+
+    def wait_for(self, condition: Callable[[], object], timeout: float = _PATIENCE) -> bool:
+        """Wait until a condition holds; False if that takes longer than `timeout` seconds."""
+        ends = time.monotonic() + timeout
+        while not condition():
+            if time.monotonic() >= ends:
+                return False
+            self.channel.connection.process_data_events(0.01)
+        return True
 
     def queue(self, name: str) -> QueueOfNode:
         """A queue, as it is now."""
@@ -82,9 +92,9 @@ class QueueOfNode:
         self._broker.channel.basic_nack(multiple=True)
         return tuple(found)
 
-    def wait_for(self, **wanted: int) -> None:
+    def wait_for(self, *, timeout: float = _PATIENCE, **wanted: int) -> None:
         """Wait for numbers of messages: `ready`, `unacked`."""
-        ends = time.monotonic() + _PATIENCE
+        ends = time.monotonic() + timeout
         while (found := {name: getattr(self, name) for name in wanted}) != wanted:
             assert time.monotonic() < ends, f"{self._name} has {found}, not {wanted}"
 

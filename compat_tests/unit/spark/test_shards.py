@@ -99,6 +99,15 @@ def test_all_messages_of_a_shard_may_be_more_than_a_window(broker, sharded, monk
     assert broker.queue("orders").messages == ()
 
 
+def test_the_octets_of_headers_count(broker, sharded, monkeypatch):
+    monkeypatch.setattr(filling, "_BATCH_OCTETS", 3000)
+    publish(broker, *range(9), headers={"large": "x" * 100_000})
+    job = sharded(queue="orders", shards=1).start()
+    end = job.reader.latestOffset(json.loads(job.initial), Limit(100))
+    [task] = job.reader.partitions(json.loads(job.initial), end)
+    assert len(list(job.reader.read(task))) > 1
+
+
 def test_available_now_reads_what_there_was(broker, sharded):
     publish(broker, *range(25))
     job = sharded(maxMessagesPerTrigger=10).start(available_now=True)

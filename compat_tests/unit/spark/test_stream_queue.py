@@ -269,6 +269,16 @@ def test_a_stream_that_was_declared_anew_can_be_read_from_its_beginning(log, fol
     assert reader.latestOffset(end, Limit(100)) == end
 
 
+def test_a_stream_that_may_not_have_its_messages_yet_is_asked_from_time_to_time(log, follow, monkeypatch):
+    """A broker that restarts may answer before it knows the messages of its streams."""
+    ask, asked = Tails.ask, []
+    monkeypatch.setattr(Tails, "ask", lambda *given: asked.append(None) or ask(*given))
+    log.publish("log", *range(3))
+    with pytest.raises(DataLoss, match="ends before 3"):
+        follow(idleTimeout="300ms").latestOffset({"log": 10}, Limit(100))
+    assert 3 <= len(asked) <= 8
+
+
 def test_retention_that_is_faster_than_the_query_fails_it(log, follow):
     log.declare("short", stream_max_segment_size_bytes=400, max_length_bytes=1000)
     log.publish("short", *range(3))
