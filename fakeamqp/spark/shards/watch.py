@@ -17,7 +17,7 @@ __all__ = ["Watch"]
 # Seconds. If the machine of the driver vanishes, the broker releases the lease after two or three heartbeats,
 # and the query that starts elsewhere waits for that.
 _HEARTBEAT = 5
-_PATIENCE = 20.0
+_BEATS = 4
 
 
 class Watch:
@@ -25,6 +25,7 @@ class Watch:
 
     def __init__(self, options: ReadOptions, spool: str) -> None:
         self._options = with_heartbeat(options, _HEARTBEAT)
+        self._patience = _BEATS * max(self._options.connection.heartbeat or 0, _HEARTBEAT)
         self._spool = spool
         self._channel: Any = None
         self._checked = False
@@ -49,7 +50,7 @@ class Watch:
 
     def _prepare(self, link: Link) -> None:
         try:
-            take_lease(link, lease_name(self._spool), _PATIENCE)
+            take_lease(link, lease_name(self._spool), self._patience)
         except LeaseTaken as error:
             raise SpoolError(
                 f"spoolDir is in use by another query: {error}. Stop that one, or give this one its own"
