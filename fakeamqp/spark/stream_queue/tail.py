@@ -8,8 +8,8 @@ somewhere else, and the consumer begins anew with the last chunk there is.
 How sure is it? What a broker had sent before it answers a question is here when the answer is. This
 project's broker sends a message to the consumers of a stream before it confirms it, so the end that is found
 is behind every message that was confirmed before. In RabbitMQ, other processes tell the publisher's channel
-and the consumer's; it does not document an order. None of thousands of messages was late by the second answer,
-except sometimes the first one of a stream on a busy machine: the next question finds it.
+and the consumer's; it does not document an order. None of thousands of messages was late by the second
+answer, except sometimes the first one of a stream on a busy machine: the next question finds it.
 """
 
 from __future__ import annotations
