@@ -182,11 +182,15 @@ class Lane:
             last += max((int(name[:12]) + 1 for name in names if name.endswith(".arrow")), default=0)
         return last
 
-    def is_writing(self) -> bool:
-        """Whether a task is writing a segment of a shard."""
-        return any(
-            path.suffix == ".tmp" for queue in self.queues for path in _files(self.folder / "spool" / queue)
-        )
+    def begins_to_write(self) -> Callable[[], bool]:
+        """A condition: a task has begun to write a segment of a shard, from now on."""
+
+        def unfinished() -> set[Path]:
+            folders = (self.folder / "spool" / queue for queue in self.queues)
+            return {path for folder in folders for path in _files(folder) if path.suffix == ".tmp"}
+
+        before = unfinished()  # Those of executors that were killed stay for a while.
+        return lambda: bool(unfinished() - before)
 
     def planned(self) -> int:
         """How many batches Spark has begun."""

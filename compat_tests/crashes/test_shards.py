@@ -30,7 +30,7 @@ def moment(draw: random.Random, lane: Lane) -> tuple[str, Callable[[], bool]]:
         [
             (f"{rows} rows in the sink", lambda: lane.taken_by_sink() >= rows),
             (f"{segments} segments", lambda: lane.segments() >= segments),
-            ("a segment being written", lane.is_writing),
+            ("a segment being written", lane.begins_to_write()),
         ]
     )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any, NoReturn
 
@@ -42,6 +43,15 @@ class BrokerOfNode:
         """Publish to the default exchange."""
         self.channel.basic_publish("", routing_key, body, pika.BasicProperties(**properties))
 
+    def wait_for(self, condition: Callable[[], object], timeout: float = _PATIENCE) -> bool:
+        """Wait until a condition holds; False if that takes longer than `timeout` seconds."""
+        ends = time.monotonic() + timeout
+        while not condition():
+            if time.monotonic() >= ends:
+                return False
+            self.channel.connection.process_data_events(0.01)
+        return True
+
     def queue(self, name: str) -> QueueOfNode:
         """A queue, as it is now."""
         return QueueOfNode(self, name)
@@ -73,17 +83,18 @@ class QueueOfNode:
         return self._broker.counts(self._name)[1]
 
     @property
-    def messages(self) -> list[SimpleNamespace]:
+    def messages(self) -> tuple[SimpleNamespace, ...]:
         """All ready messages, which stay in the queue."""
         found = []
         while (got := self._broker.channel.basic_get(self._name))[0] is not None:
-            found.append(SimpleNamespace(body=got[2], message_id=got[1].message_id))
+            redelivered, message_id = got[0].redelivered, got[1].message_id
+            found.append(SimpleNamespace(body=got[2], message_id=message_id, redelivered=redelivered))
         self._broker.channel.basic_nack(multiple=True)
-        return found
+        return tuple(found)
 
-    def wait_for(self, **wanted: int) -> None:
+    def wait_for(self, *, timeout: float = _PATIENCE, **wanted: int) -> None:
         """Wait for numbers of messages: `ready`, `unacked`."""
-        ends = time.monotonic() + _PATIENCE
+        ends = time.monotonic() + timeout
         while (found := {name: getattr(self, name) for name in wanted}) != wanted:
             assert time.monotonic() < ends, f"{self._name} has {found}, not {wanted}"
 

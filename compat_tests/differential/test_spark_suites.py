@@ -1,4 +1,7 @@
-"""The tests of the readers of queues and of the sink, on RabbitMQ of the default personality's series."""
+"""The tests of the readers of queues and of the sink, on RabbitMQ of the default personality's series.
+
+`test_spark_streams` and `test_spark_super_streams` are those of the readers of streams.
+"""
 
 from __future__ import annotations
 
@@ -12,9 +15,11 @@ import pytest
 import compat_tests.needs_pyspark  # noqa: F401
 from compat_tests.differential.broker_of_node import BrokerOfNode
 from compat_tests.differential.comparison import SERIES
-from compat_tests.unit.spark import test_ack_modes, test_sink, test_spool
+from compat_tests.unit.spark import test_ack_modes, test_shards, test_sink, test_spool, test_spool_octets
 from compat_tests.unit.spark.conftest import query  # noqa: F401
+from compat_tests.unit.spark.test_shards import dies_once, sharded  # noqa: F401
 from compat_tests.unit.spark.test_sink import task  # noqa: F401
+from compat_tests.unit.spark.test_spool_octets import held  # noqa: F401
 
 
 @pytest.fixture(scope="module", params=[SERIES["4.3"]], ids=str)
@@ -35,17 +40,20 @@ def of_node(series, nodes) -> Iterator[BrokerOfNode]:
 
 @pytest.fixture
 def broker(of_node) -> BrokerOfNode:
+    for queue in ("alone", "log", "events-0", "events-1", "events-2"):
+        of_node.channel.queue_delete(queue)
+    of_node.channel.exchange_delete("events")
     of_node.declare("orders", "refunds", "q")
     return of_node
 
 
-def suite_of(module: ModuleType) -> Iterator[tuple[str, object]]:
-    """The tests that take a broker, by their names and that of the module."""
+def suite_of(module: ModuleType, *fixtures: str) -> Iterator[tuple[str, object]]:
+    """The tests that take a broker or one of the fixtures, by their names and that of the module."""
     suite = module.__name__.rpartition(".test_")[2]
     for name, function in vars(module).items():
-        if name.startswith("test_") and "broker" in signature(function).parameters:
+        if name.startswith("test_") and {"broker", *fixtures} & signature(function).parameters.keys():
             yield f"test_{suite}_{name.removeprefix('test_')}", function
 
 
-for suite in (test_spool, test_ack_modes, test_sink):
+for suite in (test_spool, test_spool_octets, test_ack_modes, test_shards, test_sink):
     globals().update(suite_of(suite))

@@ -15,8 +15,10 @@ from compat_tests.unit.spark.micro_batches import Limit, ReadAllAvailable, table
 from compat_tests.unit.spark.streams import batch_reader, publisher, rows, stream_reader
 from fakeamqp.spark.browse import BrowseReader
 from fakeamqp.spark.columns import chosen_columns
-from fakeamqp.spark.errors import DataLoss, OptionError
+from fakeamqp.spark.connection import Link
+from fakeamqp.spark.errors import ConnectionLost, DataLoss, OptionError
 from fakeamqp.spark.options import read_options
+from fakeamqp.spark.queue_types import OFFSET, is_stream
 from fakeamqp.spark.stream_queue.offsets import from_json
 from fakeamqp.spark.stream_queue.ranges import Range, StreamPartition
 
@@ -179,3 +181,26 @@ def test_messages_that_retention_dropped(url, rabbit):
     earliest = rows(batch_reader(url, stream="short"))
     assert [row["offset"] for row in rows(careless)] == [row["offset"] for row in earliest]
     assert 0 < len(earliest) < 330
+
+
+@pytest.mark.parametrize("headers", [None, {}, {"x-stream-offset": 7}], ids=["empty", "filled", "forged"])
+@pytest.mark.parametrize("kind", ["classic", "quorum", "stream"])
+def test_what_type_a_queue_has(url, rabbit, kind, headers):
+    rabbit.channel.queue_declare("typed", durable=True, arguments={"x-queue-type": kind})
+    try:
+        if headers is not None:
+            rabbit.publish("typed", 1, headers=headers)
+        options = read_options({"amqp.url": url, "queue": "typed"}).connection
+        with Link(options) as link:
+            assert is_stream(link, "typed") == (kind == "stream")
+            assert is_stream(link, "typed") == (kind == "stream")  # The connection is still of use.
+            # The table in `queue_types`.
+            channel = link.channel()
+            link.call(channel.basic_qos, prefetch_count=1)
+            if kind == "stream":
+                link.consume(channel, "typed", lambda *_: None, {OFFSET: "next"})
+            else:
+                with pytest.raises(ConnectionLost, match=OFFSET):
+                    link.consume(channel, "typed", lambda *_: None, {OFFSET: "next"})
+    finally:
+        rabbit.channel.queue_delete("typed")

@@ -13,6 +13,7 @@ __all__ = [
     "LoginRefused",
     "OptionError",
     "PublishError",
+    "QueueRefused",
     "SparkError",
     "SpoolError",
     "UnreadableAnswer",
@@ -45,6 +46,10 @@ class ConnectionLost(SparkError):
 
 class UnreadableAnswer(ConnectionLost):
     """The client cannot read what the broker sent, and closed the connection: it is not tried again."""
+
+
+class QueueRefused(ConnectionLost):
+    """The broker closed a channel: the queue does not exist, or the user may not read it."""
 
 
 class DataLoss(SparkError):

@@ -49,7 +49,7 @@ _PROPERTIES = _PAYLOAD + CONTENT_HEADER.size
 
 
 class Contents:
-    """The contents of one channel: who receives them, and the one whose frames are arriving.
+    """The contents of one channel: their receivers, and the content whose frames are arriving.
 
     Attributes:
         consumers: the receivers of the channel's consumers, by consumer tag.

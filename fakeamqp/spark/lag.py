@@ -16,7 +16,7 @@ __all__ = ["REFRESH", "FallingBehind", "LagClock", "report"]
 
 log = logging.getLogger("fakeamqp.spark")
 
-#: Seconds. The figures of the broker are at most this old when a trigger begins.
+#: Seconds. A progress shows the last figures of the broker, and asks for new ones if those are older.
 REFRESH = 5.0
 
 # Samples that are closer than this are one.

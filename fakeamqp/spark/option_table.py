@@ -213,7 +213,8 @@ OPTIONS = (
         "prefetchBytes",
         "prefetch_bytes",
         values.octets,
-        "the bytes of received messages in memory above which they go to the spool even if it is full",
+        "the bytes of received messages in memory while the spool is full; above them the prefetch count "
+        "becomes smaller",
         64 << 20,
         shown_default="64m",
     ),

@@ -144,12 +144,16 @@ _ONLY_SPOOL = (
 )
 
 _NOT_SHARDS = (
+    "allowDeliveryLimit",
     "maxBytesPerTrigger",
     "minPartitions",
     "prefetch",
+    "prefetchBytes",
     "spoolFlushInterval",
     "spoolFlushRows",
     "spoolMaxBytes",
+    "stream",
+    "superStream",
     "transport",
 )
 
@@ -201,7 +205,7 @@ def _check_shards(said: set[str], found: SimpleNamespace) -> None:
         if found.shard_exchange is not None:
             raise OptionError("option 'shardExchange' is for 'shards', which says how many queues there are")
         return
-    for key in said.intersection({"stream", *map(str.lower, _NOT_SHARDS)}):
+    for key in said.intersection(map(str.lower, _NOT_SHARDS)):
         raise OptionError(f"option {_BY_KEY[key].key!r} does not go with 'shards'")
     if found.ack_mode != "spool":
         raise OptionError(f"option 'shards' is for ackMode=spool, not {found.ack_mode}")

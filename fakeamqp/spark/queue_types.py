@@ -2,21 +2,35 @@
 
 | request | stream | other queues |
 |---|---|---|
-| basic.consume with `x-stream-offset` | accepted | refused since RabbitMQ 4; the argument is ignored before |
+| basic.consume with `x-stream-offset` | accepted | refused |
 | basic.consume without a prefetch count | refused | accepted |
+
+RabbitMQ 3.10, 4.0 and 4.3 do so. Another broker may ignore the argument, and then has the second answer.
 """
 
 from __future__ import annotations
 
-from fakeamqp.spark.connection import Link
-from fakeamqp.spark.errors import ConnectionLost, OptionError
+from typing import TYPE_CHECKING
+
+from fakeamqp.spark.connection import Link, quiet
+from fakeamqp.spark.errors import ConnectionLost, OptionError, QueueRefused
 from fakeamqp.spark.options import ConnectionOptions
 from fakeamqp.spark.property_lists import without_header
 
-__all__ = ["OFFSET", "check_is_no_stream", "check_is_stream", "not_a_stream", "taken_offset"]
+if TYPE_CHECKING:
+    from pika.channel import Channel
+
+__all__ = [
+    "OFFSET",
+    "check_is_no_stream",
+    "check_is_stream",
+    "is_stream",
+    "not_a_stream",
+    "settle",
+    "taken_offset",
+]
 
 OFFSET = "x-stream-offset"
-_ANSWERS = 2
 
 
 def taken_offset(properties: bytes) -> tuple[int | None, bytes]:
@@ -39,37 +53,41 @@ def check_is_stream(options: ConnectionOptions, name: str) -> None:
 def check_is_no_stream(options: ConnectionOptions, name: str) -> None:
     """Check that a queue is no stream, where a consumer without an offset gets later messages only.
 
-    RabbitMQ before 4.0 may deliver one message of another queue for this, and mark it as redelivered.
-
     Raises:
         OptionError: if it is a stream.
         BrokerUnreachable: no connection can be opened.
         ConnectionLost: the connection ended before.
     """
-    offsets: list[int | None] = []
-    # Its own connection: a refusal ends a channel, which an open `Link` takes for a loss.
     with Link(options) as link:
-        channel = link.channel()
-        link.call(channel.basic_qos, prefetch_count=1)
         try:
-            link.consume(
-                channel,
-                name,
-                lambda _tag, _redelivered, _route, properties, _body: offsets.append(
-                    taken_offset(properties)[0]
-                ),
-                {OFFSET: "next"},
-            )
-        except ConnectionLost:
-            if channel.connection.is_open:
-                return  # It is no stream, or cannot be consumed, which is for the caller to find out.
-            raise
-        for _ in range(_ANSWERS):
-            link.call(channel.queue_declare, name, passive=True)
-        link.close_channel(channel)
-        if offsets[0] is None if offsets else not _needs_prefetch(link, name):
-            return
+            if not is_stream(link, name):
+                return
+        except QueueRefused:
+            return  # It cannot be consumed, which is for the caller to find out.
     raise OptionError(f"{name!r} is a stream: set option 'stream' instead of 'queue'")
+
+
+def is_stream(link: Link, name: str) -> bool:
+    """True if a queue is a stream.
+
+    Raises:
+        QueueRefused: the queue does not exist, or the user may not consume it.
+        ConnectionLost: the connection ended before.
+    """
+    channel = link.channel()
+    link.call(channel.basic_qos, prefetch_count=1)
+    try:
+        with quiet():
+            link.consume(channel, name, lambda *_: None, {OFFSET: "next"})
+    except ConnectionLost as error:
+        if not channel.connection.is_open:
+            raise
+        link.lost = None  # Only this channel was closed.
+        if OFFSET in str(error):
+            return False
+        raise QueueRefused(f"cannot consume from queue {name!r}: {error}") from None
+    link.close_channel(channel)
+    return _needs_prefetch(link, name)
 
 
 def not_a_stream(name: str) -> OptionError:
@@ -80,13 +98,28 @@ def not_a_stream(name: str) -> OptionError:
     )
 
 
+def settle(link: Link, channel: Channel, name: str) -> int:
+    """The number of ready messages of a queue. Deliveries that were due before the question are here then.
+
+    A channel of RabbitMQ may answer before it sends messages that a queue delivered earlier. The second
+    answer comes after those.
+
+    Raises:
+        ConnectionLost: as `Link.call`.
+    """
+    link.call(channel.queue_declare, name, passive=True)
+    return int(link.call(channel.queue_declare, name, passive=True).method.message_count)
+
+
 def _needs_prefetch(link: Link, name: str) -> bool:
-    """True for a stream. Afterwards the link is of no use."""
+    """True for a stream."""
     channel = link.channel()
     try:
-        link.consume(channel, name, lambda *_: None)
+        with quiet():
+            link.consume(channel, name, lambda *_: None)
     except ConnectionLost as error:
-        if "prefetch" in str(error):
+        if "prefetch" in str(error) and channel.connection.is_open:
+            link.lost = None  # Only this channel was closed.
             return True
         raise
     link.close_channel(channel)

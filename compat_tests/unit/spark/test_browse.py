@@ -185,6 +185,13 @@ def test_a_task_for_every_queue(broker):
     ]
 
 
+def test_the_octets_of_headers_count(broker, monkeypatch):
+    monkeypatch.setattr("fakeamqp.spark.browse.reader._OCTETS", 3000)
+    publish(broker, *range(9), headers={"large": "x" * 100_000})
+    browse = reader(broker)
+    assert len(list(browse.read(*browse.partitions()))) > 1
+
+
 def test_nothing_is_read_that_came_after_the_task_began(broker, monkeypatch):
     publish(broker, 1, 2)
     meanwhile(monkeypatch, lambda: publish(broker, 3, 4))

@@ -157,6 +157,18 @@ def test_redelivered_messages_are_counted(broker, query):
     assert metrics(job)["redelivered"] == 2
 
 
+def test_redelivered_messages_that_are_dropped_are_counted(broker, query):
+    publish(broker, 1, 2)
+    job = query().start()
+    with broker.faults.on("basic.ack").drop():
+        job.batch()
+    job.kill()
+    broker.queue("orders").wait_for(ready=2)
+    job.start()
+    assert job.batch() == []
+    assert settled(broker, job)["redelivered"] == 2
+
+
 def test_the_queues_are_counted_again_after_a_while(broker, query, monkeypatch):
     job = query().start()
     job.batch()

@@ -19,10 +19,11 @@ from compat_tests.unit.spark.micro_batches import MOMENTS, Died, Limit, ReadAllA
 from fakeamqp.spark.connection import Link
 from fakeamqp.spark.errors import ConnectionLost, DataLoss, OptionError, SpoolError
 from fakeamqp.spark.options import read_options
-from fakeamqp.spark.shards import intake
+from fakeamqp.spark.shards import filling
 from fakeamqp.spark.shards.folder import Segment, SharedFolder, State
 from fakeamqp.spark.shards.lease import lease_name, take_lease
 from fakeamqp.spark.shards.share import share
+from fakeamqp.spark.shards.watch import Watch
 
 BOTH = {"queue": "orders,refunds", "shards": 2}
 
@@ -39,8 +40,18 @@ def sharded(query, tmp_path):
     return make
 
 
+def to_the_end(job):
+    """The rows of all batches, also after one that is empty."""
+    for _ in range(10):
+        count = len(job.offsets)
+        job.batch()
+        if len(job.offsets) == count:
+            return values(job.seen)
+    raise AssertionError("the query does not end")
+
+
 def segments(tmp_path, queue="orders"):
-    return sorted(path.name for path in Path(tmp_path, "spool", queue).iterdir())
+    return sorted(path.name for path in Path(tmp_path, "spool", queue).glob("*.arrow"))
 
 
 # --- what is read -----------------------------------------------------------------------------------------
@@ -56,7 +67,7 @@ def test_every_shard_is_a_task_and_a_segment(broker, sharded, tmp_path):
     assert broker.queue("orders").messages == broker.queue("refunds").messages == ()
     publish(broker, 6, queue="refunds")
     [row] = job.batch()
-    assert (row["queue"], row["offset"], row["redelivered"]) == ("refunds", intake.ROWS, False)
+    assert (row["queue"], row["offset"], row["redelivered"]) == ("refunds", filling.ROWS, False)
     assert json.loads(job.end)["next"] == {"orders": 1, "refunds": 2}
     assert job.batch() == []
 
@@ -80,12 +91,21 @@ def test_a_batch_has_at_most_so_many_messages_and_no_other_one_is_taken(broker, 
 
 
 def test_all_messages_of_a_shard_may_be_more_than_a_window(broker, sharded, monkeypatch):
-    monkeypatch.setattr(intake, "_LARGEST_WINDOW", 7)
-    monkeypatch.setattr(intake, "_BATCH_ROWS", 5)
+    monkeypatch.setattr(filling, "_LARGEST_WINDOW", 7)
+    monkeypatch.setattr(filling, "_BATCH_ROWS", 5)
     publish(broker, *range(40))
     job = sharded(maxMessagesPerTrigger=3).start()
     assert values(job.batch(limit=ReadAllAvailable())) == list(range(40))
     assert broker.queue("orders").messages == ()
+
+
+def test_the_octets_of_headers_count(broker, sharded, monkeypatch):
+    monkeypatch.setattr(filling, "_BATCH_OCTETS", 3000)
+    publish(broker, *range(9), headers={"large": "x" * 100_000})
+    job = sharded(queue="orders", shards=1).start()
+    end = job.reader.latestOffset(json.loads(job.initial), Limit(100))
+    [task] = job.reader.partitions(json.loads(job.initial), end)
+    assert len(list(job.reader.read(task))) > 1
 
 
 def test_available_now_reads_what_there_was(broker, sharded):
@@ -118,14 +138,14 @@ def test_old_versions_ask_once(broker, sharded):
 def test_messages_that_others_take_leave_an_empty_segment(broker, sharded, monkeypatch):
     publish(broker, 1)
     job = sharded().start()
-    consume = intake._Intake._consume
+    consume = filling.SegmentFiller._consume
 
     def too_late(self):
         with pika.BlockingConnection(pika.URLParameters(broker.url)) as other:
             other.channel().queue_purge("orders")
         consume(self)
 
-    monkeypatch.setattr(intake._Intake, "_consume", too_late)
+    monkeypatch.setattr(filling.SegmentFiller, "_consume", too_late)
     assert job.batch() == []
     monkeypatch.undo()
     publish(broker, 2)
@@ -218,7 +238,7 @@ def test_an_executor_that_dies_before_the_commit_leaves_its_messages_in_the_queu
 def test_an_executor_that_dies_before_the_acknowledgement(broker, sharded, dies_once, dedupe, times):
     publish(broker, *range(10))
     job = sharded(dedupe=dedupe).start()
-    dies_once(intake._Intake, "_acknowledge")
+    dies_once(filling.SegmentFiller, "_acknowledge")
     assert values(tried_again(job)) == list(range(10))
     publish(broker, 10)
     assert sorted(values(job.all())) == sorted([*range(10)] * times + [10])
@@ -228,7 +248,7 @@ def test_an_executor_that_dies_before_the_acknowledgement(broker, sharded, dies_
 def test_a_lost_connection_is_opened_again(broker, sharded, monkeypatch):
     publish(broker, *range(10))
     job = sharded().start()
-    consume, lost = intake._Intake._consume, []
+    consume, lost = filling.SegmentFiller._consume, []
 
     def consume_and_lose(self):
         consume(self)
@@ -237,7 +257,7 @@ def test_a_lost_connection_is_opened_again(broker, sharded, monkeypatch):
             for connection in broker.connections:
                 connection.close(320, "gone")
 
-    monkeypatch.setattr(intake._Intake, "_consume", consume_and_lose)
+    monkeypatch.setattr(filling.SegmentFiller, "_consume", consume_and_lose)
     assert values(job.batch()) == list(range(10))
     assert job.batch() == []  # The driver connects again, too.
 
@@ -265,6 +285,196 @@ def test_the_first_commit_of_two_attempts_counts(broker, sharded, monkeypatch, t
     assert values(ours) == [0, 1, 2, 3]
     assert segments(tmp_path) == ["000000000000.arrow"]
     broker.queue("orders").wait_for(ready=7, unacked=0)
+
+
+def test_an_executor_that_does_not_see_the_folder_takes_nothing(broker, sharded, tmp_path):
+    """Without a shared file system it would store messages where the query never looks."""
+    publish(broker, 1)
+    job = sharded().start()
+    end = job.reader.latestOffset(json.loads(job.initial), Limit(10))
+    tasks = job.reader.partitions(json.loads(job.initial), end)
+    Path(tmp_path, "spool").rename(Path(tmp_path, "on the driver"))
+    for other in (None, SharedFolder(str(tmp_path / "spool"))):
+        if other is not None:
+            other.make()
+            other.state()
+        with pytest.raises(SpoolError, match=r"an executor does not see spoolDir: on .* has (no )?spool"):
+            next(job.reader.read(tasks[0]))
+        assert Path(tmp_path, "spool").exists() == (other is not None)
+        assert not Path(tmp_path, "spool", "orders").exists()
+    broker.queue("orders").wait_for(ready=1, unacked=0)
+
+
+def test_a_segment_of_a_batch_that_runs_again_is_not_filled_with_other_messages(broker, sharded, tmp_path):
+    publish(broker, 1)
+    job = sharded().start()
+    with pytest.raises(Died):
+        job.batch(die="sunk")
+    [segment] = Path(tmp_path, "spool", "orders").glob("*.arrow")
+    segment.unlink()
+    publish(broker, 2)
+    with pytest.raises(DataLoss, match=r"segments \[0\] of shard 'orders' are gone"):
+        job.start()
+    assert broker.queue("orders").ready == 1
+    job.stop()
+    job.options["failOnDataLoss"] = "false"
+    job.planned.clear()
+    job.start()
+    assert values(job.batch()) == [2]
+
+
+def test_a_segment_that_is_lost_before_the_task_runs_again(broker, sharded, tmp_path, caplog):
+    publish(broker, 1)
+    job = sharded(queue="orders", shards=1).start()
+    end = job.reader.latestOffset(json.loads(job.initial), Limit(10))
+    [task] = job.reader.partitions(json.loads(job.initial), end)
+    assert values(row for part in job.reader.read(task) for row in part.to_pylist()) == [1]
+    [segment] = Path(tmp_path, "spool", "orders").glob("*.arrow")
+    segment.unlink()
+    publish(broker, 2)
+    with pytest.raises(DataLoss, match="segment 0 of shard 'orders' was complete, and is gone"):
+        list(job.reader.read(task))
+    job.stop()
+    again = sharded(queue="orders", shards=1, failOnDataLoss="false").start()
+    assert list(again.reader.read(task)) == []
+    assert "continuing without its messages" in caplog.text
+
+
+def test_a_segment_whose_note_is_missing_gets_one(broker, sharded, tmp_path, monkeypatch, dies_once):
+    """The attempt that completed it ended before: its messages are redelivered, and may not come twice."""
+    publish(broker, *range(3))
+    job = sharded(queue="orders", shards=1).start()
+    dies_once(SharedFolder, "note")
+    assert values(tried_again(job)) == [0, 1, 2]
+    [note] = Path(tmp_path, "spool", "orders").glob("*.filled")
+    assert note.name == "000000000000-3-0.filled"
+
+
+def test_a_checkpoint_that_is_ahead_of_the_spool(broker, sharded, tmp_path):
+    job = sharded(queue="orders", shards=1).start()
+    publish(broker, 1)
+    job.batch()
+    job.stop()
+    spool = json.loads(job.end)["spool"]
+    job.offsets = [(json.dumps({"spool": spool, "next": {"orders": at}}),) * 2 for at in (7, 8)]
+    job.committed = 2
+    job.start()
+    with pytest.raises(DataLoss, match=r"continues at segment 8 of shard 'orders', .* ends at 1;"):
+        job.batch()
+    job.stop()
+    job.options["failOnDataLoss"] = "false"
+    job.start()
+    publish(broker, 2)
+    # From the first segment on that is not committed: the query had processed that one before.
+    assert to_the_end(job) == [1, 1, 2]
+
+
+def test_a_temporary_file_of_an_executor_that_was_killed_is_removed(broker, sharded, tmp_path):
+    job = sharded(queue="orders", shards=1).start()
+    publish(broker, 1)
+    job.batch()
+    leftover, in_use = (
+        Path(tmp_path, "spool", "orders", f"{number:012d}.arrow.{number}.tmp") for number in (0, 1)
+    )
+    leftover.touch()
+    in_use.touch()
+    publish(broker, 2)
+    job.batch()
+    assert not leftover.exists()
+    assert in_use.exists()
+    job.stop()
+    job.start().batch()  # Segment 1 is complete.
+    assert not in_use.exists()
+
+
+def test_a_folder_is_on_the_disk_before_its_segments_are(monkeypatch, tmp_path):
+    synced = []
+    monkeypatch.setattr(SharedFolder, "sync", lambda _self, path: synced.append(path))
+    folder = SharedFolder(str(tmp_path / "spool"))
+    folder.make()
+    assert synced == [str(tmp_path)]
+    folder.new("a", 0, SCHEMA)
+    assert synced == [str(tmp_path), str(tmp_path / "spool")]
+
+
+# --- what is no shard --------------------------------------------------------------------------------------
+
+
+def test_a_stream_is_no_shard(broker, sharded):
+    with pika.BlockingConnection(pika.URLParameters(broker.url)) as connection:
+        stream = {"x-queue-type": "stream"}
+        connection.channel().queue_declare("log", durable=True, arguments=stream)
+    publish(broker, 1, queue="log")
+    with pytest.raises(OptionError, match="shard 'log' is a stream"):
+        sharded(queue="orders,log").start()
+
+
+def test_a_shard_whose_messages_another_app_gets_ends_with_available_now(broker, sharded, caplog):
+    with pika.BlockingConnection(pika.URLParameters(broker.url)) as connection:
+        channel = connection.channel()
+        arguments = {"x-single-active-consumer": True}
+        channel.queue_declare("alone", durable=True, arguments=arguments)
+        channel.basic_qos(prefetch_count=1)
+        channel.basic_consume("alone", lambda *_: None)
+        publish(broker, *range(5), queue="alone")
+        publish(broker, *range(5))
+        job = sharded(queue="orders,alone").start(available_now=True)
+        assert to_the_end(job) == list(range(5))
+        assert "queue 'alone' has 4 ready messages, and the broker delivers none" in caplog.text
+
+
+def test_a_shard_with_repetitions_only_goes_on_with_available_now(broker, sharded, dies_once):
+    publish(broker, *range(10))
+    job = sharded(queue="orders", shards=1, maxMessagesPerTrigger=5).start()
+    dies_once(filling.SegmentFiller, "_acknowledge")
+    tried_again(job)
+    job.stop()
+    job.start(available_now=True)
+    assert to_the_end(job) == list(range(10))
+
+
+def test_an_exchange_of_another_type(broker, sharded):
+    with pika.BlockingConnection(pika.URLParameters(broker.url)) as connection:
+        connection.channel().exchange_declare("events", "topic", durable=True)
+    with pytest.raises(ConnectionLost, match=r"'events' as a durable x-consistent-hash exchange: .*'type'"):
+        sharded(queue="events", shards=3, shardExchange="events").start()
+
+
+# --- figures -----------------------------------------------------------------------------------------------
+
+
+def test_the_figures_of_shards(broker, sharded, tmp_path):
+    def metrics():
+        return job.reader.reportLatestOffset()["metrics"]
+
+    publish(broker, *range(25))
+    publish(broker, 1, 2, queue="refunds")
+    job = sharded(maxMessagesPerTrigger=10).start()
+    job.batch()
+    found = metrics()
+    assert found == {
+        "lag": 18,
+        "lagSeconds": found["lagSeconds"],
+        "ready": 27,
+        "consumers": 0,
+        "redelivered": 0,
+        "spoolBytes": found["spoolBytes"],
+        "queues": {"orders": {"ready": 25, "consumers": 0}, "refunds": {"ready": 2, "consumers": 0}},
+    }
+    job.all()
+    found = metrics()
+    assert (found["lag"], found["lagSeconds"], found["ready"]) == (0, 0, 0)
+    sizes = sum(path.stat().st_size for path in Path(tmp_path, "spool").rglob("*.arrow"))
+    assert found["spoolBytes"] == sizes > 0
+
+
+def test_redelivered_messages_of_shards_are_counted(broker, sharded, dies_once):
+    publish(broker, *range(10))
+    job = sharded(queue="orders", shards=1).start()
+    dies_once(filling.SegmentFiller, "_acknowledge")
+    tried_again(job)
+    to_the_end(job)
+    assert job.reader.reportLatestOffset()["metrics"]["redelivered"] == 10
 
 
 # --- leases -----------------------------------------------------------------------------------------------
@@ -300,10 +510,39 @@ def test_a_lease_that_is_not_free_in_time(broker):
 
 
 def test_a_spool_has_one_query(broker, sharded, monkeypatch):
-    monkeypatch.setattr("fakeamqp.spark.shards.watch._PATIENCE", 0.1)
+    monkeypatch.setattr("fakeamqp.spark.shards.watch._BEATS", 0.01)
     sharded().start()
     with pytest.raises(SpoolError, match="spoolDir is in use by another query"):
         sharded().start()
+
+
+def test_the_lease_is_kept_while_spark_is_busy(broker, sharded):
+    """The connection of the driver answers heartbeats between the questions for depths."""
+    sharded(**{"amqp.heartbeat": 1}).start()
+    [driver] = broker.connections
+    beats = []
+    with broker.faults.on("heartbeat", direction="received").call(beats.append):
+        assert broker.wait_for(lambda: len(beats) >= 3, timeout=20)
+    assert broker.connections == (driver,)
+
+
+def test_what_the_query_before_did_last_is_known(broker, sharded, tmp_path, monkeypatch):
+    """It may commit a batch while the next query waits for its lease."""
+    first = sharded(queue="orders", shards=1).start()
+    publish(broker, 1)
+    first.batch()
+    construct = Watch.__init__
+
+    def commit_meanwhile(self, *arguments):
+        first.reader.commit(json.loads(first.end))
+        first.stop()
+        construct(self, *arguments)
+
+    monkeypatch.setattr(Watch, "__init__", commit_meanwhile)
+    second = sharded(queue="orders", shards=1).start()
+    assert json.loads(second.initial)["next"] == {"orders": 1}
+    publish(broker, 2)
+    assert values(second.batch()) == [2]
 
 
 def test_names_of_leases():
@@ -319,11 +558,11 @@ def test_names_of_leases():
 
 def test_segments_are_kept_as_long_as_their_messages_may_come_again(broker, sharded, tmp_path):
     job = sharded(queue="orders", shards=1).start()
-    for number in range(intake.KEPT + 5):
+    for number in range(filling.KEPT + 5):
         publish(broker, number)
         job.batch()
     # The last batch is not committed: Spark does that when it plans the next one.
-    assert [int(name[:12]) for name in segments(tmp_path)] == list(range(4, intake.KEPT + 5))
+    assert [int(name[:12]) for name in segments(tmp_path)] == list(range(4, filling.KEPT + 5))
     assert len([path for path in Path(tmp_path, "spool").iterdir() if path.is_file()]) == 1
 
 
@@ -341,7 +580,7 @@ def test_a_spool_that_is_gone_is_a_loss(broker, sharded, tmp_path):
 
 def test_a_segment_that_is_gone_is_a_loss_and_not_filled_again(broker, sharded):
     job = sharded(queue="orders", shards=1).start()
-    for number in range(intake.KEPT + 3):
+    for number in range(filling.KEPT + 3):
         publish(broker, number)
         job.batch()
     job.stop()
@@ -358,7 +597,9 @@ FOLDERS = {"local": "{}", "uri": "file://{}", "another file system": "mock:/spoo
 
 @pytest.fixture(params=FOLDERS.values(), ids=FOLDERS)
 def folder(request, tmp_path):
-    return SharedFolder(request.param.format(tmp_path / "spool"))
+    found = SharedFolder(request.param.format(tmp_path / "spool"))
+    found.make()
+    return found
 
 
 SCHEMA = pa.schema([("value", pa.int64())])
@@ -378,16 +619,21 @@ def test_the_first_of_two_segments_stays(folder):
     second.write(batch(3))
     second.write(batch(4))
     assert not folder.has("a/b", 3)
-    assert folder.numbers("a/b") == []
+    assert folder.contents("a/b").end == 0
     assert second.commit()
     assert not first.commit()
     first.discard()
     second.discard()
-    assert folder.numbers("a/b") == [3]
+    there = folder.contents("a/b")
+    assert list(there.sizes) == [3]
+    assert there.sizes[3] > 0
+    assert there.end == 4
     assert numbers_of(folder, "a/b", 3) == [3, 4]
-    assert folder.rows("a/b", 3) == 2
-    folder.remove("a/b", [3, 4])
-    assert folder.numbers("a/b") == []
+    folder.note("a/b", 3, 5, 1)
+    assert folder.tidy("a/b", folder.contents("a/b"), 3, 3).filled == {3: (5, 1)}
+    assert folder.has("a/b", 3)
+    assert folder.tidy("a/b", folder.contents("a/b"), 4, 3).end == 0
+    assert folder.contents("a/b").end == 0
 
 
 def test_a_segment_that_is_given_up_leaves_nothing(folder):
@@ -456,6 +702,12 @@ def test_the_names_of_shards(given, queues):
     [
         ({"queue": "a,b", "shards": "3"}, "'shards' is 3, and option 'queue' names 2"),
         ({"queue": "a", "shards": "2", "prefetch": "3"}, "'prefetch' does not go with 'shards'"),
+        ({"queue": "a", "shards": "2", "prefetchBytes": "3"}, "'prefetchBytes' does not go with 'shards'"),
+        (
+            {"queue": "a", "shards": "2", "allowDeliveryLimit": "true"},
+            "'allowDeliveryLimit' does not go with 'shards'",
+        ),
+        ({"superStream": "a", "shards": "2"}, "'superStream' does not go with 'shards'"),
         ({"queue": "a", "shards": "2", "ackMode": "commit"}, "is for ackMode=spool"),
         ({"queue": "a", "shardExchange": "x"}, "'shardExchange' is for 'shards'"),
         ({"queue": "a{3..1}"}, "a range such as"),

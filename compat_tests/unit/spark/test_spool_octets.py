@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import compat_tests.needs_pyspark  # noqa: F401
-from compat_tests.unit.spark.micro_batches import values
+from compat_tests.unit.spark.micro_batches import ReadAllAvailable, values
 from fakeamqp.spark.incoming import Incoming
 from fakeamqp.spark.spool.channel import ConsumingChannel
 
@@ -39,31 +39,78 @@ def publish(broker):
         broker.publish(str(number).rjust(SIZE).encode(), routing_key="orders", message_id=f"m{number}")
 
 
+OPTIONS = {"spoolMaxBytes": LIMIT, "prefetchBytes": LIMIT, "maxMessagesPerTrigger": 10, "prefetch": COUNT}
+
+
+def narrowed(broker, job):
+    """Wait until the spool is full and the broker sends no more, and return the window."""
+    shared = job.reader._running.consumer._shared
+    assert broker.wait_for(lambda: shared.window, timeout=20)
+    broker.queue("orders").wait_for(unacked=shared.window, timeout=20)
+    return shared.window
+
+
 @pytest.mark.parametrize("available_now", [False, True])
-def test_a_full_spool_takes_what_memory_must_not(broker, query, held, available_now):
+def test_large_messages_take_neither_memory_nor_disk(broker, query, held, available_now):
     publish(broker)
-    job = query(spoolMaxBytes=LIMIT, prefetchBytes=LIMIT, maxMessagesPerTrigger=10, prefetch=COUNT)
-    job.start(available_now=available_now)
+    job = query(**OPTIONS).start(available_now=available_now)
     first = job.batch()
-    broker.queue("orders").wait_for(ready=0)
-    assert values(first) == list(range(len(first)))
+    window = narrowed(broker, job)
+    assert LIMIT // 2 < window * SIZE <= LIMIT
+    store = job.reader._running.store
+    assert store.waiting[1] <= 2 * LIMIT + SLACK
+    job.reader._running.consumer.barrier()
+    found = job.reader.reportLatestOffset()["metrics"]
+    assert found["lag"] == COUNT - len(first)
+    assert found["unacknowledged"] == window
     assert values(job.all()) == list(range(COUNT))
     assert LIMIT // 2 < max(held) <= LIMIT + SLACK
     broker.queue("orders").wait_for(unacked=0)
 
 
-def test_what_a_full_spool_took_is_acknowledged_at_the_end(broker, query, held):
+@pytest.mark.parametrize("dedupe", ["none", "message_id"])
+def test_what_a_full_spool_took_is_acknowledged(broker, query, held, dedupe):
+    """A connection that is lost has nothing stored twice."""
     publish(broker)
-    options = {"spoolMaxBytes": LIMIT, "prefetchBytes": LIMIT, "maxMessagesPerTrigger": 10, "prefetch": COUNT}
-    job = query(**options).start()
+    job = query(dedupe=dedupe, **OPTIONS).start()
     job.batch()
-    broker.queue("orders").wait_for(ready=0)
-    assert broker.queue("orders").unacked > COUNT // 2
+    window = narrowed(broker, job)
     store = job.reader._running.store
+    end = store.next
+    for _ in range(3):
+        [connection] = broker.connections
+        connection.close(320, "maintenance")
+        assert broker.wait_for(lambda gone=connection: broker.connections not in ((), (gone,)), timeout=20)
+        broker.queue("orders").wait_for(unacked=window, timeout=20)
+    assert store.next == end
     job.stop()
-    assert store.next > COUNT // 2
-    broker.queue("orders").wait_for(unacked=0, ready=COUNT - store.next)
+    broker.queue("orders").wait_for(unacked=0, ready=COUNT - end)
     assert values(job.start().all()) == list(range(COUNT))
+
+
+def test_a_message_that_is_larger_than_the_limit(broker, query):
+    publish(broker)
+    job = query(spoolMaxBytes=1000, prefetchBytes=1000, maxMessagesPerTrigger=10, prefetch=20).start()
+    assert values(job.all()) == list(range(COUNT))
+
+
+def test_the_backlog_is_counted_while_a_publisher_keeps_up(broker, query, monkeypatch):
+    """Acknowledgements let further messages come, so there are none before the count is known."""
+    moving, calls = ConsumingChannel._moving, []
+
+    def publish_more(self):
+        calls.append(None)
+        if len(calls) < 30:
+            for number in range(4):
+                broker.publish(b"x" * SIZE, routing_key="orders", message_id=f"{len(calls)} {number}")
+        return moving(self)
+
+    publish(broker)
+    monkeypatch.setattr(ConsumingChannel, "_moving", publish_more)
+    job = query(prefetch=4, prefetchBytes=SIZE, maxMessagesPerTrigger=2).start()
+    rows = job.batch(limit=ReadAllAvailable())
+    assert len(calls) < 5
+    assert COUNT <= len(rows) <= COUNT + 4 * len(calls)
 
 
 def test_the_bytes_of_a_batch_have_a_limit(query):

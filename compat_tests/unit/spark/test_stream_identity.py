@@ -50,6 +50,9 @@ def follow(broker):
 def declare_anew(log, count):
     """Replace the stream by one with other messages."""
     log.channel.queue_delete("log")
+    # A channel of RabbitMQ may still send a message to the deleted stream, and confirm it.
+    log.channel = log.channel.connection.channel()
+    log.channel.confirm_delivery()
     log.declare("log")
     log.publish("log", *range(1000, 1000 + count))
 

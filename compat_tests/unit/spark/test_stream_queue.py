@@ -16,8 +16,9 @@ from compat_tests.unit.spark.streams import options, positions, publisher, rows,
 from fakeamqp import Broker
 from fakeamqp.spark.errors import BrokerUnreachable, ConnectionLost, DataLoss, OptionError
 from fakeamqp.spark.queue_types import check_is_no_stream
-from fakeamqp.spark.stream_queue import pool
+from fakeamqp.spark.stream_queue import pool, tail
 from fakeamqp.spark.stream_queue.ranges import admitted
+from fakeamqp.spark.stream_queue.tails import Tails
 
 
 @pytest.fixture
@@ -268,6 +269,16 @@ def test_a_stream_that_was_declared_anew_can_be_read_from_its_beginning(log, fol
     assert reader.latestOffset(end, Limit(100)) == end
 
 
+def test_a_stream_that_may_not_have_its_messages_yet_is_asked_from_time_to_time(log, follow, monkeypatch):
+    """A broker that restarts may answer before it knows the messages of its streams."""
+    ask, asked = Tails.ask, []
+    monkeypatch.setattr(Tails, "ask", lambda *given: asked.append(None) or ask(*given))
+    log.publish("log", *range(3))
+    with pytest.raises(DataLoss, match="ends before 3"):
+        follow(idleTimeout="300ms").latestOffset({"log": 10}, Limit(100))
+    assert 3 <= len(asked) <= 8
+
+
 def test_retention_that_is_faster_than_the_query_fails_it(log, follow):
     log.declare("short", stream_max_segment_size_bytes=400, max_length_bytes=1000)
     log.publish("short", *range(3))
@@ -289,6 +300,47 @@ def test_one_connection_is_held_and_replaced_when_it_is_lost(broker, log, follow
         [connection] = connections(broker)
         connection.close(320, "maintenance")
         log.publish("log", number)
+
+
+@pytest.mark.parametrize(("owner", "name"), [(Tails, "marks"), (tail, "first_message")])
+def test_a_connection_that_is_lost_after_the_answer(broker, log, follow, monkeypatch, owner, name):
+    """The marks of a batch are asked for after its ends, maybe on another connection."""
+    log.publish("log", *range(20))
+    reader = follow()
+    start = reader.initialOffset()
+    expected = reader.latestOffset(start, Limit(10))
+    original, lost = getattr(owner, name), []
+
+    def lose_first(*arguments, **named):
+        if not lost:
+            lost.extend(connections(broker))
+            for connection in lost:
+                connection.close(320, "maintenance")
+        return original(*arguments, **named)
+
+    monkeypatch.setattr(owner, name, lose_first)
+    assert reader.latestOffset(start, Limit(10)) == expected
+    assert lost
+
+
+def test_a_stream_that_is_declared_again_when_the_connection_is_lost(broker, log, follow, monkeypatch):
+    log.publish("log", *range(20))
+    reader = follow()
+    start = reader.latestOffset(reader.initialOffset(), Limit(5))
+    marks = Tails.marks
+
+    def replace_and_mark(*given):
+        log.channel.queue_delete("log")
+        log.declare("log")
+        log.publish("log", *range(100, 120))
+        for connection in connections(broker):
+            connection.close(320, "maintenance")
+        return marks(*given)
+
+    monkeypatch.setattr(Tails, "marks", replace_and_mark)
+    end = reader.latestOffset(start, Limit(5))
+    with pytest.raises(DataLoss, match="was deleted and declared anew"):
+        rows(reader, start, end)
 
 
 def test_without_a_broker_the_query_fails_after_a_while(broker, follow):

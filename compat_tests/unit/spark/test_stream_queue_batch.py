@@ -290,6 +290,34 @@ def test_a_lost_connection_is_replaced_where_it_was_lost(broker, log, monkeypatc
     assert found == list(range(100))
 
 
+def test_the_octets_of_headers_count(broker, log, monkeypatch):
+    monkeypatch.setattr(reading, "_OCTETS", 3000)
+    log.publish("log", *range(9), headers={"large": "x" * 1000})
+    reader = batch_reader(broker.url, prefetch="2")
+    [task] = reader.partitions()
+    assert max(part.num_rows for part in reader.read(task)) < 9
+
+
+def test_a_connection_that_is_lost_before_the_broker_serves_is_replaced(broker, log, monkeypatch):
+    log.publish("log", *range(5))
+    reader = batch_reader(broker.url)
+    [task] = reader.partitions()
+    consume, lost = reading.consume, []
+
+    def lose_first(*arguments):
+        if not lost:
+            [connection] = (
+                each for each in broker.connections if each.client_properties.get("connection_name")
+            )
+            lost.append(connection)
+            connection.close(320, "maintenance")
+        return consume(*arguments)
+
+    monkeypatch.setattr(reading, "consume", lose_first)
+    assert table(reader, [task]).column("offset").to_pylist() == list(range(5))
+    assert lost
+
+
 def test_nothing_is_left_open_and_nothing_nacked(broker, log):
     log.publish("log", *range(100))
     assert len(read(broker)) == 100

@@ -12,7 +12,7 @@ from compat_tests.unit.spark.streams import batch_reader, positions, publisher, 
 from fakeamqp import Broker
 from fakeamqp.spark.errors import ConnectionLost, OptionError
 from fakeamqp.spark.options import ConnectionOptions
-from fakeamqp.spark.stream_queue import micro_batch, pool
+from fakeamqp.spark.stream_queue import micro_batch, pool, super_stream
 
 EVERYTHING = Limit(10_000)
 
@@ -54,7 +54,7 @@ def log(broker):
 @pytest.fixture
 def orders(log, monkeypatch):
     """A super stream of three partitions, whose readers look for new ones at every request."""
-    monkeypatch.setattr("fakeamqp.spark.stream_queue.tails._PARTITIONS_EVERY", 0.0)
+    monkeypatch.setattr(super_stream, "_FIRST_PAUSE", 0.0)
     return SuperStream(log, 3)
 
 
@@ -104,6 +104,39 @@ def test_a_query_picks_up_new_partitions(orders, follow):
     orders.publish(204)
     restarted = follow()
     assert values(rows(restarted, end, restarted.latestOffset(end, EVERYTHING))) == [204]
+
+
+def test_a_queue_of_another_type_is_no_partition(broker, log, orders, follow, caplog):
+    """It may have such a name by accident, before the query and during it."""
+    orders.publish(*range(6))
+    reader = follow()
+    end = reader.latestOffset(reader.initialOffset(), EVERYTHING)
+    log.channel.queue_declare("orders-3", durable=True)
+    log.channel.basic_publish("", "orders-3", b"an order of another app")
+    assert reader.latestOffset(end, EVERYTHING) == end
+    assert "'orders-3' is no stream, so it is no partition of 'orders'" in caplog.text
+    orders.count += 1
+    orders.add_partition()
+    log.publish("orders-4", 44)
+    assert positions(reader.latestOffset(end, EVERYTHING)) == {**positions(end), "orders-4": 1}
+    restarted = follow()
+    assert positions(restarted.initialOffset()).keys() == {"orders-0", "orders-1", "orders-2", "orders-4"}
+    assert positions(restarted.latestOffset(end, EVERYTHING))["orders-4"] == 1
+    assert [message.redelivered for message in broker.queue("orders-3").messages] == [False]
+
+
+def test_partitions_are_looked_for_less_often_if_there_are_none(broker, orders, monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(super_stream, "_FIRST_PAUSE", 5.0)
+    monkeypatch.setattr(super_stream.time, "monotonic", lambda: now[0])
+    found = super_stream.Partitions("orders")
+    looks = []
+    monkeypatch.setattr(super_stream, "_exists", lambda *_: looks.append(now[0]))
+    found._look(None)
+    for _ in range(200):
+        now[0] += 1
+        found.look_for_more(None)
+    assert looks == [0, 5, 10, 20, 40, 80, 140, 200]
 
 
 def test_available_now_leaves_later_partitions_for_the_next_run(orders, follow):

@@ -99,6 +99,14 @@ def starts(tmp_path, monkeypatch):
     return prepare
 
 
+def test_a_super_stream_is_a_source(starts, monkeypatch):
+    stream, _ = starts(Starting(), Starting())
+    seen = []
+    monkeypatch.setattr(AmqpStream, "read", lambda _self, **given: seen.append(given))
+    stream.start(lambda rows: rows, super_stream="orders", startingOffsets="latest")
+    assert seen == [{"super_stream": "orders", "startingOffsets": "latest"}]
+
+
 def test_a_query_whose_worker_was_late_is_started_again(starts):
     stream, to_come = starts(Starting(LATE), Starting(LATE), Starting())
     stream.process_all()

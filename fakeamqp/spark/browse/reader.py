@@ -7,7 +7,7 @@ each action, so a number from the planning would be outdated after the first act
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import DataSourceReader, InputPartition
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["BrowseReader", "QueuePartition"]
 
-# The limits of a record batch: messages, and bytes of their bodies. A task has one record batch in memory.
+# The limits of a record batch: messages, and their bytes. A task has one record batch in memory.
 _ROWS = 10_000
 _OCTETS = 8 << 20
 
@@ -80,11 +80,10 @@ class BrowseReader(DataSourceReader):
             SparkError: the broker does not deliver messages that it counts as ready.
         """
         assert isinstance(partition, QueuePartition)
+        from fakeamqp.spark.attended import with_heartbeat
         from fakeamqp.spark.browse.snapshot import snapshot
         from fakeamqp.spark.records import record_batch
 
-        options = self._options
-        if options.connection.heartbeat is None:
-            options = replace(options, connection=replace(options.connection, heartbeat=_HEARTBEAT))
+        options = with_heartbeat(self._options, _HEARTBEAT)
         for messages in snapshot(options, partition.queue, _ROWS, _OCTETS, partition.limit):
             yield record_batch(messages, self._columns)

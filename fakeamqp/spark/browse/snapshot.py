@@ -18,6 +18,7 @@ from fakeamqp.spark.browse import delivery_limit
 from fakeamqp.spark.connection import Link
 from fakeamqp.spark.errors import ConnectionLost, DeliveryLimit, OptionError, SparkError
 from fakeamqp.spark.options import ReadOptions
+from fakeamqp.spark.queue_types import settle
 from fakeamqp.spark.records import Delivered
 
 if TYPE_CHECKING:
@@ -223,7 +224,7 @@ class _Held:
         )
         self._arrived += 1
         self.missing -= 1
-        self.octets += len(body)
+        self.octets += self.messages[-1].octets
 
     def _deleted(self, _frame: object) -> None:
         self._link.lost = f"queue {self._queue!r} was deleted during the read"
@@ -231,13 +232,7 @@ class _Held:
     def _look(self) -> bool:
         """True if the task should wait longer although no message has arrived for a while."""
         options, missing = self._options, self.missing
-        channel = self._channels[-1][0]
-        ready = 0
-        for _ in range(
-            2
-        ):  # RabbitMQ may answer the first one before it sends deliveries that are due on this channel.
-            answer = self._link.call(channel.queue_declare, self._queue, passive=True)
-            ready = answer.method.message_count
+        ready = settle(self._link, self._channels[-1][0], self._queue)
         self._looked_at = time.monotonic()
         idle = self._looked_at - self._moved_at
         if self.missing == missing and ready and idle >= options.connection.connect_timeout:

@@ -15,8 +15,9 @@ from __future__ import annotations
 import json
 import os
 import re
+import socket
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
@@ -27,9 +28,11 @@ from pyarrow import fs
 
 from fakeamqp.spark.errors import SpoolError
 
-__all__ = ["Segment", "SharedFolder", "State"]
+__all__ = ["Contents", "Segment", "SharedFolder", "State"]
 
 _SEGMENT = re.compile(r"([0-9]{12})\.arrow")
+_FILLED = re.compile(r"([0-9]{12})-([0-9]+)-([0-9]+)\.filled")
+_TEMPORARY = re.compile(r"([0-9]{12})\.arrow\..*\.tmp")
 _STATE = re.compile(r"state-([0-9]{12})\.json")
 _FORMAT = 1
 
@@ -42,6 +45,27 @@ class State:
     committed: Mapping[str, int]
 
 
+@dataclass(frozen=True)
+class Contents:
+    """The files of a shard.
+
+    Attributes:
+        sizes: the complete segments, with their sizes in bytes.
+        filled: all segments that were complete at some time, also those that are gone, with the number of
+            messages that were taken from the queue for them, and how many of those were redelivered ones.
+        temporaries: files of segments that are not complete, or that another attempt has completed.
+    """
+
+    sizes: Mapping[int, int]
+    filled: Mapping[int, tuple[int, int]]
+    temporaries: Mapping[str, int]
+
+    @property
+    def end(self) -> int:
+        """The number behind the last segment that was ever complete."""
+        return max((*self.sizes, *self.filled), default=-1) + 1
+
+
 class SharedFolder:
     """The folder of the option `spoolDir`: a path, or a URI of a file system that pyarrow knows.
 
@@ -50,8 +74,7 @@ class SharedFolder:
         sync: whether files are brought to the disk, where that can be asked for.
 
     Raises:
-        SpoolError: if there is no such file system, or the folder cannot be made. All methods raise it if
-            the file system fails.
+        SpoolError: if there is no such file system. All methods raise it if the file system fails.
     """
 
     def __init__(self, said: str, *, sync: bool = True) -> None:
@@ -60,12 +83,42 @@ class SharedFolder:
                 self._files, self.path = fs.FileSystem.from_uri(said)
             else:
                 self._files, self.path = fs.LocalFileSystem(), os.path.abspath(said)
-            self._files.create_dir(self.path, recursive=True)
         self._sync = sync
         self._local = isinstance(self._files, fs.LocalFileSystem)
         self._state_number = -1
 
+    def make(self) -> None:
+        """Make the folder, if there is none. Only the driver does: see `require`."""
+        self._make(self.path)
+
+    def require(self, spool: str) -> None:
+        """Check that this process sees the spool of the driver.
+
+        Raises:
+            SpoolError: it does not.
+        """
+        found = self._read_state()
+        if found is None or found.spool != spool:
+            there = "no spool" if found is None else f"spool {found.spool}"
+            raise SpoolError(
+                f"an executor does not see spoolDir: on {socket.gethostname()}, {self.path} has {there}, and "
+                f"the driver has spool {spool}. With 'shards', spoolDir has to be on a file system that the "
+                "driver and all executors share"
+            )
+
     # --- segments -------------------------------------------------------------------------------------
+
+    def contents(self, shard: str) -> Contents:
+        """The files of a shard."""
+        sizes, filled, temporaries = {}, {}, {}
+        for each in self._list(self._shard(shard)):
+            if match := _SEGMENT.fullmatch(each.base_name):
+                sizes[int(match[1])] = each.size
+            elif match := _FILLED.fullmatch(each.base_name):
+                filled[int(match[1])] = int(match[2]), int(match[3])
+            elif match := _TEMPORARY.fullmatch(each.base_name):
+                temporaries[each.path] = int(match[1])
+        return Contents(sizes, filled, temporaries)
 
     def has(self, shard: str, number: int) -> bool:
         """True if a segment is complete."""
@@ -73,14 +126,9 @@ class SharedFolder:
             found = self._files.get_file_info(self._segment(shard, number))
         return bool(found.type == fs.FileType.File)
 
-    def numbers(self, shard: str) -> list[int]:
-        """The numbers of the complete segments of a shard, in order."""
-        return self._numbered(self._shard(shard), _SEGMENT)
-
     def new(self, shard: str, number: int, schema: pa.Schema) -> Segment:
         """A segment to write to."""
-        with _in_words(f"cannot write to the spool in {self.path}"):
-            self._files.create_dir(self._shard(shard), recursive=True)
+        self._make(self._shard(shard))
         return Segment(self, self._segment(shard, number), schema)
 
     def read(self, shard: str, number: int) -> Iterator[pa.RecordBatch]:
@@ -94,41 +142,68 @@ class SharedFolder:
             for index in range(reader.num_record_batches):
                 yield reader.get_batch(index)
 
-    def rows(self, shard: str, number: int) -> int:
-        """The number of rows of a segment."""
-        return sum(batch.num_rows for batch in self.read(shard, number))
+    def note(self, shard: str, number: int, taken: int, redelivered: int) -> None:
+        """Note that a segment is complete, before its messages are acknowledged: see `Contents.filled`."""
+        path = self._note(shard, number, taken, redelivered)
+        with _in_words(f"cannot write {path}"):
+            self.create(path).close()
+            self.sync(os.path.dirname(path))
 
-    def remove(self, shard: str, numbers: Sequence[int]) -> None:
-        """Remove segments. One that cannot be removed stays; that is harmless."""
-        for number in numbers:
-            with suppress(OSError):
-                self._files.delete_file(self._segment(shard, number))
+    def tidy(self, shard: str, there: Contents, first: int, processed: int) -> Contents:
+        """Remove segments before `first`, and temporary files of those that are processed or complete.
+
+        A file that cannot be removed stays; that is harmless. Returns what is left.
+        """
+        for number in there.sizes:
+            if number < first:
+                self.delete(self._segment(shard, number))
+        for number, counts in there.filled.items():
+            if number < first:
+                self.delete(self._note(shard, number, *counts))
+        for path, number in there.temporaries.items():
+            if number < processed or number in there.sizes:
+                self.delete(path)
+        return Contents(
+            {number: size for number, size in there.sizes.items() if number >= first},
+            {number: counts for number, counts in there.filled.items() if number >= first},
+            {},
+        )
 
     # --- state ----------------------------------------------------------------------------------------
 
     def state(self) -> State:
         """The state; of a new spool if there is none."""
-        numbers = self._numbered(self.path, _STATE)
-        if not numbers:
-            with _in_words(f"cannot read the spool in {self.path}"):
-                found = self._files.get_file_info(fs.FileSelector(self.path, recursive=True))
-            if any(_SEGMENT.fullmatch(each.base_name) for each in found):
+        state = self._read_state()
+        if state is None:
+            if any(_SEGMENT.fullmatch(each.base_name) for each in self._list(self.path, recursive=True)):
                 raise SpoolError(
                     f"{self.path} has segments and no state; bring it back, or move them away and use a new "
                     "checkpoint"
                 )
             self.save(State(str(uuid.uuid4()), {}))
             return self.state()
-        self._state_number = numbers[-1]
-        path = self._state_path(numbers[-1])
-        with _in_words(f"cannot read {path}"), self._files.open_input_stream(path) as file:
-            said = json.loads(file.read())
-        try:
-            if said["format"] != _FORMAT:
-                raise SpoolError(f"{path} has format {said['format']}, this version reads {_FORMAT}")
-            return State(str(said["spool"]), {str(k): int(v) for k, v in said["committed"].items()})
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise SpoolError(f"cannot read {path}: {error!r}") from None
+        return state
+
+    def _read_state(self) -> State | None:
+        while True:
+            matches = (_STATE.fullmatch(each.base_name) for each in self._list(self.path))
+            number = max((int(match[1]) for match in matches if match is not None), default=None)
+            if number is None:
+                return None
+            path = self._state_path(number)
+            try:
+                with _in_words(f"cannot read {path}"), self._files.open_input_stream(path) as file:
+                    said = json.loads(file.read())
+                if said["format"] != _FORMAT:
+                    raise SpoolError(f"{path} has format {said['format']}, this version reads {_FORMAT}")
+                self._state_number = number
+                return State(str(said["spool"]), {str(k): int(v) for k, v in said["committed"].items()})
+            except (KeyError, TypeError, ValueError, AttributeError) as error:
+                raise SpoolError(f"cannot read {path}: {error!r}") from None
+            except SpoolError:
+                # The driver removes a state when there is a newer one.
+                if self._files.get_file_info(path).type != fs.FileType.NotFound:
+                    raise
 
     def save(self, state: State) -> None:
         """Write the state, as the next of the files that have it."""
@@ -189,17 +264,25 @@ class SharedFolder:
         with suppress(OSError):
             self._files.delete_file(path)
 
-    def _numbered(self, folder: str, pattern: re.Pattern[str]) -> list[int]:
+    def _list(self, folder: str, *, recursive: bool = False) -> list[Any]:
         with _in_words(f"cannot read the spool in {self.path}"):
-            found = self._files.get_file_info(fs.FileSelector(folder, allow_not_found=True))
-        matches = (pattern.fullmatch(each.base_name) for each in found)
-        return sorted(int(match[1]) for match in matches if match is not None)
+            selector = fs.FileSelector(folder, allow_not_found=True, recursive=recursive)
+            return list(self._files.get_file_info(selector))
+
+    def _make(self, folder: str) -> None:
+        with _in_words(f"cannot make {folder}"):
+            if self._files.get_file_info(folder).type == fs.FileType.NotFound:
+                self._files.create_dir(folder, recursive=True)
+                self.sync(os.path.dirname(folder))
 
     def _shard(self, shard: str) -> str:
         return f"{self.path}/{quote(shard, safe='')}"
 
     def _segment(self, shard: str, number: int) -> str:
         return f"{self._shard(shard)}/{number:012d}.arrow"
+
+    def _note(self, shard: str, number: int, taken: int, redelivered: int) -> str:
+        return f"{self._shard(shard)}/{number:012d}-{taken}-{redelivered}.filled"
 
     def _state_path(self, number: int) -> str:
         return f"{self.path}/state-{number:012d}.json"

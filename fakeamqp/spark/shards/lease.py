@@ -1,4 +1,4 @@
-"""Leases: who reads a shard, and which query has a spool.
+"""Leases: one task at a time reads a shard, and one query has a spool.
 
 An exclusive queue is the lease. It belongs to the connection that consumes, and the broker deletes it when
 that connection ends, however it ends: a holder without its lease has no deliveries either.

@@ -8,7 +8,6 @@ segments that there are, and fills those that there are not.
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -17,16 +16,17 @@ from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 
 from fakeamqp.spark.columns import Column, arrow_schema
 from fakeamqp.spark.errors import DataLoss
-from fakeamqp.spark.lag import FallingBehind, report
+from fakeamqp.spark.lag import report
 from fakeamqp.spark.options import ReadOptions
 from fakeamqp.spark.query_process import exit_on_sigterm
 from fakeamqp.spark.read_limits import AvailableNow, default_limit, most_rows
+from fakeamqp.spark.shards.metrics import ShardMetrics
 from fakeamqp.spark.shards.share import share
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from fakeamqp.spark.shards.folder import SharedFolder
+    from fakeamqp.spark.shards.folder import Contents, SharedFolder
     from fakeamqp.spark.shards.watch import Watch
 
 __all__ = ["ShardPartition", "ShardStreamReader"]
@@ -36,12 +36,11 @@ log = logging.getLogger("fakeamqp.spark")
 
 @dataclass
 class ShardPartition(InputPartition):
-    """Segments `first` to `end` of a shard, `end` exclusive; new ones take at most `most` messages."""
+    """Segments of a shard, by their numbers; new ones take at most `most` messages."""
 
     spool: str
     shard: str
-    first: int
-    end: int
+    segments: tuple[int, ...]
     most: int
 
 
@@ -102,28 +101,28 @@ class ShardStreamReader(DataSourceStreamReader, AvailableNow):
             DataLoss: segments are gone and that fails the query.
         """
         life = self._life()
-        first, stop = life.position(start), life.position(end)
-        return life.plan(first, stop)
+        return life.plan(life.position(start), life.position(end, ahead=1))
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of a shard. Runs in executors.
 
         Raises:
-            BrokerUnreachable, ConnectionLost: as `fakeamqp.spark.shards.intake.fill`.
-            SpoolError: the spool cannot be read or written.
+            BrokerUnreachable, ConnectionLost, DataLoss: as `fakeamqp.spark.shards.filling.fill`.
+            SpoolError: the executor does not see the spool, or it cannot be read or written.
         """
         assert isinstance(partition, ShardPartition)
+        from fakeamqp.spark.shards.filling import fill
         from fakeamqp.spark.shards.folder import SharedFolder
-        from fakeamqp.spark.shards.intake import fill
         from fakeamqp.spark.spool.partitions import pick
 
         options = self._options
         folder = SharedFolder(options.spool_folder or "", sync=options.spool_sync)
         schema = arrow_schema(self._columns)
-        for number in range(partition.first, partition.end):
-            fill(options, folder, partition.spool, partition.shard, number, partition.most, self._columns)
-            for batch in folder.read(partition.shard, number):
-                yield pick(batch, schema, not options.fail_on_data_loss)
+        folder.require(partition.spool)
+        for number in partition.segments:
+            if fill(options, folder, partition.spool, partition.shard, number, partition.most, self._columns):
+                for batch in folder.read(partition.shard, number):
+                    yield pick(batch, schema, not options.fail_on_data_loss)
 
     def commit(self, end: dict[str, Any]) -> None:
         """Note that Spark has processed all segments before `end`, and remove those that are not needed."""
@@ -156,22 +155,27 @@ class _Running:
 
         self._options = options
         self._folder: SharedFolder = SharedFolder(options.spool_folder or "", sync=options.spool_sync)
-        self._state = self._folder.state()
-        self._watch: Watch = Watch(options, self._state.spool)
-        self._depths = self._watch.depths()
-        shards = options.queues
-        self.committed = {shard: self._state.committed.get(shard, 0) for shard in shards}
+        self._folder.make()
+        self._watch: Watch = Watch(options, self._folder.state().spool)
+        try:
+            self._depths = self._watch.depths()
+            self._state = self._folder.state()  # The query that had the lease before may have changed it.
+            shards = options.queues
+            self.committed = {shard: self._state.committed.get(shard, 0) for shard in shards}
+            self._contents: dict[str, Contents] = {}
+            for shard in shards:
+                self._list(shard)
+                self._tidy(shard)
+        except BaseException:
+            self._watch.close()
+            raise
         self.last = dict(self.committed)
         # Segments of a batch that did not end, or that a checkpoint which is gone had.
-        self._ends = {shard: max(self._folder.numbers(shard), default=-1) + 1 for shard in shards}
+        self._found = {shard: there.end for shard, there in self._contents.items()}
+        self._reached = {shard: max(self._found[shard], self.committed[shard]) for shard in shards}
         self._most: dict[str, int] = {}
         self._available: dict[str, int] | None = None
-        self._waiting_since: float | None = None
-        self._behind = FallingBehind(
-            "shards " + ", ".join(shards),
-            "More shards with as many processors, or a larger maxMessagesPerTrigger help",
-            options.max_messages,
-        )
+        self._metrics = ShardMetrics(options)
         self._restore_signal: Callable[[], None] = exit_on_sigterm()
 
     def end(self) -> None:
@@ -183,72 +187,106 @@ class _Running:
         self._available = {shard: depth["ready"] for shard, depth in self._depths.items()}
 
     def advance(self, begin: dict[str, int], most: int | None) -> dict[str, int]:
+        for shard, number in begin.items():
+            if number > self.last[shard]:
+                self._look_at_new_segments(shard, number)
         self._depths = self._watch.depths()
         ready = {shard: depth["ready"] for shard, depth in self._depths.items()}
         if self._available is not None:
-            for shard, number in self.last.items():
-                # Segments that were there at the start have none of the available messages.
-                for taken in range(max(number, self._ends[shard]), begin[shard]):
-                    self._available[shard] -= self._folder.rows(shard, taken)
             ready = {shard: min(count, max(self._available[shard], 0)) for shard, count in ready.items()}
         self._most = share(ready, most)
         self.last = dict(begin)
-        return {
-            shard: number + 1 if self._most.get(shard) or number < self._ends[shard] else number
-            for shard, number in begin.items()
-        }
+        end = {}
+        for shard, number in begin.items():
+            there = number < self._found[shard]
+            end[shard] = number + (there or shard in self._most)
+            self._reached[shard] = max(self._reached[shard], end[shard])
+            self._metrics.planned(shard, 0 if there else self._most.get(shard, 0))
+        return end
 
     def plan(self, first: dict[str, int], stop: dict[str, int]) -> list[InputPartition]:
         tasks: list[InputPartition] = []
         otherwise = -(-self._options.max_messages // len(stop))
         for shard, end in stop.items():
-            begin = first.get(shard, 0)
-            # Every segment before `committed` was complete, so filling it again would change the batch.
-            processed = range(begin, min(end, self.committed[shard]))
-            lost = [number for number in processed if not self._folder.has(shard, number)]
+            there = self._list(shard) if first[shard] < end else self._contents[shard]
+            segments = range(first[shard], end)
+            # A segment that was complete has had its messages: to fill it again would change the batch.
+            lost = [
+                number
+                for number in segments
+                if number not in there.sizes and (number < self.committed[shard] or number in there.filled)
+            ]
             if lost:
                 self._lost(f"segments {lost} of shard {shard!r} are gone from {self._folder.path}")
-            if begin < end:
+            if wanted := tuple(number for number in segments if number not in lost):
                 most = self._most.get(shard) or otherwise
-                tasks.append(ShardPartition(self._state.spool, shard, begin, end, most))
+                tasks.append(ShardPartition(self._state.spool, shard, wanted, most))
+            self._reached[shard] = max(self._reached[shard], end)
         return tasks
 
     def commit(self, end: dict[str, int]) -> None:
         from fakeamqp.spark.shards.folder import State
-        from fakeamqp.spark.shards.intake import KEPT
 
         moved = {shard: number for shard, number in end.items() if number > self.committed[shard]}
         if not moved:
             return
-        self._folder.save(State(self._state.spool, {**self._state.committed, **self.committed, **moved}))
-        for shard, number in moved.items():
-            first = max(self.committed[shard] - KEPT, 0)
-            self._folder.remove(shard, range(first, max(number - KEPT, 0)))
-            self.committed[shard] = number
+        self.committed.update(moved)
+        self._folder.save(State(self._state.spool, {**self._state.committed, **self.committed}))
+        for shard in moved:
+            self._tidy(shard)
 
     def offset(self, numbers: dict[str, int]) -> dict[str, Any]:
         return {"spool": self._state.spool, "next": numbers}
 
-    def position(self, offset: dict[str, Any]) -> dict[str, int]:
+    def position(self, offset: dict[str, Any], *, ahead: int = 0) -> dict[str, int]:
+        """The next segment of each shard; `ahead` of them may be new ones."""
         spool, numbers = offset.get("spool"), offset.get("next")
         shards = self._options.queues
-        if spool == self._state.spool and isinstance(numbers, dict):
-            gone = sorted(set(numbers) - set(shards))
-            if gone:
-                log.warning("the checkpoint has shards that are no longer read: %s", ", ".join(gone))
-            return {shard: numbers.get(shard, self.committed[shard]) for shard in shards}
-        self._lost(
-            f"the checkpoint belongs to spool {spool}, and {self._folder.path} has spool {self._state.spool}"
-        )
-        return dict(self.committed)
+        if spool != self._state.spool or not isinstance(numbers, dict):
+            self._lost(
+                f"the checkpoint belongs to spool {spool}, and {self._folder.path} has spool "
+                f"{self._state.spool}"
+            )
+            return dict(self.committed)
+        gone = sorted(set(numbers) - set(shards))
+        if gone:
+            log.warning("the checkpoint has shards that are no longer read: %s", ", ".join(gone))
+        found = {shard: numbers.get(shard, self.committed[shard]) for shard in shards}
+        for shard, number in found.items():
+            end = self._reached[shard]
+            if number > end + ahead:
+                self._lost(
+                    f"the checkpoint continues at segment {number} of shard {shard!r}, and the spool in "
+                    f"{self._folder.path} ends at {end}"
+                )
+                found[shard] = self.committed[shard]
+        return found
 
     def metrics(self) -> dict[str, Any]:
-        lag = sum(depth["ready"] for depth in self._depths.values())
-        now = time.monotonic()
-        self._waiting_since = (self._waiting_since or now) if lag else None
-        seconds = round(now - self._waiting_since, 1) if self._waiting_since else 0.0
-        self._behind.look(lag, seconds)
-        return {"lag": lag, "lagSeconds": seconds, "ready": lag, "queues": self._depths}
+        octets = sum(sum(there.sizes.values()) for there in self._contents.values())
+        return self._metrics.now(self._depths, octets)
+
+    def _look_at_new_segments(self, shard: str, end: int) -> None:
+        """Count the messages of the segments that tasks have filled since the last batch was planned."""
+        there = self._list(shard)
+        # Segments that were there at the start have none of the available messages.
+        for number in range(max(self.last[shard], self._found[shard]), end):
+            taken, redelivered = there.filled.get(number, (0, 0))
+            self._metrics.redelivered += redelivered
+            if self._available is not None:
+                # None: other consumers have them, or are the only ones that get any.
+                self._available[shard] = self._available[shard] - taken if taken else 0
+
+    def _list(self, shard: str) -> Contents:
+        self._contents[shard] = self._folder.contents(shard)
+        return self._contents[shard]
+
+    def _tidy(self, shard: str) -> None:
+        from fakeamqp.spark.shards.filling import KEPT
+
+        processed = self.committed[shard]
+        there = self._contents[shard]
+        self._contents[shard] = self._folder.tidy(shard, there, processed - KEPT, processed)
 
     def _lost(self, what: str) -> None:
         if self._options.fail_on_data_loss:

@@ -42,10 +42,7 @@ class Backlog:
         self.row = None if self._missing else next_row
 
     def message_arrived(self, queue: str, end: int) -> None:
-        """Count a message that arrived or was dropped as a repetition;
-
-        `end` is the end of the rows so far.
-        """
+        """Count a message that arrived or was dropped as a repetition; `end` is the end of the rows."""
         left = self._missing.get(queue)
         if left is None or self.row is not None:
             return

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from fakeamqp.spark.connection import Link
-from fakeamqp.spark.errors import ConnectionLost
+from fakeamqp.spark.errors import ConnectionLost, QueueRefused
 from fakeamqp.spark.incoming import Receive
 from fakeamqp.spark.options import ReadOptions
 from fakeamqp.spark.property_lists import value_of
@@ -20,14 +20,14 @@ from fakeamqp.spark.spool.store import Store, log
 if TYPE_CHECKING:
     from pika.channel import Channel
 
-__all__ = ["ConsumingChannel", "QueueRefused", "SharedState", "SpoolStatus"]
+__all__ = ["ConsumingChannel", "SharedState", "SpoolStatus", "WindowTooWide"]
 
 # The size at which a segment is written: messages in memory are not safe, and Arrow has limits.
 _SEGMENT_OCTETS = 32 << 20
 
 
-class QueueRefused(ConnectionLost):
-    """The broker closed the channel: the queue does not exist, or the user may not read it."""
+class WindowTooWide(ConnectionLost):
+    """The messages are so large that the broker sends too many bytes: a new channel has a smaller window."""
 
 
 @dataclass(frozen=True)
@@ -54,9 +54,11 @@ class SharedState:
     Attributes:
         backlog: the messages to read; later ones are not stored. None means no limit.
         unlimited: True if the size limit of the store does not apply.
+        window: the prefetch count, if it is smaller than the option because messages are large.
         arrived: the number of messages received so far.
-        redelivered: how many of the stored ones had been delivered before, to any consumer.
+        redelivered: how many of them had been delivered before, to any consumer.
         unacknowledged: the number of messages of the present channel without an acknowledgement.
+        held: how many of them are not in the store.
         depths: the ready messages and consumers of each queue, when they were counted last.
         counted_at: when that was, by the monotonic clock.
         arrived_before: the number of messages received until then.
@@ -64,9 +66,11 @@ class SharedState:
 
     backlog: Backlog | None = None
     unlimited: bool = False
+    window: int | None = None
     arrived: int = 0
     redelivered: int = 0
     unacknowledged: int = 0
+    held: int = 0
     depths: dict[str, dict[str, int]] = field(default_factory=dict)
     counted_at: float = float("-inf")
     arrived_before: int = 0
@@ -77,6 +81,7 @@ class ConsumingChannel:
 
     Raises:
         QueueRefused: the broker refuses a consumer.
+        WindowTooWide: the store is full, and more than `prefetchBytes` arrived. Most methods raise it.
         ConnectionLost: the connection, the channel or a consumer has ended. All methods raise it; messages
             that are not in the store are redelivered.
     """
@@ -86,18 +91,20 @@ class ConsumingChannel:
         self._options = options
         self._store = store
         self._shared = shared
-        # Half of the prefetch is acknowledged while the other half arrives.
+        self._window = shared.window or options.prefetch
+        # Half of the window is acknowledged while the other half arrives.
         self._flush_octets = min(options.prefetch_bytes, _SEGMENT_OCTETS)
-        self._flush_rows = min(options.spool_flush_rows, max(options.prefetch // 2, 1))
+        self._flush_rows = min(options.spool_flush_rows, max(self._window // 2, 1))
         self._buffer: list[Delivered] = []
         self._octets = 0
         self._last_tag = 0
         self._stored_tag = 0
         self._acked_tag = 0
         self._dropped = 0
+        self._counting = False
         self._flush_at: float | None = None
         self._channel: Channel = link.channel()
-        link.call(self._channel.basic_qos, prefetch_count=options.prefetch)
+        link.call(self._channel.basic_qos, prefetch_count=self._window)
         store.new_channel()
         backlog = shared.backlog
         if backlog is not None:
@@ -116,13 +123,11 @@ class ConsumingChannel:
 
     def run_due_work(self) -> None:
         """Acknowledge and flush what is due."""
-        if not self._store.acks_on_arrival:
-            self._acknowledge(self._store.committed_tag)
-        elif not self._is_full():
-            self._acknowledge(self._stored_tag)
+        on_arrival = self._store.acks_on_arrival
+        self._acknowledge(self._stored_tag if on_arrival else self._store.committed_tag)
         if self._buffer or (self._dropped and self._store.acks_on_arrival):
             self._flush_if_due()
-        self._shared.unacknowledged = self._last_tag - self._acked_tag
+        self._count_unacknowledged()
 
     def ask(self, backlog: Backlog | None) -> SpoolStatus:
         """Ask the broker for the number of ready messages, and store what it sent before its answer.
@@ -133,12 +138,14 @@ class ConsumingChannel:
         Args:
             backlog: starts counting the messages that are in the queues now.
         """
+        # It is unknown whether arriving messages are in the counts. Without acknowledgements they run dry.
+        self._counting = backlog is not None
         counts = self.count()
         if backlog is not None:
             while self._moving() and any(counts.values()):
-                # It is unknown whether arriving messages are in the counts, until the prefetch is used up.
                 counts = self.count()
             backlog.expect(counts, self._store.next + len(self._buffer))
+            self._counting = False
         if self._store.shows_when_settled:
             self.flush()
         self._settle()
@@ -174,8 +181,9 @@ class ConsumingChannel:
 
     def _settle(self) -> None:
         """Wait for the answer to a request without effect: everything before it has been processed."""
-        self._call(self._channel.basic_qos, prefetch_count=self._options.prefetch)
-        self._store.settled()
+        self._call(self._channel.basic_qos, prefetch_count=self._window)
+        if not self._counting:
+            self._store.settled()
 
     def _moving(self) -> bool:
         """True if messages still arrive without further acknowledgements."""
@@ -207,39 +215,60 @@ class ConsumingChannel:
     def flush(self, *, at_end: bool = False) -> None:
         """Store received messages, and acknowledge them, as far as the store has space.
 
-        If too many octets wait in memory, a store on the disk takes them without space. They are not
-        acknowledged, so `prefetch` limits their number. To leave them in the socket would not do: RabbitMQ
-        closes the connection of a client that takes nothing for half a minute.
+        A store without space leaves messages in memory. If they exceed `prefetchBytes`, a store on the disk
+        takes them all the same, and the channel ends, for a new one with a smaller window. The channel always
+        reads its socket, because RabbitMQ closes the connection of a client that does not for 30 seconds.
 
         Args:
-            at_end: whether all messages of the store are acknowledged, because the channel is about to close.
+            at_end: whether the channel is about to close.
         """
-        buffer = self._buffer
+        buffer, rows, octets = self._buffer, len(self._buffer), self._octets
+        narrow = False
         while buffer:
-            backlog, space = self._shared.backlog, not self._is_full()
-            if not space and not (self._store.on_disk and self._octets >= self._options.prefetch_bytes):
-                break
+            backlog = self._shared.backlog
+            if self._is_full():
+                narrow = narrow or (
+                    self._store.on_disk
+                    and not at_end
+                    and self._window > 1
+                    and self._octets >= self._options.prefetch_bytes
+                )
+                if not narrow:
+                    break
             segment = buffer[: self._rows_of_segment()]
             if backlog is not None:
                 # Count them before they are visible, so that the end of the backlog is known then.
                 backlog.messages_arrived(segment)
-                if space:
+                if not narrow:
                     segment = segment[: backlog.rows_left(self._store.next)]
             self._store.add(segment)
-            self._shared.redelivered += sum(message.redelivered for message in segment)
             self._octets -= sum(message.octets for message in segment)
             del buffer[: len(segment)]
             self._stored_tag = buffer[0].tag - 1 if buffer else self._last_tag
-            if space and self._store.acks_on_arrival:
-                self._acknowledge(self._stored_tag)
+            self._acknowledge_stored(narrow)
         if not buffer:
-            self._stored_tag = self._last_tag  # What was dropped, too.
-        if self._store.acks_on_arrival and (at_end or not self._is_full()):
-            self._acknowledge(self._stored_tag)
+            self._stored_tag = self._last_tag  # Dropped messages are acknowledged with the stored ones.
+        self._acknowledge_stored(narrow)
         self._flush_at = None
         if self._dropped:
             log.info("dropped %d redelivered messages that the spool has already", self._dropped)
             self._dropped = 0
+        if narrow:
+            self._narrow(max(octets // rows, 1))
+
+    def _narrow(self, average: int) -> None:
+        """End this channel, because so many messages of this average size are too many bytes."""
+        fitting = self._options.prefetch_bytes // (average * len(self._options.queues))
+        self._shared.window = max(min(fitting, self._window // 2), 1)
+        self._link.discard(self._channel)
+        raise WindowTooWide(
+            f"the spool is full, and messages have about {average} bytes: the prefetch window is "
+            f"{self._shared.window} instead of {self._window} from now on"
+        )
+
+    def _acknowledge_stored(self, at_once: bool) -> None:
+        if self._store.acks_on_arrival and (at_once or not self._counting):
+            self._acknowledge(self._stored_tag)
 
     def _acknowledge(self, tag: int) -> None:
         """Acknowledge everything up to a delivery tag."""
@@ -247,7 +276,11 @@ class ConsumingChannel:
             self._link.check()
             self._channel.basic_ack(tag, multiple=True)
             self._acked_tag = tag
+        self._count_unacknowledged()
+
+    def _count_unacknowledged(self) -> None:
         self._shared.unacknowledged = self._last_tag - self._acked_tag
+        self._shared.held = len(self._buffer)
 
     def _rows_of_segment(self) -> int:
         rows = min(len(self._buffer), self._options.spool_flush_rows)
@@ -267,9 +300,11 @@ class ConsumingChannel:
         def receive(tag: int, redelivered: bool, route: bytes, properties: bytes, body: bytes) -> None:
             self._last_tag = tag
             shared.arrived += 1
-            if redelivered and self._is_known(queue, properties):
-                self._drop(queue)
-                return
+            if redelivered:
+                shared.redelivered += 1
+                if self._is_known(queue, properties):
+                    self._drop(queue)
+                    return
             self._octets += len(body) + len(properties)
             offset = store.next + len(buffer)
             buffer.append(

@@ -12,12 +12,12 @@ import time
 from dataclasses import dataclass
 
 from fakeamqp.spark.connection import Link
-from fakeamqp.spark.errors import BrokerUnreachable, ConnectionLost, SparkError
+from fakeamqp.spark.errors import BrokerUnreachable, ConnectionLost, QueueRefused, SparkError
 from fakeamqp.spark.lag import REFRESH
 from fakeamqp.spark.options import ReadOptions
 from fakeamqp.spark.retries import LONGEST_PAUSE, Retries
 from fakeamqp.spark.spool.backlog import Backlog
-from fakeamqp.spark.spool.channel import ConsumingChannel, QueueRefused, SharedState, SpoolStatus
+from fakeamqp.spark.spool.channel import ConsumingChannel, SharedState, SpoolStatus, WindowTooWide
 from fakeamqp.spark.spool.store import Store, log
 
 __all__ = ["Consumer"]
@@ -63,8 +63,7 @@ class Consumer:
 
         Args:
             backlog: starts counting the messages that are in the queues now. Later messages are not stored
-            until
-                `forget`.
+                until `forget`.
 
         Raises:
             ConnectionLost: the connection was lost and could not be opened again in time.
@@ -155,6 +154,8 @@ class Consumer:
             self._proven, self._consuming_since = False, None
             try:
                 self._consume()
+            except WindowTooWide as error:
+                log.warning("%s", error)
             except (ConnectionLost, BrokerUnreachable) as error:
                 if not self._consumed_once and isinstance(error, (QueueRefused, BrokerUnreachable)):
                     # Most likely an error in the options, which a retry does not fix.

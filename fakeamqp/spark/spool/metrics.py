@@ -1,4 +1,4 @@
-"""The figures of a query on queues: depth, consumers, what is in its hands, and how far it is behind."""
+"""The figures of a query on queues: depths, consumers, unprocessed messages, and how far it is behind."""
 
 from __future__ import annotations
 
@@ -35,9 +35,8 @@ class QueueMetrics:
         rows, octets = self._store.waiting
         depths = {queue: dict(depth) for queue, depth in state.depths.items()}
         ready = sum(depth["ready"] for depth in depths.values())
-        held = state.unacknowledged if self._store.acks_on_arrival else 0
         # What arrived after the count was ready then, and is held or stored now.
-        lag = max(ready - (state.arrived - state.arrived_before), 0) + held + rows
+        lag = max(ready - (state.arrived - state.arrived_before), 0) + state.held + rows
         position = self._store.next - rows
         seconds = self._clock.age(position, position + lag) if lag else 0.0
         published = self._store.timestamp_of_next() if rows else None

@@ -36,6 +36,9 @@ __all__ = ["StreamMicroBatchReader"]
 
 log = logging.getLogger("fakeamqp.spark.stream_queue")
 
+# Seconds between two questions for the same.
+_BETWEEN = 0.05
+
 
 class StreamMicroBatchReader(DataSourceStreamReader, AvailableNow):
     """Follows streams, micro-batch by micro-batch.
@@ -108,7 +111,7 @@ class StreamMicroBatchReader(DataSourceStreamReader, AvailableNow):
         following = {stream: place.next for stream, place in begin.items()}
         stops = admitted(following, ends, most) if self._is_due(following, ends) else following
         stops = {stream: stop for stream, stop in stops.items() if stop != following[stream]}
-        marks = self._connected().marks(stops) if stops else {}
+        marks = self._connected().marks(begin, stops) if stops else {}
         self._last = to_json(
             {
                 stream: Place(
@@ -179,7 +182,6 @@ class StreamMicroBatchReader(DataSourceStreamReader, AvailableNow):
 
             self._restore_signal = exit_on_sigterm()
             self._tails = Tails(self._options)
-            self._tails.start()
         return self._tails
 
     def _ask(self, begin: dict[str, Place]) -> Answer:
@@ -201,6 +203,7 @@ class StreamMicroBatchReader(DataSourceStreamReader, AvailableNow):
         answer = self._ask(old)
         deadline = now() + self._options.idle_timeout
         while _too_early(old, answer.ends) and now() < deadline:
+            self._connected().wait(_BETWEEN)
             answer = self._ask(old)  # After a broker's restart its answers may come before its messages.
         lost = _too_early(old, answer.ends)
         for stream in [*lost, *sorted(answer.replaced)]:

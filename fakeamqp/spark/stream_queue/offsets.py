@@ -1,9 +1,8 @@
 """Places in streams, as Spark's checkpoint has them.
 
-A name is not enough to know a stream by: it may be deleted and declared again. AMQP 0-9-1 tells nothing about
-the identity of a queue, so a place comes with a mark: a message that was there, by its offset and a digest.
-If another message is in its place, it is another stream. If none is there any more, because of retention,
-that says nothing.
+A stream may be deleted and declared again under its name, and AMQP 0-9-1 has no identity of a queue. So a
+place has a mark: the offset and a digest of a message that was in the stream. If the stream has another
+message at this offset, it is another stream. If retention has removed the message, it may be the same one.
 """
 
 from __future__ import annotations

@@ -15,18 +15,11 @@ from typing import NamedTuple
 from fakeamqp.spark.connection import Link
 from fakeamqp.spark.options import ConnectionOptions
 
-__all__ = ["Lent", "close_idle", "lend"]
+__all__ = ["close_idle", "lend"]
 
 # Idle connections of a process, and the seconds until they are closed.
 _MOST = 4
 _IDLE = 5.0
-
-
-class Lent(NamedTuple):
-    """A connection, and whether it was open before: then it may have been lost meanwhile."""
-
-    link: Link
-    used: bool
 
 
 class _Idle(NamedTuple):
@@ -41,22 +34,22 @@ _closer: threading.Thread | None = None
 
 
 @contextmanager
-def lend(options: ConnectionOptions) -> Iterator[Lent]:
+def lend(options: ConnectionOptions) -> Iterator[Link]:
     """A connection for the block, which is kept for the next one unless an exception leaves the block.
 
     Raises:
         BrokerUnreachable: no connection can be opened.
     """
-    lent = _take(options)
-    if lent is None:
-        lent = Lent(Link(options), used=False)
-        lent.link.open()
+    link = _take(options)
+    if link is None:
+        link = Link(options)
+        link.open()
     try:
-        yield lent
+        yield link
     except BaseException:
-        lent.link.close()
+        link.close()
         raise
-    _keep(_Idle(options, lent.link, time.monotonic()))
+    _keep(_Idle(options, link, time.monotonic()))
 
 
 def close_idle(longer_than: float = 0.0) -> None:
@@ -69,7 +62,7 @@ def close_idle(longer_than: float = 0.0) -> None:
         each.link.close()
 
 
-def _take(options: ConnectionOptions) -> Lent | None:
+def _take(options: ConnectionOptions) -> Link | None:
     while True:
         with _lock:
             fitting = [each for each in _idle if each.options == options]
@@ -79,7 +72,7 @@ def _take(options: ConnectionOptions) -> Lent | None:
         link = fitting[-1].link
         link.turn(0.0)
         if link.lost is None:
-            return Lent(link, used=True)
+            return link
         link.close()
 
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 
+from fakeamqp.spark.attended import with_heartbeat
 from fakeamqp.spark.connection import Link
-from fakeamqp.spark.errors import BrokerUnreachable, ConnectionLost, DataLoss
+from fakeamqp.spark.errors import BrokerUnreachable, ConnectionLost, DataLoss, QueueRefused
 from fakeamqp.spark.options import ReadOptions
 from fakeamqp.spark.queue_types import not_a_stream, taken_offset
 from fakeamqp.spark.records import Delivered
@@ -26,7 +26,7 @@ __all__ = ["read_range"]
 
 log = logging.getLogger("fakeamqp.spark.stream_queue")
 
-# Messages of a record batch, and bytes of their bodies.
+# Messages of a record batch, and their bytes.
 _ROWS = 10_000
 _OCTETS = 8 << 20
 # RabbitMQ 3.10 reads a whole window of a stream before it sends its first message. Measured time to that
@@ -44,19 +44,18 @@ def read_range(options: ReadOptions, wanted: Range) -> Iterator[list[Delivered]]
         BrokerUnreachable, ConnectionLost: if there is no connection for as long as `reconnectTimeout`.
         DataLoss: if messages of the range are gone, and that is an error.
     """
-    if options.connection.heartbeat is None:
-        options = replace(options, connection=replace(options.connection, heartbeat=_HEARTBEAT))
+    options = with_heartbeat(options, _HEARTBEAT)
     reading = _Reading(options, wanted)
     retries = Retries(options.reconnect_timeout)
     while True:
-        before, used = reading.next, False
+        before = reading.next
         try:
-            with lend(options.connection) as (link, used):
+            with lend(options.connection) as link:
                 yield from reading.read(link)
                 reading.check_identity(link)
             return
         except (ConnectionLost, BrokerUnreachable) as error:
-            if isinstance(error, ConnectionLost) and not reading.served and not used:
+            if isinstance(error, QueueRefused) and not reading.served:
                 raise
             if reading.next != before:
                 retries.succeeded()
@@ -151,7 +150,7 @@ class _Reading:
         elif offset >= self._stop:
             return
         self.next = offset + 1
-        self._octets += len(body)
+        self._octets += len(body) + len(properties)
         self._messages.append(
             Delivered(tag, redelivered, route, properties, body, self._stream, offset, self._link.received_at)
         )

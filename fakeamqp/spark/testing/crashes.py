@@ -73,7 +73,7 @@ class Crash:
         return self.error
 
     def happened(self, error: Exception) -> None:
-        """Remove what was put into the checkpoint, after the query has failed because of it."""
+        """Note that the query has failed because of the link in its checkpoint, and remove the link."""
         self.error = error
         self.undo()
 

@@ -37,6 +37,7 @@ class _Start:
     pipeline: Pipeline
     queue: str | list[str] | None
     stream: str | list[str] | None
+    super_stream: str | list[str] | None
     exchange: str | None
     output_mode: str
     options: dict[str, object]
@@ -117,17 +118,19 @@ class AmqpStream:
         *,
         queue: str | list[str] | None = None,
         stream: str | list[str] | None = None,
+        super_stream: str | list[str] | None = None,
         **options: object,
     ) -> DataFrame:
-        """A streaming DataFrame of a queue or stream, without starting a query.
+        """A streaming DataFrame of a queue, stream or super stream, without starting a query.
 
         Raises:
-            OptionError: neither `queue` nor `stream` is given, or both, or an option is unknown.
+            OptionError: none of `queue`, `stream` and `super_stream` is given, or more than one, or an option
+                is unknown.
         """
-        named = {"queue": queue, "stream": stream}
+        named = {"queue": queue, "stream": stream, "superStream": super_stream}
         given = {**options, **{key: value for key, value in named.items() if value is not None}}
         if len(given) - len(options) != 1:
-            raise OptionError("say what to read, one of: queue='...', stream='...'")
+            raise OptionError("say what to read, one of: queue='...', stream='...', super_stream='...'")
         return (
             self._session.readStream.format(_FORMAT).options(**self._options(sorting.of_source(given))).load()
         )
@@ -138,6 +141,7 @@ class AmqpStream:
         *,
         queue: str | list[str] | None = None,
         stream: str | list[str] | None = None,
+        super_stream: str | list[str] | None = None,
         exchange: str | None = None,
         output_mode: str = "append",
         **options: object,
@@ -149,6 +153,7 @@ class AmqpStream:
                 DataFrame or a `df.writeStream...`.
             queue: one or more queues to read.
             stream: one or more stream queues to read, instead of `queue`.
+            super_stream: one or more super streams to read, instead of `queue`.
             exchange: the exchange for the rows; "" is the default exchange.
             output_mode: of a DataFrame: `append`, `update` or `complete`.
             options: of the source and the sink, by their names: `maxMessagesPerTrigger=100`,
@@ -159,7 +164,9 @@ class AmqpStream:
             OptionError: an option is unknown, or its source or sink is missing.
             StreamTestError: the pipeline is not valid.
         """
-        return self._start(_Start(pipeline, queue, stream, exchange, output_mode, options, False))
+        return self._start(
+            _Start(pipeline, queue, stream, super_stream, exchange, output_mode, options, False)
+        )
 
     def run_available(
         self,
@@ -167,6 +174,7 @@ class AmqpStream:
         *,
         queue: str | list[str] | None = None,
         stream: str | list[str] | None = None,
+        super_stream: str | list[str] | None = None,
         exchange: str | None = None,
         output_mode: str = "append",
         timeout: float = 120,
@@ -181,7 +189,7 @@ class AmqpStream:
             QueryTimeout: it takes longer. The query is stopped.
             NotStarted, OptionError, StreamTestError: as `start` does.
         """
-        self._start(_Start(pipeline, queue, stream, exchange, output_mode, options, True))
+        self._start(_Start(pipeline, queue, stream, super_stream, exchange, output_mode, options, True))
         self.process_all(timeout)
         return self._started()[0]
 
@@ -293,12 +301,13 @@ class AmqpStream:
             raise NotStarted(
                 "a query is running already: stop() it first; for one beside it, there is make_amqp_stream"
             )
-        wants_source = start.queue is not None or start.stream is not None
+        sources = {"queue": start.queue, "stream": start.stream, "super_stream": start.super_stream}
+        given = {key: value for key, value in sources.items() if value is not None}
         source_options = sorting.of_source(start.options)
         sink_options = sorting.of_sink(start.options)
         only_sink = set(sink_options) - set(source_options)
         unused = sorted(only_sink)
-        source = self.read(queue=start.queue, stream=start.stream, **source_options) if wants_source else None
+        source = self.read(**given, **source_options) if given else None
 
         def make_writer(rows: DataFrame) -> DataStreamWriter:
             unused.clear()

@@ -1,7 +1,8 @@
 """Takes messages from one shard into a segment, in an executor.
 
-The order is: lease, deliveries, file, commit, acknowledgement. A crash before the commit leaves nothing; one
-after it leaves messages that are redelivered, and that the next segments leave out by their ids.
+The order is: lease, deliveries, file, commit, note, acknowledgement. A crash before the commit leaves a
+temporary file; one after it leaves messages that are redelivered, and that the next segments leave out by
+their ids. The note says that a segment was complete, so that one that is lost later is not filled again.
 
 A message that is delivered and not stored returns to its queue, which quorum queues count. So the window of
 the consumer is exactly the number of messages that fit into the segment.
@@ -17,9 +18,10 @@ from typing import TYPE_CHECKING
 
 from fakeamqp.spark.columns import SOURCE_COLUMNS, Column, arrow_schema
 from fakeamqp.spark.connection import Link
-from fakeamqp.spark.errors import BrokerUnreachable, ConnectionLost
+from fakeamqp.spark.errors import BrokerUnreachable, ConnectionLost, DataLoss
 from fakeamqp.spark.options import ReadOptions
 from fakeamqp.spark.property_lists import value_of
+from fakeamqp.spark.queue_types import settle
 from fakeamqp.spark.records import Delivered, record_batch
 from fakeamqp.spark.retries import Retries
 from fakeamqp.spark.shards.lease import LeaseTaken, lease_name, take_lease
@@ -61,25 +63,40 @@ def fill(
     number: int,
     most: int,
     columns: Sequence[Column],
-) -> None:
+) -> bool:
     """Complete segment `number` of a shard with at most `most` messages, unless it is complete already.
 
+    Returns:
+        False if it was complete before and is gone, and that is no error.
+
     Raises:
+        DataLoss: it was complete before and is gone.
         BrokerUnreachable, ConnectionLost: there is no connection for as long as `reconnectTimeout`, or the
             lease is not free for so long.
         SpoolError: the segment cannot be written.
     """
     retries = Retries(options.reconnect_timeout)
-    while not folder.has(shard, number):
+    while True:
+        there = folder.contents(shard)
+        if number in there.sizes:
+            if number not in there.filled:  # The attempt that completed it ended before it noted that.
+                folder.note(shard, number, sum(batch.num_rows for batch in folder.read(shard, number)), 0)
+            return True
+        if number in there.filled:
+            what = f"segment {number} of shard {shard!r} was complete, and is gone from {folder.path}"
+            if options.fail_on_data_loss:
+                raise DataLoss(f"{what}; set failOnDataLoss=false to continue without its messages")
+            log.warning("%s; continuing without its messages (failOnDataLoss=false)", what)
+            return False
         try:
             with Link(options.connection) as link:
                 take_lease(link, lease_name(spool, shard), options.reconnect_timeout)
-                if not folder.has(shard, number):  # Who had the lease before may have committed.
-                    _Intake(link, options, folder, shard, number, most, columns).run()
+                if not folder.has(shard, number):  # The task that had the lease before may have completed it.
+                    SegmentFiller(link, options, folder, shard, number, most, columns).run()
         except (ConnectionLost, BrokerUnreachable) as error:
             if folder.has(shard, number):
                 log.warning("%s; segment %d of %r is complete, and may be redelivered", error, number, shard)
-                return
+                continue
             if isinstance(error, LeaseTaken):
                 raise
             pause = retries.pause(error)
@@ -87,8 +104,8 @@ def fill(
             time.sleep(pause)
 
 
-class _Intake:
-    """The messages of one segment, on their way from the queue to the file."""
+class SegmentFiller:
+    """Takes the messages of one segment from the queue, writes them to the file, and acknowledges them."""
 
     def __init__(
         self,
@@ -109,7 +126,7 @@ class _Intake:
         self._columns = stored_columns(options, columns)
         self._known: set[str] | None = None
         self._buffer: list[Delivered] = []
-        self._octets = self._rows = self._arrived = 0
+        self._octets = self._rows = self._arrived = self._redelivered = 0
         self._consumers: list[tuple[Channel, str]] = []
         self._last_tags: dict[int, int] = {}
 
@@ -117,6 +134,7 @@ class _Intake:
         segment = self._folder.new(self._shard, self._number, arrow_schema(self._columns))
         try:
             self._consume()
+            ready = 0
             asked_at = time.monotonic()
             while self._arrived < self._most:
                 before = self._arrived
@@ -126,12 +144,23 @@ class _Intake:
                     segment.write(self._take())
                 if self._arrived != before:
                     asked_at = time.monotonic()
-                elif self._is_empty() or time.monotonic() - asked_at >= self._options.idle_timeout:
-                    break
+                else:
+                    ready = settle(self._link, self._consumers[-1][0], self._shard)
+                    idle = time.monotonic() - asked_at >= self._options.idle_timeout
+                    if self._arrived == before and (not ready or idle):
+                        break
             self._cancel()
+            if not self._arrived and ready:
+                log.warning(
+                    "queue %r has %d ready messages, and the broker delivers none: another consumer may be "
+                    "the single active consumer",
+                    self._shard,
+                    ready,
+                )
             if self._buffer:
                 segment.write(self._take())
             if segment.commit():
+                self._folder.note(self._shard, self._number, self._arrived, self._redelivered)
                 self._acknowledge()
             else:
                 log.warning(
@@ -165,9 +194,10 @@ class _Intake:
         def receive(tag: int, redelivered: bool, route: bytes, properties: bytes, body: bytes) -> None:
             self._last_tags[channel] = tag
             self._arrived += 1
+            self._redelivered += redelivered
             if redelivered and self._stored_before(value_of(properties, "message_id")):
                 return
-            self._octets += len(body)
+            self._octets += len(body) + len(properties)
             offset = first + self._rows
             self._rows += 1
             message = (tag, redelivered, route, properties, body, self._shard, offset, link.received_at)
@@ -180,14 +210,6 @@ class _Intake:
         self._buffer.clear()
         self._octets = 0
         return batch
-
-    def _is_empty(self) -> bool:
-        """True if the queue has no ready message, and all that it has sent has arrived."""
-        before, ready = self._arrived, 0
-        for _ in range(2):  # RabbitMQ may answer the first one before it sends deliveries that are due.
-            answer = self._link.call(self._consumers[-1][0].queue_declare, self._shard, passive=True)
-            ready = answer.method.message_count
-        return not ready and self._arrived == before
 
     def _cancel(self) -> None:
         """End the consumers, so that no message is delivered that is not stored."""
@@ -208,7 +230,7 @@ class _Intake:
             return False
         if self._known is None:
             self._known = set()
-            for number in self._folder.numbers(self._shard):
+            for number in self._folder.contents(self._shard).sizes:
                 if self._number - KEPT <= number < self._number:
                     for batch in self._folder.read(self._shard, number):
                         with suppress(KeyError):

@@ -1,0 +1,41 @@
+"""The tests of readers that know a stream again, on RabbitMQ of the default personality's series."""
+
+from __future__ import annotations
+
+import pytest
+
+import compat_tests.needs_pyspark  # noqa: F401
+from compat_tests.differential.broker_of_node import BrokerOfNode
+from compat_tests.differential.test_spark_suites import of_node, series, suite_of  # noqa: F401
+from compat_tests.unit.spark import test_stream_identity
+from compat_tests.unit.spark.conftest import no_idle_connections  # noqa: F401
+from compat_tests.unit.spark.test_stream_identity import follow, log, read_ten  # noqa: F401
+
+
+@pytest.fixture
+def broker(of_node: BrokerOfNode) -> BrokerOfNode:  # noqa: F811
+    of_node.channel.exchange_delete("orders")
+    for queue in (
+        "log",
+        "short",
+        "orders",
+        "orders-east",
+        "more",
+        *(f"orders-{number}" for number in range(6)),
+    ):
+        of_node.channel.queue_delete(queue)
+    return of_node
+
+
+# They need segments of 400 bytes. RabbitMQ has larger ones, and counts what is in them every five seconds.
+_RETENTION = {
+    f"test_stream_identity_{name}"
+    for name in (
+        "retention_of_what_was_read_is_no_loss",
+        "retention_of_what_was_not_read_is_a_loss",
+        "a_batch_of_a_stream_that_is_new_begins_at_its_first_message",
+    )
+}
+globals().update(
+    (name, test) for name, test in suite_of(test_stream_identity, "log", "follow") if name not in _RETENTION
+)
