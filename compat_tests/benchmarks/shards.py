@@ -56,6 +56,7 @@ def rows_per_second(bench: Bench, shards: int, rows: int) -> float:
         query.awaitTermination()
         took = time.perf_counter() - begin
         read = sum(each.numInputRows for each in query.recentProgress)
+    bench.tidy()
     assert read == (PER_TRIGGER + rows) // len(queues) * len(queues)
     return (read - done) / took
 

@@ -1,6 +1,6 @@
 """Measure Spark with AMQP, by turns with RabbitMQ where it is installed, and write docs/spark-benchmarks.md.
 
-python -m compat_tests.benchmarks.spark_report [--quick] [--output FILE]
+python -m compat_tests.benchmarks.spark_report [--quick] [--runs N] [--rows N] [--events N] [--output FILE]
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ has the whole of it. The cache of fast mode was there.
 SOAK_HEAD = """
 ## Traces of a soak
 
-Recordings of a broker under load, about ten million events in JSON Lines, made into Parquet and asked every
+Recordings of a broker under load, about {events:,} events in JSON Lines, made into Parquet and asked every
 question of `fakeamqp.spark.traces`. Ten recordings of about 90,000 events each were linked as often as it
 took; every link is a file and a run of its own. The prototype was single queries over rows made up for them;
 its `conformance` was one rule of twenty.
@@ -73,19 +73,26 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--quick", action="store_true", help="fewer rows, one run: to see whether it works")
+    parser.add_argument("--runs", type=int, default=3, help="of each route and suite (default: %(default)s)")
+    parser.add_argument(
+        "--rows", type=int, default=300_000, help="of the longest routes (default: %(default)s)"
+    )
+    parser.add_argument("--events", type=int, default=10_000_000, help="of the soak (default: %(default)s)")
     parser.add_argument("--output", type=Path, default=OUTPUT, help="where to write (default: %(default)s)")
     options = parser.parse_args()
+    if options.quick:
+        options.runs, options.rows, options.events = 1, 2_000, 10_000
     parts = [
         HEADING.format(machine=machine(), pyspark=pyspark.__version__),
         ROUTES_HEAD,
-        *routes((1_000, 2_000) if options.quick else (10_000, 300_000), 1 if options.quick else 3),
+        *routes((1_000 if options.quick else 10_000, options.rows), options.runs),
         shards.HEAD,
         *sharded(2_000 if options.quick else 100_000),
         SUITE_HEAD,
-        *suite(1 if options.quick else 3),
-        SOAK_HEAD,
+        *suite(options.runs),
+        SOAK_HEAD.format(events=options.events),
         trace_soak.HEAD,
-        *trace_soak.rows(10_000 if options.quick else 10_000_000),
+        *trace_soak.rows(options.events),
     ]
     options.output.write_text("".join(parts), "utf-8")
     print(options.output.read_text("utf-8"))
