@@ -6,6 +6,9 @@ A quadratic part of one line for each pair of objects makes the work at four tim
 
 from __future__ import annotations
 
+import gc
+from collections.abc import Iterator
+
 import pytest
 
 from compat_tests.benchmarks.growth import OPERATIONS, Operation
@@ -44,3 +47,30 @@ def test_a_login_does_not_look_at_every_other_connection() -> None:
     first = work(server.client)
     others = [server.client() for _ in range(200)]
     assert work(server.client) < first + len(others)
+
+
+class Garbage:
+    """An object that only the collector can end, and whose finalizer has many lines to execute."""
+
+    def __init__(self) -> None:
+        self.itself = self
+
+    def __del__(self) -> None:
+        for _ in range(1000):
+            pass
+
+
+@pytest.fixture
+def busy_collector() -> Iterator[None]:
+    before = gc.get_threshold()
+    gc.set_threshold(1)
+    yield
+    gc.set_threshold(*before)
+
+
+def test_finalizers_of_garbage_are_no_work(busy_collector: None) -> None:
+    def action() -> list[list[int]]:
+        Garbage()
+        return [[number] for number in range(100)]
+
+    assert work(action) < 1000
