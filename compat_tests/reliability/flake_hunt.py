@@ -1,9 +1,10 @@
 """Look for tests that fail now and then: `make flake-hunt`.
 
 The quick tests run many times, each time in another order (`compat_tests/shuffle.py`), with all warnings as
-errors, in Python's development mode, with a collector that never rests, and beside processes that keep every
-processor busy. Half of the orders come from fixed seeds, half from fresh ones. One failure in all runs is one
-too many. `--record` keeps the runs in `flakes.json`, from which `docs/reliability.md` is made.
+errors, in Python's development mode, with a collector that never rests, in more processes than there are
+processors, and beside processes that are always busy. Half of the orders come from fixed seeds, half from
+fresh ones. One failure in all runs is one too many. `--record` keeps the runs in `flakes.json`, from which
+`docs/reliability.md` is made.
 """
 
 from __future__ import annotations
@@ -35,18 +36,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser("python -m compat_tests.reliability.flake_hunt", description=__doc__)
     parser.add_argument("--runs", type=int, default=20, help="how many times (%(default)s)")
     parser.add_argument("--hogs", type=int, default=os.cpu_count() or 1, help="busy processes (%(default)s)")
-    parser.add_argument("--processes", type=int, default=(os.cpu_count() or 1) + 1, help="(%(default)s)")
+    parser.add_argument("--processes", type=int, default=3 * (os.cpu_count() or 1), help="(%(default)s)")
     parser.add_argument("--seed", type=int, action="append", help="this order, instead of all others")
     parser.add_argument("--record", action="store_true", help="keep the runs in the results and on the page")
-    parser.add_argument("--add", action="store_true", help="keep the runs of before as well")
+    parser.add_argument(
+        "--add", action="store_true", help="keep the runs of before, and do those that are left"
+    )
     parser.add_argument("tests", nargs="*", default=["compat_tests", "examples"], help="(%(default)s)")
     given = parser.parse_args(arguments)
-    seeds = given.seed or [*range(1, given.runs // 2 + 1)]
-    if not given.seed:
-        seeds += [SystemRandom().randrange(1, 2**31) for _ in range(given.runs - len(seeds))]
     before = results.load(NAME) if given.add else None
     runs = before["runs"] if before else []
     done = len(runs)
+    seeds = given.seed or left(given.runs, [each["seed"] for each in runs])
     with hogs(given.hogs):
         for number, seed in enumerate(seeds, 1):
             runs.append(run(seed, given.processes, given.tests))
@@ -55,6 +56,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 results.write(NAME, "make flake-hunt", {"hogs": given.hogs, "runs": runs})
                 page.main()
     return sum(bool(each["failed"]) for each in runs[done:])
+
+
+def left(number: int, done: Sequence[int]) -> list[int]:
+    """The seeds of so many runs, of which some are done: half of the seeds are fixed, half are fresh."""
+    fixed = range(1, number // 2 + 1)
+    fresh = number - len(fixed) - sum(seed not in fixed for seed in done)
+    return [
+        *(seed for seed in fixed if seed not in done),
+        *(SystemRandom().randrange(number, 2**31) for _ in range(fresh)),
+    ]
 
 
 @contextmanager

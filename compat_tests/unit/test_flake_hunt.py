@@ -51,6 +51,12 @@ def test_half_of_the_seeds_are_fixed(
     assert "| 2 | c | 2 | 0 | 0 | 1 |" in page.PAGE.read_text()
 
 
+def test_the_runs_that_are_left() -> None:
+    seeds = flake_hunt.left(6, [1, 3, 2_000_000])
+    assert seeds[0] == 2 and len(seeds) == 3 and min(seeds[1:]) >= 6
+    assert flake_hunt.left(6, [1, 2, 3, 4, 5, 6]) == []
+
+
 def test_a_failure_is_told_and_counted(outcomes: list[int], capsys: pytest.CaptureFixture[str]) -> None:
     outcomes.append(2)
     assert flake_hunt.main(["--seed", "1", "--seed", "2", "--hogs", "1"]) == 1

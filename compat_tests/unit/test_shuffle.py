@@ -68,3 +68,24 @@ def test_the_collector_runs_often(suite: pytest.Pytester) -> None:
     before = gc.get_threshold()
     order(suite, "--shuffle", "1")
     assert gc.get_threshold() == before
+
+
+def test_only_simulated_loops_are_out_of_debug_mode(
+    suite: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONASYNCIODEBUG", "1")
+    suite.makepyfile(
+        test_a="""
+        import asyncio
+        from fakeamqp import simulation
+
+        async def in_debug_mode():
+            return asyncio.get_running_loop().get_debug()
+
+        def test_it():
+            assert asyncio.run(in_debug_mode())
+            assert not simulation.run(in_debug_mode())
+            assert simulation.run(in_debug_mode(), debug=True)
+        """
+    )
+    order(suite, "--shuffle", "1")
