@@ -359,6 +359,25 @@ def test_after_a_restart_they_go_to_all_queues_again() -> None:
     assert server.client().empty("other") == [b"1", b"1"]
 
 
+def test_after_a_restart_they_are_made_anew() -> None:
+    server, client = holding("rabbitmq-4.2", dead_letter_exchange="amq.fanout")
+    declare(client, "full", max_length=0, overflow="reject-publish")
+    declare(client, "other")
+    client.bind("full", "amq.fanout")
+    client.bind("other", "amq.fanout")
+    client.fill("full", b"before")
+    rejected(client, b"1")
+    server.advance(60)
+    server.restart()
+    client = server.client()
+    times = []
+    for _ in range(2):
+        content = client.get("other")
+        assert content is not None
+        times.append((content.properties.headers or {})["x-death"][0]["time"])
+    assert times[1] - times[0] == 60
+
+
 def test_a_full_target_is_tried_again_and_the_others_only_once() -> None:
     server, client = holding("rabbitmq-4.2", dead_letter_exchange="amq.fanout")
     declare(client, "full", max_length=0, overflow="reject-publish")

@@ -375,11 +375,17 @@ def test_times_in_headers_are_kept() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "names"),
-    [("rabbitmq-4.3", ["a", "x-stream-offset", "z"]), ("spec", ["z", "a", "x-stream-offset"])],
+    ("name", "choices", "names"),
+    [
+        ("rabbitmq-4.3", {}, ["a", "x-stream-offset", "z"]),
+        ("spec", {}, ["z", "a", "x-stream-offset"]),
+        ("spec", {"sorts_headers": True}, ["a", "x-stream-offset", "z"]),
+    ],
 )
-def test_the_offset_is_entered_where_headers_are_sorted(name: str, names: list[str]) -> None:
-    server = Server(name)
+def test_the_offset_is_entered_where_headers_are_sorted(
+    name: str, choices: dict[str, bool], names: list[str]
+) -> None:
+    server = Server(name).varied(**choices)
     client = server.client()
     declare(client)
     client.publish(b"1", routing_key="s", headers={"z": 1, "a": 2})

@@ -343,6 +343,29 @@ def test_a_body_goes_inline_as_long_as_it_fits(server: Server) -> None:
     assert (len(body), len(numbers)) == (FRAME_MAX - 8 - empty + 1, 4)
 
 
+@rule("0-9/frame/undeliverable-size")
+@pytest.mark.parametrize("reserved", [True, False])
+@pytest.mark.parametrize("excess", [0, 1])
+@pytest.mark.letter
+def test_a_transfer_that_does_not_fit_even_without_its_body(
+    server: Server, reserved: bool, excess: int
+) -> None:
+    client = server.client(frame_max=FRAME_MAX)
+    client.declare("q")
+    requester = Requester(client, reserved=reserved)
+    requester.consume("q", "d", no_ack=True)
+    name = Body(b"1", by_reference=True)
+    empty = m.MessageTransfer(destination="d", routing_key="q", application_headers={"h": ""}, body=name)
+    room = FRAME_MAX - 8 - (20 if reserved else 16) - len(empty.encode())
+    fill(server, BODY, headers={"h": "x" * (room + excess)})
+    if excess:
+        server.advance(0)
+        client.expect_connection_close(501)
+    else:
+        assert max(len(frame.payload) + 8 for frame in client.inbox) == FRAME_MAX
+        assert receive(requester)[0] == BODY
+
+
 @pytest.mark.letter
 def test_there_is_no_need_to_answer_more_than_the_transfer(server: Server) -> None:
     requester = small(server)

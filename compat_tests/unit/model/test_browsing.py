@@ -80,6 +80,19 @@ def test_it_is_shown_before_it_is_taken_where_messages_are_selected_too(queue: Q
     assert not waiting(queue)
 
 
+@pytest.mark.parametrize("selects", [False, True])
+def test_it_goes_on_when_a_message_beyond_its_credit_is_taken(queue: Queue, selects: bool) -> None:
+    if selects:
+        Reader(queue, "files", content_class="file")
+    assert queue.selects == selects
+    looker = browser(queue, octets=1)
+    queue.virtual_host.publish(Message("", "q", PlainProperties(), b"large"))
+    publish(queue, "a")
+    assert looker.seen == ""
+    Reader(queue, "taker", messages=1)
+    assert (looker.seen, waiting(queue)) == ("a", "a")
+
+
 def test_what_was_taken_before_its_turn_is_not_seen(queue: Queue) -> None:
     looker = browser(queue, messages=0)
     publish(queue, "abc")

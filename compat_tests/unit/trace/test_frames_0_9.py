@@ -15,6 +15,7 @@ from fakeamqp.protocols.amqp_0_9.codec.requests import (
     Request,
     Response,
     decode_request,
+    decode_response,
     encode_request,
     encode_response,
 )
@@ -215,6 +216,22 @@ def test_a_transfer_of_which_the_end_is_missing() -> None:
     filled = decode_request(payload)
     assert (filled.request_id, filled.response_mark) == (7, 6)
     assert filled.method == m.MessageTransfer().encode()
+
+
+def test_a_response_of_which_the_end_is_missing() -> None:
+    whole = encode_response(Response(3, 7, 2, TRANSFER.encode()))
+    payload, remark = frame_reader("0-9").filled(10, Truncated(whole, 40))
+    assert remark == "its fields are not shown"
+    filled = decode_response(payload)
+    assert (filled.response_id, filled.request_id, filled.batch_offset) == (3, 7, 2)
+    assert filled.method == m.MessageTransfer().encode()
+
+
+def test_a_malformed_header_is_read_as_one_of_its_class() -> None:
+    third_property = 1 << 12  # The priority of a file, the delivery mode of a basic message.
+    payload = encode_header(ContentHeader(70, 0, 1, FileProperties(priority=4).encode()))
+    assert payload.endswith(third_property.to_bytes(2, "big") + b"\x04")
+    assert "field priority" in frame(2, payload[:-1]).text
 
 
 @given(st.sampled_from(["0-9", "0-8"]), st.integers(0, 255), st.binary(max_size=60), st.integers(0, 70))

@@ -360,8 +360,10 @@ def test_a_refused_login(server: FaultServer, faults: Faults) -> None:
     faults.on("connection.start-ok").refuse_login("not today")
     client = server.dial()
     client.begin()
-    client.send(c.ConnectionStartOk(mechanism="PLAIN", response=b"\0guest\0guest"))
+    product = {"product": "orders"}
+    client.send(c.ConnectionStartOk(client_properties=product, mechanism="PLAIN", response=b"\0guest\0guest"))
     assert client.expect_close(320).reply_text == "not today"
+    assert client.connection.chosen.client_properties == product
 
 
 def test_a_crash_takes_what_was_not_completed(server: FaultServer, session: Session, faults: Faults) -> None:
@@ -385,6 +387,19 @@ def test_half_a_message(server: FaultServer, session: Session, faults: Faults) -
     assert rule.hits == 1
     session.client.expect_silent_end()
     assert session.client.connection.resets
+
+
+def test_a_command_that_interrupts_another_is_no_part_of_it(
+    server: FaultServer, session: Session, faults: Faults
+) -> None:
+    session.client.inbox.clear()
+    rule = faults.on("message.transfer").drop()
+    header = [structs.DeliveryProperties(routing_key="q")]
+    octets = session.client.command_bytes(x.MessageTransfer(destination=""), 0, header=header, body=b"1")
+    session.client.send_bytes(octets[: -len(b"1") - 12])  # Without the frame of the body.
+    session.client.send_bytes(session.client.command_bytes(x.QueueDeclare(queue="new")))
+    session.client.expect_close(501)
+    assert rule.hits == 0
 
 
 def test_silent_heartbeats(server: FaultServer, faults: Faults) -> None:
