@@ -2,7 +2,7 @@
 
 `--shuffle SEED` mixes the tests of all files, and the cases of a folded test; the same seed gives the same
 order. Tests that depend on what ran before them fail, as do tests that keep what others look for. The
-collector runs every few hundred allocations and after one test in four, so that finalizers run early, and in
+collector runs every few hundred allocations and after one test in ten, so that finalizers run early, and in
 the midst of other things. `make flake-hunt` runs the suite like this, many times.
 """
 
@@ -21,7 +21,7 @@ __all__ = ["THRESHOLDS"]
 
 #: Objects until the collector looks at the youngest generation, and how often at the two others.
 THRESHOLDS = (199, 5, 5)
-_FULL = 0.25
+_FULL = 0.1
 """After which part of the tests all garbage is looked for."""
 
 
