@@ -2,22 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
-
 import compat_tests.needs_pyspark  # noqa: F401
-from compat_tests.differential.broker_of_node import BrokerOfNode
+from compat_tests.differential.test_spark_streams import broker  # noqa: F401
 from compat_tests.differential.test_spark_suites import of_node, series, suite_of  # noqa: F401
 from compat_tests.unit.spark import test_super_streams
 from compat_tests.unit.spark.conftest import no_idle_connections  # noqa: F401
 from compat_tests.unit.spark.test_super_streams import clock, follow, log, minutes, orders  # noqa: F401
-
-
-@pytest.fixture
-def broker(of_node: BrokerOfNode) -> BrokerOfNode:  # noqa: F811
-    of_node.channel.exchange_delete("orders")
-    for queue in ("log", "short", "orders", "orders-east", *(f"orders-{number}" for number in range(6))):
-        of_node.channel.queue_delete(queue)
-    return of_node
-
 
 globals().update(suite_of(test_super_streams, "log", "follow"))
