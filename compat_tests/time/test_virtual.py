@@ -543,6 +543,7 @@ def test_who_is_just_connecting_may_finish() -> None:
 def test_time_that_passes_by_itself_ends_no_handshake() -> None:
     with Broker(clock="virtual") as broker, broker.connect() as client:
         client.sendall(b"AMQP\0\0\x09\x01")
+        broker._reader.wait_for(lambda state: state.connections)
         broker.clock.rate = 1_000_000
         broker._reader.wait_for(lambda state: state.clock.now() > 100)
         broker.clock.rate = 0
