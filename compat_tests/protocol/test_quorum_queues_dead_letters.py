@@ -347,7 +347,8 @@ def test_octets_of_held_dead_letters_count() -> None:
     assert [type(client.take_frame().method) for _ in range(2)] == [m.BasicAck, m.BasicAck]
 
 
-def test_after_a_restart_they_go_to_all_queues_again() -> None:
+def holding_for_a_full_queue() -> Server:
+    """A broker whose queue "q" holds a dead letter that queue "other" has, and that queue "full" refuses."""
     server, client = holding("rabbitmq-4.2", dead_letter_exchange="amq.fanout")
     declare(client, "full", max_length=0, overflow="reject-publish")
     declare(client, "other")
@@ -355,18 +356,17 @@ def test_after_a_restart_they_go_to_all_queues_again() -> None:
     client.bind("other", "amq.fanout")
     client.fill("full", b"before")
     rejected(client, b"1")
+    return server
+
+
+def test_after_a_restart_they_go_to_all_queues_again() -> None:
+    server = holding_for_a_full_queue()
     server.restart()
     assert server.client().empty("other") == [b"1", b"1"]
 
 
 def test_after_a_restart_they_are_made_anew() -> None:
-    server, client = holding("rabbitmq-4.2", dead_letter_exchange="amq.fanout")
-    declare(client, "full", max_length=0, overflow="reject-publish")
-    declare(client, "other")
-    client.bind("full", "amq.fanout")
-    client.bind("other", "amq.fanout")
-    client.fill("full", b"before")
-    rejected(client, b"1")
+    server = holding_for_a_full_queue()
     server.advance(60)
     server.restart()
     client = server.client()

@@ -139,7 +139,7 @@ def test_time_that_ticks_with_every_look(minute: Any, counts: Callable[[], tuple
         before = freezer.time_to_freeze
         counts()
         assert freezer.time_to_freeze == before, "a look of the broker moves nothing"
-        later = before + timedelta(minutes=10)  # The client has looked, too: nobody knows how often.
+        later = before + timedelta(minutes=10)  # The client reads the clock, too, and so moves it.
         while datetime.now() < later:
             pass
         assert counts() == (0, 1)

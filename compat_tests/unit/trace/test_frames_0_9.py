@@ -228,9 +228,9 @@ def test_a_response_of_which_the_end_is_missing() -> None:
 
 
 def test_a_malformed_header_is_read_as_one_of_its_class() -> None:
-    third_property = 1 << 12  # The priority of a file, the delivery mode of a basic message.
+    fourth_property = 1 << 12  # The priority of a file, the delivery mode of a basic message.
     payload = encode_header(ContentHeader(70, 0, 1, FileProperties(priority=4).encode()))
-    assert payload.endswith(third_property.to_bytes(2, "big") + b"\x04")
+    assert payload.endswith(fourth_property.to_bytes(2, "big") + b"\x04")
     assert "field priority" in frame(2, payload[:-1]).text
 
 

@@ -197,12 +197,11 @@ class SegmentFiller:
             self._redelivered += redelivered
             if redelivered and self._stored_before(value_of(properties, "message_id")):
                 return
+            self._octets += len(body) + len(properties)
             offset = first + self._rows
             self._rows += 1
-            fields = (tag, redelivered, route, properties, body, self._shard, offset, link.received_at)
-            message = Delivered(*fields)
-            self._octets += message.octets
-            buffer.append(message)
+            message = (tag, redelivered, route, properties, body, self._shard, offset, link.received_at)
+            buffer.append(Delivered(*message))
 
         return receive
 
