@@ -14,6 +14,7 @@ import compat_tests.needs_pyspark  # noqa: F401
 from compat_tests.unit.spark.micro_batches import Limit, Query, ReadAllAvailable
 from compat_tests.unit.spark.streams import options, positions, publisher, rows, stream_reader
 from fakeamqp import Broker
+from fakeamqp.spark.connection import Link
 from fakeamqp.spark.errors import BrokerUnreachable, ConnectionLost, DataLoss, OptionError
 from fakeamqp.spark.queue_types import check_is_no_stream
 from fakeamqp.spark.stream_queue import pool, tail
@@ -359,6 +360,17 @@ def test_a_broker_that_was_never_there_is_not_waited_for(broker, follow):
     for call in (reader.initialOffset, reader.prepareForTriggerAvailableNow):
         with pytest.raises(BrokerUnreachable, match="refused"):
             call()
+
+
+def test_messages_that_are_counted_and_do_not_come_are_waited_for(broker, log):
+    log.publish("log", 0)
+    held = broker.faults.on("basic.deliver").hold().once()
+    with Link(options(broker.url).connection) as link:
+        follower = tail.Tail(link, "log", patience=0.2)
+        with pytest.raises(ConnectionLost, match=r"did not deliver from the stream within 0\.2 s"):
+            follower.ask()
+        held.release()
+        assert follower.ask() == 1
 
 
 def test_a_stream_that_does_not_exist(follow):

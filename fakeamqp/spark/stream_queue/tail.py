@@ -8,8 +8,8 @@ somewhere else, and the consumer begins anew with the last chunk there is.
 How sure is it? What a broker had sent before it answers a question is here when the answer is. This
 project's broker sends a message to the consumers of a stream before it confirms it, so the end that is found
 is behind every message that was confirmed before. In RabbitMQ, other processes tell the publisher's channel
-and the consumer's; it does not document an order. None of thousands of messages was late by the second
-answer, except sometimes the first one of a stream on a busy machine: the next question finds it.
+and the consumer's; it does not document an order. Few of thousands of messages were late by the second
+answer, all on a busy machine and among the first ones of a stream: the next question finds them.
 """
 
 from __future__ import annotations
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 __all__ = ["Tail", "consume", "first_message"]
 
 _WINDOW = 8192
+# Seconds between two questions for the number of messages of a stream that delivers none.
+_COUNTED_AGAIN = 0.1
 # A chunk has at most 65535 entries: after this many windows the last chunk has been delivered.
 _ROUNDS = 65535 // _WINDOW + 1
 
@@ -133,10 +135,14 @@ class Tail:
 
     def _listen(self) -> None:
         """Wait until all messages that the broker has sent have arrived."""
-        count = settle(self._link, self._channel, self._stream)
-        if count and not self._last_tag:
-            # The stream has messages, so a consumer that began with the last chunk gets some.
-            self._link.wait_for(lambda: self._last_tag > 0, self._patience, "deliver from the stream")
+        patience = self._patience
+        deadline = time.monotonic() + patience
+        # A stream with messages delivers some to a consumer that began with the last chunk. RabbitMQ counts
+        # them every five seconds, and may count those of a deleted stream of that name until then.
+        while settle(self._link, self._channel, self._stream) and not self._last_tag:
+            if time.monotonic() >= deadline:
+                raise ConnectionLost(f"the broker did not deliver from the stream within {patience:g} s")
+            self._link.turn(_COUNTED_AGAIN)
         if self._foreign:
             raise not_a_stream(self._stream)
 
