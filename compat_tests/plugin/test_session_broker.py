@@ -114,21 +114,24 @@ def test_reset_can_be_left_out(run_tests: RunTests) -> None:
 
         @pytest.mark.amqp(scope="session", reset=False)
         class TestFlow:
-            def test_declaring(self, pika_channel):
+            def test_declaring(self, pika_channel, amqp_clock):
                 pika_channel.queue_declare("orders", durable=True)
+                amqp_clock.advance(30)
 
             def test_publishing(self, amqp_broker, pika_channel):
                 pika_channel.basic_publish("", "orders", b"apples")
                 amqp_broker.queue("orders").wait_for(ready=1)
                 assert False, "on purpose"
-        """
+        """,
+        "-o",
+        "amqp_broker_arguments=clock=virtual",
     )
     result.assert_outcomes(passed=1, failed=1)
     timeline = result.stdout.str().split("AMQP timeline")[1]
     assert "basic.publish" in timeline
     assert "queue.declare" not in timeline, "it belongs to the test before"
     # Times count from the beginning of the test.
-    assert timeline.splitlines()[1].strip().startswith("0.0")
+    assert timeline.splitlines()[1].strip().startswith("0.000 ")
 
 
 def test_the_report_has_what_belongs_to_the_test(run_tests: RunTests) -> None:
