@@ -234,6 +234,7 @@ def be_the_host() -> None:
                 "clear_policy": broker.clear_policy,
                 "delete": lambda queue: broker.queue(queue).delete(),
                 "purge": lambda queue: broker.queue(queue).purge(),
+                "cancel_consumers": lambda queue: broker.queue(queue).cancel_consumers(),
             }
             calls[name](json.loads(argument))
             print("done", flush=True)
@@ -586,6 +587,12 @@ def _(bench: Bench, number: int) -> Action:
     bench.talker.declare(QUEUE)
     bench.talker.publish(number)
     return lambda: bench.run(f"purge {json.dumps(QUEUE)}")
+
+
+@operation("cancel n consumers by a call", share=0.1, hosted=True)
+def _(bench: Bench, number: int) -> Action:
+    _consuming(bench, number, "classic")
+    return lambda: bench.run(f"cancel_consumers {json.dumps(QUEUE)}")
 
 
 # --- the report -----------------------------------------------------------------------------------------

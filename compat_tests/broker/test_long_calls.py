@@ -25,6 +25,7 @@ from fakeamqp.model.exchanges import Exchange
 from fakeamqp.model.message_outcomes import MessageOutcomes
 from fakeamqp.model.operations import STEP
 from fakeamqp.model.policies.book import Policies
+from fakeamqp.model.queues.classic import ClassicQueue
 from fakeamqp.model.virtual_host.queues import QueueRegister
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
@@ -124,6 +125,21 @@ def delete(broker: Broker) -> Call:
     return lambda: broker.queue("q0").delete()
 
 
+def cancel_consumers(broker: Broker) -> Call:
+    talker = Talker(Address("broker", broker.host, broker.port))
+    talker.declare(QUEUE)
+    talker.say(*(m.BasicConsume(queue=QUEUE, consumer_tag=str(tag), no_wait=True) for tag in range(MANY)))
+    talker.count(QUEUE)
+
+    def cancel() -> None:
+        assert broker.queue(QUEUE).cancel_consumers() == MANY
+        assert broker.queue(QUEUE).consumers == ()
+        talker.close()
+        assert broker.wait_for(lambda: len(broker.connections) == 1)  # That of the other client.
+
+    return cancel
+
+
 def advance(broker: Broker) -> Call:
     broker.load_definitions({"queues": queues(FEW, **{"x-expires": 1000})})
     return lambda: broker.clock.advance(2)
@@ -143,6 +159,7 @@ CALLS: dict[Callable[[Broker], Call], tuple[type, str, int]] = {
     clear_policy: (Policies, "adopt_queue", FEW),
     remove_virtual_host: (QueueRegister, "remove", FEW),
     delete: (Exchange, "drop", MANY),
+    cancel_consumers: (ClassicQueue, "unsubscribe", MANY),
     advance: (QueueRegister, "remove", FEW),
     expire: (MessageOutcomes, "dropped", MANY),
 }

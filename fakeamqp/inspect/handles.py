@@ -147,7 +147,7 @@ class QueueInspector:
         Raises:
             NoSuchQueue: it does not exist.
         """
-        return self._ask(lambda queue: queue.cancel_all())
+        return self._change(lambda queue: queue.cancel_all())
 
     def wait_for(
         self,

@@ -13,7 +13,7 @@ from fakeamqp.model.arguments import ConsumerOptions, QueueOptions, consumer_opt
 from fakeamqp.model.credit import Credit
 from fakeamqp.model.delivery import Delivery
 from fakeamqp.model.errors import AccessRefused, PreconditionFailed
-from fakeamqp.model.operations import freeing
+from fakeamqp.model.operations import freeing, in_steps
 from fakeamqp.model.queues.declaration import QueueDeclaration
 from fakeamqp.model.queues.rotation import Rotation
 
@@ -527,12 +527,16 @@ class Queue:
         Returns:
             How many subscriptions there were.
         """
-        ended = list(self.subscriptions)
         # The latest first, so that no waiting subscription becomes the active one.
-        for subscription in reversed(ended):
-            subscription.subscriber.cancelled(subscription)
-            self.unsubscribe(subscription)
+        ended = list(reversed(self.subscriptions))
+        self.virtual_host.state.operations.run(in_steps(ended, self._cancel))
         return len(ended)
+
+    def _cancel(self, subscriptions: Sequence[Subscription]) -> None:
+        for subscription in subscriptions:
+            if subscription in self.subscriptions:  # Its client may have ended it between two steps.
+                subscription.subscriber.cancelled(subscription)
+                self.unsubscribe(subscription)
 
     def _leave(self, subscription: Subscription) -> None:
         """Remove a subscription from the rotation, or from those that wait to be active."""
