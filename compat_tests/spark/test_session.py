@@ -33,6 +33,20 @@ def test_workers_run_this_python(spark):
     assert os.path.dirname(found) == os.path.dirname(sys.executable)
 
 
+def test_workers_import_the_installed_pyspark_and_compile_nothing(spark):
+    import pyspark
+
+    def module(_):
+        import pyspark.sql
+
+        return pyspark.sql.__file__, pyspark.sql.__cached__
+
+    [(file, compiled)] = spark.sparkContext.parallelize([0], 1).map(module).collect()
+    assert file.startswith(os.environ["SPARK_HOME"])
+    assert os.path.samefile(file, pyspark.sql.__file__)
+    assert os.path.exists(compiled)
+
+
 def test_checkpoints_are_written_without_forks(spark):
     """The class that does it moved between versions of Spark: this one has it under the name that was set."""
     name = spark.conf.get("spark.sql.streaming.checkpointFileManagerClass")

@@ -15,6 +15,7 @@ pytest.importorskip("py4j")
 
 from fakeamqp.spark import FastModeWarning
 from fakeamqp.spark.session import fast, local
+from fakeamqp.spark.session.errors import UnknownLayout
 from fakeamqp.spark.session.fast import FastModeUnavailable, archive, cache, home
 from fakeamqp.spark.session.installation import Installation
 
@@ -64,12 +65,8 @@ def test_the_home_leads_to_the_installed_packages(installation, folder):
     import py4j
 
     made = home.the_home(installation, folder)
-    assert {path.name: path.is_symlink() for path in made.iterdir()} == {
-        "bin": True,
-        "jars": True,
-        "sbin": True,
-        "python": False,
-    }
+    links = {path.name: path.is_symlink() for path in made.iterdir()}
+    assert links == {"bin": True, "data": True, "jars": True, "sbin": True, "python": False}
     libraries = made / "python" / "lib"
     assert libraries.joinpath("pyspark.zip", "pyspark").resolve() == installation.home
     assert libraries.joinpath("py4j-0.10.9.9-src.zip", "py4j").resolve() == Path(py4j.__file__).parent
@@ -90,9 +87,11 @@ def test_a_home_that_another_process_makes_first_is_used(installation, folder, m
 
 def test_a_pyspark_without_its_zip_files_is_said(installation, folder):
     installation.home.joinpath("python", "lib", "pyspark.zip").unlink()
-    with pytest.raises(FastModeUnavailable, match="no zip file of pyspark"):
+    with pytest.raises(UnknownLayout, match="no zip file of pyspark"):
         home.the_home(installation, folder)
     assert list(folder.iterdir()) == []
+    with pytest.raises(FastModeUnavailable, match="no zip file of pyspark"):
+        fast.prepare(installation)
 
 
 def test_an_archive_is_made_once(folder, training):

@@ -11,6 +11,7 @@ __all__ = [
     "SessionError",
     "SessionRunning",
     "SparkMissing",
+    "UnknownLayout",
 ]
 
 
@@ -28,6 +29,10 @@ class SparkMissing(SessionError):
 
 class JavaMissing(SessionError):
     """Java is not installed, or too old for Spark."""
+
+
+class UnknownLayout(SessionError):
+    """The folder of PySpark does not look as expected. `local_session` then uses it as it is."""
 
 
 class FastModeUnavailable(SessionError):

@@ -1,10 +1,7 @@
-"""Fast mode: a session and workers that start faster with the user's cache.
+"""Fast mode: a session that starts faster with the user's cache.
 
-- **Class-data archive.** Java reads and verifies thousands of Spark's classes at every start. `archive`
-  stores them once in Java's memory format, in about 15 seconds and 170 MB.
-- **Worker imports.** Spark's workers import PySpark from `pyspark.zip`, which has no compiled code, so every
-  worker process compiles it again. `home` is a Spark home whose `pyspark.zip` is a link to the installed
-  PySpark. Spark does not support that, so it is for tests.
+Java reads and verifies thousands of Spark's classes at every start. `archive` stores them once in Java's
+memory format, in about 15 seconds and 170 MB. It is for one Spark home, which `home` keeps beside it.
 
 If fast mode is not possible, `prepare` raises `FastModeUnavailable`, and the session starts without it.
 """
@@ -15,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fakeamqp.spark.session.errors import FastModeUnavailable
+from fakeamqp.spark.session.errors import FastModeUnavailable, UnknownLayout
 from fakeamqp.spark.session.fast.archive import the_archive
 from fakeamqp.spark.session.fast.cache import cache_folder
 from fakeamqp.spark.session.fast.home import the_home
@@ -61,5 +58,7 @@ def prepare(installation: Installation) -> Fast:
         folder.mkdir(parents=True, exist_ok=True)
         home = the_home(installation, folder)
         return Fast(home, the_archive(home, folder))
+    except UnknownLayout as error:
+        raise FastModeUnavailable(str(error)) from error
     except OSError as error:
         raise FastModeUnavailable(f"the cache cannot be used: {error}") from error

@@ -1,4 +1,4 @@
-"""A Spark home of links, whose workers import the installed PySpark instead of a zip file."""
+"""The Spark home of links in the cache: the archive fits Java only with the same paths."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fakeamqp.spark.session.errors import FastModeUnavailable
+from fakeamqp.spark.session.home import link_home
 
 if TYPE_CHECKING:
     from fakeamqp.spark.session.installation import Installation
@@ -20,7 +20,7 @@ def the_home(installation: Installation, folder: Path) -> Path:
     """The Spark home in the cache, created if it is missing.
 
     Raises:
-        FastModeUnavailable: the folder of PySpark has an unknown layout.
+        UnknownLayout: the folder of PySpark does not look as expected.
         OSError: the cache cannot be written.
     """
     home = folder / "home"
@@ -28,7 +28,7 @@ def the_home(installation: Installation, folder: Path) -> Path:
         return home
     making = Path(tempfile.mkdtemp(prefix="home-", dir=folder))
     try:
-        _fill(making, installation.home)
+        link_home(installation.home, making)
         making.chmod(0o755)
         os.rename(making, home)
     except OSError:
@@ -37,24 +37,3 @@ def the_home(installation: Installation, folder: Path) -> Path:
     finally:
         shutil.rmtree(making, ignore_errors=True)
     return home
-
-
-def _fill(home: Path, installed: Path) -> None:
-    import py4j
-
-    zips = {"pyspark": installed, "py4j": Path(py4j.__file__).parent}
-    for entry in installed.iterdir():
-        if entry.name in ("bin", "jars", "sbin"):
-            home.joinpath(entry.name).symlink_to(entry)
-    libraries = home / "python" / "lib"
-    libraries.mkdir(parents=True)
-    for entry in installed.joinpath("python", "lib").iterdir():
-        package = zips.pop(entry.name.split("-")[0].removesuffix(".zip"), None)
-        if package is None:
-            libraries.joinpath(entry.name).symlink_to(entry)
-        else:
-            # Python treats a folder on its path as a folder, even if its name ends with .zip.
-            libraries.joinpath(entry.name).mkdir()
-            libraries.joinpath(entry.name, package.name).symlink_to(package)
-    if zips:
-        raise FastModeUnavailable(f"there is no zip file of {' and '.join(zips)} under {installed}")
