@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar
 
 from fakeamqp.model.bounds import Bounds
@@ -80,6 +80,12 @@ class History(Generic[R]):
                 self._remove_oldest()
             while self._octets > self._most_octets and len(self._kept) > 1:
                 self._remove_oldest()
+
+    def latest(self, messages: Sequence[Message]) -> Sequence[Message]:
+        """Of messages that all need a record, those whose records can be kept; the others only count."""
+        latest = messages[-self.capacity :]
+        self.count += len(messages) - len(latest)
+        return latest
 
     def shrink(self, octets: int) -> None:
         """Remove the oldest records, until the messages of the rest have at most this many bytes."""

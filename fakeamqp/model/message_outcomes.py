@@ -177,7 +177,7 @@ class MessageOutcomes:
         lost = tuple(messages)
         if histories is not None:
             when = state.clock.time()
-            for message in lost:
+            for message in histories.dropped.latest(lost):
                 histories.dropped.append(Dropped(vhost, message, when, queue, reason, detail))
         if tap is not None and lost:
             tap.dropped(lost, queue, reason, detail, vhost)

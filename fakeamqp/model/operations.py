@@ -196,9 +196,16 @@ def in_steps(
         yield
 
 
-def freeing(items: list[Any]) -> Iterator[None]:
-    """Steps that remove the items of a list, which frees those that nothing else refers to."""
-    del items[-STEP:]
-    while items:
-        yield
+def freeing(items: list[Any] | deque[Any]) -> Iterator[None]:
+    """Steps that remove the items, which frees those that nothing else refers to."""
+    if isinstance(items, list):
         del items[-STEP:]
+        while items:
+            yield
+            del items[-STEP:]
+        return
+    take = items.popleft
+    for left in range(len(items), 0, -STEP):
+        for _ in range(min(STEP, left)):
+            take()
+        yield

@@ -355,7 +355,7 @@ class Recorder:
         """One entry for each message, so that memory stays bounded."""
         self._count += len(messages)
         now = self._now()
-        for message in messages:
+        for message in messages[-self.capacity :]:  # Of a million, the others would be dropped at once.
             self._keep((_DROPPED, now, _kept(message), queue, reason, detail, virtual_host))
 
     def model(self, event: str, **facts: object) -> None:

@@ -38,6 +38,17 @@ def test_a_single_body_beyond_the_bound_is_kept() -> None:
     assert len(kept) == 1
 
 
+def test_of_many_messages_only_those_are_recorded_that_can_be_kept() -> None:
+    kept: History[Publication] = History(3)
+    kept.append(publication(b"0"))
+    new = [publication(b"%d" % number) for number in range(1, 6)]
+    latest = kept.latest([each.message for each in new])
+    for message in latest:
+        kept.append(next(each for each in new if each.message is message))
+    assert bodies(kept) == [b"3", b"4", b"5"]
+    assert (len(latest), kept.count) == (3, 6)
+
+
 def test_clearing_forgets_the_count_as_well() -> None:
     kept: History[Publication] = History(1)
     kept.append(publication(b"1"))

@@ -89,6 +89,21 @@ def test_what_is_taken_from_the_heads_passed_the_test_and_what_stands_there_now_
 
 
 @pytest.mark.parametrize("kind", ["none", "bands", "levels"])
+@given(asked=priorities, back=st.integers(0, 5))
+def test_a_purge_takes_everything_in_order(kind: Any, asked: list[int | None], back: int) -> None:
+    ready = ReturnsFirst(kind)
+    for position, priority in enumerate(asked, 1):
+        ready.append(queued(position, priority))
+    for position in range(back):
+        ready.put_back(queued(100 + position))
+    expected = positions(ready)
+    assert positions(ready.clear()) == expected
+    assert (len(ready), positions(ready), ready.head(), positions(ready.clear())) == (0, [], None, [])
+    ready.append(queued(1))
+    assert popped(ready) == [1]
+
+
+@pytest.mark.parametrize("kind", ["none", "bands", "levels"])
 def test_what_came_back_goes_first_in_its_own_order(kind: Any) -> None:
     ready = ReturnsFirst(kind)
     ready.append(queued(3, 9))

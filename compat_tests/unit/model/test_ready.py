@@ -15,7 +15,7 @@ def test_an_empty_list(ready: Fifo | PriorityFifo) -> None:
     assert len(ready) == 0
     assert not ready
     assert ready.head() is None
-    assert ready.clear() == []
+    assert not ready.clear()
     ready.put_back([queued(1)])
     assert positions(ready) == [1]
     ready.clear()
@@ -122,10 +122,18 @@ def test_the_lowest_priority_is_dropped_first_and_of_equals_the_oldest() -> None
     assert len(ready) == 0
 
 
-def test_clear_takes_everything_in_order() -> None:
-    ready = PriorityFifo(9)
-    for position, priority in enumerate((0, 9, 4)):
-        ready.append(queued(position, priority))
-    assert positions(ready.clear()) == [1, 2, 0]
-    assert len(ready) == 0
-    assert ready.head() is None
+@given(st.lists(st.integers(0, 3), max_size=20), st.data())
+def test_clear_takes_everything_in_order(priorities: list[int], data: st.DataObject) -> None:
+    for ready in (Fifo(), PriorityFifo(3)):
+        items = [queued(position, priority) for position, priority in enumerate(priorities)]
+        for item in items:
+            ready.append(item)
+        returned = data.draw(st.lists(st.sampled_from(items), unique_by=id)) if items else []
+        for item in returned:
+            ready.remove(item)
+        ready.put_back(returned)
+        expected = positions(ready)
+        assert positions(ready.clear()) == expected
+        assert (len(ready), positions(ready), ready.head()) == (0, [], None)
+        ready.append(queued(1))
+        assert positions(ready.clear()) == [1]

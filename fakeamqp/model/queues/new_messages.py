@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator
 from itertools import chain
 from typing import TYPE_CHECKING, Literal, Protocol
 
+from fakeamqp.model.queues.ready import joined
+
 if TYPE_CHECKING:
     from fakeamqp.model.queues.queue import QueuedMessage
 
@@ -47,8 +49,8 @@ class NewMessages(Protocol):
     def take_while(self, test: Callable[[QueuedMessage], bool]) -> list[QueuedMessage]:
         """Take from each head while the message there passes a test."""
 
-    def clear(self) -> None:
-        """Remove all messages."""
+    def clear(self) -> deque[QueuedMessage]:
+        """Take all messages, in the order in which `pop` would take them."""
 
 
 class SingleQueue:
@@ -94,9 +96,10 @@ class SingleQueue:
             taken.append(self._items.popleft())
         return taken
 
-    def clear(self) -> None:
+    def clear(self) -> deque[QueuedMessage]:
         """See `NewMessages`."""
-        self._items.clear()
+        taken, self._items = self._items, deque()
+        return taken
 
 
 class TwoBands:
@@ -170,11 +173,13 @@ class TwoBands:
             taken.append(self.pop())
         return taken
 
-    def clear(self) -> None:
+    def clear(self) -> deque[QueuedMessage]:
         """See `NewMessages`; the turns restart as well."""
+        taken = deque(self)
         self._high.clear()
         self._normal.clear()
         self._turn = 0
+        return taken
 
 
 class PriorityLevels:
@@ -244,11 +249,12 @@ class PriorityLevels:
                 taken.append(self._pop(number))
         return taken
 
-    def clear(self) -> None:
+    def clear(self) -> deque[QueuedMessage]:
         """See `NewMessages`."""
-        for level in self._levels:
-            level.clear()
+        taken = joined(reversed(self._levels))
+        self._levels = [deque() for _ in self._levels]
         self._used = self._count = 0
+        return taken
 
 
 _KINDS: dict[str, Callable[[], NewMessages]] = {
@@ -316,9 +322,9 @@ class ReturnsFirst:
             taken += self._new.take_while(test)
         return taken
 
-    def clear(self) -> list[QueuedMessage]:
+    def clear(self) -> deque[QueuedMessage]:
         """Take out all messages."""
-        taken = list(self)
+        taken = self._new.clear()
+        taken.extendleft(reversed(self._returned))
         self._returned.clear()
-        self._new.clear()
         return taken

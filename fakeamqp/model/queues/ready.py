@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from fakeamqp.model.queues.queue import QueuedMessage
 
-__all__ = ["Fifo", "IndexedFifo", "PriorityFifo", "Waiting"]
+__all__ = ["Fifo", "IndexedFifo", "PriorityFifo", "Waiting", "joined"]
 
 _position = attrgetter("position")
 
@@ -24,6 +24,17 @@ class Waiting(Protocol):
 
     def __iter__(self) -> Iterator[QueuedMessage]:
         """All of them, in the order of delivery."""
+
+
+def joined(parts: Iterable[deque[QueuedMessage]]) -> deque[QueuedMessage]:
+    """The messages of all parts, in one of the deques. If only one has messages, nothing is copied."""
+    taken: deque[QueuedMessage] = deque()
+    for part in parts:
+        if taken:
+            taken.extend(part)
+        else:
+            taken = part
+    return taken
 
 
 class Fifo:
@@ -107,10 +118,10 @@ class Fifo:
             items.extendleft(reversed(returned))
         return True
 
-    def clear(self) -> list[QueuedMessage]:
-        """Take out everything."""
-        taken = list(self)
-        self._items.clear()
+    def clear(self) -> deque[QueuedMessage]:
+        """Take out everything. A million messages that have not returned are not copied."""
+        taken = deque(self) if self._returned else self._items
+        self._items = deque()
         self._returned.clear()
         return taken
 
@@ -188,9 +199,9 @@ class PriorityFifo:
                 level.put_back(entered)
             self._used |= 1 << number
 
-    def clear(self) -> list[QueuedMessage]:
+    def clear(self) -> deque[QueuedMessage]:
         """Take out everything."""
-        taken = [queued for level in reversed(self._levels) for queued in level.clear()]
+        taken = joined(level.clear() for level in reversed(self._levels))
         self._count = self._used = 0
         return taken
 
@@ -245,7 +256,7 @@ class IndexedFifo:
         self._waiting.update(dict.fromkeys(entered))
         self.plain.put_back(entered)
 
-    def clear(self) -> list[QueuedMessage]:
+    def clear(self) -> deque[QueuedMessage]:
         """Take out everything."""
         self._waiting.clear()
         return self.plain.clear()
