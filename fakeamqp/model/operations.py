@@ -166,18 +166,18 @@ class Values(Sequence[_T]):
 
 
 def in_steps(
-    items: Sequence[_T], act: Callable[[Sequence[_T]], object], *, owned: bool = False
+    items: Sequence[_T], act: Callable[[Sequence[_T]], object], *, owned: bool = False, step: int = STEP
 ) -> Iterator[None]:
-    """Steps that call `act` with one part of the items after the other.
+    """Steps that call `act` with one part of the items after the other, each of at most `step` items.
 
     Afterwards `Values` are empty, and so is a list with `owned`, which the caller gives up.
     """
-    if len(items) <= STEP:
+    if len(items) <= step:
         act(items)
         return
     if isinstance(items, Values):
         walk = iter(items)
-        while part := list(islice(walk, STEP)):
+        while part := list(islice(walk, step)):
             act(part)
             yield
         yield from items.freeing()
@@ -187,8 +187,8 @@ def in_steps(
     left.reverse()
     del items
     while True:
-        part = left[-STEP:]
-        del left[-STEP:]
+        part = left[-step:]
+        del left[-step:]
         part.reverse()
         act(part)
         if not left:

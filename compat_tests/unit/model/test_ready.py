@@ -114,6 +114,35 @@ def test_what_comes_back_returns_to_its_place_within_its_priority(
     assert len(ready) == len(items)
 
 
+@given(st.lists(st.integers(0, 5), max_size=20), st.data())
+def test_what_is_gathered_returns_as_if_it_came_one_by_one(
+    priorities: list[int], data: st.DataObject
+) -> None:
+    items = [queued(position, priority) for position, priority in enumerate(priorities)]
+    chosen = data.draw(st.lists(st.sampled_from(items), unique_by=id)) if items else []
+    found = []
+    for together in (True, False):
+        ready = PriorityFifo(3)
+        for item in items:
+            ready.append(item)
+        for item in chosen:
+            ready.remove(item)
+        if together:
+            gathered = ready.returning()
+            for item in chosen:
+                gathered.append(item)
+            assert len(gathered) == len(chosen)
+            assert sorted(positions(gathered)) == sorted(each.position for each in chosen)
+            ready.put_back(gathered)
+        else:
+            for item in chosen:
+                ready.put_back((item,))
+        assert len(ready) == len(items)
+        found.append([ready.pop().position for _ in items])
+        assert not ready
+    assert found[0] == found[1]
+
+
 def test_the_lowest_priority_is_dropped_first_and_of_equals_the_oldest() -> None:
     ready = PriorityFifo(9)
     for position, priority in enumerate((5, 1, 9, 1, 5)):

@@ -444,7 +444,7 @@ class ClassicQueue(Queue):
         self, deliveries: Sequence[Delivery], *, avoid: object = None, redelivered: bool = True
     ) -> Iterator[None]:
         """See the base class. All messages are in their places at the same moment."""
-        returned: deque[QueuedMessage] = deque()
+        returned = self.ready.returning()
         octets = latest = 0
         ordered = True
         avoided = None if avoid is None else ref(avoid)
@@ -475,7 +475,12 @@ class ClassicQueue(Queue):
         if avoid is not None or (self._expects_basic and not _all_basic(returned)):
             self._select()
         ready = self.ready
-        if not (ordered and isinstance(ready, Fifo) and ready.put_in_front(returned)):
+        if not (
+            ordered
+            and isinstance(ready, Fifo)
+            and isinstance(returned, deque)
+            and ready.put_in_front(returned)
+        ):
             ready.put_back(returned)
         self.ready_bytes += octets
         if self._bounded and not self._refuses:

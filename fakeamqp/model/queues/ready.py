@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from heapq import heapify, heappop, heappush, merge
+from itertools import chain
 from operator import attrgetter
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from fakeamqp.model.queues.queue import QueuedMessage
 
-__all__ = ["Fifo", "IndexedFifo", "PriorityFifo", "Waiting", "joined"]
+__all__ = ["ByLevel", "Fifo", "IndexedFifo", "PriorityFifo", "Waiting", "joined"]
 
 _position = attrgetter("position")
 
@@ -64,6 +65,10 @@ class Fifo:
     def append(self, queued: QueuedMessage) -> None:
         """Put a new message at the end."""
         self._items.append(queued)
+
+    def returning(self) -> deque[QueuedMessage]:
+        """What messages are gathered in before all of them return at one moment."""
+        return deque()
 
     def head(self) -> QueuedMessage | None:
         """The message delivered next, left in place."""
@@ -126,6 +131,40 @@ class Fifo:
         return taken
 
 
+class ByLevel:
+    """Messages that return to a `PriorityFifo`, by the numbers of their levels."""
+
+    __slots__ = ("_levels", "_number", "_unordered")
+
+    def __init__(self, number: Callable[[QueuedMessage], int]) -> None:
+        self._number = number
+        self._levels: dict[int, deque[QueuedMessage]] = {}
+        self._unordered: set[int] = set()
+
+    def __len__(self) -> int:
+        return sum(map(len, self._levels.values()))
+
+    def __iter__(self) -> Iterator[QueuedMessage]:
+        return chain.from_iterable(self._levels.values())
+
+    def append(self, queued: QueuedMessage) -> None:
+        """Add a message."""
+        number = self._number(queued)
+        level = self._levels.get(number)
+        if level is None:
+            self._levels[number] = deque((queued,))
+            return
+        if level[-1].position > queued.position:
+            self._unordered.add(number)
+        level.append(queued)
+
+    def in_order(self) -> Iterator[tuple[int, deque[QueuedMessage]]]:
+        """The number of each level, and its messages in the order of their positions."""
+        for number, level in self._levels.items():
+            ordered = number not in self._unordered
+            yield number, level if ordered else deque(sorted(level, key=_position))
+
+
 class PriorityFifo:
     """One `Fifo` per priority level, the highest level first (basic/06, basic/07)."""
 
@@ -186,18 +225,23 @@ class PriorityFifo:
         if not level:
             self._used &= ~(1 << number)
 
+    def returning(self) -> ByLevel:
+        """What messages are gathered in before all of them return at one moment."""
+        return ByLevel(self.number)
+
     def put_back(self, returned: Iterable[QueuedMessage]) -> None:
-        """Merge messages into their levels by position."""
-        by_level: dict[int, list[QueuedMessage]] = {}
-        for queued in returned:
-            by_level.setdefault(self.number(queued), []).append(queued)
-            self._count += 1
-        for number, entered in by_level.items():
-            entered.sort(key=_position)
+        """Merge messages into their levels by position. Those that `returning` has gathered cost little."""
+        if not isinstance(returned, ByLevel):
+            gathered = self.returning()
+            for queued in returned:
+                gathered.append(queued)
+            returned = gathered
+        for number, entered in returned.in_order():
             level = self._levels[number]
-            if not level.put_in_front(deque(entered)):
-                level.put_back(entered)
+            self._count += len(entered)
             self._used |= 1 << number
+            if not level.put_in_front(entered):
+                level.put_back(entered)
 
     def clear(self) -> deque[QueuedMessage]:
         """Take out everything."""
@@ -249,6 +293,10 @@ class IndexedFifo:
         """Take out a message from anywhere."""
         self.plain.remove(queued)
         del self._waiting[queued]
+
+    def returning(self) -> deque[QueuedMessage] | ByLevel:
+        """What messages are gathered in before all of them return at one moment."""
+        return self.plain.returning()
 
     def put_back(self, returned: Iterable[QueuedMessage]) -> None:
         """Insert messages at their old places."""
