@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 __all__ = ["DelayedMessages"]
 
-
 # Messages that are published in one step: each gets other headers, a route and a place.
 _STEP = 64
 

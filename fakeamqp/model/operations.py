@@ -198,14 +198,10 @@ def in_steps(
 
 def freeing(items: list[Any] | deque[Any]) -> Iterator[None]:
     """Steps that remove the items, which frees those that nothing else refers to."""
-    if isinstance(items, list):
-        del items[-STEP:]
-        while items:
-            yield
-            del items[-STEP:]
-        return
-    take = items.popleft
-    for left in range(len(items), 0, -STEP):
-        for _ in range(min(STEP, left)):
+    take = items.pop
+    while True:
+        for _ in range(min(STEP, len(items))):
             take()
+        if not items:
+            return
         yield

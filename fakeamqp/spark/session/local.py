@@ -85,8 +85,8 @@ def local_session(
         cleanup.enter_context(process_environment(_environment()))
         home = None
         if not jvm.is_running():
-            cleanup.callback(jvm.end)
             home = _linked_home(installation, cleanup)
+            cleanup.callback(jvm.end)  # Before the home goes: Java loads its classes from there.
         common = {"spark.app.name": app_name, "spark.master": master, **_settings(installation, place, more)}
         session = None if fitted is None else _start_fast(common, fitted)
         if session is None:
