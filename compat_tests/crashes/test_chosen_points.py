@@ -12,7 +12,7 @@ from compat_tests.crashes.lanes import Lane
 from compat_tests.crashes.processes import Incarnation
 from fakeamqp import Broker
 
-pytestmark = pytest.mark.timeout(900)
+pytestmark = pytest.mark.timeout(3600)
 
 BATCH = 700
 # Where the competitor is to find something, the consumer must not have everything in its spool.

@@ -16,7 +16,7 @@ from compat_tests.crashes.processes import Incarnation
 from fakeamqp import Broker
 
 # Five sessions start one after the other: a minute on a free machine, and several on a busy one.
-pytestmark = pytest.mark.timeout(900)
+pytestmark = pytest.mark.timeout(3600)
 
 MESSAGES = 8000
 KILLS = 4

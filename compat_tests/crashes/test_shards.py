@@ -14,7 +14,7 @@ from compat_tests.crashes.processes import Incarnation
 from compat_tests.crashes.test_random_kills import brokers
 from fakeamqp import Broker
 
-pytestmark = pytest.mark.timeout(1200)
+pytestmark = pytest.mark.timeout(3600)
 
 MASTER = "local-cluster[3,1,1024]"
 SHARDS = 3
