@@ -322,7 +322,7 @@ def _(bench: Bench, number: int) -> Action:
     return lambda: talker.publish(number, exchange="fan")
 
 
-@operation("delete a queue with n messages", types=TYPES)
+@operation("delete a queue with n messages", types=(*TYPES, "stream"))
 def _(bench: Bench, number: int, type_name: str) -> Action:
     bench.talker.declare(QUEUE, type_name)
     bench.talker.publish(number)

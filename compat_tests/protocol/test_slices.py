@@ -5,13 +5,15 @@ A runtime says when a slice is over. Here it is over after each step.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import pytest
 
 from compat_tests.protocol.driver import Client, QuietTap, Server
+from fakeamqp.model.message_outcomes import OutcomeHistories
 from fakeamqp.model.operations import STEP
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 
@@ -41,6 +43,17 @@ class Events(QuietTap):
 
     def delivered(self, message: Any, *_: object) -> None:
         self.seen.append(("delivered", message.body))
+
+
+class Drops(QuietTap):
+    """The bodies of the last two messages that were dropped at a time, and all of these messages."""
+
+    latest: list[bytes]
+    messages: Sequence[Any]
+
+    def dropped(self, messages: Sequence[Any], *_: object) -> None:
+        self.messages = messages
+        self.latest = [each.body for each in messages[-2:]]
 
 
 @dataclass
@@ -390,6 +403,29 @@ def test_without_a_runtime_operations_run_to_their_end() -> None:
     act()
     assert not it.server.state.operations.pending
     assert len(it.bodies(DEAD)) == MANY
+
+
+@pytest.mark.parametrize(
+    ("prepare", "type_name"),
+    [(purge, "classic"), (purge, "quorum"), (delete, "classic"), (delete, "quorum"), (delete, "stream")],
+)
+def test_dropped_messages_are_recorded_and_freed_in_steps(prepare: Prepare, type_name: str) -> None:
+    it, act = prepare(type_name)
+    histories = it.server.state.outcome_histories = OutcomeHistories(capacity=MANY - 5)
+    drops = it.server.state.tap = Drops()
+    in_slices(it)
+    act()
+    recorded, left = [0, len(histories.dropped)], [MANY, len(drops.messages)]
+    while it.server.state.operations.pending:
+        it.server.state.operations.step()
+        recorded.append(len(histories.dropped))
+        left.append(len(drops.messages))
+    assert drops.latest == [b"%d" % (MANY - 2), b"%d" % (MANY - 1)]
+    assert [each.message.body for each in histories.dropped] == [b"%d" % each for each in range(5, MANY)]
+    assert histories.dropped.count == MANY
+    assert left[-1] == 0
+    assert max(after - before for before, after in pairwise(recorded)) <= STEP
+    assert max(before - after for before, after in pairwise(left)) <= STEP
 
 
 def test_few_messages_are_not_cut() -> None:

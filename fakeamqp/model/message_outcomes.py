@@ -10,11 +10,12 @@ Each record goes to the tap, and into a history for later inspection.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from fakeamqp.model.bounds import Bounds
 from fakeamqp.model.history import History
+from fakeamqp.model.operations import carry_out, in_steps
 
 if TYPE_CHECKING:
     from fakeamqp.model.memory import Memory
@@ -167,17 +168,25 @@ class MessageOutcomes:
             tap.dropped((message,), queue, reason, detail, vhost)
 
     def dropped_all(
-        self, messages: Iterable[Message], queue: str | None, reason: DropReason, detail: str
+        self, messages: Sequence[Message], queue: str | None, reason: DropReason, detail: str
     ) -> None:
         """All of these messages are dropped."""
+        carry_out(self.dropping(messages, queue, reason, detail))
+
+    def dropping(
+        self, messages: Sequence[Message], queue: str | None, reason: DropReason, detail: str
+    ) -> Iterator[None]:
+        """The steps of `dropped_all`. Of a large number of messages only the latest are recorded."""
         vhost, state = self._virtual_host.name, self._virtual_host.state
         histories, tap = state.outcome_histories, state.tap
-        if histories is None and tap is None:
+        if tap is not None and messages:
+            tap.dropped(messages, queue, reason, detail, vhost)
+        if histories is None:
             return
-        lost = tuple(messages)
-        if histories is not None:
-            when = state.clock.time()
-            for message in histories.dropped.latest(lost):
-                histories.dropped.append(Dropped(vhost, message, when, queue, reason, detail))
-        if tap is not None and lost:
-            tap.dropped(lost, queue, reason, detail, vhost)
+        history, when = histories.dropped, state.clock.time()
+
+        def record(part: Sequence[Message]) -> None:
+            for message in part:
+                history.append(Dropped(vhost, message, when, queue, reason, detail))
+
+        yield from in_steps(history.latest(messages), record)

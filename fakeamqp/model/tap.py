@@ -119,8 +119,8 @@ class Tap(Protocol):
     ) -> None:
         """These messages were dropped, all for one reason, which `detail` explains.
 
-        `queue` is the one that held or refused them, None where there was none. The sequence is not changed
-        afterwards.
+        `queue` is the one that held or refused them, None where there was none. The caller empties the
+        sequence afterwards; an implementation keeps only what it takes out.
         """
 
     def model(self, event: str, **facts: object) -> None:

@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 from collections import deque
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from compat_tests.unit.model.fakes import positions, queued
+from fakeamqp.model.queues.queue import MessagesOf
 from fakeamqp.model.queues.ready import Fifo, PriorityFifo
 
 
@@ -166,3 +168,18 @@ def test_clear_takes_everything_in_order(priorities: list[int], data: st.DataObj
         assert (len(ready), positions(ready), ready.head()) == (0, [], None)
         ready.append(queued(1))
         assert positions(ready.clear()) == [1]
+
+
+@given(st.integers(0, 6), st.slices(8) | st.integers(-8, 8))
+def test_the_messages_of_queued_ones_are_a_sequence(count: int, index: Any) -> None:
+    those = [queued(each) for each in range(count)]
+    expected = [each.message for each in those]
+    for kind in (list, tuple, deque):
+        messages = MessagesOf(kind(those))
+        assert [*messages] == expected
+        assert len(messages) == count
+        if isinstance(index, slice) or -count <= index < count:
+            assert messages[index] == expected[index]
+        else:
+            with pytest.raises(IndexError):
+                messages[index]

@@ -372,10 +372,7 @@ class ClassicQueue(Queue):
         dropped = self.ready.clear()
         self.ready_bytes = 0
         self._watch_head()
-        count = len(dropped)
-        self._dropped(dropped, "purged", "the queue was purged")
-        self.virtual_host.state.operations.run(freeing(dropped))
-        return count
+        return self._drop(dropped, "purged", "the queue was purged")
 
     def clear(self) -> list[Message]:
         """See the base class."""
@@ -385,9 +382,7 @@ class ClassicQueue(Queue):
     def drop_all(self, reason: DropReason, detail: str) -> None:
         """See the base class."""
         self.ready_bytes = 0
-        dropped = self.ready.clear()
-        self._dropped(dropped, reason, detail)
-        self.virtual_host.state.operations.run(freeing(dropped))
+        self._drop(self.ready.clear(), reason, detail)
 
     def hand_over(self, queued: QueuedMessage, subscription: Subscription) -> None:
         """Deliver a message that does not wait any more."""
@@ -469,8 +464,9 @@ class ClassicQueue(Queue):
 
         yield from in_steps(deliveries, take)
         if self.deleted or not returned:
-            self._too_late(returned, "deleted")
-            yield from freeing(list(returned))
+            lost = list(returned)
+            self._too_late(lost, "deleted")
+            yield from freeing(lost)
             return
         if avoid is not None or (self._expects_basic and not _all_basic(returned)):
             self._select()

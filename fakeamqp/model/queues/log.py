@@ -164,12 +164,14 @@ class Log(Generic[T]):
             self._segments.pop()
             self._segments[-1].following = None
 
-    def discard(self) -> None:
-        """Let go of all items, for good."""
+    def discard(self) -> list[list[T]]:
+        """Remove all items, for good. Returns those of each segment."""
+        self.lost = lambda items: None
+        self._count = 0
+        items = [segment.items for segment in self._segments]
         for segment in self._segments:
             segment.items = []
-        self._count = 0
-        self.lost = lambda items: None
+        return items
 
     # --- retention ----------------------------------------------------------------------------------
 

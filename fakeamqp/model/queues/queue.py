@@ -7,7 +7,8 @@ keep one invariant: after every operation no message waits while a subscription 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from itertools import chain, islice
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, overload
 
 from fakeamqp.model.arguments import ConsumerOptions, QueueOptions, consumer_options
 from fakeamqp.model.credit import Credit
@@ -18,6 +19,7 @@ from fakeamqp.model.queues.declaration import QueueDeclaration
 from fakeamqp.model.queues.rotation import Rotation
 
 if TYPE_CHECKING:
+    from collections import deque
     from weakref import ref
 
     from fakeamqp.model.binding import Binding
@@ -31,7 +33,7 @@ if TYPE_CHECKING:
     from fakeamqp.model.timers import Timer
     from fakeamqp.model.virtual_host import VirtualHost
 
-__all__ = ["DeathReason", "Queue", "QueuedMessage", "expires_messages"]
+__all__ = ["DeathReason", "MessagesOf", "Queue", "QueuedMessage", "expires_messages"]
 
 DeathReason = Literal["rejected", "expired", "maxlen", "delivery_limit", "deleted"]
 
@@ -78,6 +80,35 @@ class QueuedMessage:
     def offset(self) -> int | None:
         """The offset in a stream; None in other queues."""
         return None
+
+
+class MessagesOf(Sequence["Message"]):
+    """The messages of queued messages, without a copy: one of a million takes 150 milliseconds to make."""
+
+    __slots__ = ("_queued",)
+
+    def __init__(self, queued: Sequence[QueuedMessage]) -> None:
+        self._queued = queued
+
+    def __len__(self) -> int:
+        return len(self._queued)
+
+    def __iter__(self) -> Iterator[Message]:
+        return (each.message for each in self._queued)
+
+    @overload
+    def __getitem__(self, index: int) -> Message: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Message]: ...
+    def __getitem__(self, index: int | slice) -> Message | list[Message]:
+        if not isinstance(index, slice):
+            return self._queued[index].message
+        start, stop, step = index.indices(len(self))
+        if stop != len(self) or step != 1:
+            return list(self)[index]
+        latest = [each.message for each in islice(reversed(self._queued), stop - start)]
+        latest.reverse()
+        return latest
 
 
 class Queue:
@@ -375,7 +406,7 @@ class Queue:
             delivery.acquired = False
         return held
 
-    def _too_late(self, returned: Iterable[QueuedMessage], reason: Literal["deleted", "rejected"]) -> None:
+    def _too_late(self, returned: Sequence[QueuedMessage], reason: Literal["deleted", "rejected"]) -> None:
         """These come back to the queue after it was deleted, or were rejected after that."""
         if self.alternate_exchange is None:
             self._dropped(returned, reason, NOT_TAKEN_BACK)
@@ -385,15 +416,18 @@ class Queue:
 
     def drop_all(self, reason: DropReason, detail: str) -> None:
         """Drop all messages that wait or are parked: the queue has been deleted. Clients keep theirs."""
-        messages = self.clear()
-        self.virtual_host.message_outcomes.dropped_all(messages, self.name, reason, detail)
-        self.virtual_host.state.operations.run(freeing(messages))
+        raise NotImplementedError
 
-    def _dropped(self, lost: Iterable[QueuedMessage], reason: DropReason, detail: str) -> None:
+    def _drop(self, lost: list[Any] | deque[Any], reason: DropReason, detail: str) -> int:
+        """Report queued messages that were taken out, and free them, in steps. Returns how many."""
+        count = len(lost)
+        reporting = self.virtual_host.message_outcomes.dropping(MessagesOf(lost), self.name, reason, detail)
+        self.virtual_host.state.operations.run(chain(reporting, freeing(lost)))
+        return count
+
+    def _dropped(self, lost: Sequence[QueuedMessage], reason: DropReason, detail: str) -> None:
         """Report dropped messages."""
-        self.virtual_host.message_outcomes.dropped_all(
-            (each.message for each in lost), self.name, reason, detail
-        )
+        self.virtual_host.message_outcomes.dropped_all(MessagesOf(lost), self.name, reason, detail)
 
     def keep_persistent(self, *, crash: bool = False) -> None:
         """Keep the persistent messages after a restart, unsettled ones included.

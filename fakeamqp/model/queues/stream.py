@@ -12,6 +12,7 @@ chunks. Here every message is its own chunk, as in RabbitMQ with a publisher tha
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from fakeamqp.model.arguments.consumer_arguments import STREAM_OFFSET
@@ -21,6 +22,7 @@ from fakeamqp.model.credit import Grant
 from fakeamqp.model.delivery import Delivery
 from fakeamqp.model.errors import Crash, NotImplementedHere, PreconditionFailed
 from fakeamqp.model.int64 import Int64
+from fakeamqp.model.operations import freeing
 from fakeamqp.model.queues.log import DEFAULT_SEGMENT_SIZE, Cursor, Log
 from fakeamqp.model.queues.queue import NOT_SECURED, Queue, QueuedMessage
 from fakeamqp.model.queues.stream_properties import (
@@ -236,10 +238,13 @@ class StreamQueue(Queue):
 
     def drop_all(self, reason: DropReason, detail: str) -> None:
         """See the base class."""
-        self.virtual_host.message_outcomes.dropped_all(
-            (each.item for each in self.log), self.name, reason, detail
-        )
-        self.log.discard()
+        for messages in self.log.discard():
+            self._lost(messages, reason, detail)
+
+    def _lost(self, messages: list[Message], reason: DropReason, detail: str) -> None:
+        """Report the messages of a segment that the log has dropped, and free them, in steps."""
+        reporting = self.virtual_host.message_outcomes.dropping(messages, self.name, reason, detail)
+        self.virtual_host.state.operations.run(chain(reporting, freeing(messages)))
 
     @property
     def _place(self) -> str:
@@ -353,9 +358,7 @@ class StreamQueue(Queue):
         return int(self.virtual_host.state.clock.time() * 1000)
 
     def _retired(self, lost: list[Message]) -> None:
-        self.virtual_host.message_outcomes.dropped_all(
-            lost, self.name, "retention", "the stream had become too large or the message too old"
-        )
+        self._lost(lost, "retention", "the stream had become too large or the message too old")
 
     def _retain(self) -> None:
         self.log.retain(self._stamp())

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, cast
 
 from fakeamqp.model.credit import InheritedCredit
 from fakeamqp.model.delivery import Delivery
-from fakeamqp.model.operations import freeing
 from fakeamqp.model.queues.new_messages import ReturnsFirst
 from fakeamqp.model.queues.queue import NOT_SECURED, Queue, QueuedMessage
 from fakeamqp.model.queues.quorum import unsupported
@@ -302,11 +301,7 @@ class QuorumQueue(Queue):
     def _drop_ready(self, reason: DropReason, detail: str) -> int:
         """Drop the messages that wait. Returns how many there were."""
         self.ready_bytes = 0
-        dropped = self.ready.clear()
-        count = len(dropped)
-        self._dropped(dropped, reason, detail)
-        self.virtual_host.state.operations.run(freeing(dropped))
-        return count
+        return self._drop(self.ready.clear(), reason, detail)
 
     def clear(self) -> list[Message]:
         """See the base class."""
@@ -325,9 +320,8 @@ class QuorumQueue(Queue):
 
     def _drop_parked(self, reason: DropReason, detail: str) -> int:
         """Drop the parked messages. Returns how many there were."""
-        delayed = self.parked.retries.clear()
-        self._dropped(delayed, reason, detail)
-        return len(delayed) + self.parked.clear_dead_letters(reason, detail)
+        delayed = self._drop(self.parked.retries.clear(), reason, detail)
+        return delayed + self.parked.clear_dead_letters(reason, detail)
 
     def _settled(self) -> None:
         """Check limits and timers after messages left without a dispatch."""
