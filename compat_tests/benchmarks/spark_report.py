@@ -1,6 +1,7 @@
 """Measure Spark with AMQP, by turns with RabbitMQ where it is installed, and write docs/spark-benchmarks.md.
 
-python -m compat_tests.benchmarks.spark_report [--quick] [--runs N] [--rows N] [--events N] [--output FILE]
+python -m compat_tests.benchmarks.spark_report [--quick] [--only SECTION] [--runs N] [--rows N] [--events N]
+    [--output FILE]
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 import argparse
 import os
 import platform
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from statistics import median
@@ -26,7 +27,7 @@ OUTPUT = Path(__file__).parents[2] / "docs" / "spark-benchmarks.md"
 HEADING = """# Benchmarks of Spark with AMQP
 
 Written by `python -m compat_tests.benchmarks.spark_report`. Times depend on the machine and on what else it
-did; what stands in one row was measured by turns.
+did; what stands in one row was measured by turns. `--only` measures one section anew.
 
 {machine} PySpark {pyspark}, `local[2]`.
 """
@@ -78,28 +79,38 @@ def main() -> None:
         "--rows", type=int, default=300_000, help="of the longest routes (default: %(default)s)"
     )
     parser.add_argument("--events", type=int, default=10_000_000, help="of the soak (default: %(default)s)")
+    parser.add_argument(
+        "--only", choices=("routes", "shards", "suite", "soak"), help="measure this section, keep the others"
+    )
     parser.add_argument("--output", type=Path, default=OUTPUT, help="where to write (default: %(default)s)")
     options = parser.parse_args()
     if options.quick:
         options.runs, options.rows, options.events = 1, 2_000, 10_000
-    parts = [
-        HEADING.format(machine=machine(), pyspark=pyspark.__version__),
-        ROUTES_HEAD,
-        *routes((1_000 if options.quick else 10_000, options.rows), options.runs),
-        shards.HEAD,
-        *sharded(2_000 if options.quick else 100_000),
-        SUITE_HEAD,
-        *suite(options.runs),
-        SOAK_HEAD.format(events=options.events),
-        trace_soak.HEAD,
-        *trace_soak.rows(options.events),
-    ]
-    options.output.write_text("".join(parts), "utf-8")
+    sections: dict[str, Callable[[], Iterable[str]]] = {
+        "routes": lambda: routes((1_000 if options.quick else 10_000, options.rows), options.runs),
+        "shards": lambda: sharded(2_000 if options.quick else 100_000),
+        "suite": lambda: suite(options.runs),
+        "soak": lambda: soak(options.events),
+    }
+    if options.only:
+        texts = split(options.output.read_text("utf-8"))
+        texts[1 + list(sections).index(options.only)] = "".join(sections[options.only]())
+    else:
+        heading = HEADING.format(machine=machine(), pyspark=pyspark.__version__)
+        texts = [heading, *("".join(section()) for section in sections.values())]
+    options.output.write_text("".join(texts), "utf-8")
     print(options.output.read_text("utf-8"))
 
 
+def split(page: str) -> list[str]:
+    """The heading of the page, and its sections."""
+    heading, *sections = page.split("\n## ")
+    return [heading, *(f"\n## {section}" for section in sections)]
+
+
 def routes(sizes: tuple[int, ...], runs: int) -> Iterator[str]:
-    """The table of routes."""
+    """The section about routes."""
+    yield ROUTES_HEAD
     with ExitStack() as stack:
         spark = stack.enter_context(local_session(app_name="benchmarks"))
         folder = Path(stack.enter_context(TemporaryDirectory()))
@@ -126,13 +137,15 @@ def routes(sizes: tuple[int, ...], runs: int) -> Iterator[str]:
 
 
 def sharded(rows: int) -> Iterator[str]:
-    """The table of shards."""
+    """The section about shards."""
+    yield shards.HEAD
     with brokers() as urls:
         yield from shards.table(urls, rows)
 
 
 def suite(runs: int) -> Iterator[str]:
-    """The table of the suite of tests, by kind of session."""
+    """The section about the suite of tests, by kind of session."""
+    yield SUITE_HEAD
     seconds: dict[str, list[float]] = {kind.name: [] for kind in KINDS}
     with local_session(fast=True):
         pass  # Fills the cache.
@@ -142,6 +155,13 @@ def suite(runs: int) -> Iterator[str]:
                 seconds[kind.name].append(suite_seconds(kind))
     for kind in KINDS:
         yield f"| {kind.name} | {median(seconds[kind.name]):.1f} | {kind.most or ''} |\n"
+
+
+def soak(events: int) -> Iterator[str]:
+    """The section about traces."""
+    yield SOAK_HEAD.format(events=events)
+    yield trace_soak.HEAD
+    yield from trace_soak.rows(events)
 
 
 @contextmanager

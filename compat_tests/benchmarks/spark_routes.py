@@ -15,6 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 import pika
 
+from compat_tests.benchmarks import load
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
+from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
+from fakeamqp.protocols.framed.codec.frames import content_frames, method_frame
+
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming import DataStreamWriter
@@ -37,10 +42,15 @@ class Bench:
     def __post_init__(self) -> None:
         self._runs = 0
         self._queues: list[str] = []
-        self.connection = pika.BlockingConnection(pika.URLParameters(self.url))
+        parameters = pika.URLParameters(self.url)
+        parameters.heartbeat = 0  # Nobody reads while a query runs.
+        self.connection = pika.BlockingConnection(parameters)
         self.channel = self.connection.channel()
+        self._publisher = load.Connection(load.Address("", parameters.host, parameters.port))
+        self._publisher.open(1)
 
     def close(self) -> None:
+        self._publisher.close()
         self.connection.close()
 
     def name(self) -> str:
@@ -62,16 +72,20 @@ class Bench:
 
     def fill(self, queue: str, rows: int) -> None:
         """Put messages into a queue."""
-        for first in range(0, rows, 1000):
-            for number in range(first, min(first + 1000, rows)):
-                properties = pika.BasicProperties(
+        publish = m.BasicPublish(exchange="", routing_key=queue).encode()
+        for first in range(0, rows, load.BATCH):
+            octets = bytearray()
+            for number in range(first, min(first + load.BATCH, rows)):
+                properties = BasicProperties(
                     message_id=f"m-{number:08d}",
                     timestamp=1_700_000_000 + number // 1000,
                     headers={"source": "shop", "attempt": 1},
                     delivery_mode=2,
                 )
-                self.channel.basic_publish("", queue, body(number), properties)
-        while self.channel.queue_declare(queue, passive=True).method.message_count < rows:
+                octets += method_frame(1, publish)
+                octets += b"".join(content_frames(1, 60, properties.encode(), body(number), 100_000))
+            self._publisher.socket.sendall(octets)
+        while self.count(queue) < rows:
             self.connection.process_data_events(0.01)
 
     def count(self, queue: str) -> int:

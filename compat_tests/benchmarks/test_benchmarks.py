@@ -155,3 +155,23 @@ def test_import_seconds() -> None:
     with pytest.raises(subprocess.CalledProcessError):
         import_seconds("import no_such_module", runs=1)
     assert len(import_seconds("import fakeamqp", compiled=False, runs=2)) == 2
+
+
+def test_a_section_of_the_report_about_spark_is_measured_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("pyspark")
+    from compat_tests.benchmarks import spark_report
+
+    before = spark_report.OUTPUT.read_text("utf-8")
+    page = tmp_path / "page.md"
+    page.write_text(before, "utf-8")
+    monkeypatch.setattr("sys.argv", ["spark_report", "--only", "suite", "--output", str(page)])
+    monkeypatch.setattr(
+        spark_report, "suite", lambda runs: iter(["\n## A suite of tests\n", f"runs: {runs}\n"])
+    )
+    spark_report.main()
+    kept, _, after = before.partition("\n## A suite of tests\n")
+    assert page.read_text("utf-8") == "".join(
+        [kept, "\n## A suite of tests\nruns: 3\n", *after.partition("\n## Traces")[1:]]
+    )
