@@ -7,7 +7,7 @@ import socket
 import pika
 import pytest
 
-from compat_tests.loopback import LOOPBACK, needs_ipv6
+from compat_tests.loopback import LOOPBACK, free_port, needs_ipv6
 from fakeamqp import Broker, PortInUse
 
 pytestmark = needs_ipv6
@@ -78,13 +78,14 @@ def test_a_broker_that_is_restarted_while_it_refuses_goes_on_refusing() -> None:
 
 
 def test_a_port_in_use_on_one_address_is_an_error_and_leaves_nothing_open() -> None:
-    with socket.create_server(("::1", 0), family=socket.AF_INET6) as other:
-        broker = Broker(host="localhost", port=other.getsockname()[1])
+    port = free_port()
+    with socket.create_server(("::1", port), family=socket.AF_INET6):
+        broker = Broker(host="localhost", port=port)
         with pytest.raises(PortInUse, match="on ::1 is in use"):
             broker.start()
         assert not broker.running
         with pytest.raises(ConnectionRefusedError):
-            socket.create_connection(("127.0.0.1", other.getsockname()[1]), timeout=20)
+            socket.create_connection(("127.0.0.1", port), timeout=20)
 
 
 def test_tls_on_both_addresses() -> None:

@@ -38,13 +38,15 @@ _IMPORTED = ("import fakeamqp", "from fakeamqp import Broker")
 # --- clients -------------------------------------------------------------------------------------------
 
 
-def clients(case: Case, addresses: Addresses, rounds: int, fraction: float) -> Found:
-    """Measure one case on all targets."""
+def clients(
+    case: Case, addresses: Addresses, rounds: int, fraction: float, interpreter: str = sys.executable
+) -> Found:
+    """Measure one case on all targets. The clients, and brokers in their process, run in this interpreter."""
     count = max(case.threads, round(case.count * fraction))
     found: Found = {}
     with ExitStack() as stack:
         workers = {
-            target: stack.enter_context(_client(case, target, address))
+            target: stack.enter_context(_client(case, target, address, interpreter))
             for target, address in addresses.items()
             if case.on(target)
         }
@@ -64,10 +66,10 @@ def turns(targets: Iterable[str], rounds: int) -> Iterator[str]:
 
 @contextmanager
 def _client(
-    case: Case, target: str, address: load.Address | None
+    case: Case, target: str, address: load.Address | None, interpreter: str
 ) -> Iterator[Callable[[int], dict[str, float]]]:
     module = "compat_tests.benchmarks.side_by_side.client"
-    command = [sys.executable, "-m", module, case.name, target, "" if address is None else address.url]
+    command = [interpreter, "-m", module, case.name, target, "" if address is None else address.url]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
 
         def measure(count: int) -> dict[str, float]:
@@ -133,12 +135,16 @@ def _without_the_first(found: Found) -> Found:
 
 
 def measure(
-    names: Sequence[str], addresses: Addresses, rounds: int, fraction: float
+    names: Sequence[str],
+    addresses: Addresses,
+    rounds: int,
+    fraction: float,
+    interpreter: str = sys.executable,
 ) -> Iterator[tuple[str, Found]]:
     """Measure the cases of these names one after the other."""
     for case in CASES:
         if case.name in names:
-            yield case.name, clients(case, addresses, rounds, fraction)
+            yield case.name, clients(case, addresses, rounds, fraction, interpreter)
     for name, others in OTHERS.items():
         if name in names:
             yield name, others(addresses, rounds, fraction)
@@ -157,6 +163,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--rounds", type=int, default=7, help="(%(default)s)")
     parser.add_argument(
         "--fraction", type=float, default=1.0, help="of the messages of a round (%(default)s)"
+    )
+    parser.add_argument(
+        "--interpreter",
+        default=sys.executable,
+        metavar="PYTHON",
+        help="of clients and of brokers in their process; it needs pika and aio-pika (this one)",
     )
     parser.add_argument("--list", action="store_true", help="show the names of cases and targets")
     parser.add_argument(
@@ -199,7 +211,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         addresses = {
             target: addresses[target] for target in sorted(addresses, key=[*TARGETS, *addresses].index)
         }
-        for name, measured in measure(names, addresses, given.rounds, given.fraction):
+        for name, measured in measure(names, addresses, given.rounds, given.fraction, given.interpreter):
             found[name] = measured
             print(page.line(name, measured), flush=True)
     whole = {"rounds": given.rounds, "versions": versions, "missing": missing, "cases": found}

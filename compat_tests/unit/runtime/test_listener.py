@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from compat_tests.loopback import needs_ipv6
+from compat_tests.loopback import free_port, needs_ipv6
 from compat_tests.unit.runtime.fakes import Echoes
 from fakeamqp import Broker, FakeAMQPError
 from fakeamqp.runtime import CannotListen, EngineError, PortInUse, ThreadEngine
@@ -43,11 +43,12 @@ def test_localhost_is_ipv4_loopback(engine: ThreadEngine) -> None:
 
 @needs_ipv6
 def test_ipv6(engine: ThreadEngine, echoes: Echoes) -> None:
-    listener = engine.listen("::1")
+    port = free_port()
+    listener = engine.listen("::1", port)
     assert echo(listener.address) == b"x"
     peer = echoes.accepted[0].peer
-    assert (peer.host, peer.server_host, peer.server_port) == ("::1", "::1", listener.port)
-    beside = engine.listen("127.0.0.1", listener.port)  # the families do not share a port
+    assert (peer.host, peer.server_host, peer.server_port) == ("::1", "::1", port)
+    beside = engine.listen("127.0.0.1", port)  # the families do not share a port
     assert echo(beside.address) == b"x"
 
 

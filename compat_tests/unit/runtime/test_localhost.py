@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from compat_tests.loopback import LOOPBACK, needs_ipv6
+from compat_tests.loopback import LOOPBACK, free_port, needs_ipv6
 from compat_tests.unit.runtime.fakes import Echoes
 from compat_tests.unit.runtime.test_listener import echo
 from fakeamqp.runtime import CannotListen, PortInUse, ThreadEngine
@@ -22,8 +22,8 @@ def addresses(engine: ThreadEngine) -> list[str]:
 
 def port_taken_on_ipv6() -> tuple[socket.socket, int]:
     """A port that is in use on ::1 and free on 127.0.0.1."""
-    taken = socket.create_server(("::1", 0), family=socket.AF_INET6)
-    return taken, taken.getsockname()[1]
+    port = free_port()
+    return socket.create_server(("::1", port), family=socket.AF_INET6), port
 
 
 @needs_ipv6
@@ -47,10 +47,12 @@ def test_a_port_in_use_on_either_address_is_told_and_nothing_stays_open(
     engine: ThreadEngine, address: str
 ) -> None:
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
-    with socket.create_server((address, 0), family=family) as other:
-        port = other.getsockname()[1]
-        with pytest.raises(PortInUse, match=f"port {port} on {address} is in use") as caught:
-            engine.listen_on("localhost", port)
+    port = free_port()
+    with (
+        socket.create_server((address, port), family=family),
+        pytest.raises(PortInUse, match=f"port {port} on {address} is in use") as caught,
+    ):
+        engine.listen_on("localhost", port)
     assert (caught.value.host, caught.value.port) == (address, port)
     assert engine.listeners == ()
     assert len(engine.listen_on("localhost", port)) == 2
