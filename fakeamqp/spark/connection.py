@@ -171,6 +171,10 @@ class Link:
         self.call(channel.basic_consume, queue, _nothing, consumer_tag=tag, arguments=arguments)
         return tag
 
+    def redirect(self, channel: Channel, tag: str, receive: Receive) -> None:
+        """Hand the messages of a consumer to another receiver from now on."""
+        self._contents(channel).consumers[tag.encode()] = receive
+
     def receive_returned(self, channel: Channel, receive: Receive) -> None:
         """Hand returned messages to `receive`, which gets the payload of basic.return as the route."""
         self._contents(channel).returned = receive

@@ -213,8 +213,8 @@ OPTIONS = (
         "prefetchBytes",
         "prefetch_bytes",
         values.octets,
-        "the bytes of received messages in memory while the spool is full; above them the prefetch count "
-        "becomes smaller",
+        "the bytes of further messages in memory while `spoolMaxBytes` is reached; above them the prefetch "
+        "count becomes smaller",
         64 << 20,
         shown_default="64m",
     ),
@@ -242,7 +242,8 @@ OPTIONS = (
         "spoolMaxBytes",
         "spool_max_bytes",
         values.octets,
-        "the size of unprocessed messages in the spool above which messages stay in the queue",
+        "the size of unprocessed messages in the spool, or in memory with another `ackMode`, above which "
+        "messages stay in the queue",
         256 << 20,
         shown_default="256m",
     ),

@@ -133,10 +133,8 @@ _ONLY_STREAMS = (
     "maxTriggerDelay",
 )
 _ONLY_SPOOL = (
-    "prefetchBytes",
     "spoolDir",
     "spoolSync",
-    "spoolMaxBytes",
     "spoolFlushRows",
     "spoolFlushInterval",
     "transport",

@@ -88,9 +88,56 @@ def test_what_a_full_spool_took_is_acknowledged(broker, query, held, dedupe):
     assert values(job.start().all()) == list(range(COUNT))
 
 
-def test_a_message_that_is_larger_than_the_limit(broker, query):
+@pytest.mark.parametrize("available_now", [False, True])
+@pytest.mark.parametrize("mode", ["commit", "none"])
+def test_what_a_full_store_in_memory_does_not_take_returns_to_the_queue(
+    broker, query, held, mode, available_now
+):
+    """The same consumer goes on with a smaller window: no row is lost or repeated, and all are in order."""
     publish(broker)
-    job = query(spoolMaxBytes=1000, prefetchBytes=1000, maxMessagesPerTrigger=10, prefetch=20).start()
+    job = query(ackMode=mode, **OPTIONS).start(available_now=available_now)
+    first = job.batch()
+    running = job.reader._running
+    assert broker.wait_for(lambda: running.consumer._shared.window, timeout=20)
+    window = running.consumer._shared.window
+    assert LIMIT // 2 < window * SIZE <= LIMIT
+    assert running.store.waiting[1] <= 2 * LIMIT + SLACK
+    running.consumer.barrier()
+    status = job.reader.reportLatestOffset()["metrics"]
+    assert status["lag"] == COUNT - len(first)
+    broker.queue("orders").wait_for(unacked=status["unacknowledged"], timeout=20)
+    assert len(broker.queue("orders").consumers) == 1
+    assert values(job.all()) == list(range(COUNT))
+    assert LIMIT // 2 < max(held) <= LIMIT + SLACK
+    running.consumer.barrier()
+    status = job.reader.reportLatestOffset()["metrics"]
+    broker.queue("orders").wait_for(unacked=status["unacknowledged"], timeout=20)
+    if mode == "none":
+        assert status["unacknowledged"] == 0
+
+
+@pytest.mark.parametrize("mode", ["commit", "none"])
+def test_several_queues_return_messages_of_a_backlog(broker, query, mode):
+    """Everything that was there comes once. A queue may end before the other, and show what came later."""
+    for number in range(COUNT // 2):
+        for queue in ("orders", "refunds"):
+            broker.publish(str(number).rjust(SIZE).encode(), routing_key=queue)
+    job = query(queue="orders,refunds", ackMode=mode, **OPTIONS).start(available_now=True)
+    job.batch()
+    assert broker.wait_for(lambda: job.reader._running.consumer._shared.window, timeout=20)
+    for queue in ("orders", "refunds"):
+        broker.publish(b"-1", routing_key=queue)
+    found = values(job.all())
+    assert found.count(-1) < 2
+    assert sorted(number for number in found if number >= 0) == sorted([*range(COUNT // 2)] * 2)
+
+
+@pytest.mark.parametrize("mode", ["spool", "commit", "none"])
+def test_a_message_that_is_larger_than_the_limit(broker, query, mode):
+    publish(broker)
+    job = query(
+        ackMode=mode, spoolMaxBytes=1000, prefetchBytes=1000, maxMessagesPerTrigger=10, prefetch=20
+    ).start()
     assert values(job.all()) == list(range(COUNT))
 
 

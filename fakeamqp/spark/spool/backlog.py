@@ -60,6 +60,15 @@ class Backlog:
                 if message.offset >= self._from:
                     self.message_arrived(message.queue, message.offset + 1)
 
+    def returned(self, messages: Iterable[Delivered], next_row: int) -> None:
+        """Expect messages again that went back to their queues; the next row to arrive is `next_row`."""
+        end = self._from if self.row is None else self.row
+        for message in messages:
+            if message.offset < end:
+                self._missing[message.queue] = self._missing.get(message.queue, 0) + 1
+                self.row = None
+        self._from = next_row
+
     def restart(self, next_row: int) -> None:
         """Count again on a new channel: messages that were not stored are redelivered."""
         if self.row is not None and self.row > next_row:

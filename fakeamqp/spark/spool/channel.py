@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -24,10 +25,15 @@ __all__ = ["ConsumingChannel", "SharedState", "SpoolStatus", "WindowTooWide"]
 
 # The size at which a segment is written: messages in memory are not safe, and Arrow has limits.
 _SEGMENT_OCTETS = 32 << 20
+# How long consumers with a smaller window wait for messages that return to their queues.
+_RETURN_SECONDS = 1.0
 
 
 class WindowTooWide(ConnectionLost):
-    """The messages are so large that the broker sends too many bytes: a new channel has a smaller window."""
+    """The messages are so large that the broker sends too many bytes: a new channel has a smaller window.
+
+    Only a store on the disk has one. Another one would lose its rows, so its consumers are replaced.
+    """
 
 
 @dataclass(frozen=True)
@@ -96,36 +102,54 @@ class ConsumingChannel:
         self._flush_octets = min(options.prefetch_bytes, _SEGMENT_OCTETS)
         self._flush_rows = min(options.spool_flush_rows, max(self._window // 2, 1))
         self._buffer: list[Delivered] = []
+        # Messages that arrived after the buffer was too large, without their bodies.
+        self._surplus: list[Delivered] = []
         self._octets = 0
         self._last_tag = 0
         self._stored_tag = 0
         self._acked_tag = 0
         self._dropped = 0
+        # Where messages went back to their queues: the last delivery tag of a gap, and how many it has.
+        self._gaps: list[tuple[int, int]] = []
         self._counting = False
         self._flush_at: float | None = None
         self._channel: Channel = link.channel()
-        link.call(self._channel.basic_qos, prefetch_count=self._window)
         store.new_channel()
         backlog = shared.backlog
         if backlog is not None:
             backlog.restart(store.next)
         for queue in options.queues:
             check_is_no_stream(options.connection, queue)
-            try:
+            with self._refusals(queue):
                 link.call(self._channel.queue_declare, queue, passive=True)
-                link.consume(self._channel, queue, self._receiver(queue))
-            except ConnectionLost as error:
-                kind = QueueRefused if self._channel.connection.is_open else ConnectionLost
-                raise kind(f"cannot consume from queue {queue!r}: {error}") from None
+        self._consumers = self._consume()
         self._channel.add_on_cancel_callback(lambda _frame: _cancelled(link))
         if backlog is not None and backlog.pending:
             self.ask(backlog)
+
+    def _consume(self) -> dict[str, str]:
+        """Open a consumer of every queue with the window as it is now, and return their tags by queue."""
+        link, tags = self._link, {}
+        link.call(self._channel.basic_qos, prefetch_count=self._window)
+        for queue in self._options.queues:
+            with self._refusals(queue):
+                tags[queue] = link.consume(self._channel, queue, self._receiver(queue))
+        return tags
+
+    @contextmanager
+    def _refusals(self, queue: str) -> Iterator[None]:
+        """Raise errors about a queue as what they are."""
+        try:
+            yield
+        except ConnectionLost as error:
+            kind = QueueRefused if self._channel.connection.is_open else ConnectionLost
+            raise kind(f"cannot consume from queue {queue!r}: {error}") from None
 
     def run_due_work(self) -> None:
         """Acknowledge and flush what is due."""
         on_arrival = self._store.acks_on_arrival
         self._acknowledge(self._stored_tag if on_arrival else self._store.committed_tag)
-        if self._buffer or (self._dropped and self._store.acks_on_arrival):
+        if self._buffer or self._surplus or (self._dropped and self._store.acks_on_arrival):
             self._flush_if_due()
         self._count_unacknowledged()
 
@@ -144,14 +168,14 @@ class ConsumingChannel:
         if backlog is not None:
             while self._moving() and any(counts.values()):
                 counts = self.count()
-            backlog.expect(counts, self._store.next + len(self._buffer))
+            backlog.expect(counts, self._next_offset)
             self._counting = False
         if self._store.shows_when_settled:
             self.flush()
         self._settle()
         self.flush()
         visible = self._store.visible
-        held = self._store.next + len(self._buffer) - visible
+        held = self._next_offset - visible
         return SpoolStatus(visible, held, sum(counts.values()), self._shared.arrived)
 
     def _call(self, method: Callable[..., Any], *args: Any, **arguments: Any) -> Any:
@@ -216,7 +240,8 @@ class ConsumingChannel:
         """Store received messages, and acknowledge them, as far as the store has space.
 
         A store without space leaves messages in memory. If they exceed `prefetchBytes`, a store on the disk
-        takes them all the same, and the channel ends, for a new one with a smaller window. The channel always
+        takes them all the same, and the channel ends, for a new one with a smaller window. With a store in
+        memory, messages that come after them go back to their queues, and they do, too. The channel always
         reads its socket, because RabbitMQ closes the connection of a client that does not for 30 seconds.
 
         Args:
@@ -227,13 +252,8 @@ class ConsumingChannel:
         while buffer:
             backlog = self._shared.backlog
             if self._is_full():
-                narrow = narrow or (
-                    self._store.on_disk
-                    and not at_end
-                    and self._window > 1
-                    and self._octets >= self._options.prefetch_bytes
-                )
-                if not narrow:
+                narrow = narrow or (not at_end and self._too_wide())
+                if not (narrow and self._store.on_disk):
                     break
             segment = buffer[: self._rows_of_segment()]
             if backlog is not None:
@@ -253,18 +273,65 @@ class ConsumingChannel:
         if self._dropped:
             log.info("dropped %d redelivered messages that the spool has already", self._dropped)
             self._dropped = 0
-        if narrow:
-            self._narrow(max(octets // rows, 1))
+        if narrow and not self._store.on_disk:
+            self._note_only()
+            narrow = False
+        # Messages that go back while they are counted would be missing or counted twice.
+        if narrow or (self._surplus and not self._counting and not at_end):
+            self._narrow(max(octets // max(rows, 1), 1))
+
+    def _too_wide(self) -> bool:
+        """True if too many bytes are in memory, and a smaller window helps."""
+        return self._octets >= self._options.prefetch_bytes and self._window > self._store.least_window
 
     def _narrow(self, average: int) -> None:
-        """End this channel, because so many messages of this average size are too many bytes."""
+        """Make the window smaller, because so many messages of this average size are too many bytes."""
         fitting = self._options.prefetch_bytes // (average * len(self._options.queues))
-        self._shared.window = max(min(fitting, self._window // 2), 1)
-        self._link.discard(self._channel)
-        raise WindowTooWide(
-            f"the spool is full, and messages have about {average} bytes: the prefetch window is "
-            f"{self._shared.window} instead of {self._window} from now on"
+        window = max(min(fitting, self._window // 2), self._store.least_window)
+        what = (
+            f"enough messages wait for Spark, and further ones have about {average} bytes: the prefetch "
+            f"window is {window} instead of {self._window} from now on"
         )
+        self._shared.window = window
+        if self._store.on_disk:
+            self._link.discard(self._channel)
+            raise WindowTooWide(what)
+        log.warning("%s", what)
+        self._window = window
+        self._flush_rows = min(self._options.spool_flush_rows, max(window // 2, 1))
+        self._replace_consumers()
+
+    def _note_only(self) -> None:
+        """Keep nothing of messages that arrive from now on but what is needed to give them back."""
+        for queue, tag in self._consumers.items():
+            self._link.redirect(self._channel, tag, self._noter(queue))
+
+    def _replace_consumers(self) -> None:
+        """Give back what is not stored, and consume again with the present window.
+
+        RabbitMQ applies basic.qos to later consumers only. It may handle a request before messages that were
+        returned earlier (measured with queue.declare), so the return is waited for. Then they come again in
+        the order of their queue, unless somebody else takes them.
+        """
+        link, channel = self._link, self._channel
+        for consumer in self._consumers.values():
+            link.call(channel.basic_cancel, consumer)
+        link.call(channel.basic_qos, prefetch_count=self._window)  # Answered behind the last deliveries.
+        returned = [*self._buffer, *self._surplus]
+        for message in returned:
+            channel.basic_nack(message.tag, requeue=True)
+        if self._shared.backlog is not None:
+            self._shared.backlog.returned(returned, self._store.next)
+        self._buffer.clear()
+        self._surplus.clear()
+        self._octets = 0
+        self._gaps.append((returned[-1].tag, len(returned)))
+        self._last_tag = self._stored_tag
+        until = time.monotonic() + _RETURN_SECONDS
+        while sum(self.count().values()) < len(returned) and time.monotonic() < until:
+            link.turn(_RETURN_SECONDS / 100)
+        self._consumers = self._consume()
+        self._count_unacknowledged()
 
     def _acknowledge_stored(self, at_once: bool) -> None:
         if self._store.acks_on_arrival and (at_once or not self._counting):
@@ -276,11 +343,14 @@ class ConsumingChannel:
             self._link.check()
             self._channel.basic_ack(tag, multiple=True)
             self._acked_tag = tag
+            self._gaps = [gap for gap in self._gaps if gap[0] > tag]
         self._count_unacknowledged()
 
     def _count_unacknowledged(self) -> None:
-        self._shared.unacknowledged = self._last_tag - self._acked_tag
-        self._shared.held = len(self._buffer)
+        returned = sum(count for last, count in self._gaps if last < self._last_tag)
+        unacknowledged = self._last_tag - self._acked_tag - returned
+        self._shared.unacknowledged = unacknowledged + len(self._surplus)
+        self._shared.held = len(self._buffer) + len(self._surplus)
 
     def _rows_of_segment(self) -> int:
         rows = min(len(self._buffer), self._options.spool_flush_rows)
@@ -312,6 +382,21 @@ class ConsumingChannel:
             )
 
         return receive
+
+    def _noter(self, queue: str) -> Receive:
+        """The receiver of messages that go back to their queue: it keeps neither properties nor bodies."""
+
+        def receive(tag: int, redelivered: bool, _route: bytes, _properties: bytes, _body: bytes) -> None:
+            self._shared.arrived += 1
+            offset, at = self._next_offset, self._link.received_at
+            self._surplus.append(Delivered(tag, redelivered, b"", b"", b"", queue, offset, at))
+
+        return receive
+
+    @property
+    def _next_offset(self) -> int:
+        """The offset of the next message to arrive."""
+        return self._store.next + len(self._buffer) + len(self._surplus)
 
     def _is_known(self, queue: str, properties: bytes) -> bool:
         message_id = value_of(properties, "message_id")

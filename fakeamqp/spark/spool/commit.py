@@ -32,6 +32,7 @@ class UntilCommit(MemoryStore):
     """
 
     acks_on_arrival = False
+    least_window = 2
 
     def __init__(self, options: ReadOptions, columns: Sequence[Column]) -> None:
         if options.prefetch < 2:
@@ -58,11 +59,6 @@ class UntilCommit(MemoryStore):
                 if row >= self._first_of_channel:
                     self.committed_tag = tag
             super().commit(end)
-
-    @property
-    def full(self) -> bool:
-        """Always False: the broker sends at most `prefetch` messages."""
-        return False
 
     def new_channel(self) -> None:
         """All unacknowledged messages are redelivered, so those that Spark does not have yet are removed."""

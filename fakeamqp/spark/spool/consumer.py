@@ -79,6 +79,11 @@ class Consumer:
                 self._state.wait()
         return question.answer
 
+    @property
+    def window(self) -> int:
+        """The prefetch count of each queue, which becomes smaller if messages are large."""
+        return self._shared.window or self._options.prefetch
+
     def depths(self) -> SharedState:
         """The state of the queues, as it was counted last; asks for a new count if that is too long ago."""
         if time.monotonic() - self._shared.counted_at >= REFRESH:

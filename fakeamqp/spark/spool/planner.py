@@ -19,8 +19,14 @@ class BatchPlanner:
         self._consumer = consumer
         self._backlog: Backlog | None = None
         self._last = store.committed
-        # Half of the prefetch is for the next batch: Spark commits a batch only when it plans the next one.
-        self._most = None if store.acks_on_arrival else options.prefetch // 2
+
+    @property
+    def _most(self) -> int | None:
+        """The maximum number of rows in a batch.
+
+        Half of the window is for the next batch: Spark commits a batch only when it plans the next one.
+        """
+        return None if self._store.acks_on_arrival else self._consumer.window // 2
 
     def planned(self, end: int) -> None:
         """Note that Spark has planned a batch up to a row. Spark processes it before it asks for more."""
@@ -64,7 +70,8 @@ class BatchPlanner:
         try:
             status = self._consumer.barrier(None if backlog is self._backlog else backlog)
             while backlog.row is None or self._store.visible < backlog.row:
-                if self._most is not None and status.visible >= start + self._most:
+                most = self._most
+                if most is not None and status.visible >= start + most:
                     break
                 if not status.held and not (status.ready and self._more_comes(status.arrived)):
                     backlog.end_at(status.visible)
@@ -109,7 +116,8 @@ class BatchPlanner:
         return end if row is None else min(end, row)
 
     def _hand_out(self, start: int, end: int) -> int:
-        if self._most is not None:
-            end = min(end, start + self._most)
+        most = self._most
+        if most is not None:
+            end = min(end, start + most)
         self._last = max(start, self._store.hand_out(end))
         return self._last

@@ -72,11 +72,13 @@ class Store:
             of the present channel that may be.
         acks_on_arrival: whether messages are acknowledged once they are added.
         on_disk: whether rows take no memory.
+        least_window: the smallest prefetch count that lets a query go on.
         shows_when_settled: whether Spark may see rows only once the broker knows that they were acknowledged.
     """
 
     acks_on_arrival: ClassVar[bool] = True
     on_disk: ClassVar[bool] = False
+    least_window: ClassVar[int] = 1
     shows_when_settled: ClassVar[bool] = False
 
     def __init__(self, columns: Sequence[Column], max_bytes: int, fail_on_data_loss: bool) -> None:
