@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from compat_tests.protocol.driver import Client, Server
-from compat_tests.protocol.octets import cut, field, long_string, short_string, table
+from compat_tests.protocol.octets import RawFrame, cut, field, long_string, short_string, table
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 
 rule = pytest.mark.rule
@@ -411,3 +411,109 @@ def test_a_body_may_come_in_chunks_of_any_size(client: Client, size: int) -> Non
     message = client.get("q")
     assert message is not None
     assert message.body == body
+
+
+# --- contents that come as a whole -------------------------------------------------------------------------
+
+PUBLISH = bytes.fromhex("003c 0028 0000 00 01") + b"q" + b"\0"
+PERSISTENT = b"\x10\x00\x02"
+
+
+def content(
+    *,
+    header: int = 2,
+    number: int = 1,
+    class_id: int = 60,
+    weight: int = 0,
+    size: int = 4,
+    properties: bytes = PERSISTENT,
+    end: int = 0xCE,
+    body: int = 3,
+    body_number: int = 1,
+    octets: bytes = b"body",
+    body_end: int = 0xCE,
+) -> tuple[RawFrame, RawFrame, RawFrame]:
+    """A publish to queue q."""
+    return (
+        RawFrame(1, 1, PUBLISH, 0xCE),
+        RawFrame(header, number, struct.pack(">HHQ", class_id, weight, size) + properties, end),
+        RawFrame(body, body_number, octets, body_end),
+    )
+
+
+DEVIATIONS: dict[str, tuple[RawFrame, ...]] = {
+    "none": content(),
+    "other properties": content(properties=b"\x80\x00\x01t"),
+    "malformed properties": content(properties=b"\x80\x00\x09t"),
+    "no properties": content(properties=b""),
+    "no content header": content(header=1),
+    "an unknown frame type": content(header=7),
+    "a heartbeat in place of the body": content(body=8),
+    "a body in place of the header": content(header=3),
+    "two headers": content(body=2),
+    "the header on another channel": content(number=2),
+    "the body on another channel": content(body_number=2),
+    "header and body on another channel": content(number=2, body_number=2),
+    "the body on a channel that is not open": content(body_number=3),
+    "another class": content(class_id=50),
+    "a weight": content(weight=1),
+    "a body that is too long": content(size=3),
+    "a body that is too long, with a frame-end in it": content(size=3, octets=b"bod\xce"),
+    "a larger body": content(size=5, octets=b"large"),
+    "a body that goes on": (*content(size=6), RawFrame(3, 1, b"56", 0xCE)),
+    "a body that never ends": content(size=5),
+    "an empty body": content(size=0)[:2],
+    "a body where there is none": content(size=0),
+    "an empty body in a frame": content(size=0, octets=b""),
+    "an empty frame before the body": (*content(octets=b""), RawFrame(3, 1, b"body", 0xCE)),
+    "no frame-end after the header": content(end=0),
+    "no frame-end after the body": content(body_end=0),
+    "a body of the largest frame": content(size=8184, octets=bytes(8184)),
+    "a body of a frame that is too large": content(size=8192, octets=bytes(8192)),
+    "a content that is too large": content(size=2**40),
+    "a method between header and body": (*content()[:2], RawFrame(1, 1, PUBLISH, 0xCE), content()[2]),
+}
+
+
+@rule("0-9-1/content/follows-method")
+@pytest.mark.protocols("0-9-1")
+@pytest.mark.parametrize("name", DEVIATIONS)
+@pytest.mark.parametrize("limits", [{}, {"largest_content": 4}, {"largest_message": 4}], ids=str)
+def test_a_content_that_comes_as_a_whole_is_read_as_its_frames_are(
+    server: Server, name: str, limits: dict[str, int]
+) -> None:
+    """Frames that come in one read, behind a method that the channel has seen, are no special case."""
+    frames = [*content(), *content(), *DEVIATIONS[name], *content()]
+    octets = [
+        struct.pack(">BHI", each.type, each.channel, len(each.payload)) + each.payload + bytes((each.end,))
+        for each in frames
+    ]
+
+    def answers(parts: list[bytes]) -> tuple[bytes, bool]:
+        client = server.varied(**limits).client(channels=2, frame_max=8192)
+        client.declare("q")
+        client.consume("q", "c", channel=2, no_ack=True)
+        for part in parts:
+            client.send_bytes(part)
+        return client.take_bytes(), client.closed
+
+    whole = b"".join(octets)
+    found = answers([whole])
+    assert found[0].count(PERSISTENT) >= 2
+    assert found == answers(octets)
+    assert found == answers([bytes((each,)) for each in whole])
+    for missing in (1, 5, 8, 12, 20):  # The end of the last content has not come yet.
+        assert found == answers([whole[:-missing], whole[-missing:]])
+
+
+@rule("0-9-1/content/follows-method")
+@pytest.mark.protocols("0-9-1")
+def test_a_blocked_connection_takes_no_content_that_comes_as_a_whole(rabbitmq: Server) -> None:
+    client = rabbitmq.client()
+    client.declare("q")
+    client.publish(routing_key="q")
+    [connection] = rabbitmq.state.connections
+    connection.set_blocked("low on memory")  # type: ignore[attr-defined]
+    client.publish(routing_key="q")
+    assert not client.connection.reading
+    assert len(rabbitmq.vhost.queues["q"].ready) == 1

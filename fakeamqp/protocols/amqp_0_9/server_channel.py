@@ -123,16 +123,16 @@ class Amqp09Channel(server_channel.FramedChannel):
 
     # --- methods in -----------------------------------------------------------------------------------
 
-    def receive_method(self, payload: bytes) -> None:
-        """Process a method frame."""
+    def receive_method(self, payload: bytes) -> bool:
+        """See the base class."""
         expected = self._publishes.get(payload)
         if expected is not None and self._expected is None and self.state is ChannelState.OPEN:
             self._expected = expected
             self._assembler = contents.ContentAssembler()
-            return
+            return False
         if self.state is not ChannelState.OPEN:
             self.receive_while_closing(FRAME_METHOD, payload)
-            return
+            return False
         if self._expected is not None:
             self.connection.note_method(self._expected.method.INDEX)
             awaited = "content body" if self._assembler.header else "content header"
@@ -145,6 +145,7 @@ class Amqp09Channel(server_channel.FramedChannel):
             if len(self._publishes) >= _MAX_REMEMBERED:
                 self._publishes.clear()
             self._publishes[payload] = expected
+        return False
 
     def perform(self, payload: bytes) -> None:
         """Decode a method and call its handler."""

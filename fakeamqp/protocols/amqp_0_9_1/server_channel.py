@@ -7,6 +7,9 @@ A content follows its method: a header, and body frames until the announced size
 
 from __future__ import annotations
 
+from math import inf
+from struct import Struct
+from struct import error as StructError
 from typing import TYPE_CHECKING, Any
 
 from fakeamqp.model.errors import AccessRefused
@@ -28,6 +31,7 @@ from fakeamqp.protocols.framed.codec.frames import (
     CONTENT_HEADER,
     FRAME_BODY,
     FRAME_CONTENT_HEADER,
+    FRAME_END,
     FRAME_METHOD,
 )
 from fakeamqp.protocols.framed.delivering import encoded_properties
@@ -53,6 +57,11 @@ _PUBLISH = m.BasicPublish.INDEX
 _MAX_REMEMBERED = 1000
 _LONGEST_REMEMBERED = 128
 _NO_PROPERTIES = b"\0\0"
+# A content header frame up to the property flags; and the end of that frame with the header of a body frame.
+_unpack_header = Struct(">BHIIQ").unpack_from
+_unpack_body = Struct(">HHI").unpack_from
+_BASIC_WITHOUT_WEIGHT = 60 << 16
+_END_BEFORE_BODY = FRAME_END << 8 | FRAME_BODY
 
 
 class Amqp091Channel(server_channel.FramedChannel):
@@ -73,6 +82,7 @@ class Amqp091Channel(server_channel.FramedChannel):
         self.targets: dict[bytes, Target] = {}
 
         self._handlers = handlers(self.personality.not_implemented)
+        self._largest_content: float = self.personality.largest_content or inf
         self._target: Target | None = None
         self._properties: BasicProperties | None = None
         self._properties_bytes = b""
@@ -81,17 +91,17 @@ class Amqp091Channel(server_channel.FramedChannel):
 
     # --- frames in ------------------------------------------------------------------------------------
 
-    def receive_method(self, payload: bytes) -> None:
-        """Process a method frame."""
+    def receive_method(self, payload: bytes) -> bool:
+        """See the base class."""
         # Publishers repeat the same bytes, so basic.publish is looked up before it is decoded.
         # Measured from publish to delivery without ack: 1.45 times the messages per second.
         target = self.targets.get(payload)
         if target is not None and self._target is None and self.state is ChannelState.OPEN:
             self._target = target
-            return
+            return True
         if self.state is not ChannelState.OPEN:
             self.receive_while_closing(FRAME_METHOD, payload)
-            return
+            return False
         if self._target is not None:
             if self.connection.answers.tracks_contents:
                 self.connection.method_class(payload)
@@ -102,7 +112,7 @@ class Amqp091Channel(server_channel.FramedChannel):
         handler = self._handlers.get(index)
         if handler is None or len(payload) < 4:
             self._refuse_method(payload)
-            return
+            return False
         try:
             method = m.METHODS[index].decode(payload, self.connection.grammar)
         except WireError as problem:
@@ -113,6 +123,7 @@ class Amqp091Channel(server_channel.FramedChannel):
                 self.targets.clear()
             assert self._target is not None
             self.targets[payload] = self._target
+        return False
 
     def _refuse_method(self, payload: bytes) -> None:
         """Refuse a method that is illegal on an open channel, such as those of class connection.
@@ -130,6 +141,39 @@ class Amqp091Channel(server_channel.FramedChannel):
     def expect_publish(self, target: Target) -> None:
         """Expect the content of a basic.publish; its header is next."""
         self._target = target
+
+    def take_content(self, data: bytes, position: int, largest: int) -> tuple[bytes, int] | None:
+        """See the base class."""
+        target = self._target
+        connection = self.connection
+        if target is None or connection.blocked_reason is not None:
+            return None
+        try:
+            frame_type, number, size, class_and_weight, length = _unpack_header(data, position)
+            header_end = position + 7 + size
+            end_and_type, body_number, body_size = _unpack_body(data, header_end)
+        except StructError:
+            return None  # The rest has not come yet.
+        body_start = header_end + 8
+        body_end = body_start + length
+        found = connection.known_properties.get(data[position + 19 : header_end])
+        if (
+            found is None
+            or frame_type != FRAME_CONTENT_HEADER
+            or number != self.number
+            or class_and_weight != _BASIC_WITHOUT_WEIGHT
+            or end_and_type != _END_BEFORE_BODY
+            or body_number != number
+            or body_size != length
+            or not 0 < length <= largest
+            or length > self._largest_content
+            or body_end >= len(data)
+            or data[body_end] != FRAME_END
+        ):
+            return None
+        connection.note_method(target.index)
+        self._properties, self._properties_bytes = found
+        return data[body_start:body_end], body_end + 1
 
     def receive_header(self, payload: bytes) -> None:
         """Process a content header frame."""
@@ -239,8 +283,15 @@ class Amqp091Channel(server_channel.FramedChannel):
             payload = b"".join(self._body)
             self._body.clear()
             self._charge = None
+        self.complete(payload)
+
+    def complete(self, body: bytes) -> None:
+        """See the base class."""
+        target, properties = self._target, self._properties
+        assert target is not None
+        assert properties is not None
         self._target = self._properties = None
-        publishing.publish(self, target, properties, self._properties_bytes, payload)
+        publishing.publish(self, target, properties, self._properties_bytes, body)
 
     def assembly(self) -> Assembly:
         """See the base class."""

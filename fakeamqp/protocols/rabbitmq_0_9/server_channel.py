@@ -49,15 +49,14 @@ class RabbitMQ09Channel(Amqp09Channel, Amqp091Channel):
 
     # --- frames in ------------------------------------------------------------------------------------
 
-    def receive_method(self, payload: bytes) -> None:
+    def receive_method(self, payload: bytes) -> bool:
         """Process a method frame, or the method of a request."""
         index = int.from_bytes(payload[:4], "big")
         if self._follows_letter(index):
-            Amqp09Channel.receive_method(self, payload)
-            return
+            return Amqp09Channel.receive_method(self, payload)
         if index in WORK:
             self.has_worked = True
-        Amqp091Channel.receive_method(self, payload)
+        return Amqp091Channel.receive_method(self, payload)
 
     def _follows_letter(self, index: int) -> bool:
         """True if the code of 0-9 handles a method, and reports the errors around it."""
