@@ -42,7 +42,7 @@ class Router:
         """Clear the cache: a binding, queue or exchange has changed."""
         self._remembered.clear()
 
-    def plan(self, message: Message, *, alternates: bool = True) -> tuple[Message, Outcome]:
+    def plan(self, message: Message, alternates: bool = True) -> tuple[Message, Outcome]:
         """Find the queues for a published message, without enqueueing it.
 
         An exchange that delays messages keeps the message from this call on, even if the message is part of a

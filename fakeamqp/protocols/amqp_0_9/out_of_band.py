@@ -61,16 +61,16 @@ def receive(connection: Amqp09Connection, frame_type: int, number: int, payload:
     """
     channel = connection.channels.get(number)
     if channel is None or channel.transport is None:
-        connection.note_method(0)
+        connection.method_index = 0
         raise ProtocolError(
             "frame-error", f"an out-of-band frame on channel {number}, which has no out-of-band transport"
         )
     if payload:
-        connection.note_method(0)
+        connection.method_index = 0
         raise ProtocolError("frame-error", f"an out-of-band frame has no payload, got {len(payload)} bytes")
     octets = channel.transport.take()
     if octets is None:
-        connection.note_method(0)
+        connection.method_index = 0
         raise ProtocolError("frame-error", "the payload of an out-of-band frame has not arrived")
     if frame_type == FRAME_OOB_METHOD:
         channel.receive_method(octets)

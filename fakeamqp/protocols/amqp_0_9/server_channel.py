@@ -134,7 +134,7 @@ class Amqp09Channel(server_channel.FramedChannel):
             self.receive_while_closing(FRAME_METHOD, payload)
             return False
         if self._expected is not None:
-            self.connection.note_method(self._expected.method.INDEX)
+            self.connection.method_index = self._expected.method.INDEX
             awaited = "content body" if self._assembler.header else "content header"
             raise ProtocolError("frame-error", f"expected {awaited}, got a method instead")
         self.perform(payload)
@@ -217,7 +217,7 @@ class Amqp09Channel(server_channel.FramedChannel):
         if self.state is not ChannelState.OPEN:
             return None
         expected = self._expected
-        self.connection.note_method(expected.method.INDEX if expected else 0)
+        self.connection.method_index = expected.method.INDEX if expected else 0
         if expected is None:
             raise ProtocolError("frame-error", f"expected a method, got a content {what} instead")
         return expected

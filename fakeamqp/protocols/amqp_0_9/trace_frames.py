@@ -23,7 +23,7 @@ def receive(connection: Amqp09Connection, number: int, payload: bytes) -> None:
     """
     if connection.state is ConnectionState.CLOSING:
         return
-    connection.note_method(0)
+    connection.method_index = 0
     if number != 0:
         raise ProtocolError("frame-error", f"trace frame on channel {number}, not 0")
     for handle in tuple(connection.broker.extensions[Registrations].trace_handlers):

@@ -52,7 +52,7 @@ def _check_text(channel: Amqp091Channel, text: str) -> None:
     try:
         text.encode("utf-8", "surrogateescape").decode("utf-8", "surrogatepass" if loosely else "strict")
     except UnicodeDecodeError:
-        channel.connection.note_method(0)
+        channel.connection.method_index = 0
         raise FrameError("Malformed UTF-8 in shortstr") from None
 
 

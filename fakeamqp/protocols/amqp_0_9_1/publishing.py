@@ -63,7 +63,7 @@ def publish(
     if meaningful:
         examine(channel, message, properties, fresh)
     if channel.mode is None:
-        outcome = virtual_host.publish(message, immediate=target.immediate, mandatory=target.mandatory)
+        outcome = virtual_host.publish(message, target.immediate, target.mandatory)
         if target.mandatory or outcome.unconsumed:
             return_if_needed(channel, target, message, outcome, unconsumed=outcome.unconsumed)
     elif channel.transaction is not None:
@@ -76,7 +76,7 @@ def publish(
         channel.published += 1
         tag = channel.published
         message.secured = channel.secures
-        outcome = virtual_host.publish(message, immediate=target.immediate, mandatory=target.mandatory)
+        outcome = virtual_host.publish(message, target.immediate, target.mandatory)
         if target.mandatory or outcome.unconsumed:
             return_if_needed(channel, target, message, outcome, unconsumed=outcome.unconsumed)
         channel.confirm(tag, outcome)

@@ -105,10 +105,10 @@ class Amqp091Channel(server_channel.FramedChannel):
         if self._target is not None:
             if self.connection.answers.tracks_contents:
                 self.connection.method_class(payload)
-            self.connection.note_method(self._target.index)
+            self.connection.method_index = self._target.index
             raise not_a_header() if self._properties is None else not_a_body()
         index = int.from_bytes(payload[:4], "big")
-        self.connection.note_method(index)
+        self.connection.method_index = index
         handler = self._handlers.get(index)
         if handler is None or len(payload) < 4:
             self._refuse_method(payload)
@@ -171,7 +171,7 @@ class Amqp091Channel(server_channel.FramedChannel):
             or data[body_end] != FRAME_END
         ):
             return None
-        connection.note_method(target.index)
+        connection.method_index = target.index
         self._properties, self._properties_bytes = found
         return data[body_start:body_end], body_end + 1
 
@@ -182,7 +182,7 @@ class Amqp091Channel(server_channel.FramedChannel):
             self._refuse_header(payload)
             return
         # Errors from here on name basic.publish, also if it was found by its bytes and not decoded.
-        self.connection.note_method(target.index)
+        self.connection.method_index = target.index
         class_id, weight, size = CONTENT_HEADER.unpack_from(payload)
         largest = self.personality.largest_content
         if class_id != 60 or weight or (largest and size > largest):
@@ -235,7 +235,7 @@ class Amqp091Channel(server_channel.FramedChannel):
             self.receive_while_closing(FRAME_CONTENT_HEADER, payload)
             return
         target = self._target
-        self.connection.note_method(target.index if target else 0)
+        self.connection.method_index = target.index if target else 0
         raise not_a_body() if target else not_a_method()
 
     def _reread(self, octets: bytes, target: Target, problem: WireError) -> tuple[BasicProperties, bytes]:
@@ -263,7 +263,7 @@ class Amqp091Channel(server_channel.FramedChannel):
             if self.state is not ChannelState.OPEN:
                 self.receive_while_closing(FRAME_BODY, payload)
                 return
-            self.connection.note_method(target.index if target else 0)
+            self.connection.method_index = target.index if target else 0
             raise not_a_header() if target else not_a_method()
         missing = self._missing = self._missing - len(payload)
         if missing > 0:

@@ -94,7 +94,7 @@ class Outbox:
         """Unsent bytes from which on the broker neither handles nor reads the connection's input."""
         self.timeout = SendTimeout(connection)
 
-    def write(self, octets: bytes, *, past_tap: bool = False) -> None:
+    def write(self, octets: bytes, past_tap: bool = False) -> None:
         """Add whole frames, or those that the tap returns for them."""
         tap = self._connection.broker.tap
         if tap is not None and not past_tap:

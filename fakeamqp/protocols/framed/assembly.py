@@ -87,7 +87,7 @@ class Assembly:
             self._connection.check_payload(frame_type, payload)
         if method is None:
             return self._begin(frame_type, payload)
-        self._connection.note_method(method.INDEX)
+        self._connection.method_index = method.INDEX
         if self._missing is None:
             return self._add_header(method, frame_type, payload)
         if frame_type != FRAME_BODY:
@@ -96,7 +96,7 @@ class Assembly:
 
     def _begin(self, frame_type: int, payload: bytes) -> Method | None:
         if frame_type != FRAME_METHOD:
-            self._connection.note_method(0)
+            self._connection.method_index = 0
             raise not_a_method()
         method = self._connection.decode(payload)
         if not method.HAS_CONTENT:

@@ -155,7 +155,7 @@ class FramedChannel:
             self.follow("channel.close-ok")
             self.connection.channels.pop(self.number, None)
         elif index == _OPEN and self.personality.refuses_open_before_close_ok:
-            self.connection.note_method(index)
+            self.connection.method_index = index
             raise ProtocolError("channel-error", "second 'channel.open' seen")
 
     @abstractmethod
@@ -180,11 +180,8 @@ class FramedChannel:
         """Send a method on this channel."""
         self.connection.send(self.number, method)
 
-    def deliver(
-        self, subscription: Subscription, message: Message, redelivered: bool, delivery: Delivery | None
-    ) -> None:
-        """See `model.subscription.Subscriber`."""
-        delivering.deliver(self, subscription, message, redelivered, delivery)
+    deliver = delivering.deliver
+    """See `model.subscription.Subscriber`."""
 
     def send_message(self, method: Method, message: Message) -> None:
         """Send a method with a message as its content on this channel."""

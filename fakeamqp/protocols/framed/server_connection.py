@@ -133,7 +133,8 @@ class FramedConnection(ServerConnection, Generic[C]):
 
         self._close_ok_frame = method_frame(0, vocabulary.ConnectionCloseOk().encode())
         self._largest_payload = self._payload_limit(personality.smallest_frame_max)
-        self._method: int = 0
+        self.method_index = 0
+        """The current method, whose ids a close carries."""
         self._assemblies: dict[int, Assembly] = {}
         """The channels that are not open and have received a method without its content."""
 
@@ -160,7 +161,7 @@ class FramedConnection(ServerConnection, Generic[C]):
         Raises:
             MalformedFrame: no protocol has it.
         """
-        self._method = 0
+        self.method_index = 0
         raise self._unknown_frame(frame_type, payload)
 
     def notify_blocked(self, reason: str | None) -> None:
@@ -187,7 +188,7 @@ class FramedConnection(ServerConnection, Generic[C]):
         if self._is_closing:
             self._finish(text)
             return
-        self._method = 0
+        self.method_index = 0
         self._close(Reply(code, short_text(text), ends_connection=True))
 
     def close_with(self, code: int, text: str, method: int) -> None:
@@ -195,7 +196,7 @@ class FramedConnection(ServerConnection, Generic[C]):
         if self.state in self._silent_states:
             self.refuse(text)
         elif self.state not in (ConnectionState.CLOSING, ConnectionState.CLOSED, ConnectionState.REFUSED):
-            self._method = method
+            self.method_index = method
             self._close(Reply(code, text, ends_connection=True))
 
     def set_blocked(self, reason: str | None) -> None:
@@ -268,14 +269,6 @@ class FramedConnection(ServerConnection, Generic[C]):
                     channel = channels.get(number)
                     if channel is None:
                         self._receive_without_channel(frame_type, number, payload)
-                    elif frame_type == FRAME_BODY:
-                        channel.receive_body(payload)
-                        if self.busy and not kept:
-                            break
-                    elif frame_type == FRAME_CONTENT_HEADER:
-                        channel.receive_header(payload)
-                        if (self._held_back or self.busy) and not kept:
-                            break
                     elif frame_type == FRAME_METHOD:
                         due = channel.receive_method(payload)
                         if (outbox.backlogged or self.busy) and not kept:
@@ -288,6 +281,14 @@ class FramedConnection(ServerConnection, Generic[C]):
                                 channel.complete(body)
                                 if self.busy and not kept:
                                     break
+                    elif frame_type == FRAME_BODY:
+                        channel.receive_body(payload)
+                        if self.busy and not kept:
+                            break
+                    elif frame_type == FRAME_CONTENT_HEADER:
+                        channel.receive_header(payload)
+                        if (self._held_back or self.busy) and not kept:
+                            break
                     elif frame_type == FRAME_HEARTBEAT:
                         self._receive_heartbeat(number, payload)
                     else:
@@ -334,7 +335,7 @@ class FramedConnection(ServerConnection, Generic[C]):
             if frame_type == FRAME_METHOD:
                 self.receive_on_zero(self.decode(payload))
             else:
-                self._method = 0
+                self.method_index = 0
                 raise MalformedFrame(
                     self.personality.content_on_channel_zero,
                     f"expected a method frame on channel 0, got a frame of type {frame_type}",
@@ -366,7 +367,7 @@ class FramedConnection(ServerConnection, Generic[C]):
         """Process a method, header or body frame for a channel that is not open."""
         if not self.answers.tracks_contents:
             if frame_type != FRAME_METHOD:
-                self._method = 0
+                self.method_index = 0
                 raise ProtocolError(self.personality.content_on_closed_channel, str(not_a_method()))
             self.open_channel(number, self.decode(payload))
             return
@@ -383,20 +384,20 @@ class FramedConnection(ServerConnection, Generic[C]):
                 self.publish_received()
             return
         self._assemblies.pop(number, None)
-        self._method = method.INDEX
+        self.method_index = method.INDEX
         self.open_channel(number, method)
 
     def check_payload(self, frame_type: int, payload: bytes) -> None:
         """Refuse a method without ids, and a content header without a body size."""
         least, text = _SMALLEST_PAYLOAD.get(frame_type, (0, ""))
         if len(payload) < least:
-            self._method = 0
+            self.method_index = 0
             raise MalformedFrame(
                 "frame-error", f"{text}, got {len(payload)}", frame_type, payload, UNKNOWN_FRAME
             )
 
     def _refuse_before_open(self, frame_type: int, number: int, payload: bytes) -> None:
-        self._method = 0
+        self.method_index = 0
         raise MalformedFrame(
             "unexpected-frame",
             f"a frame of type {frame_type} on channel {number} before connection.open",
@@ -428,7 +429,7 @@ class FramedConnection(ServerConnection, Generic[C]):
             Malformed: the method is unknown, or has no ids.
         """
         self.check_payload(FRAME_METHOD, payload)
-        self._method = index = int.from_bytes(payload[:4], "big")
+        self.method_index = index = int.from_bytes(payload[:4], "big")
         method_class = self.vocabulary.METHODS.get(index)
         if method_class is None:
             raise UnknownMethod(
@@ -452,7 +453,7 @@ class FramedConnection(ServerConnection, Generic[C]):
                 raise NotFound(NO_QUEUE)
             raise ProtocolError("channel-error", "expected 'channel.open'")
         self._check_channel_count()
-        self._method = method.INDEX
+        self.method_index = method.INDEX
         self.begin_channel(number, method)
         if self.blocked_reason is not None and self.personality.throttles_with_flow:
             self.send(number, self.vocabulary.ChannelFlow(active=False))
@@ -460,10 +461,10 @@ class FramedConnection(ServerConnection, Generic[C]):
     def _check_channel_count(self) -> None:
         """Check that one more channel may be opened."""
         if self.answers.tracks_contents:
-            self._method = 0  # RabbitMQ opens the channel before it looks at the method (measured).
+            self.method_index = 0  # RabbitMQ opens the channel before it looks at the method (measured).
         count = len(self.channels) + len(self._assemblies)
         if self.personality.channel_max_limits == "count" and count >= self.channel_max:
-            self._method = 0
+            self.method_index = 0
             raise ProtocolError(
                 self.personality.channel_above_maximum,
                 f"number of channels opened ({count}) has reached the negotiated channel_max "
@@ -475,7 +476,7 @@ class FramedConnection(ServerConnection, Generic[C]):
     def _receive_heartbeat(self, number: int, payload: bytes) -> None:
         if self._is_closing:
             return
-        self._method = 0
+        self.method_index = 0
         self.note_idle(FRAME_OVERHEAD)
         if payload:
             raise MalformedFrame(
@@ -495,7 +496,7 @@ class FramedConnection(ServerConnection, Generic[C]):
 
     def _check_frame_header(self, frame_type: int, size: int) -> None:
         """Refuse a frame by its header: for a size above the limit, or early for an unknown type."""
-        self._method = 0
+        self.method_index = 0
         if frame_type not in self.frame_types and self.answers.judges_frames_early:
             self._unframed = True
             raise self._unknown_frame(frame_type, b"")
@@ -522,7 +523,7 @@ class FramedConnection(ServerConnection, Generic[C]):
         )
 
     def _refuse_frame_end(self, frame_type: int, payload: bytes, octet: int) -> None:
-        self._method = 0
+        self.method_index = 0
         self._unframed = True
         raise MalformedFrame(
             "frame-error",
@@ -536,10 +537,6 @@ class FramedConnection(ServerConnection, Generic[C]):
 
     # --- errors --------------------------------------------------------------------------------------
 
-    def note_method(self, index: int) -> None:
-        """Set the current method, whose ids a close carries."""
-        self._method = index
-
     def out_of_order(self, condition: str) -> ProtocolError:
         """Return the error for a method on channel 0 in the wrong state (connection/out-of-order)."""
         words = {ConnectionState.TUNED: "opening", ConnectionState.OPEN: "running"}
@@ -548,7 +545,7 @@ class FramedConnection(ServerConnection, Generic[C]):
 
     def fail(self, number: int, problem: ModelError | ProtocolError) -> None:
         """Close for an error that the current method of the client did not cause."""
-        self._method = 0
+        self.method_index = 0
         self._fail(number, problem)
 
     def _fail(self, number: int, problem: ProtocolError | ModelError | WireError) -> None:
@@ -591,7 +588,7 @@ class FramedConnection(ServerConnection, Generic[C]):
             return
         reply = self.REPLIES.reply_for(problem)
         if reply.names_no_method:
-            self._method = 0
+            self.method_index = 0
         channel = self.channels.get(number)
         if reply.silent:
             self._warn("closing the transport without connection.close: %s", reply.text)
@@ -599,7 +596,7 @@ class FramedConnection(ServerConnection, Generic[C]):
         elif reply.ends_connection or channel is None:
             self._close(reply)
         else:
-            channel.close(reply, self._method)
+            channel.close(reply, self.method_index)
 
     @property
     def _is_closing(self) -> bool:
@@ -615,7 +612,7 @@ class FramedConnection(ServerConnection, Generic[C]):
         """Send connection.close; from now on only its answer has an effect (connection.close/stability)."""
         self._enter("CLOSE")
         self._held_back = False
-        index = self._method
+        index = self.method_index
         self.send(
             0,
             self.vocabulary.ConnectionClose(
@@ -646,7 +643,7 @@ class FramedConnection(ServerConnection, Generic[C]):
                 self.login_refused(why)
             else:
                 self._warn("%s", text)
-            self._method = 0
+            self.method_index = 0
             code = self.REPLIES.code("access-refused")
             self._close(Reply(code, short_text(f"ACCESS_REFUSED - {text}"), ends_connection=True))
         else:

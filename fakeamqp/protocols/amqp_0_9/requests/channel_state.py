@@ -71,7 +71,7 @@ class Requests:
         """
         channel = self._channel
         request = decode_request(payload)
-        channel.connection.note_method(int.from_bytes(request.method[:4], "big"))
+        channel.connection.method_index = int.from_bytes(request.method[:4], "big")
         if channel.state is not ChannelState.OPEN:
             channel.receive_method(request.method)
             return

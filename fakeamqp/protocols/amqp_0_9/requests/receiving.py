@@ -38,7 +38,7 @@ def _receive_without_channel(
     connection: Amqp09Connection, frame_type: int, number: int, payload: bytes
 ) -> None:
     """Process a frame for channel 0, or for a channel that is not open: a request can open it."""
-    connection.note_method(0)
+    connection.method_index = 0
     if number == 0:
         raise ProtocolError(
             "channel-error",
