@@ -27,7 +27,8 @@ OUTPUT = Path(__file__).parents[2] / "docs" / "spark-benchmarks.md"
 HEADING = """# Benchmarks of Spark with AMQP
 
 Written by `python -m compat_tests.benchmarks.spark_report`. Times depend on the machine and on what else it
-did; what stands in one row was measured by turns. `--only` measures one section anew.
+did; what stands in one row was measured by turns. `--only` measures one section anew, perhaps when the machine
+is faster or slower than for the others.
 
 {machine} PySpark {pyspark}, `local[2]`.
 """
@@ -38,7 +39,7 @@ Rows per second from the start of a query to its end, in a session that has run 
 are 200 bytes of JSON with a message id, a timestamp and two headers. Publishing is confirmed, the spool is
 synced to the disk. Behind each rate is its share of what pika's plain consumer takes from the same broker,
 measured just before; the last column is the share that a route is to have with many messages. A streaming
-query takes a second to start, in which pika takes 50,000 messages.
+query takes a second or more to start, in which pika takes tens of thousands of messages.
 
 """
 SUITE_HEAD = """
