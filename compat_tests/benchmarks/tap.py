@@ -37,7 +37,7 @@ HOT: Mapping[str, Mapping[str, int]] = {
     "protocols/amqp_0_9_1/server_channel.py": {"confirm_now": 1},
     "protocols/framed/server_channel.py": {"note_settled": 1},
     "protocols/framed/delivering.py": {"deliver": 1, "get_ok": 1},
-    "protocols/framed/server_connection.py": {"_cut_frames": 1},
+    "protocols/framed/server_connection.py": {"_cut_frames": 2},
     "protocols/common/server_connection.py": {"_handle": 1},
     "protocols/framed/settling.py": {"settle": 1},
     "protocols/common/outbox.py": {"write": 1},
@@ -94,25 +94,23 @@ class _Taker(ast.NodeTransformer):
         return self.generic_visit(node)
 
     def visit_Compare(self, node: ast.Compare) -> ast.AST:
-        """`tap is not None` is never so."""
-        if self._function and _is_tap(node.left) and isinstance(node.ops[0], ast.IsNot):
+        """`tap is not None` is never so, and `tap is None` always."""
+        if self._function and _is_tap(node.left) and isinstance(node.ops[0], (ast.Is, ast.IsNot)):
             self.found[self._function] += 1
-            return ast.Constant(False)
+            return ast.Constant(isinstance(node.ops[0], ast.Is))
         return self.generic_visit(node)
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
         self.generic_visit(node)
-        left = [value for value in node.values if not _is_false(value)]
-        if len(left) == len(node.values):
-            return node
-        if isinstance(node.op, ast.And):
-            return ast.Constant(False)
-        node.values = left
-        return left[0] if len(left) == 1 else node
+        decides = isinstance(node.op, ast.Or)
+        if any(_is(value, decides) for value in node.values):
+            return ast.Constant(decides)
+        node.values = [value for value in node.values if not _is(value, not decides)] or node.values[:1]
+        return node.values[0] if len(node.values) == 1 else node
 
     def visit_If(self, node: ast.If) -> Any:
         self.generic_visit(node)
-        return (node.orelse or None) if _is_false(node.test) else node
+        return (node.orelse or None) if _is(node.test, False) else node
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
         """A tap that is handed on is None."""
@@ -128,8 +126,8 @@ def _is_tap(node: ast.AST) -> bool:
     )
 
 
-def _is_false(node: ast.AST) -> bool:
-    return isinstance(node, ast.Constant) and node.value is False
+def _is(node: ast.AST, value: bool) -> bool:
+    return isinstance(node, ast.Constant) and node.value is value
 
 
 def strip(source: str, places: Mapping[str, int]) -> str:
