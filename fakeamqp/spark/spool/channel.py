@@ -32,7 +32,7 @@ _RETURN_SECONDS = 1.0
 class WindowTooWide(ConnectionLost):
     """The messages are so large that the broker sends too many bytes: a new channel has a smaller window.
 
-    Only a store on the disk has one. Another one would lose its rows, so its consumers are replaced.
+    Only a channel with a store on the disk ends this way. Rows in memory would be lost with their channel.
     """
 
 
@@ -241,8 +241,8 @@ class ConsumingChannel:
 
         A store without space leaves messages in memory. If they exceed `prefetchBytes`, a store on the disk
         takes them all the same, and the channel ends, for a new one with a smaller window. With a store in
-        memory, messages that come after them go back to their queues, and they do, too. The channel always
-        reads its socket, because RabbitMQ closes the connection of a client that does not for 30 seconds.
+        memory, the channel returns them and all later messages to their queues. The channel always reads its
+        socket, because RabbitMQ closes the connection of a client that does not for 30 seconds.
 
         Args:
             at_end: whether the channel is about to close.
@@ -276,7 +276,7 @@ class ConsumingChannel:
         if narrow and not self._store.on_disk:
             self._note_only()
             narrow = False
-        # Messages that go back while they are counted would be missing or counted twice.
+        # Messages that return during a count would be missing from it, or counted twice.
         if narrow or (self._surplus and not self._counting and not at_end):
             self._narrow(max(octets // max(rows, 1), 1))
 
@@ -302,16 +302,16 @@ class ConsumingChannel:
         self._replace_consumers()
 
     def _note_only(self) -> None:
-        """Keep nothing of messages that arrive from now on but what is needed to give them back."""
+        """Keep only tag and queue of messages that arrive from now on, to return them later."""
         for queue, tag in self._consumers.items():
             self._link.redirect(self._channel, tag, self._noter(queue))
 
     def _replace_consumers(self) -> None:
-        """Give back what is not stored, and consume again with the present window.
+        """Return the messages that are not stored to their queues, and consume with the present window.
 
-        RabbitMQ applies basic.qos to later consumers only. It may handle a request before messages that were
-        returned earlier (measured with queue.declare), so the return is waited for. Then they come again in
-        the order of their queue, unless somebody else takes them.
+        RabbitMQ applies basic.qos to later consumers only. Counts from RabbitMQ 4.3 right after basic.nack
+        were too small (measured), so the channel waits until the queues have the messages. Then the broker
+        delivers them in the order of their queue, unless another consumer takes them.
         """
         link, channel = self._link, self._channel
         for consumer in self._consumers.values():
