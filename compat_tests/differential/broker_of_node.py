@@ -23,7 +23,13 @@ _PATIENCE = 30.0
 
 
 class BrokerOfNode:
-    """What `Broker` offers and RabbitMQ has. A test that uses more is skipped, and names it."""
+    """What `Broker` offers and RabbitMQ has. A test that uses more is skipped, and names it.
+
+    Attributes:
+        management_url: only of nodes that serve the HTTP API.
+    """
+
+    management_url: str
 
     def __init__(self, node: RabbitMQNode, channel: Any) -> None:
         self.url = node.url

@@ -6,6 +6,7 @@ import json
 import socket
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from compat_tests.differential.rabbitmq_node import RabbitMQNode
@@ -13,7 +14,7 @@ from compat_tests.management.client import Api, Reply
 from compat_tests.management.comparison import MEASURED, normal
 from compat_tests.management.scenario import Target, run
 
-__all__ = ["raw", "record", "record_node", "write"]
+__all__ = ["node_with_api", "raw", "record", "record_node", "write"]
 
 _PATIENCE = 60.0
 _POLL = 0.2
@@ -40,6 +41,13 @@ def raw(target: Target) -> Iterator[tuple[str, Reply, dict[str, str]]]:
 
 def record_node(version: str) -> dict[str, dict[str, Any]]:
     """What a new node of this version answers."""
+    with node_with_api(version) as (node, url):
+        return record(Target(node.port, url))
+
+
+@contextmanager
+def node_with_api(version: str) -> Iterator[tuple[RabbitMQNode, str]]:
+    """A new node of this version, and the URL of its HTTP API with credentials."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     settings = {
@@ -48,9 +56,9 @@ def record_node(version: str) -> dict[str, dict[str, Any]]:
         "collect_statistics_interval": "1000",
     }
     with RabbitMQNode(version, plugins=("rabbitmq_management",), settings=settings) as node:
-        target = Target(node.port, f"http://guest:guest@127.0.0.1:{port}")
-        _await_statistics(Api(target.url))
-        return record(target)
+        url = f"http://guest:guest@127.0.0.1:{port}"
+        _await_statistics(Api(url))
+        yield node, url
 
 
 def _await_statistics(api: Api) -> None:

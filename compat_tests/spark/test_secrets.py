@@ -57,6 +57,10 @@ with local_session(config=config, folder=f"{folder}/session") as spark:
         attempt(lambda: spark.read.format("amqp").options(**login, queeu="a").load())
     attempt(lambda: spark.read.format("amqp").options(**wrong, queue="a").load().count())
     attempt(lambda: write(rows.select("value"), wrong, routingKey="b"))
+    bound = {**in_file, "superStream": "s", "managementUrl": f"http://me:{secret}@127.0.0.1:1"}
+    unreachable = spark.read.format("amqp").options(**bound).load()
+    attempt(unreachable.count)
+    attempt(lambda: spark.read.format("amqp").options(**bound, managementurl=f"me:{secret}@host").load())
     for name, login in (("u", in_url), ("o", in_option)):
         options = ", ".join(f"'{key}' '{value}'" for key, value in {**login, "queue": "a"}.items())
         spark.sql(f"CREATE TEMPORARY VIEW {name} USING amqp OPTIONS ({options})")

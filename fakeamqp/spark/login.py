@@ -20,7 +20,7 @@ from fakeamqp.spark.errors import OptionError
 if TYPE_CHECKING:
     from fakeamqp.spark.options import ConnectionOptions
 
-__all__ = ["is_refusal", "parameters", "password", "without_password"]
+__all__ = ["is_refusal", "parameters", "password", "tls_context", "without_password"]
 
 # Reply codes, as pika has them in its texts: wrong password; no such virtual host, or no access to it.
 _PASSWORD, _VIRTUAL_HOST = "(403)", "(530)"
@@ -61,7 +61,7 @@ def parameters(url: str, options: ConnectionOptions) -> pika.URLParameters:
             given.password if chosen is None else chosen,
         )
     if parts.scheme == "amqps":
-        found.ssl_options = pika.SSLOptions(_tls(options), found.host)
+        found.ssl_options = pika.SSLOptions(tls_context(options), found.host)
     return found
 
 
@@ -114,7 +114,12 @@ def password(options: ConnectionOptions) -> str | None:
     return options.password
 
 
-def _tls(options: ConnectionOptions) -> ssl.SSLContext:
+def tls_context(options: ConnectionOptions) -> ssl.SSLContext:
+    """The TLS settings of the options.
+
+    Raises:
+        OptionError: a file of the options cannot be read.
+    """
     try:
         context = ssl.create_default_context(cafile=options.ca_file)
     except OSError as error:

@@ -142,8 +142,16 @@ OPTIONS = (
         "superStream",
         "super_streams",
         values.names,
-        "one or more super streams; their partitions `NAME-0`, `NAME-1` and so on are streams to read",
+        "one or more super streams; their partitions are streams to read",
         (),
+    ),
+    Option(
+        "managementUrl",
+        "management_url",
+        values.http_url,
+        "`superStream`: RabbitMQ's HTTP API, as `http://host:15672`, which knows the bindings to partitions; "
+        "the login is that of `amqp.url` if the URL has none",
+        shown_default="partitions are found by their names `NAME-0`, `NAME-1` and so on",
     ),
     Option(
         "startingOffsets",

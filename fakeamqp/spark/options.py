@@ -60,6 +60,7 @@ class ReadOptions:
     shard_exchange: str | None
     streams: tuple[str, ...]
     super_streams: tuple[str, ...]
+    management_url: str | None = field(repr=False)
     starting_offsets: str
     starting_timestamp: str | None
     ending_offsets: str
@@ -121,7 +122,7 @@ _SPARKS_OWN = frozenset({"checkpointlocation", "queryname", "outputmode", "merge
 _MAX_BYTES = 256 << 20
 
 # Fields whose text may hold a password.
-_SECRETS = frozenset({"password", "urls"})
+_SECRETS = frozenset({"management_url", "password", "urls"})
 
 _BY_KEY = {option.key.lower(): option for option in OPTIONS}
 _ONLY_STREAMS = (
@@ -177,6 +178,8 @@ def read_options(given: Mapping[str, str], *, streaming: bool = False) -> ReadOp
             )
     elif "ackmode" in said:
         raise OptionError("option 'ackMode' is for 'queue': reading a stream removes no messages")
+    if found.management_url is not None and not found.super_streams:
+        raise OptionError("option 'managementUrl' is for 'superStream', whose partitions it finds")
     if streaming and found.queues and found.ack_mode == "spool" and not found.spool_folder:
         raise OptionError(
             "option 'spoolDir' is missing: a folder that outlives the query, beside its checkpoint, for what "

@@ -15,6 +15,7 @@ __all__ = [
     "column_names",
     "count",
     "duration",
+    "http_url",
     "names",
     "octets",
     "ranged_names",
@@ -133,6 +134,18 @@ def urls(value: str) -> tuple[str, ...]:
         except ValueError:
             raise ValueError("a URL with a port from 0 to 65535 and a valid host name") from None
     return given
+
+
+def http_url(value: str) -> str:
+    """A URL of an HTTP API. No error shows it: it may have a password."""
+    try:
+        parts = urlsplit(value.strip())
+        valid = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        valid = False
+    if not valid or parts.query or parts.fragment:
+        raise ValueError("a URL such as http://host:15672 or https://user:password@host:15671")
+    return value.strip()
 
 
 def ranged_names(value: str) -> tuple[str, ...]:

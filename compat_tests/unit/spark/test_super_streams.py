@@ -8,7 +8,7 @@ import pytest
 
 import compat_tests.needs_pyspark  # noqa: F401
 from compat_tests.unit.spark.micro_batches import Limit, table
-from compat_tests.unit.spark.streams import batch_reader, positions, publisher, rows, stream_reader
+from compat_tests.unit.spark.streams import batch_reader, options, positions, publisher, rows, stream_reader
 from fakeamqp import Broker
 from fakeamqp.spark.errors import ConnectionLost, OptionError
 from fakeamqp.spark.options import ConnectionOptions
@@ -129,7 +129,7 @@ def test_partitions_are_looked_for_less_often_if_there_are_none(broker, orders, 
     now = [0.0]
     monkeypatch.setattr(super_stream, "_FIRST_PAUSE", 5.0)
     monkeypatch.setattr(super_stream.time, "monotonic", lambda: now[0])
-    found = super_stream.Partitions("orders")
+    found = super_stream.Partitions("orders", options(broker.url, superStream="orders"))
     looks = []
     monkeypatch.setattr(super_stream, "_exists", lambda *_: looks.append(now[0]))
     found._look(None)

@@ -126,11 +126,12 @@ class Tails:
         if not self._options.super_streams:
             return self._options.streams
         for name in self._options.super_streams:
-            if name not in self._partitions:
-                self._partitions[name] = Partitions(name)
-                self._partitions[name].find(link)
-            else:
+            if name in self._partitions:
                 self._partitions[name].look_for_more(link)
+            else:
+                partitions = Partitions(name, self._options)
+                partitions.find(link)
+                self._partitions[name] = partitions
         # A partition that was there and is missing is an error of its own: it cannot be consumed.
         there = (stream for found in self._partitions.values() for stream in found.streams)
         return tuple(dict.fromkeys([*there, *begin]))

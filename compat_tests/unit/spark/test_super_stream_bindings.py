@@ -1,0 +1,363 @@
+"""Partitions of super streams by the bindings of their exchange, which RabbitMQ's HTTP API lists."""
+
+from __future__ import annotations
+
+import json
+import ssl
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import quote, urlsplit
+
+import pytest
+
+import compat_tests.needs_pyspark  # noqa: F401
+from compat_tests.unit.spark.micro_batches import Limit
+from compat_tests.unit.spark.streams import batch_reader, options, positions, publisher, rows, stream_reader
+from fakeamqp import Broker
+from fakeamqp.spark.errors import BrokerUnreachable, LoginRefused, OptionError
+from fakeamqp.spark.management import bound_queues
+from fakeamqp.spark.stream_queue import super_stream
+
+EVERYTHING = Limit(10_000)
+REGIONS = ("emea", "amer", "apac")
+VIRTUAL_HOST = "sales/north"
+_EVERYTHING = dict.fromkeys(("configure", "write", "read"), ".*")
+DEFINITIONS = {
+    "vhosts": [{"name": VIRTUAL_HOST}],
+    "permissions": [{"user": "guest", "vhost": VIRTUAL_HOST, **_EVERYTHING}],
+}
+
+
+@pytest.fixture
+def broker():
+    with Broker(management=True, definitions=DEFINITIONS) as broker:
+        yield broker
+
+
+@pytest.fixture
+def log(broker):
+    with publisher(broker.url) as log:
+        yield log
+
+
+@pytest.fixture
+def regions(log, monkeypatch):
+    """Adds partitions of `orders`, as `rabbitmq-streams add_super_stream --binding-keys` does."""
+    monkeypatch.setattr(super_stream, "_FIRST_PAUSE", 0.0)
+    log.channel.exchange_declare("orders", "direct", durable=True, arguments={"x-super-stream": True})
+    count = 0
+
+    def add(region):
+        nonlocal count
+        log.declare(f"orders-{region}")
+        order = {"x-stream-partition-order": count}
+        log.channel.queue_bind(f"orders-{region}", "orders", region, arguments=order)
+        count += 1
+
+    for region in REGIONS:
+        add(region)
+    return add
+
+
+@pytest.fixture
+def follow(broker):
+    """Makes readers of `orders`, and stops them."""
+    readers = []
+
+    def make(**more):
+        given = {"superStream": "orders", "managementUrl": broker.management_url, **more}
+        readers.append(stream_reader(broker.url, **given))
+        return readers[-1]
+
+    yield make
+    for each in readers:
+        each.stop()
+
+
+def values(found):
+    return sorted(int(row["value"]) for row in found)
+
+
+def publish(log, region, *numbers):
+    for number in numbers:
+        log.channel.basic_publish("orders", region, str(number).encode())
+
+
+# --- partitions -------------------------------------------------------------------------------------------
+
+
+def test_a_batch_read_finds_partitions_with_any_name(broker, log, regions):
+    for number, region in enumerate(REGIONS):
+        publish(log, region, number, number + 10)
+    reader = batch_reader(broker.url, superStream="orders", managementUrl=broker.management_url)
+    assert [task.range.stream for task in reader.partitions()] == [f"orders-{region}" for region in REGIONS]
+    assert values(rows(reader)) == [0, 1, 2, 10, 11, 12]
+
+
+def test_a_queue_with_the_name_of_a_partition_is_none_without_a_binding(broker, log, regions):
+    log.declare("orders-0")
+    log.publish("orders-0", 99)
+    publish(log, "emea", 1)
+    reader = batch_reader(broker.url, superStream="orders", managementUrl=broker.management_url)
+    assert values(rows(reader)) == [1]
+
+
+def test_a_query_picks_up_new_bindings(log, regions, follow):
+    publish(log, "emea", 1)
+    reader = follow()
+    start = reader.latestOffset(reader.initialOffset(), EVERYTHING)
+    assert positions(start) == {"orders-emea": 1, "orders-amer": 0, "orders-apac": 0}
+    regions("africa")
+    publish(log, "africa", 2, 3)
+    end = reader.latestOffset(start, EVERYTHING)
+    assert values(rows(reader, start, end)) == [2, 3]
+
+
+def test_a_stream_without_its_binding_is_read_to_its_end(log, regions, follow):
+    publish(log, "emea", 1)
+    reader = follow()
+    start = reader.latestOffset(reader.initialOffset(), EVERYTHING)
+    publish(log, "emea", 2)
+    log.channel.queue_unbind("orders-emea", "orders", "emea")
+    for each in (reader, follow()):
+        assert values(rows(each, start, each.latestOffset(start, EVERYTHING))) == [2]
+
+
+def test_bindings_to_others_than_streams_are_left_out(log, regions, follow, caplog):
+    log.channel.queue_declare("audit", durable=True)
+    log.channel.queue_bind("audit", "orders", "emea")
+    log.channel.exchange_declare("copies", "fanout", durable=True)
+    log.channel.exchange_bind("copies", "orders", "emea")
+    publish(log, "emea", 1)
+    reader = follow()
+    start = reader.initialOffset()
+    assert values(rows(reader, start, reader.latestOffset(start, EVERYTHING))) == [1]
+    warned = len(caplog.records)
+    assert "'audit' is no stream, so it is no partition of 'orders'" in caplog.text
+    assert positions(reader.latestOffset(start, EVERYTHING)).keys() == {
+        f"orders-{region}" for region in REGIONS
+    }
+    assert len(caplog.records) == warned
+
+
+def test_a_stream_with_two_bindings_is_one_partition(broker, log, regions):
+    log.channel.queue_bind("orders-emea", "orders", "europe")
+    publish(log, "europe", 1)
+    reader = batch_reader(broker.url, superStream="orders", managementUrl=broker.management_url)
+    assert values(rows(reader)) == [1]
+
+
+def test_names_with_other_characters(broker):
+    url = urlsplit(broker.url)._replace(path=f"/{quote(VIRTUAL_HOST, safe='')}").geturl()
+    name = "órders/é 1?"
+    with publisher(url) as log:
+        log.channel.exchange_declare(name, "direct", durable=True)
+        log.declare("stück/1")
+        log.channel.queue_bind("stück/1", name, "x")
+        log.channel.basic_publish(name, "x", b"7")
+    reader = batch_reader(url, superStream=json.dumps([name]), managementUrl=broker.management_url)
+    assert values(rows(reader)) == [7]
+
+
+@pytest.mark.parametrize("bound", [False, True])
+def test_no_exchange_or_no_binding_to_a_stream(broker, log, follow, bound):
+    if bound:
+        log.channel.exchange_declare("orders", "direct", durable=True)
+        log.channel.queue_declare("audit", durable=True)
+        log.channel.queue_bind("audit", "orders", "emea")
+    words = "'orders' has no partitions: there is no exchange of this name in the virtual host, or it has no"
+    with pytest.raises(OptionError, match=words):
+        batch_reader(broker.url, superStream="orders", managementUrl=broker.management_url).partitions()
+    reader = follow()
+    for call in (reader.initialOffset, lambda: reader.latestOffset({}, EVERYTHING)):
+        with pytest.raises(OptionError, match=words):
+            call()
+
+
+# --- login ------------------------------------------------------------------------------------------------
+
+
+def test_the_login_is_that_of_the_connection(broker, log, regions):
+    place = f"http://{broker.management_url.rpartition('@')[2]}"
+    publish(log, "emea", 1)
+    reader = batch_reader(broker.url, superStream="orders", managementUrl=f"{place}/")
+    assert values(rows(reader)) == [1]
+
+
+def test_a_refused_login(broker, log, regions):
+    place = broker.management_url.rpartition("@")[2]
+    reader = batch_reader(broker.url, superStream="orders", managementUrl=f"http://guest:s3cret@{place}")
+    with pytest.raises(LoginRefused, match=r"refuses user 'guest' \(401\): the HTTP API needs") as refused:
+        reader.partitions()
+    assert "s3cret" not in str(refused.value)
+
+
+def test_a_certificate_is_no_login_for_the_api():
+    pytest.importorskip("trustme")
+    with Broker(tls=True, users={"job": {}}) as broker:
+        made = broker.tls.client_certificate("job")
+        login = {
+            "amqp.caFile": broker.tls.ca_file,
+            "amqp.mechanism": "EXTERNAL",
+            "amqp.certFile": made.certificate,
+            "amqp.keyFile": made.key,
+        }
+        given = {"superStream": "orders", "managementUrl": "http://host:15672", **login}
+        with pytest.raises(OptionError, match="'managementUrl' needs a user, as http://user:password@host"):
+            batch_reader(broker.url, **given).partitions()
+
+
+# --- an API that does not answer as RabbitMQ does ---------------------------------------------------------
+
+
+class Answers(BaseHTTPRequestHandler):
+    """Answers with what the server has: a status, and a body."""
+
+    def do_GET(self):
+        self.server.asked.append((self.path, self.headers["Authorization"]))
+        status, body = self.server.answer
+        self.send_response(status)
+        if status == 302:
+            self.send_header("Location", "/elsewhere")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_):
+        """Nothing to print."""
+
+
+@pytest.fixture
+def api():
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Answers)
+    server.answer, server.asked = (200, b"[]"), []
+    server.url = f"http://me:s3cret@127.0.0.1:{server.server_port}"
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    yield server
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def ask(url, **given):
+    found = options("amqp://host/", superStream="orders", managementUrl=url, **given)
+    return bound_queues(found.management_url, found.connection, "orders")
+
+
+def test_the_order_is_that_of_the_arguments(api):
+    def binding(queue, **arguments):
+        return {"destination": queue, "destination_type": "queue", "arguments": arguments}
+
+    order = "x-stream-partition-order"
+    bindings = [binding("c"), binding("b", **{order: 10}), binding("a", **{order: 2}), binding("b")]
+    api.answer = 200, json.dumps(bindings).encode()
+    assert ask(f"{api.url}/prefix/") == ["a", "b", "c"]
+    [(path, login)] = api.asked
+    assert path == "/prefix/api/exchanges/%2F/orders/bindings/source"
+    assert login == "Basic bWU6czNjcmV0"
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "error", "words"),
+    [
+        (403, b"", LoginRefused, r"refuses user 'me' \(403\)"),
+        (503, b"starting", BrokerUnreachable, "answered with 503 Service Unavailable"),
+        (302, b"", BrokerUnreachable, "answered with 302 Found"),
+        (200, b"<html>", BrokerUnreachable, "answered with no JSON"),
+        (200, b"\xff", BrokerUnreachable, "answered with no JSON"),
+        (200, b"{}", None, ""),
+        (200, b"17", BrokerUnreachable, "answered with no list of bindings"),
+        (200, b'["orders-0"]', BrokerUnreachable, "answered with no list of bindings"),
+        (200, b'[{"destination_type": "queue"}]', BrokerUnreachable, "answered with no list of bindings"),
+    ],
+)
+def test_answers_that_are_no_bindings(api, status, body, error, words):
+    api.answer = status, body
+    if error is None:
+        assert ask(api.url) == []
+    else:
+        with pytest.raises(error, match=words) as raised:
+            ask(api.url)
+        assert f"http://127.0.0.1:{api.server_port}" in str(raised.value)
+        assert "s3cret" not in str(raised.value)
+    assert len(api.asked) == 1
+
+
+def test_an_api_that_is_not_there():
+    with pytest.raises(BrokerUnreachable, match=r"cannot ask http://127\.0\.0\.1:1: .*refused"):
+        ask("http://me:s3cret@127.0.0.1:1")
+
+
+def test_tls(api):
+    pytest.importorskip("trustme")
+    with Broker(tls=True) as broker:
+        made = broker.tls.client_certificate("127.0.0.1")
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(made.certificate, made.key)
+        api.socket = context.wrap_socket(api.socket, server_side=True)
+        url = f"https://me:s3cret@127.0.0.1:{api.server_port}"
+        with pytest.raises(BrokerUnreachable, match="CERTIFICATE_VERIFY_FAILED"):
+            ask(url)
+        assert ask(url, **{"amqp.verify": "false"}) == []
+
+
+def test_a_query_goes_on_while_the_api_does_not_answer(api, log, regions, follow, caplog):
+    bindings = [
+        {"destination": f"orders-{region}", "destination_type": "queue", "arguments": {}}
+        for region in REGIONS
+    ]
+    api.answer = 200, json.dumps(bindings[:2]).encode()
+    reader = follow(managementUrl=api.url)
+    start = reader.initialOffset()
+    assert positions(reader.latestOffset(start, EVERYTHING)).keys() == {"orders-emea", "orders-amer"}
+    publish(log, "amer", 1)
+    publish(log, "apac", 2)
+    api.answer = 401, b""
+    end = reader.latestOffset(start, EVERYTHING)
+    assert values(rows(reader, start, end)) == [1]
+    assert "'orders': new partitions are not found: http://127.0.0.1" in caplog.text
+    api.answer = 200, json.dumps(bindings).encode()
+    assert values(rows(reader, end, reader.latestOffset(end, EVERYTHING))) == [2]
+
+
+def test_the_api_is_asked_less_often_if_nothing_is_new(monkeypatch):
+    now, looks = [0.0], []
+    monkeypatch.setattr(super_stream.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(super_stream, "is_stream", lambda _link, name: name != "audit")
+    monkeypatch.setattr(
+        super_stream, "bound_queues", lambda *_: looks.append(now[0]) or ["orders-emea", "audit"]
+    )
+    found = super_stream.Partitions(
+        "orders", options("amqp://host/", superStream="orders", managementUrl="http://host")
+    )
+    assert found.find(None) == ["orders-emea"]
+    for _ in range(200):
+        now[0] += 1
+        found.look_for_more(None)
+    assert found.streams == ["orders-emea"]
+    assert looks == [0, 5, 10, 20, 40, 80, 140, 200]
+
+
+# --- the option -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["amqp://me:s3cret@host", "host:15672", "http://", "http://host:x", "http://host/?a=1", "http://host:0"],
+)
+def test_urls_of_no_api(url):
+    with pytest.raises(
+        OptionError, match=r"'managementUrl' is \*\*\*; it has to be a URL such as http://host"
+    ):
+        options("amqp://host/", superStream="orders", managementUrl=url)
+
+
+def test_the_url_is_for_super_streams():
+    with pytest.raises(OptionError, match="'managementUrl' is for 'superStream'"):
+        options("amqp://host/", managementUrl="http://host:15672")
+
+
+def test_no_text_shows_the_password():
+    found = options("amqp://host/", superStream="orders", managementUrl="http://me:s3cret@host:15672")
+    assert "s3cret" not in repr(found)
