@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import time
+from datetime import datetime, timedelta, timezone
 from itertools import pairwise
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from pyspark.sql import datasource
 
 import compat_tests.needs_pyspark  # noqa: F401
 from compat_tests.differential.comparison import SERIES
@@ -123,6 +125,21 @@ def test_a_stream_is_no_queue_and_a_queue_no_stream(url, rabbit, log, there):
         with pytest.raises(OptionError, match="'plain' is no stream"):
             batch_reader(url, stream="plain").partitions()
     assert len(browse(url, "plain")) == 1
+
+
+def test_times_of_filters_narrow_what_is_read(url, log, there):
+    """The broker has sent the first message of a time before it answers the question after it."""
+    if not hasattr(datasource, "EqualTo"):
+        pytest.skip("filters came with PySpark 4.1")
+    now, hour = datetime.now(timezone.utc), timedelta(hours=1)
+    for kind, time_of_filter, expected in (
+        ("LessThan", now - hour, 0),
+        ("GreaterThan", now - hour, len(there)),
+        ("LessThan", now + hour, len(there)),
+    ):
+        reader = batch_reader(url, timestampTolerance="0s")
+        reader.pushFilters([getattr(datasource, kind)(attribute=("timestamp",), value=time_of_filter)])
+        assert len(rows(reader)) == expected
 
 
 def test_what_was_confirmed_before_is_seen(url, rabbit):

@@ -47,7 +47,12 @@ def test_a_range_of_a_stream_is_read_by_several_tasks(spark, amqp_broker, log):
 def test_filters_narrow_what_is_read(spark, amqp_broker, log):
     log(*range(6000))
     log(*range(3000), to="more")
-    options = {"amqp.url": amqp_broker.url, "stream": "log,more", "minPartitions": 3}
+    options = {
+        "amqp.url": amqp_broker.url,
+        "stream": "log,more",
+        "minPartitions": 3,
+        "timestampTolerance": "1m",
+    }
     setting = "spark.sql.python.filterPushdown.enabled"
     try:
         for enabled, tasks in (("false", 3), ("true", 1)):
@@ -57,6 +62,8 @@ def test_filters_narrow_what_is_read(spark, amqp_broker, log):
             assert some.count() == 10
             if hasattr(DataSourceReader, "pushFilters"):
                 assert some.rdd.getNumPartitions() == tasks
+                old = everything.where("timestamp < timestamp'2001-01-01'")
+                assert (old.count(), old.rdd.getNumPartitions()) == (0, tasks)
     finally:
         spark.conf.unset(setting)
 

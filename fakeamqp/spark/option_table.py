@@ -181,6 +181,14 @@ OPTIONS = (
         "streams, batch: end before the chunk of this time; as `startingTimestamp`",
     ),
     Option(
+        "timestampTolerance",
+        "timestamp_tolerance",
+        values.duration,
+        "streams, batch: the maximum difference between the property `timestamp` of a message and the time "
+        "at which the broker stored it; filters on `timestamp` then narrow what is read",
+        shown_default="they do not",
+    ),
+    Option(
         "maxMessagesPerTrigger",
         "max_messages",
         values.count(),

@@ -65,6 +65,7 @@ class ReadOptions:
     starting_timestamp: str | None
     ending_offsets: str
     ending_timestamp: str | None
+    timestamp_tolerance: float | None
     max_messages: int
     min_messages: int
     max_trigger_delay: float
@@ -130,6 +131,7 @@ _ONLY_STREAMS = (
     "startingTimestamp",
     "endingOffsets",
     "endingTimestamp",
+    "timestampTolerance",
     "minOffsetsPerTrigger",
     "maxTriggerDelay",
 )

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import operator
+from datetime import datetime, timedelta, timezone
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import compat_tests.needs_pyspark  # noqa: F401
+from compat_tests.fuzz.profile import examples
+from compat_tests.unit.spark.streams import batch_reader, publisher, rows
+from fakeamqp import Broker
+from fakeamqp.spark.errors import OptionError
+from fakeamqp.spark.options import read_options
 from fakeamqp.spark.stream_queue.filters import Bounds, PushFilters
 from fakeamqp.spark.stream_queue.ranges import Range
 
@@ -81,3 +87,129 @@ def test_other_filters_leave_all(other):
     negated = datasource.Not(a_filter("offset", "EqualTo", 3))
     missing = datasource.IsNotNull(attribute=("offset",))
     assert left([a_filter(*other), negated, missing]) == left([])
+
+
+# --- times ------------------------------------------------------------------------------------------------
+
+NOON = datetime(2030, 1, 31, 12, tzinfo=timezone.utc)
+
+
+def seconds(count):
+    return NOON + timedelta(seconds=count)
+
+
+def stored(tolerance, *filters):
+    """The seconds after noon between which the broker stored what the filters want."""
+    bounds = Bounds()
+    PushFilters(bounds)([a_filter("timestamp", *each) for each in filters])
+    return [time and (time - NOON).total_seconds() for time in bounds.stored(tolerance)]
+
+
+@pytest.mark.parametrize(
+    ("filters", "expected"),
+    [
+        ([("GreaterThan", seconds(20))], [10, None]),
+        ([("GreaterThanOrEqual", seconds(20.9))], [10, None]),
+        ([("LessThan", seconds(20))], [None, 31]),
+        ([("LessThanOrEqual", seconds(20.9))], [None, 31]),
+        ([("EqualTo", seconds(20))], [10, 31]),
+        ([("In", (seconds(40), seconds(20)))], [10, 51]),
+        ([("GreaterThan", seconds(30)), ("GreaterThan", seconds(20))], [20, None]),
+        ([("LessThan", seconds(20)), ("LessThan", seconds(30)), ("GreaterThan", seconds(0))], [-10, 31]),
+        ([("In", ())], [None, None]),
+        ([("EqualNullSafe", None)], [None, None]),
+        ([("GreaterThan", datetime(2030, 1, 31))], [None, None]),
+        ([("GreaterThan", 1)], [None, None]),
+        ([("GreaterThan", datetime(1, 1, 1, tzinfo=timezone.utc))], [None, None]),
+        ([("LessThan", datetime.max.replace(tzinfo=timezone.utc))], [None, None]),
+    ],
+)
+def test_times_of_filters(filters, expected):
+    assert stored(10, *filters) == expected
+
+
+def test_a_time_before_1970_is_the_first_time_of_all():
+    found = stored(10, ("LessThan", datetime(1, 1, 1, tzinfo=timezone.utc)))
+    assert found == [None, (datetime(1970, 1, 1, tzinfo=timezone.utc) - NOON).total_seconds()]
+
+
+@pytest.fixture
+def broker():
+    with Broker(clock="virtual") as broker:
+        yield broker
+
+
+@pytest.fixture
+def minutes(broker):
+    """`log` with a message for each of ten minutes; the time of a minute."""
+    broker.clock.advance(-broker.clock.time() % 60)
+    begin = int(broker.clock.time())
+    with publisher(broker.url) as log:
+        log.declare("log")
+        for minute in range(10):
+            log.publish("log", minute, timestamp=begin + 60 * minute)
+            broker.clock.advance(60)
+    return lambda minute: datetime.fromtimestamp(begin + 60 * minute, timezone.utc)
+
+
+def offsets_read(broker, *filters, **options):
+    reader = batch_reader(broker.url, **options)
+    reader.pushFilters([a_filter("timestamp", *each) for each in filters])
+    return [row["offset"] for row in rows(reader)]
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({}, [*range(10)]),
+        ({"timestampTolerance": "0s"}, [4, 5]),
+        ({"timestampTolerance": "59s"}, [4, 5, 6]),
+        ({"timestampTolerance": "2 minutes"}, [*range(2, 8)]),
+        ({"timestampTolerance": "1h"}, [*range(10)]),
+        ({"timestampTolerance": "0", "startingOffsets": {"log": 5}}, [5]),
+        ({"timestampTolerance": "0", "startingOffsets": {"log": 8}}, []),
+        ({"timestampTolerance": "0", "endingOffsets": {"log": 5}}, [4]),
+        ({"timestampTolerance": "0", "endingOffsets": {"log": 2}}, []),
+    ],
+)
+def test_fewer_offsets_are_read(broker, minutes, options, expected):
+    filters = [("GreaterThanOrEqual", minutes(4)), ("LessThan", minutes(6) - timedelta(seconds=1))]
+    assert offsets_read(broker, *filters, **options) == expected
+
+
+def test_a_time_that_no_message_has_narrows_nothing(broker, minutes):
+    """The broker sends nothing then, as one does that is slow."""
+    filters = [("GreaterThan", minutes(20)), ("LessThan", minutes(30))]
+    assert offsets_read(broker, *filters, timestampTolerance="0s") == [*range(10)]
+
+
+@examples(40)
+@given(
+    st.lists(st.tuples(st.sampled_from([0, 0.4, 1, 2.5]), st.integers(-5, 5)), min_size=1, max_size=8),
+    st.lists(
+        st.tuples(st.sampled_from([kind for kind in PREDICATES if kind != "In"]), st.integers(-8, 25)),
+        min_size=1,
+        max_size=2,
+    ),
+)
+def test_no_message_that_the_filters_want_is_left_out(messages, wanted):
+    """Whatever the publishers' clocks say, within the tolerance."""
+    with Broker(clock="virtual") as broker, publisher(broker.url) as log:
+        log.declare("log")
+        broker.clock.advance(-broker.clock.time() % 1)
+        begin, stamps, tolerance = round(broker.clock.time()), [], 0.0
+        for number, (pause, difference) in enumerate(messages):
+            broker.clock.advance(pause)
+            stamps.append(int(broker.clock.time() + difference))
+            tolerance = max(tolerance, abs(stamps[-1] - broker.clock.time()))
+            log.publish("log", number, timestamp=stamps[-1])
+        filters = [(kind, datetime.fromtimestamp(begin + at, timezone.utc)) for kind, at in wanted]
+        found = offsets_read(broker, *filters, timestampTolerance=f"{tolerance + 0.001:.3f}s")
+    for offset, stamp in enumerate(stamps):
+        if all(PREDICATES[kind](stamp - begin, at) for kind, at in wanted):
+            assert offset in found
+
+
+def test_the_tolerance_is_for_streams():
+    with pytest.raises(OptionError, match="'timestampTolerance' is for 'stream'"):
+        read_options({"amqp.url": "amqp://host/", "queue": "q", "timestampTolerance": "1s"})

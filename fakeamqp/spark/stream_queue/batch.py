@@ -37,7 +37,7 @@ class StreamBatchReader(DataSourceReader):
             ConnectionLost: if a stream does not exist, or may not be read.
         """
         from fakeamqp.spark.connection import Link
-        from fakeamqp.spark.stream_queue.positions import ends, starts
+        from fakeamqp.spark.stream_queue.positions import ends, starts, stored_between
         from fakeamqp.spark.stream_queue.super_stream import with_partitions
 
         options = self._options
@@ -47,19 +47,23 @@ class StreamBatchReader(DataSourceReader):
             options = with_partitions(options, link)
             stop = ends(options, link)
             start = starts(options, link)
-        for stream in options.streams:
-            if start[stream].next > stop[stream].next:
-                raise OptionError(
-                    f"stream {stream!r} is to be read from {start[stream].next} on, and up to "
-                    f"{stop[stream].next} only; see the options 'startingOffsets', 'startingTimestamp', "
-                    "'endingOffsets' and 'endingTimestamp'"
-                )
-        ranges = (
-            Range(stream, start[stream].next, stop[stream].next, stop[stream].mark)
-            for stream in options.streams
-        )
+            for stream in options.streams:
+                if start[stream].next > stop[stream].next:
+                    raise OptionError(
+                        f"stream {stream!r} is to be read from {start[stream].next} on, and up to "
+                        f"{stop[stream].next} only; see the options 'startingOffsets', 'startingTimestamp', "
+                        "'endingOffsets' and 'endingTimestamp'"
+                    )
+            everything = (
+                Range(stream, start[stream].next, stop[stream].next, stop[stream].mark)
+                for stream in options.streams
+            )
+            ranges = list(self._bounds.narrowed(everything))
+            if options.timestamp_tolerance is not None:
+                times = self._bounds.stored(options.timestamp_tolerance)
+                ranges = [stored_between(link, each, *times) for each in ranges]
         # Without partitions Spark makes one task that reads none of them.
-        return cut(self._bounds.narrowed(ranges), options.min_partitions) or [StreamPartition(None)]
+        return cut(ranges, options.min_partitions) or [StreamPartition(None)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The messages of a task, as record batches. Runs in executors.

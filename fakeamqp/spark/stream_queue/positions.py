@@ -13,9 +13,10 @@ from fakeamqp.spark.errors import OptionError
 from fakeamqp.spark.options import ReadOptions
 from fakeamqp.spark.queue_types import check_is_stream
 from fakeamqp.spark.stream_queue.offsets import Place
+from fakeamqp.spark.stream_queue.ranges import Range
 from fakeamqp.spark.stream_queue.tail import Tail, first_message
 
-__all__ = ["EARLIEST", "LATEST", "ends", "parse_offsets", "parse_timestamps", "starts"]
+__all__ = ["EARLIEST", "LATEST", "ends", "parse_offsets", "parse_timestamps", "starts", "stored_between"]
 
 T = TypeVar("T")
 
@@ -123,6 +124,27 @@ def ends(options: ReadOptions, link: Link) -> dict[str, Place]:
     else:
         wanted = parse_offsets("endingOffsets", options.ending_offsets, options.streams, (LATEST,))
     return {stream: _find(options, link, stream, at) for stream, at in wanted.items()}
+
+
+def stored_between(link: Link, wanted: Range, since: datetime | None, until: datetime | None) -> Range:
+    """The part of a range that the broker stored from `since` on and before `until`, or a larger one.
+
+    Raises:
+        ConnectionLost: the connection or the stream is gone.
+    """
+    start, stop = wanted.start, wanted.stop
+    if since is not None:
+        start = max(start, _stored_at(link, wanted.stream, since) or 0)
+    if until is not None and start < stop:
+        found = _stored_at(link, wanted.stream, until)
+        stop = stop if found is None else min(stop, found)
+    return wanted._replace(start=start, stop=stop)
+
+
+def _stored_at(link: Link, stream: str, time: datetime) -> int | None:
+    """The offset of the first message from a time on; None if there is none, or the broker is slow."""
+    found = first_message(link, stream, time, patience=0, sure=False)
+    return None if found is None else found.offset
 
 
 def _find(options: ReadOptions, link: Link, stream: str, position: int | str | datetime) -> Place:
