@@ -116,6 +116,15 @@ def test_a_queue_is_read_again_and_again_and_stays_in_order(url, rabbit, kind, m
         assert {row["redelivered"] for row in found} == {redelivered}
 
 
+def test_a_first_message_that_comes_in_many_pieces(url, rabbit):
+    rabbit.channel.queue_declare("large", durable=True)
+    sizes = [5_000_000, 200_000, 10]
+    for size in sizes:
+        rabbit.channel.basic_publish("", "large", bytes(size))
+    for _ in range(3):
+        assert [len(row["value"]) for row in browse(url, "large")] == sizes
+
+
 def test_a_stream_is_no_queue_and_a_queue_no_stream(url, rabbit, log, there):
     with pytest.raises(OptionError, match="'log' is a stream"):
         browse(url, "log")

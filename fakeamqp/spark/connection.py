@@ -182,15 +182,30 @@ class Link:
     def get(self, channel: Channel, queue: str, receive: Receive) -> int | None:
         """Get one message with basic.get, and return how many are left; None if the queue is empty.
 
+        The message has been received when this returns: a large one comes in many frames after the answer.
+
         Raises:
             ConnectionLost: as `call`.
         """
         contents = self._contents(channel)
-        contents.got, contents.counted = receive, None
+        received: list[object] = []
+
+        def receive_all(*content: Any) -> None:
+            receive(*content)
+            received.append(content)
+
+        def more_since(before: int) -> Callable[[], bool]:
+            return lambda: bool(received) or self.received_at != before
+
+        contents.got, contents.counted = receive_all, None
         self.send(method_frame(channel.channel_number, BasicGet(queue=queue).encode()))
         timeout = self._options.connect_timeout
         self.wait_for(lambda: contents.counted is not None, timeout, "answer basic_get")
-        return contents.counted if contents.counted != -1 else None
+        if contents.counted == -1:
+            return None
+        while not received:  # The timeout starts again with each piece.
+            self.wait_for(more_since(self.received_at), timeout, "send the whole message")
+        return contents.counted
 
     @property
     def password_changed(self) -> bool:

@@ -166,6 +166,37 @@ def test_a_message_at_its_limit_behind_others_is_not_destroyed(quorum, caplog):
     assert "it was published again" in caplog.text
 
 
+@pytest.mark.parametrize("arguments", KINDS.values(), ids=KINDS)
+@pytest.mark.parametrize("others", [0, 1, 3])
+def test_a_first_message_that_comes_in_many_pieces(broker, channel, arguments, others):
+    """It is read with basic.get, whose answer arrives long before its last frame."""
+    channel.queue_declare("large", durable=True, arguments=arguments)
+    sizes = [5_000_000, 200_000, 10, 1_000_000][: 1 + others]
+    for size in sizes:
+        channel.basic_publish("", "large", bytes(size))
+    broker.wait_for(lambda: broker.queue("large").ready == len(sizes))
+    for redelivered in (False, True):
+        found = rows(broker, queue="large")
+        assert [(len(row["value"]), row["redelivered"]) for row in found] == [
+            (size, redelivered) for size in sizes
+        ]
+    assert [len(message.body) for message in broker.queue("large").messages] == sizes
+
+
+def test_the_first_message_counts_for_the_delivery_limit_whatever_its_size():
+    arguments = {"x-queue-type": "quorum", "x-delivery-limit": 3}
+    with Broker(personality="rabbitmq-4.0") as older:
+        with pika.BlockingConnection(pika.URLParameters(older.url)) as connection:
+            other = connection.channel()
+            other.queue_declare("orders", durable=True, arguments=arguments)
+            other.basic_publish("", "orders", bytes(1_000_000))
+            assert older.wait_for(lambda: older.queue("orders").ready)
+        with pytest.raises(DeliveryLimit, match="were returned up to"):
+            for _ in range(4):
+                assert len(rows(older)) == 1
+        assert older.queue("orders").ready == 1
+
+
 def test_an_empty_queue_is_an_empty_table_at_once(broker):
     assert rows(broker, idleTimeout="1h") == []
 
