@@ -43,7 +43,13 @@ def parameters(url: str, options: ConnectionOptions) -> pika.URLParameters:
     if parts.username is not None and parts.password is None:
         # pika has no URL with a user and without a password.
         url = parts._replace(netloc=":@".join(parts.netloc.rsplit("@", 1))).geturl()
-    found = pika.URLParameters(url)
+    try:
+        found = pika.URLParameters(url)
+    except (AttributeError, TypeError, ValueError) as error:
+        raise OptionError(
+            f"option 'amqp.url': {without_password(url)} cannot be used: {error}. Settings of the connection "
+            "are options, such as amqp.heartbeat and amqp.connectionTimeout"
+        ) from None
     found.connection_attempts = 1
     found.socket_timeout = options.connect_timeout
     found.stack_timeout = options.connect_timeout

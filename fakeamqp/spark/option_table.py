@@ -58,7 +58,7 @@ OPTIONS = (
     Option(
         "amqp.connectionTimeout",
         "connect_timeout",
-        values.duration,
+        values.timeout,
         "the timeout for opening a connection",
         10.0,
         _BOTH,
@@ -132,7 +132,7 @@ OPTIONS = (
     Option(
         "shardExchange",
         "shard_exchange",
-        values.text,
+        values.short_text,
         "`shards`: the consistent-hash exchange to bind the queues to; missing queues are declared",
     ),
     Option(
@@ -357,7 +357,7 @@ OPTIONS = (
     Option(
         "exchange",
         "exchange",
-        values.text,
+        values.short_text,
         "the exchange; empty is the default exchange",
         uses=(WRITE,),
         shown_default="see [Destinations](#destinations)",
@@ -365,7 +365,7 @@ OPTIONS = (
     Option(
         "routingKey",
         "routing_key",
-        values.text,
+        values.short_text,
         "the routing key; for the default exchange, the name of a queue",
         uses=(WRITE,),
         shown_default="see [Destinations](#destinations)",

@@ -135,6 +135,16 @@ _ONLY_STREAMS = (
     "minOffsetsPerTrigger",
     "maxTriggerDelay",
 )
+_ONLY_BATCH = (
+    "endingOffsets",
+    "endingTimestamp",
+    "timestampTolerance",
+    "allowDeliveryLimit",
+)
+_ONLY_QUEUES = {
+    "ackMode": "reading a stream removes no messages",
+    "allowDeliveryLimit": "reading a stream returns no messages",
+}
 _ONLY_SPOOL = (
     "spoolDir",
     "spoolSync",
@@ -178,8 +188,15 @@ def read_options(given: Mapping[str, str], *, streaming: bool = False) -> ReadOp
                 f"option {_BY_KEY[key].key!r} is for 'stream': a queue has no offsets to start from, "
                 "because acknowledged messages are deleted"
             )
-    elif "ackmode" in said:
-        raise OptionError("option 'ackMode' is for 'queue': reading a stream removes no messages")
+    else:
+        for key, reason in _ONLY_QUEUES.items():
+            if key.lower() in said:
+                raise OptionError(f"option {key!r} is for 'queue': {reason}")
+    if streaming:
+        for key in said.intersection(map(str.lower, _ONLY_BATCH)):
+            raise OptionError(
+                f"option {_BY_KEY[key].key!r} is for batch reads (spark.read), not for streaming queries"
+            )
     if found.management_url is not None and not found.super_streams:
         raise OptionError("option 'managementUrl' is for 'superStream', whose partitions it finds")
     if streaming and found.queues and found.ack_mode == "spool" and not found.spool_folder:

@@ -19,7 +19,9 @@ __all__ = [
     "names",
     "octets",
     "ranged_names",
+    "short_text",
     "text",
+    "timeout",
     "urls",
 ]
 
@@ -49,11 +51,20 @@ _OCTETS = {
 }
 _RANGE = re.compile(r"\{([0-9]{1,9})\.\.([0-9]{1,9})\}")
 _LONGEST_RANGE = 1024
+# Bytes of a short string of AMQP, which names are.
+_SHORT = 255
 _QUANTITY = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([a-z]*)\s*", re.IGNORECASE)
 
 
 def text(value: str) -> str:
     """The value as it stands."""
+    return value
+
+
+def short_text(value: str) -> str:
+    """The value as it stands, which AMQP sends as a short string."""
+    if len(value.encode()) > _SHORT:
+        raise ValueError(f"at most {_SHORT} bytes of UTF-8")
     return value
 
 
@@ -82,6 +93,14 @@ def duration(value: str) -> float:
     return _quantity(value, _SECONDS, "a time such as 500ms, 30s or 2 minutes", plural=True)
 
 
+def timeout(value: str) -> float:
+    """Seconds, as `duration`, more than none."""
+    seconds = duration(value)
+    if not seconds:
+        raise ValueError("a time above 0, such as 500ms, 30s or 2 minutes")
+    return seconds
+
+
 def octets(value: str) -> int:
     """Bytes, of a number with a unit (`64k`, `16m`, `1g`); a number alone is bytes."""
     return int(_quantity(value, _OCTETS, "a size in bytes, such as 65536, 64k or 16m"))
@@ -101,7 +120,14 @@ def choice(*known: str) -> Callable[[str], str]:
 
 
 def names(value: str) -> tuple[str, ...]:
-    """Names with commas between them; or a JSON list, for names that have commas in them."""
+    """Names of queues with commas between them; or a JSON list, for names that have commas in them."""
+    found = _listed(value)
+    for name in found:
+        short_text(name)
+    return found
+
+
+def _listed(value: str) -> tuple[str, ...]:
     if value.lstrip().startswith("["):
         try:
             given = json.loads(value)
@@ -120,7 +146,7 @@ def names(value: str) -> tuple[str, ...]:
 
 def urls(value: str) -> tuple[str, ...]:
     """URLs of brokers, with commas between them. No error shows one: it may have a password."""
-    given = names(value)
+    given = _listed(value)
     for url in given:
         scheme, found, _ = url.partition("://")
         if not found or scheme not in ("amqp", "amqps"):
@@ -174,7 +200,7 @@ def _each(name: str) -> list[str]:
 
 def column_names(value: str) -> tuple[str, ...]:
     """Names of columns, with commas between them; their case does not matter."""
-    return names(value.lower())
+    return _listed(value.lower())
 
 
 def _quantity(

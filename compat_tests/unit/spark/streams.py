@@ -42,11 +42,11 @@ def publisher(url: str) -> Iterator[Publisher]:
         yield Publisher(connection)
 
 
-def options(url: str, **given: object) -> Any:
+def options(url: str, *, streaming: bool = False, **given: object) -> Any:
     if "superStream" not in given:
         given = {"stream": "log", **given}
     texts = {key: value if isinstance(value, str) else json.dumps(value) for key, value in given.items()}
-    return read_options({"amqp.url": url, "idleTimeout": "50ms", **texts}, streaming=True)
+    return read_options({"amqp.url": url, "idleTimeout": "50ms", **texts}, streaming=streaming)
 
 
 def batch_reader(url: str, **given: object) -> StreamBatchReader:
@@ -55,7 +55,7 @@ def batch_reader(url: str, **given: object) -> StreamBatchReader:
 
 
 def stream_reader(url: str, **given: object) -> StreamMicroBatchReader:
-    found = options(url, **given)
+    found = options(url, streaming=True, **given)
     return StreamMicroBatchReader(found, chosen_columns(found))
 
 

@@ -183,6 +183,15 @@ def test_a_certificate_may_log_in(tmp_path):
             Link(options(broker.url, **files)).open()
 
 
+@pytest.mark.parametrize(
+    "query", ["foo=bar", "heartbeat=abc", "frame_max=10", "socket_timeout=x", "ssl_options=[]"]
+)
+def test_a_url_with_settings_that_cannot_be_used(query):
+    with pytest.raises(OptionError, match=r"'amqp.url': amqp://me@host:5672/\?.*options, such as") as caught:
+        Link(options(f"amqp://me:s3cret@host:5672/?{query}")).open()
+    assert "s3cret" not in str(caught.value)
+
+
 @pytest.mark.parametrize("how", ["password", "virtual host"])
 def test_a_login_that_is_refused_stays_refused(broker, how):
     more = {"password": {"amqp.password": "wrong"}, "virtual host": {"amqp.virtualHost": "nowhere"}}[how]

@@ -104,6 +104,10 @@ def test_sizes(value, octets):
         ({**QUEUE, "startingOffsets": "latest"}, "'startingOffsets' is for 'stream'"),
         ({**QUEUE, "startingTimestamp": "0"}, "'startingTimestamp' is for 'stream'"),
         ({**STREAM, "ackMode": "none"}, "'ackMode' is for 'queue'"),
+        ({**STREAM, "allowDeliveryLimit": "true"}, "'allowDeliveryLimit' is for 'queue'"),
+        ({**QUEUE, "queue": "é" * 128}, "at most 255 bytes of UTF-8"),
+        ({**STREAM, "stream": f'["a", "{"b" * 256}"]'}, "at most 255 bytes of UTF-8"),
+        ({**QUEUE, "amqp.connectionTimeout": "0s"}, "'0s'; it has to be a time above 0"),
         ({**QUEUE, "ackMode": "commit", "spoolDir": "/x"}, "'spoolDir' is for ackMode=spool, not commit"),
     ],
 )
@@ -120,6 +124,8 @@ def test_what_cannot_be_read(given, said):
         ({"amqp.url": URL, "queue": "x"}, "'queue' is for reading, not for writing"),
         ({"amqp.url": URL, "path": "x"}, "'exchange' and 'routingKey'"),
         ({"amqp.url": URL, "onReturn": "panic"}, "one of fail, drop"),
+        ({"amqp.url": URL, "routingKey": "é" * 128}, "at most 255 bytes of UTF-8"),
+        ({"amqp.url": URL, "exchange": "x" * 256}, "at most 255 bytes of UTF-8"),
         ({"amqp.url": "http://me:s3cret@host:15672/"}, "and not of the http API for management"),
         ({"amqp.url": "me:s3cret@host:5672"}, "one or more URLs such as amqp://user:password@host:5672/"),
         ({"amqp.url": f"{URL},amqp://me:s3cret@host:x/"}, "a URL with a port from 0 to 65535"),
@@ -141,6 +147,19 @@ def test_what_cannot_be_written(given, said):
     with pytest.raises(OptionError, match=re.escape(said)) as caught:
         write_options(given)
     assert "s3cret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("key", ["endingOffsets", "endingTimestamp", "timestampTolerance"])
+def test_what_streaming_queries_do_not_have(key):
+    value = {"endingOffsets": "latest", "endingTimestamp": "0", "timestampTolerance": "1s"}[key]
+    assert read_options({**STREAM, key: value})
+    with pytest.raises(OptionError, match=f"'{key}' is for batch reads"):
+        read_options({**STREAM, key: value}, streaming=True)
+
+
+def test_a_token_in_a_url_may_be_long():
+    url = f"amqp://me:{'x' * 2000}@host:5672/"
+    assert read_options({**QUEUE, "amqp.url": url}).connection.urls == (url,)
 
 
 def test_a_stream_of_a_queue_needs_a_place_for_its_spool():

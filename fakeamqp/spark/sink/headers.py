@@ -57,6 +57,8 @@ def _table_of_json(text: str) -> bytes:
         table = json.loads(text, parse_constant=_finite, parse_float=_finite)
     except ValueError as error:
         raise ValueError(f"the text is not JSON: {error}") from None
+    except RecursionError:
+        raise ValueError("the values nest too deep") from None
     if not isinstance(table, dict):
         raise ValueError(f"the JSON is a {type(table).__name__}, not an object")
     try:
