@@ -51,6 +51,7 @@ def rabbit(url):
 @pytest.fixture(scope="module")
 def log(rabbit):
     """The stream `log`, with so many messages in chunks of different sizes, and then some segments."""
+    rabbit.channel.queue_delete("log")  # Tests in other files leave one on the same node.
     rabbit.declare("log", stream_max_segment_size_bytes=20_000)
     plain = rabbit.channel.connection.channel()
     for number in range(COUNT):

@@ -111,6 +111,27 @@ def test_a_stream_that_is_declared_anew_while_the_query_runs(log, follow, count)
     assert read(careless, following, last) == [7]
 
 
+@pytest.mark.parametrize("available_now", [True, False])
+def test_a_stream_that_was_declared_anew_and_is_empty(log, follow, read_ten, available_now):
+    """It is believed after the time that a broker has for its answers."""
+    declare_anew(log, 0)
+    patience = {"amqp.connectionTimeout": "1s"}
+    reader, careless = follow(**patience), follow(failOnDataLoss="false", **patience)
+    if available_now:
+        reader.prepareForTriggerAvailableNow()
+        careless.prepareForTriggerAvailableNow()
+    with pytest.raises(DataLoss, match="'log' was read up to 10 and is empty: it was deleted and declared"):
+        reader.latestOffset(read_ten, EVERYTHING)
+    end = checkpoint(careless.latestOffset(read_ten, EVERYTHING))
+    assert positions(end) == {"log": 0}
+    assert rows(careless, read_ten, end) == []
+    assert checkpoint(careless.latestOffset(end, EVERYTHING)) == end
+    careless.stop()
+    log.publish("log", 7, 8)
+    later = follow()
+    assert read(later, end, later.latestOffset(end, EVERYTHING)) == [7, 8]
+
+
 @pytest.mark.parametrize("count", [10, 100])
 def test_a_query_that_began_at_the_end_and_has_read_nothing(log, follow, count):
     log.publish("log", *range(10))

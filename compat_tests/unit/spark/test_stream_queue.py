@@ -80,6 +80,13 @@ def test_where_a_new_query_begins(log, follow, start, expected):
     assert positions(follow(**start).initialOffset()) == {"log": expected}
 
 
+def test_a_query_cannot_begin_behind_the_end(log, follow):
+    log.publish("log", *range(8))
+    assert positions(follow(startingOffsets={"log": 8}).initialOffset()) == {"log": 8}
+    with pytest.raises(OptionError, match="'startingOffsets' is 9 for 'log', which ends before 8"):
+        follow(startingOffsets={"log": 9}).initialOffset()
+
+
 def test_the_earliest_is_what_retention_left(broker, log, follow):
     log.declare("short", stream_max_segment_size_bytes=400, max_length_bytes=1000)
     log.publish("short", *range(30))

@@ -201,16 +201,17 @@ class StreamMicroBatchReader(DataSourceStreamReader, AvailableNow):
     def _begin_and_ends(self, old: dict[str, Place]) -> tuple[dict[str, Place], dict[str, int]]:
         """Where the next batch begins and what there is, for each stream."""
         answer = self._ask(old)
-        deadline = now() + self._options.idle_timeout
-        while _too_early(old, answer.ends) and now() < deadline:
+        asked_at = now()
+        # After a broker's restart its answers may come before its messages.
+        while any(now() < asked_at + self._patience(answer, stream) for stream in _too_early(old, answer)):
             self._connected().wait(_BETWEEN)
-            answer = self._ask(old)  # After a broker's restart its answers may come before its messages.
-        lost = _too_early(old, answer.ends)
+            answer = self._ask(old)
+        lost = _too_early(old, answer)
         for stream in [*lost, *sorted(answer.replaced)]:
             what = f"stream {stream!r} was read up to {old[stream].next} and "
             if stream in lost:
-                what += f"ends before {answer.ends[stream]}: it was deleted and declared anew, or has lost "
-                what += "what it had"
+                what += f"ends before {answer.ends[stream]}" if stream in answer.ends else "is empty"
+                what += ": it was deleted and declared anew, or has lost what it had"
             else:
                 what += "has other messages now: it was deleted and declared anew"
             if self._options.fail_on_data_loss:
@@ -222,6 +223,7 @@ class StreamMicroBatchReader(DataSourceStreamReader, AvailableNow):
             if stream not in old or stream in lost or stream in answer.replaced
         ]
         firsts = self._connected().firsts(new) if new else {}
+        firsts |= dict.fromkeys(set(lost) - answer.ends.keys(), 0)
         first_of = {} if self._asked_without_start and not old else firsts
         begin = {
             stream: Place(firsts[stream], first=first_of.get(stream)) if stream in firsts else old[stream]
@@ -236,6 +238,16 @@ class StreamMicroBatchReader(DataSourceStreamReader, AvailableNow):
             }
         return begin, ends
 
+    def _patience(self, answer: Answer, stream: str) -> float:
+        """Seconds until an answer that is too early is true. No message at all may be one that is slow."""
+        options = self._options
+        return options.idle_timeout if stream in answer.ends else options.connection.connect_timeout
 
-def _too_early(begin: dict[str, Place], ends: dict[str, int]) -> list[str]:
-    return [stream for stream, end in ends.items() if stream in begin and end < begin[stream].next]
+
+def _too_early(begin: dict[str, Place], answer: Answer) -> list[str]:
+    """The streams that end before the place that was read, or are empty."""
+    return [
+        stream
+        for stream in answer.streams
+        if stream in begin and answer.ends.get(stream, 0) < begin[stream].next
+    ]

@@ -106,10 +106,7 @@ def starts(options: ReadOptions, link: Link) -> dict[str, Place]:
     else:
         words = (EARLIEST, LATEST)
         wanted = parse_offsets("startingOffsets", options.starting_offsets, options.streams, words)
-    return {
-        stream: Place(at) if isinstance(at, int) else _find(options, link, stream, at)
-        for stream, at in wanted.items()
-    }
+    return {stream: _find(options, link, stream, at, "startingOffsets") for stream, at in wanted.items()}
 
 
 def ends(options: ReadOptions, link: Link) -> dict[str, Place]:
@@ -123,7 +120,7 @@ def ends(options: ReadOptions, link: Link) -> dict[str, Place]:
         wanted = parse_timestamps("endingTimestamp", options.ending_timestamp, options.streams)
     else:
         wanted = parse_offsets("endingOffsets", options.ending_offsets, options.streams, (LATEST,))
-    return {stream: _find(options, link, stream, at) for stream, at in wanted.items()}
+    return {stream: _find(options, link, stream, at, "endingOffsets") for stream, at in wanted.items()}
 
 
 def stored_between(link: Link, wanted: Range, since: datetime | None, until: datetime | None) -> Range:
@@ -147,8 +144,8 @@ def _stored_at(link: Link, stream: str, time: datetime) -> int | None:
     return None if found is None else found.offset
 
 
-def _find(options: ReadOptions, link: Link, stream: str, position: int | str | datetime) -> Place:
-    """The place of a position, which the stream reaches."""
+def _find(options: ReadOptions, link: Link, stream: str, position: int | str | datetime, key: str) -> Place:
+    """The place of a position, which the stream reaches; `key` is the option of an offset."""
     patience = options.connection.connect_timeout
     tail = Tail(link, stream, patience)
     try:
@@ -158,9 +155,7 @@ def _find(options: ReadOptions, link: Link, stream: str, position: int | str | d
             end = 0
         if isinstance(position, int):
             if position > end:
-                raise OptionError(
-                    f"option 'endingOffsets' is {position} for {stream!r}, which ends before {end}"
-                )
+                raise OptionError(f"option {key!r} is {position} for {stream!r}, which ends before {end}")
             at = position
         elif position == LATEST or not end:
             at = end
