@@ -333,6 +333,77 @@ def test_properties_go_along_except_those_that_would_do_harm(messages):
     assert (row.content_type, row.priority) == ("text/plain", 3)
 
 
+# What a message can have in place of 100 bytes that are no text.
+REPLACED = "\ufffd" * 100
+
+
+def nested(levels):
+    return '{"a":' * levels + "1" + "}" * levels
+
+
+@pytest.mark.parametrize(
+    ("kind", "rows"),
+    {
+        "map": (
+            "MAP<STRING, STRING>",
+            [
+                ({"kept": "1", "none": None}, {"kept": "1", "none": None}),
+                ({"kept": "1", REPLACED: "x"}, None),
+                ({"large": "x" * 119_000}, {"large": "x" * 119_000}),
+                ({"large": "é" * 65_000}, None),
+                ({f"{number:05}": "" for number in range(11_000)}, None),
+            ],
+        ),
+        "json": (
+            "STRING",
+            [
+                ('{"kept":1}', {"kept": 1}),
+                (nested(199), json.loads(nested(199))),
+                (nested(250), None),
+                ('{"kept":1,"deep":' + nested(1500) + "}", None),
+                (f'{{"kept":1,"{REPLACED}":2}}', None),
+                (json.dumps({"large": "x" * 47_000}), {"large": "x" * 47_000}),
+                (json.dumps({"large": [1] * 47_000}, separators=(",", ":")), None),
+                (json.dumps({"large": "\x00" * 20_000}), None),
+            ],
+        ),
+    }.values(),
+    ids=["map", "json"],
+)
+def test_what_the_sink_cannot_send_makes_no_query_fail(spark, amqp_broker, kind, rows):
+    """The source reads all of these; the sink refuses them in other rows."""
+    amqp_broker.load_definitions({"queues": [{"name": "dead"}]})
+    odd = (REPLACED, 9)
+    poison = spark.createDataFrame(
+        [(b"oops", str(number), REPLACED, "so", row[0], odd) for number, row in enumerate(rows)],
+        "value BINARY, message_id STRING, routing_key STRING, reason STRING, "
+        f"headers {kind}, properties STRUCT<correlation_id: STRING, delivery_mode: TINYINT>",
+    )
+    letters = dead_letters(poison.withColumn("message_id", F.concat("message_id", "routing_key")), "")
+    assert {len(row.routing_key) for row in letters.select("routing_key").collect()} == {63}
+    target = {"amqp.url": amqp_broker.url, "routingKey": "dead"}
+    letters.write.format("amqp").options(**target).mode("append").save()
+    messages = sorted(
+        amqp_broker.queue("dead").messages, key=lambda each: int(each.message_id.rstrip("\ufffd"))
+    )
+    assert len(messages) == len(rows)
+    added = {"x-reason": "so", "x-original-routing-key": REPLACED}
+    for message, (headers, kept) in zip(messages, rows, strict=True):
+        assert len(message.message_id) == len(message.correlation_id) == 63
+        assert message.delivery_mode == 2
+        if kept is None:
+            found = dict(message.headers)
+            text = found.pop("x-original-headers")
+            compact = {"separators": (",", ":"), "ensure_ascii": False}
+            whole = headers if kind == "STRING" else json.dumps(headers, **compact)
+            assert len(text) == min(len(whole), 30_000)
+            # A map has no order.
+            assert text == whole or len(text) == 30_000 or json.loads(text) == json.loads(whole)
+            assert found == added
+        else:
+            assert message.headers == {**kept, **added}
+
+
 def test_dead_letters_need_a_reason_and_a_key(messages):
     with pytest.raises(ColumnError, match="needs the column 'reason'"):
         dead_letters(messages(b"oops"), "dead")

@@ -42,6 +42,20 @@ _LEFT_OUT = ("CC", "BCC")
 # Properties that a dead letter does not have: it must not expire, and a user may send only its own user id.
 _NOT_SENT = ("expiration", "user_id")
 
+# The header with the headers of a message as JSON, if they cannot be sent again.
+_ORIGINAL_HEADERS = "x-original-headers"
+
+# The bytes of a short string of AMQP, and the characters that always fit into it.
+_SHORT, _FITTING = 255, 63
+# All properties have to fit into one frame, which has 128 KiB by default. This leaves 11 KB for the others.
+_MOST_OCTETS = 120_000
+# JSON becomes at most 2.5 times as large in a table: "1," has five bytes there.
+_MOST_JSON = _MOST_OCTETS * 2 // 5
+# The sink sends no tables that nest deeper. The number of brackets is not less than the depth.
+_MOST_BRACKETS = 200
+# Characters have at most four bytes.
+_MOST_TEXT = _MOST_OCTETS // 4
+
 
 class PoisonSplit(NamedTuple):
     """The result of a split: `good` has the fields of the body as columns, `poison` has a column `reason`."""
@@ -127,6 +141,12 @@ def dead_letters(poison: DataFrame, exchange: str, *, routing_key: str | None = 
     (`includeHeaders`, `includeProperties`) are lost. The headers CC and BCC and the properties
     `expiration` and `user_id` are left out, because a broker would act on them.
 
+    What the source could read and the sink cannot send does not make the query fail. Headers that are too
+    large for a frame as text, nest too deep, or have a name that is too long become one header
+    `x-original-headers` of JSON, of 30,000 characters at most. Other texts are cut to 63 characters if they
+    have more than 255 bytes; both happens if bytes that are no text were replaced. A delivery mode other than
+    1 and 2 is left out.
+
     Args:
         poison: messages with a column `reason`, from `poison_split`.
         exchange: the exchange for the dead letters. It must exist, and should have a queue.
@@ -148,19 +168,33 @@ def dead_letters(poison: DataFrame, exchange: str, *, routing_key: str | None = 
     added = {"x-reason": REASON}
     origins = ("exchange", "routing_key", "queue")
     added |= {f"x-original-{name.replace('_', '-')}": name for name in origins if name in present}
-    key = F.col("routing_key") if routing_key is None else F.lit(routing_key)
+    key = _short(F.col("routing_key")) if routing_key is None else F.lit(routing_key)
     columns = [
         F.col("value"),
         F.lit(exchange).alias("exchange"),
         key.alias("routing_key"),
         _headers(present.get("headers"), added).alias("headers"),
-        *(F.col(name) for name in ("message_id", "timestamp") if name in present),
+        *(_sendable(name, F.col(name)) for name in ("message_id", "timestamp") if name in present),
     ]
     properties = present.get("properties")
     if isinstance(properties, StructType):
         sent = [name for name in properties.names if name not in _NOT_SENT]
-        columns += [F.col("properties").getField(name).alias(name) for name in sent]
+        columns += [_sendable(name, F.col("properties").getField(name)) for name in sent]
     return poison.select(*columns)
+
+
+def _short(text: Column) -> Column:
+    """A text that fits into a short string."""
+    return F.when(F.octet_length(text) > _SHORT, F.left(text, F.lit(_FITTING))).otherwise(text)
+
+
+def _sendable(name: str, value: Column) -> Column:
+    """A property as the sink accepts it."""
+    if name == "delivery_mode":
+        value = F.when(value.between(1, 2), value)
+    elif name not in ("timestamp", "priority"):
+        value = _short(value)
+    return value.alias(name)
 
 
 def _headers(kind: DataType | None, added: Mapping[str, str]) -> Column:
@@ -169,13 +203,30 @@ def _headers(kind: DataType | None, added: Mapping[str, str]) -> Column:
     if kind is None:
         return ours
     as_json = isinstance(kind, StringType)
-    theirs = F.from_json("headers", "map<string,variant>") if as_json else F.col("headers")
+    headers = F.col("headers")
+    theirs = F.from_json(headers, "map<string,variant>") if as_json else headers
     kept = F.map_filter(theirs, lambda name, _: ~name.isin(*added, *_LEFT_OUT))
+    text = headers if as_json else F.to_json(headers)
+    replaced = F.map_concat(ours, F.create_map(F.lit(_ORIGINAL_HEADERS), F.left(text, F.lit(_MOST_TEXT))))
+    fits = ~F.exists(F.map_keys(kept), lambda name: F.octet_length(name) > _SHORT)
     if not as_json:
-        return F.when(theirs.isNull(), ours).otherwise(F.map_concat(kept, ours))
+        fits &= F.aggregate(F.map_entries(kept), F.lit(0), _with_octets) <= _MOST_OCTETS
+        sent = F.when(fits, F.map_concat(kept, ours)).otherwise(replaced)
+        return F.when(headers.isNull(), ours).otherwise(sent)
+    brackets = F.length(text) - F.length(F.translate(text, "{[", ""))
+    fits &= (F.octet_length(text) <= _MOST_JSON) & (brackets <= _MOST_BRACKETS)
     first, second = F.to_json(kept), F.to_json(ours)
     joined = F.concat(F.left(first, F.length(first) - 1), F.lit(","), F.substr(second, F.lit(2)))
-    return F.when(F.size(kept) > 0, joined).otherwise(second)
+    nothing_kept = headers.isNull() | (F.size(kept) == 0)
+    # Spark parses no JSON that nests deeper than 1000 levels: `kept` is null then.
+    sent = F.when(fits, joined).otherwise(F.to_json(replaced))
+    return F.when(nothing_kept, second).otherwise(sent)
+
+
+def _with_octets(sum_of_others: Column, header: Column) -> Column:
+    """The bytes of header fields of text: a name and a value with their lengths, and a type."""
+    value = F.coalesce(F.octet_length(header.getField("value")), F.lit(0))
+    return sum_of_others + F.octet_length(header.getField("key")) + value + F.lit(6)
 
 
 def _fields(schema: StructType | str) -> StructType:
