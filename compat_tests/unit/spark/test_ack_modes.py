@@ -8,6 +8,7 @@ import pytest
 
 from compat_tests.unit.spark.micro_batches import MOMENTS, Died, Limit, publish, values
 from fakeamqp.spark.errors import OptionError
+from fakeamqp.spark.spool.channel import ConsumingChannel
 
 
 @pytest.mark.parametrize("mode", ["commit", "none"])
@@ -135,3 +136,25 @@ def test_none_forgets_what_may_not_have_been_acknowledged(broker, query):
     with broker.faults.on("basic.ack").disconnect().once():
         assert values(job.all()) == list(range(4))
     assert (broker.queue("orders").ready, broker.queue("orders").unacked) == (0, 0)
+
+
+def test_rows_that_are_acknowledged_behind_the_question_wait_for_the_next(broker, query, monkeypatch):
+    """The answer says nothing about them: they would be in two batches if the connection were lost."""
+    job = query(ackMode="none").start()
+    publish(broker, 1, 2)
+    call = ConsumingChannel._call
+
+    def call_and_store_more(self, method, *arguments, **named):
+        answer = call(self, method, *arguments, **named)
+        if method.__name__ == "basic_qos" and not more_stored:
+            publish(broker, 3)
+            more_stored.append(True)
+            while not self._buffer:
+                self._link.turn(0.1)
+            self.flush()
+        return answer
+
+    more_stored: list[bool] = []
+    monkeypatch.setattr(ConsumingChannel, "_call", call_and_store_more)
+    assert values(job.batch()) == [1, 2]
+    assert values(job.batch()) == [3]

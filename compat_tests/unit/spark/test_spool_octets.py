@@ -6,8 +6,12 @@ import pytest
 
 import compat_tests.needs_pyspark  # noqa: F401
 from compat_tests.unit.spark.micro_batches import ReadAllAvailable, values
+from fakeamqp.spark.columns import chosen_columns
 from fakeamqp.spark.incoming import Incoming
+from fakeamqp.spark.options import read_options
+from fakeamqp.spark.records import Delivered
 from fakeamqp.spark.spool.channel import ConsumingChannel
+from fakeamqp.spark.spool.spool import Spool
 
 SIZE, COUNT = 50_000, 400
 LIMIT = 1_000_000
@@ -162,3 +166,56 @@ def test_the_backlog_is_counted_while_a_publisher_keeps_up(broker, query, monkey
 
 def test_the_bytes_of_a_batch_have_a_limit(query):
     assert query().start().reader._options.max_bytes == 256 << 20
+
+
+def on_disk(folder):
+    return sum(path.stat().st_size for path in folder.glob("*.arrow"))
+
+
+def test_segments_that_are_kept_take_no_more_than_the_spool_may(broker, query, tmp_path):
+    """They only know which messages come again; the broker has processed the acknowledgements of these."""
+    publish(broker)
+    job = query(**OPTIONS).start()
+    seen, sizes = [], []
+    while len(seen) < COUNT:
+        seen += values(job.batch())
+        sizes.append(on_disk(tmp_path / "spool"))
+    assert seen == list(range(COUNT))
+    # The spool itself, the segments that are kept, and what arrives until the broker has answered.
+    assert max(sizes[5:]) < COUNT * SIZE // 2
+
+
+def test_the_broker_is_asked_before_segments_that_are_large_go(tmp_path):
+    options = read_options(
+        {"amqp.url": "amqp://host/", "queue": "orders", "spoolDir": str(tmp_path), "spoolMaxBytes": "1000"},
+        streaming=True,
+    )
+    spool = Spool(options, chosen_columns(options))
+    spool.new_channel()
+    for number in range(20):
+        spool.add([Delivered(number, False, bytes(2), bytes(2), bytes(1000), "orders", number, 0)])
+    spool.commit(10)
+    assert spool.settle_wanted
+    assert len(list(tmp_path.glob("*.arrow"))) == 20
+    spool.settled(20)
+    assert not spool.settle_wanted
+    spool.commit(11)
+    assert not spool.settle_wanted
+    assert 9 <= len(list(tmp_path.glob("*.arrow"))) <= 10
+    spool.close()
+
+
+def test_segments_whose_messages_may_come_again_are_kept(broker, query, tmp_path):
+    """A channel that was lost has acknowledged messages that the broker may not know of."""
+    publish(broker)
+    job = query(**OPTIONS).start()
+    job.batch()
+    store = job.reader._running.store
+    store._settled = 0
+    store.new_channel()
+    kept = on_disk(tmp_path / "spool")
+    seen = 10
+    while seen < COUNT:
+        seen += len(job.batch())
+    assert on_disk(tmp_path / "spool") > kept
+    assert store._first_kept() == 0

@@ -108,6 +108,7 @@ class ConsumingChannel:
         self._last_tag = 0
         self._stored_tag = 0
         self._acked_tag = 0
+        self._acked_rows = 0
         self._dropped = 0
         # Where messages went back to their queues: the last delivery tag of a gap, and how many it has.
         self._gaps: list[tuple[int, int]] = []
@@ -151,6 +152,8 @@ class ConsumingChannel:
         self._acknowledge(self._stored_tag if on_arrival else self._store.committed_tag)
         if self._buffer or self._surplus or (self._dropped and self._store.acks_on_arrival):
             self._flush_if_due()
+        if self._store.settle_wanted:
+            self._settle()
         self._count_unacknowledged()
 
     def ask(self, backlog: Backlog | None) -> SpoolStatus:
@@ -205,9 +208,9 @@ class ConsumingChannel:
 
     def _settle(self) -> None:
         """Wait for the answer to a request without effect: everything before it has been processed."""
+        acked = self._acked_rows  # Not those that are stored and acknowledged behind the request.
         self._call(self._channel.basic_qos, prefetch_count=self._window)
-        if not self._counting:
-            self._store.settled()
+        self._store.settled(acked)
 
     def _moving(self) -> bool:
         """True if messages still arrive without further acknowledgements."""
@@ -295,6 +298,9 @@ class ConsumingChannel:
         self._shared.window = window
         if self._store.on_disk:
             self._link.discard(self._channel)
+            # What is stored does not come again to the next channel.
+            self._link.call(self._channel.basic_qos, prefetch_count=window)
+            self._store.settled(self._acked_rows)
             raise WindowTooWide(what)
         log.warning("%s", what)
         self._window = window
@@ -343,6 +349,8 @@ class ConsumingChannel:
             self._link.check()
             self._channel.basic_ack(tag, multiple=True)
             self._acked_tag = tag
+            if tag == self._stored_tag:
+                self._acked_rows = self._store.next
             self._gaps = [gap for gap in self._gaps if gap[0] > tag]
         self._count_unacknowledged()
 

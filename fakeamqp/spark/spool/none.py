@@ -31,9 +31,9 @@ class AtMostOnce(MemoryStore):
         """The end of the rows whose acknowledgements the broker has processed."""
         return self._settled
 
-    def settled(self) -> None:
-        """Note that the broker has processed all acknowledgements sent so far."""
-        self._settled = self.next
+    def settled(self, end: int) -> None:
+        """Note that the broker has processed the acknowledgements of this channel for rows before `end`."""
+        self._settled = max(self._settled, end)
 
     def new_channel(self) -> None:
         """Messages that may be unacknowledged are redelivered, so they are removed."""

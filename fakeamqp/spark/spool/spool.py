@@ -59,6 +59,21 @@ class Spool(Store):
         # Between the disk and the broker there are at most as many as the broker sends without an ack.
         self._kept_rows = 2 * options.prefetch * len(options.queues) if options.dedupe else 0
         self._ids: set[tuple[str, str]] | None = None
+        self._settled = 0
+        # Rows before this one are of earlier channels, and their messages may be redelivered.
+        self._may_return = self.next
+
+    def new_channel(self) -> None:
+        """Note a new channel. The unacknowledged messages of the previous one are redelivered."""
+        with self._lock:
+            if self._settled < self.next:
+                self._may_return = self.next
+
+    def settled(self, end: int) -> None:
+        """Note that the broker has processed the acknowledgements of this channel for rows before `end`."""
+        with self._lock:
+            self._settled = max(self._settled, end)
+            self.settle_wanted = False
 
     def add(self, messages: Sequence[Delivered]) -> None:
         """Write messages to the disk as a segment.
@@ -99,16 +114,32 @@ class Spool(Store):
             self.committed = min(end, self.next)
             self.processed(self.committed)
             self._folder.save(State(self.id, self.committed))
-            done = sum(1 for segment in self._blocks if segment.end <= self.committed)
-            first_kept = done
-            kept = 0
-            while first_kept > 0 and kept < self._kept_rows and done - first_kept < _KEPT_SEGMENTS:
-                first_kept -= 1
-                kept += self._blocks[first_kept].end - self._blocks[first_kept].first
+            first_kept = self._first_kept()
             removed, self._blocks[:first_kept] = self._blocks[:first_kept], []
             if removed:
                 self._ids = None
                 self._folder.remove(removed)
+
+    def _first_kept(self) -> int:
+        """The index of the first block that is kept: those that are processed know what may come again.
+
+        They are kept for as many rows as the broker may redeliver. Rows whose acknowledgements it has
+        processed are kept, too, because a crash of the broker may lose these; but not if they are large.
+        """
+        blocks = self._blocks
+        index = done = sum(1 for segment in blocks if segment.end <= self.committed)
+        oldest_may_return = bool(blocks) and blocks[0].first < self._may_return
+        rows = octets = 0
+        while index > 0 and rows < self._kept_rows and done - index < _KEPT_SEGMENTS:
+            block = blocks[index - 1]
+            octets += block.octets
+            if octets > self._max_bytes and not oldest_may_return:
+                if block.end <= self._settled:
+                    break
+                self.settle_wanted = True
+            index -= 1
+            rows += block.end - block.first
+        return index
 
     def position(self, offset: dict[str, Any]) -> int:
         """The row of an offset.

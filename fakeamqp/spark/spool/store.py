@@ -73,6 +73,7 @@ class Store:
         acks_on_arrival: whether messages are acknowledged once they are added.
         on_disk: whether rows take no memory.
         least_window: the smallest prefetch count that lets a query go on.
+        settle_wanted: whether the broker should be asked, so that `settled` is called.
         shows_when_settled: whether Spark may see rows only once the broker knows that they were acknowledged.
     """
 
@@ -86,6 +87,7 @@ class Store:
         self.next = 0
         self.committed = 0
         self.committed_tag = 0
+        self.settle_wanted = False
         self.columns = tuple(columns)
         self._blocks: list[Block] = []
         self._max_bytes = max_bytes
@@ -104,8 +106,8 @@ class Store:
     def new_channel(self) -> None:
         """Note a new channel. The unacknowledged messages of the previous one are redelivered."""
 
-    def settled(self) -> None:
-        """Note that the broker has processed all acknowledgements sent so far."""
+    def settled(self, end: int) -> None:
+        """Note that the broker has processed the acknowledgements of this channel for rows before `end`."""
 
     def known(self, _queue: str, _message_id: str) -> bool:
         """True if the store has a message of this queue and id, so that another one is a repetition."""
