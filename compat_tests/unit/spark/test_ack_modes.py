@@ -9,6 +9,7 @@ import pytest
 from compat_tests.unit.spark.micro_batches import MOMENTS, Died, Limit, publish, values
 from fakeamqp.spark.errors import OptionError
 from fakeamqp.spark.spool.channel import ConsumingChannel
+from fakeamqp.spark.spool.memory import MemoryStore
 
 
 @pytest.mark.parametrize("mode", ["commit", "none"])
@@ -48,6 +49,26 @@ def test_a_lost_connection_is_had_again(broker, query, mode):
     else:
         assert len(set(seen)) == len(seen)
         assert set(seen) <= set(range(20))
+
+
+@pytest.mark.parametrize("mode", ["commit", "none"])
+def test_rows_that_go_with_their_channel_while_a_batch_is_planned(broker, query, mode, monkeypatch):
+    """No batch would be planned, or one of rows that are gone, and a query with availableNow would end."""
+    publish(broker, *range(20))
+    job = query(ackMode=mode, maxMessagesPerTrigger=5, prefetch=10).start()
+    job.batch()
+    store, hand_out = job.reader._running.store, MemoryStore.hand_out
+    assert broker.wait_for(lambda: store.next >= 10)
+
+    def lose_rows_before(self, *arguments):
+        monkeypatch.undo()
+        self.new_channel()
+        for connection in broker.connections:
+            connection.close()
+        return hand_out(self, *arguments)
+
+    monkeypatch.setattr(MemoryStore, "hand_out", lose_rows_before)
+    assert len(job.batch()) > 0
 
 
 def test_commit_acknowledges_a_batch_with_the_next_one(broker, query):

@@ -51,12 +51,14 @@ class BatchPlanner:
             SparkError: as `Consumer.barrier`.
         """
         start = self._begin(start)
-        if not (self._store.visible >= start + max_rows and self._bounded(start + max_rows) > start):
-            self._wait_for_rows(start)
-        end = min(self._bounded(self._store.visible), start + max_rows)
-        if self._options.max_bytes is not None and end > start:
-            end = self._store.within(start, end, self._options.max_bytes)
-        return self._hand_out(start, end)
+        while True:
+            if not (self._store.visible >= start + max_rows and self._bounded(start + max_rows) > start):
+                self._wait_for_rows(start)
+            wanted = min(self._bounded(self._store.visible), start + max_rows)
+            end = self._hand_out(start, wanted, self._options.max_bytes)
+            # Rows in memory that are gone since were those of a channel that was lost: they come again.
+            if end > start or wanted <= start:
+                return end
 
     def all_available(self, start: int | None) -> int:
         """The end of a batch from `start` with all messages that are in the queues now, without a limit.
@@ -115,9 +117,9 @@ class BatchPlanner:
         row = None if self._backlog is None else self._backlog.row
         return end if row is None else min(end, row)
 
-    def _hand_out(self, start: int, end: int) -> int:
+    def _hand_out(self, start: int, end: int, max_bytes: int | None = None) -> int:
         most = self._most
         if most is not None:
             end = min(end, start + most)
-        self._last = max(start, self._store.hand_out(end))
+        self._last = max(start, self._store.hand_out(start, end, max_bytes))
         return self._last

@@ -148,10 +148,18 @@ class Store:
 
     # --- Spark's side ---------------------------------------------------------------------------------
 
-    def hand_out(self, end: int) -> int:
-        """Note that Spark gets rows up to `end`, or to the last row. Returns that end."""
-        with self._lock:
+    def hand_out(self, start: int, end: int, max_bytes: int | None = None) -> int:
+        """Note that Spark gets rows from `start` up to `end`, or to the last row. Returns that end.
+
+        Args:
+            start: the first row.
+            end: the end of the rows, exclusive.
+            max_bytes: the maximum bytes of their bodies, but at least one row; None for no maximum.
+        """
+        with self._lock:  # Rows that were handed out stay if their channel is lost.
             end = min(end, self.visible)
+            if max_bytes is not None and end > start:
+                end = self.within(start, end, max_bytes)
             self._handed = max(self._handed, end)
             return end
 
