@@ -96,6 +96,17 @@ class Connection:
         if int.from_bytes(frame[7:11], "big") != method.INDEX:
             raise ConnectionError(f"expected {method.NAME}, got {frame[:200]!r}")
 
+    def receive(self) -> bytes:
+        """Whatever has come.
+
+        Raises:
+            ConnectionError: the broker closed the connection.
+        """
+        octets, self._octets = self._octets or self.socket.recv(RECEIVE_SIZE), b""
+        if not octets:
+            raise ConnectionError("the broker closed the connection before all messages had come")
+        return octets
+
     def open(self, channel: int) -> None:
         """From the protocol header to an open channel."""
         self.socket.sendall(PROTOCOL_HEADER)

@@ -28,6 +28,8 @@ __all__ = ["PLAIN", "ROUTES", "Bench", "Route", "rate"]
 
 _HEAD = '{"order_id": "'
 _TAIL = f'", "customer": "ann", "item": "apples", "amount": 1.5, "note": "{"x" * 112}"}}'
+# Class and method of basic.deliver, which bodies of text and their properties do not contain.
+_DELIVER = m.BasicDeliver.INDEX.to_bytes(4, "big")
 _SCHEMA = "order_id STRING, customer STRING, item STRING, amount DOUBLE, note STRING"
 
 
@@ -46,12 +48,18 @@ class Bench:
         parameters.heartbeat = 0  # pika answers none while a query runs.
         self.connection = pika.BlockingConnection(parameters)
         self.channel = self.connection.channel()
-        self._publisher = load.Connection(load.Address("", parameters.host, parameters.port))
-        self._publisher.open(1)
+        self._address = load.Address("", parameters.host, parameters.port)
+        self._publisher = self.client()
 
     def close(self) -> None:
         self._publisher.close()
         self.connection.close()
+
+    def client(self) -> load.Connection:
+        """A client with an open channel that knows nothing of messages but bytes."""
+        client = load.Connection(self._address)
+        client.open(1)
+        return client
 
     def name(self) -> str:
         """A name that nobody has used before."""
@@ -146,6 +154,37 @@ def plain_consumer(bench: Bench, rows: int) -> Callable[[], None]:
             channel.start_consuming()
 
     return run
+
+
+def counting_client(*, requeues: bool) -> Callable[[Bench, int], Callable[[], None]]:
+    """A client that takes all messages and only counts them: what the broker itself needs for them.
+
+    A batch read of a queue does this and more: it takes the messages without acknowledging them, and returns
+    them by closing the channel.
+    """
+
+    def prepare(bench: Bench, rows: int) -> Callable[[], None]:
+        queue = bench.queue()
+        bench.fill(queue, rows)
+
+        def run() -> None:
+            client = bench.client()
+            client.send(1, m.BasicConsume(queue=queue, consumer_tag="counts", no_ack=not requeues))
+            left, tail = rows, b""
+            while left > 0:
+                octets = tail + client.receive()
+                left -= octets.count(_DELIVER)
+                tail = octets[1 - len(_DELIVER) :]
+            assert left == 0
+            if requeues:
+                client.send(1, m.ChannelClose(reply_code=200, reply_text="", class_id=0, method_id=0))
+                while bench.count(queue) < rows:
+                    bench.connection.process_data_events(0.01)
+            client.close()
+
+        return run
+
+    return prepare
 
 
 def batch_read(bench: Bench, rows: int) -> Callable[[], None]:
@@ -244,6 +283,8 @@ class Route:
 
 PLAIN = Route("pika's plain consumer", plain_consumer)
 ROUTES = (
+    Route("a client that only counts", counting_client(requeues=False)),
+    Route("a client that only counts and requeues", counting_client(requeues=True)),
     Route("batch read", batch_read, 1.2),
     Route("batch write, confirmed", batch_write),
     Route("streaming read by a spool, 10,000 a batch", stream_read(10_000), 1.0),

@@ -157,6 +157,20 @@ def test_import_seconds() -> None:
     assert len(import_seconds("import fakeamqp", compiled=False, runs=2)) == 2
 
 
+@pytest.mark.parametrize("requeues", [False, True])
+def test_a_client_that_only_counts_takes_all_messages(requeues: bool, tmp_path: Path) -> None:
+    pytest.importorskip("pika")
+    from compat_tests.benchmarks.spark_routes import Bench, counting_client
+
+    with Broker() as broker:
+        bench = Bench(None, broker.url, tmp_path)  # type: ignore[arg-type]  # It needs no Spark.
+        counting_client(requeues=requeues)(bench, 2000)()
+        (queue,) = broker.queues()
+        assert queue.ready == (2000 if requeues else 0)
+        assert all(message.redelivered for message in queue.messages)
+        bench.close()
+
+
 def test_a_section_of_the_report_about_spark_is_measured_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -17,6 +17,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, StringType, StructType
 
 from fakeamqp.errors import near_match
+from fakeamqp.protocols.framed.codec.tables import MAX_DEPTH
 from fakeamqp.spark.errors import ColumnError, OptionError
 from fakeamqp.spark.poison_reasons import is_broken, parsed_body, problems, quoted
 
@@ -51,8 +52,6 @@ _SHORT, _FITTING = 255, 63
 _MOST_OCTETS = 120_000
 # JSON becomes at most 2.5 times as large in a table: "1," has five bytes there.
 _MOST_JSON = _MOST_OCTETS * 2 // 5
-# The sink sends no tables that nest deeper. The number of brackets is not less than the depth.
-_MOST_BRACKETS = 200
 # Characters have at most four bytes.
 _MOST_TEXT = _MOST_OCTETS // 4
 
@@ -213,8 +212,9 @@ def _headers(kind: DataType | None, added: Mapping[str, str]) -> Column:
         fits &= F.aggregate(F.map_entries(kept), F.lit(0), _with_octets) <= _MOST_OCTETS
         sent = F.when(fits, F.map_concat(kept, ours)).otherwise(replaced)
         return F.when(headers.isNull(), ours).otherwise(sent)
+    # The sink sends no tables that nest deeper. The number of brackets is not less than the depth.
     brackets = F.length(text) - F.length(F.translate(text, "{[", ""))
-    fits &= (F.octet_length(text) <= _MOST_JSON) & (brackets <= _MOST_BRACKETS)
+    fits &= (F.octet_length(text) <= _MOST_JSON) & (brackets <= MAX_DEPTH)
     first, second = F.to_json(kept), F.to_json(ours)
     joined = F.concat(F.left(first, F.length(first) - 1), F.lit(","), F.substr(second, F.lit(2)))
     nothing_kept = headers.isNull() | (F.size(kept) == 0)
