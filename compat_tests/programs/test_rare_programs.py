@@ -25,6 +25,7 @@ from compat_tests.programs.program import (
 )
 
 TO_B = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "b"}
+TO_C = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "c"}
 TO_ITSELF = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "a"}
 
 PROGRAMS: dict[str, Program] = {
@@ -141,6 +142,16 @@ PROGRAMS: dict[str, Program] = {
         Consume("a", "y"),
         Consume("a", "x"),
         Delete("a"),
+    ],
+    "time is whole after steps of a millisecond": [
+        Declare("a", TO_ITSELF),
+        Declare("b", {"x-queue-type": "quorum", "x-message-ttl": 0, **TO_C}),
+        Declare("c", {"x-queue-type": "quorum", "x-message-ttl": 0}),
+        Publish("a"),
+        Publish("b"),
+        Get("a"),
+        Advance(1),
+        Reject(),
     ],
     "a message in circles that nobody rejects is dropped": [
         Declare("a", {"x-message-ttl": 125, **TO_B}),

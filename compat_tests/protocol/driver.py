@@ -45,7 +45,7 @@ class ManualClock(Clock):
         return self._now
 
     def time(self) -> float:
-        return self._time
+        return round(self._time, 6)  # In whole microseconds, as the clocks of brokers have it.
 
     def advance(self, seconds: float) -> None:
         self._now += seconds
