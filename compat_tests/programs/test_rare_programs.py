@@ -26,7 +26,8 @@ from compat_tests.programs.program import (
 
 TO_B = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "b"}
 TO_C = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "c"}
-TO_ITSELF = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "a"}
+TO_D = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "d"}
+TO_A = TO_ITSELF = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "a"}
 
 PROGRAMS: dict[str, Program] = {
     "who was full is last in line": [
@@ -142,6 +143,16 @@ PROGRAMS: dict[str, Program] = {
         Consume("a", "y"),
         Consume("a", "x"),
         Delete("a"),
+    ],
+    "what expired in a queue that is too long goes before dead letters come back": [
+        Declare("a", {"x-max-length": 2, **TO_D}),
+        Declare("d", {"x-max-length": 3, **TO_A}),
+        *(Publish("a") for _ in range(2)),
+        Consume("a", "x", 1),
+        *(Reject() for _ in range(2)),
+        *(Publish("a") for _ in range(3)),
+        Publish("a", expiration=0),
+        Publish("a"),
     ],
     "time is whole after steps of a millisecond": [
         Declare("a", TO_ITSELF),

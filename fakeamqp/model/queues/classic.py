@@ -105,9 +105,7 @@ class ClassicQueue(Queue):
         drops = self.options.overflow == "drop-head" or options.overflow == "drop-head"
         super().apply(options)
         self._adopt_limits()
-        if self._bounded and drops:
-            self._drop_overflow()
-        self.drop_expired()
+        self._trim(overflow=self._bounded and drops)
 
     def _adopt_limits(self) -> None:
         """Cache the options that every publish needs."""
@@ -143,9 +141,7 @@ class ClassicQueue(Queue):
         elif self._checks_stored:
             self._check_stored(queued)
         if self._bounded:
-            if not self._refuses:  # What is there was accepted, perhaps by promise.
-                self._drop_overflow()
-            self.drop_expired()
+            self._trim(overflow=not self._refuses)  # What is there was accepted, perhaps by promise.
         elif queued.expires_at is not None and queued is self.ready.head():
             self.drop_expired()
         return True
@@ -242,6 +238,21 @@ class ClassicQueue(Queue):
     def _drops_lowest(self) -> bool:
         """Whether a queue that is too long drops its least urgent message (stream/01)."""
         return bool(self.priorities) or self.virtual_host.state.personality.discards_low_priority_first
+
+    def _trim(self, *, overflow: bool) -> None:
+        """Drop messages above the limits if `overflow`, then expired ones.
+
+        Their dead letters leave afterwards: one that comes back finds the queue trimmed (RabbitMQ: measured).
+        """
+        dead_letters = self.virtual_host.dead_letters
+        holds = dead_letters.hold()
+        try:
+            if overflow:
+                self._drop_overflow()
+            self.drop_expired()
+        finally:
+            if holds:
+                dead_letters.release()
 
     def _drop_overflow(self) -> None:
         """Drop until the limits hold: from the head, as RabbitMQ documents, or the least urgent message.
@@ -479,9 +490,7 @@ class ClassicQueue(Queue):
         ):
             ready.put_back(returned)
         self.ready_bytes += octets
-        if self._bounded and not self._refuses:
-            self._drop_overflow()
-        self.drop_expired()
+        self._trim(overflow=self._bounded and not self._refuses)
 
     def redeliver(self, delivery: Delivery) -> bool:
         """See the base class; a subscription that has ended or is stopped gets nothing.
