@@ -244,7 +244,7 @@ OPTIONS = (
     Option(
         "spoolDir",
         "spool_folder",
-        values.text,
+        values.folder,
         "folder for messages that are acknowledged and not processed yet; required by `ackMode=spool`",
     ),
     Option(

@@ -15,6 +15,7 @@ __all__ = [
     "column_names",
     "count",
     "duration",
+    "folder",
     "http_url",
     "names",
     "octets",
@@ -99,6 +100,13 @@ def timeout(value: str) -> float:
     if not seconds:
         raise ValueError("a time above 0, such as 500ms, 30s or 2 minutes")
     return seconds
+
+
+def folder(value: str) -> str:
+    """The path of a folder. Only shells replace a tilde at its beginning."""
+    if value.startswith("~"):
+        raise ValueError("a path without ~, which would be the name of a folder here")
+    return text(value)
 
 
 def octets(value: str) -> int:

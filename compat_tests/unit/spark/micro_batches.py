@@ -82,7 +82,7 @@ class Query:
         """End as after SIGKILL: what is not in the spool by now never will be."""
         running, self.reader._running = self.reader._running, None
         if running is not None:
-            running.end(**({} if self.options.get("shards") else {"flush": False}))
+            running.close() if self.options.get("shards") else running.end(flush=False)
         self.reader = None
 
     # --- batches --------------------------------------------------------------------------------------

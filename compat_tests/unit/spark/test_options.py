@@ -107,6 +107,7 @@ def test_sizes(value, octets):
         ({**STREAM, "allowDeliveryLimit": "true"}, "'allowDeliveryLimit' is for 'queue'"),
         ({**QUEUE, "queue": "é" * 128}, "at most 255 bytes of UTF-8"),
         ({**STREAM, "stream": f'["a", "{"b" * 256}"]'}, "at most 255 bytes of UTF-8"),
+        ({**QUEUE, "spoolDir": "~/spool"}, "'~/spool'; it has to be a path without ~"),
         ({**QUEUE, "amqp.connectionTimeout": "0s"}, "'0s'; it has to be a time above 0"),
         ({**QUEUE, "ackMode": "commit", "spoolDir": "/x"}, "'spoolDir' is for ackMode=spool, not commit"),
     ],

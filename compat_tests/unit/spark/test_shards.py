@@ -19,7 +19,7 @@ from compat_tests.unit.spark.micro_batches import MOMENTS, Died, Limit, ReadAllA
 from fakeamqp.spark.connection import Link
 from fakeamqp.spark.errors import ConnectionLost, DataLoss, OptionError, SpoolError
 from fakeamqp.spark.options import read_options
-from fakeamqp.spark.shards import filling
+from fakeamqp.spark.shards import ShardStreamReader, filling
 from fakeamqp.spark.shards.folder import Segment, SharedFolder, State
 from fakeamqp.spark.shards.lease import lease_name, take_lease
 from fakeamqp.spark.shards.share import share
@@ -95,8 +95,17 @@ def test_all_messages_of_a_shard_may_be_more_than_a_window(broker, sharded, monk
     monkeypatch.setattr(filling, "_BATCH_ROWS", 5)
     publish(broker, *range(40))
     job = sharded(maxMessagesPerTrigger=3).start()
+    consume, arrived = filling.SegmentFiller._consume, []
+
+    def note_and_consume(self):
+        arrived.append(self._arrived)
+        consume(self)
+
+    monkeypatch.setattr(filling.SegmentFiller, "_consume", note_and_consume)
     assert values(job.batch(limit=ReadAllAvailable())) == list(range(40))
     assert broker.queue("orders").messages == ()
+    # One consumer after the other: several at once would mix up the order.
+    assert arrived == [0, 7, 14, 21, 28, 35]
 
 
 def test_the_octets_of_headers_count(broker, sharded, monkeypatch):
@@ -164,6 +173,71 @@ def test_the_exchange_of_shards(broker, sharded):
     job.stop()
     job.start()  # Binding again changes nothing.
     assert len(broker.exchange("events").bindings) == 3
+
+
+# --- shards that go and come -------------------------------------------------------------------------------
+
+
+def test_a_shard_that_comes_back_continues_at_its_place(broker, sharded):
+    publish(broker, 0, 1)
+    publish(broker, 2, 3, queue="refunds")
+    job = sharded().start()
+    job.batch()
+    job.stop()
+    job.options |= {"queue": "orders", "shards": "1"}
+    job.start()
+    publish(broker, 4)
+    publish(broker, 5, queue="refunds")
+    assert values(job.batch()) == [4]
+    job.stop()
+    job.options |= {"queue": "orders,refunds", "shards": "2"}
+    job.start()
+    assert to_the_end(job) == [0, 1, 2, 3, 4, 5]
+
+
+@pytest.mark.parametrize("moment", ["logged", "planned"])
+def test_a_batch_that_runs_again_has_the_shards_that_it_had(broker, sharded, moment, caplog):
+    publish(broker, 0, 1)
+    publish(broker, 2, 3, queue="refunds")
+    job = sharded().start()
+    with pytest.raises(Died):
+        job.batch(die=moment)
+    job.options |= {"queue": "orders", "shards": "1"}
+    job.start()
+    assert values(job.seen) == [0, 1, 2, 3]
+    publish(broker, 4, queue="refunds")
+    assert to_the_end(job) == [0, 1, 2, 3]
+    assert broker.queue("refunds").ready == 1
+    assert caplog.text.count("shard 'refunds' is no longer read; its place stays in the checkpoint") == 1
+
+
+def test_a_batch_that_runs_again_has_a_shard_that_was_new_in_it(broker, sharded):
+    publish(broker, 0)
+    publish(broker, 1, queue="refunds")
+    job = sharded(queue="orders", shards=1).start()
+    job.batch()
+    job.stop()
+    job.options |= {"queue": "orders,refunds", "shards": "2"}
+    job.start()
+    with pytest.raises(Died):
+        job.batch(die="planned")
+    job.options |= {"queue": "orders", "shards": "1"}
+    job.start()
+    assert to_the_end(job) == [0, 1]
+
+
+def test_segments_of_a_shard_that_is_gone_are_read(broker, sharded):
+    publish(broker, 0)
+    publish(broker, 1, queue="refunds")
+    job = sharded().start()
+    job.batch()
+    publish(broker, 2, queue="refunds")
+    end = job.reader.latestOffset(json.loads(job.end), Limit(10))
+    job.rows(job.end, json.dumps(end))  # Spark dies before it writes the offsets down.
+    job.kill()
+    job.options |= {"queue": "orders", "shards": "1"}
+    job.start()
+    assert to_the_end(job) == [0, 1, 2]
 
 
 # --- crashes ----------------------------------------------------------------------------------------------
@@ -423,6 +497,26 @@ def test_a_shard_whose_messages_another_app_gets_ends_with_available_now(broker,
         assert "queue 'alone' has 4 ready messages, and the broker delivers none" in caplog.text
 
 
+def test_tasks_that_did_not_run_are_planned_again_with_available_now(broker, sharded, monkeypatch):
+    publish(broker, *range(5))
+    publish(broker, *range(5, 10), queue="refunds")
+    job = sharded().start(available_now=True)
+    plan = ShardStreamReader.partitions
+    # As `limit` and `show` do it, which read as many partitions as they need.
+    monkeypatch.setattr(ShardStreamReader, "partitions", lambda *given: plan(*given)[:1])
+    assert values(job.batch()) == list(range(5))
+    monkeypatch.undo()
+    assert to_the_end(job) == list(range(10))
+
+
+def test_a_query_that_runs_no_task_ends_with_available_now(broker, sharded, monkeypatch):
+    publish(broker, *range(5))
+    job = sharded().start(available_now=True)
+    monkeypatch.setattr(ShardStreamReader, "partitions", lambda *_: [])
+    assert to_the_end(job) == []
+    assert broker.queue("orders").ready == 5
+
+
 def test_a_shard_with_repetitions_only_goes_on_with_available_now(broker, sharded, dies_once):
     publish(broker, *range(10))
     job = sharded(queue="orders", shards=1, maxMessagesPerTrigger=5).start()
@@ -447,6 +541,9 @@ def test_the_figures_of_shards(broker, sharded, tmp_path):
     def metrics():
         return job.reader.reportLatestOffset()["metrics"]
 
+    def size():
+        return sum(path.stat().st_size for path in Path(tmp_path, "spool").rglob("*.arrow"))
+
     publish(broker, *range(25))
     publish(broker, 1, 2, queue="refunds")
     job = sharded(maxMessagesPerTrigger=10).start()
@@ -461,11 +558,13 @@ def test_the_figures_of_shards(broker, sharded, tmp_path):
         "spoolBytes": found["spoolBytes"],
         "queues": {"orders": {"ready": 25, "consumers": 0}, "refunds": {"ready": 2, "consumers": 0}},
     }
+    assert found["spoolBytes"] == size() > 0
+    assert job.reader.reportLatestOffset()["offset"] == json.loads(job.end)
     job.all()
     found = metrics()
     assert (found["lag"], found["lagSeconds"], found["ready"]) == (0, 0, 0)
-    sizes = sum(path.stat().st_size for path in Path(tmp_path, "spool").rglob("*.arrow"))
-    assert found["spoolBytes"] == sizes > 0
+    assert found["spoolBytes"] == size()
+    assert job.reader.reportLatestOffset()["offset"] == json.loads(job.end)
 
 
 def test_redelivered_messages_of_shards_are_counted(broker, sharded, dies_once):
@@ -473,8 +572,10 @@ def test_redelivered_messages_of_shards_are_counted(broker, sharded, dies_once):
     job = sharded(queue="orders", shards=1).start()
     dies_once(filling.SegmentFiller, "_acknowledge")
     tried_again(job)
-    to_the_end(job)
-    assert job.reader.reportLatestOffset()["metrics"]["redelivered"] == 10
+    job.batch()
+    for _ in range(2):
+        assert job.reader.reportLatestOffset()["metrics"]["redelivered"] == 10
+        assert job.batch() == []
 
 
 # --- leases -----------------------------------------------------------------------------------------------
@@ -515,6 +616,20 @@ def test_a_spool_has_one_query(broker, sharded, monkeypatch):
     sharded().start()
     with pytest.raises(SpoolError, match="spoolDir is in use by another query"):
         sharded().start()
+
+
+@pytest.mark.parametrize("shards_first", [True, False])
+def test_queries_with_shards_and_without_use_no_spool_of_each_other(broker, sharded, query, shards_first):
+    one, other = sharded(), query(queue="orders", spoolDir=sharded().options["spoolDir"])
+    if not shards_first:
+        one, other = other, one
+    one.start()
+    if shards_first:
+        # It ended: a running one holds no lock that the other sees.
+        one.stop()
+    whose = "a query with 'shards'" if shards_first else "a query without 'shards'"
+    with pytest.raises(SpoolError, match=f"has the spool of {whose}: .* needs a spoolDir of its own"):
+        other.start()
 
 
 def test_the_lease_is_kept_while_spark_is_busy(broker, sharded):

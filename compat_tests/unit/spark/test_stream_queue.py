@@ -240,6 +240,25 @@ def test_a_stream_that_the_checkpoint_does_not_know_is_read_from_its_beginning(l
     ]
 
 
+def test_a_stream_that_comes_back_continues_at_its_place(log, follow):
+    log.publish("log", *range(3))
+    log.publish("more", *range(2))
+    both = follow(stream="more,log")
+    first = both.latestOffset(both.initialOffset(), Limit(10))
+    both.stop()
+    log.publish("log", 3)
+    log.publish("more", 2)
+    one = follow(stream="log")
+    second = one.latestOffset(first, Limit(10))
+    assert positions(second) == {"more": 2, "log": 4}
+    assert [(row["queue"], row["offset"]) for row in rows(one, first, second)] == [("log", 3)]
+    assert json.dumps(one.latestOffset(second, Limit(10))) == json.dumps(second)
+    one.stop()
+    both = follow(stream="more,log")
+    third = both.latestOffset(second, Limit(10))
+    assert [(row["queue"], row["offset"]) for row in rows(both, second, third)] == [("more", 2)]
+
+
 def test_offsets_are_the_same_text_for_the_same_place(log, follow):
     log.publish("log", 1)
     reader = follow(stream="more,log")

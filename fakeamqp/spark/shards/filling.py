@@ -126,17 +126,18 @@ class SegmentFiller:
         self._columns = stored_columns(options, columns)
         self._known: set[str] | None = None
         self._buffer: list[Delivered] = []
-        self._octets = self._rows = self._arrived = self._redelivered = 0
+        self._octets = self._rows = self._asked_for = self._arrived = self._redelivered = 0
         self._consumers: list[tuple[Channel, str]] = []
         self._last_tags: dict[int, int] = {}
 
     def run(self) -> None:
         segment = self._folder.new(self._shard, self._number, arrow_schema(self._columns))
         try:
-            self._consume()
             ready = 0
             asked_at = time.monotonic()
             while self._arrived < self._most:
+                if self._arrived == self._asked_for:
+                    self._consume()
                 before = self._arrived
                 self._link.check()
                 self._link.turn(_QUIET)
@@ -173,18 +174,20 @@ class SegmentFiller:
             segment.discard()
 
     def _consume(self) -> None:
-        left = self._most
-        while left > 0:
-            window = min(left, _LARGEST_WINDOW)
-            left -= window
-            channel = self._link.channel()
-            channel.add_on_cancel_callback(self._deleted)
-            try:
-                self._link.call(channel.basic_qos, prefetch_count=window)
-                tag = self._link.consume(channel, self._shard, self._receiver(channel.channel_number))
-            except ConnectionLost as error:
-                raise ConnectionLost(f"cannot consume from queue {self._shard!r}: {error}") from None
-            self._consumers.append((channel, tag))
+        """Open a consumer for as many messages as a window has.
+
+        Further ones follow one after the other: several at once would mix up the order of the queue.
+        """
+        window = min(self._most - self._asked_for, _LARGEST_WINDOW)
+        self._asked_for += window
+        channel = self._link.channel()
+        channel.add_on_cancel_callback(self._deleted)
+        try:
+            self._link.call(channel.basic_qos, prefetch_count=window)
+            tag = self._link.consume(channel, self._shard, self._receiver(channel.channel_number))
+        except ConnectionLost as error:
+            raise ConnectionLost(f"cannot consume from queue {self._shard!r}: {error}") from None
+        self._consumers.append((channel, tag))
 
     def _receiver(self, channel: int) -> Receive:
         """The callback for deliveries. It runs for every message, so it calls little."""

@@ -27,13 +27,13 @@ import pyarrow as pa
 from pyarrow import fs
 
 from fakeamqp.spark.errors import SpoolError
+from fakeamqp.spark.spool_kinds import SHARD_STATE, check_kind
 
 __all__ = ["Contents", "Segment", "SharedFolder", "State"]
 
 _SEGMENT = re.compile(r"([0-9]{12})\.arrow")
 _FILLED = re.compile(r"([0-9]{12})-([0-9]+)-([0-9]+)\.filled")
 _TEMPORARY = re.compile(r"([0-9]{12})\.arrow\..*\.tmp")
-_STATE = re.compile(r"state-([0-9]{12})\.json")
 _FORMAT = 1
 
 
@@ -88,8 +88,13 @@ class SharedFolder:
         self._state_number = -1
 
     def make(self) -> None:
-        """Make the folder, if there is none. Only the driver does: see `require`."""
+        """Make the folder, if there is none. Only the driver does: see `require`.
+
+        Raises:
+            SpoolError: a query without shards has it, or it cannot be made.
+        """
         self._make(self.path)
+        check_kind(self.path, (each.base_name for each in self._list(self.path)), shards=True)
 
     def require(self, spool: str) -> None:
         """Check that this process sees the spool of the driver.
@@ -186,7 +191,7 @@ class SharedFolder:
 
     def _read_state(self) -> State | None:
         while True:
-            matches = (_STATE.fullmatch(each.base_name) for each in self._list(self.path))
+            matches = (SHARD_STATE.fullmatch(each.base_name) for each in self._list(self.path))
             number = max((int(match[1]) for match in matches if match is not None), default=None)
             if number is None:
                 return None

@@ -15,7 +15,8 @@ class ShardMetrics:
     """The figures of a query, as of its last batch.
 
     Attributes:
-        redelivered: how many of the messages of this run had been delivered before, to any consumer.
+        redelivered: how many of the messages of this run had been delivered before, to any consumer, without
+            those of the last batch.
     """
 
     def __init__(self, options: ReadOptions) -> None:
@@ -34,12 +35,13 @@ class ShardMetrics:
         self._planned[shard] += count
         self._last[shard] = count
 
-    def now(self, depths: Mapping[str, Mapping[str, int]], octets: int) -> dict[str, Any]:
+    def now(self, depths: Mapping[str, Mapping[str, int]], octets: int, redelivered: int) -> dict[str, Any]:
         """The figures; their names are public, and documented in `docs/spark.md`.
 
         Args:
             depths: of the shards, when the batch was planned.
             octets: the size of the spool.
+            redelivered: how many messages of the batch had been delivered before.
         """
         lag, seconds = 0, 0.0
         for shard, depth in depths.items():
@@ -52,7 +54,7 @@ class ShardMetrics:
             "lagSeconds": seconds,
             "ready": sum(depth["ready"] for depth in depths.values()),
             "consumers": sum(depth["consumers"] for depth in depths.values()),
-            "redelivered": self.redelivered,
+            "redelivered": self.redelivered + redelivered,
             "spoolBytes": octets,
             "queues": {shard: dict(depth) for shard, depth in depths.items()},
         }

@@ -33,6 +33,9 @@ __all__ = ["ShardPartition", "ShardStreamReader"]
 
 log = logging.getLogger("fakeamqp.spark")
 
+# Messages of a segment, and redelivered ones among them.
+_NONE = 0, 0
+
 
 @dataclass
 class ShardPartition(InputPartition):
@@ -92,7 +95,7 @@ class ShardStreamReader(DataSourceStreamReader, AvailableNow):
     def reportLatestOffset(self) -> dict[str, Any]:
         """The ends of the shards and their depths, for the progress of the query."""
         life = self._life()
-        return report(life.offset(life.last), life.metrics())
+        return report(life.offset(life.end), life.metrics())
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         """One task for each shard that has segments in the batch.
@@ -101,7 +104,8 @@ class ShardStreamReader(DataSourceStreamReader, AvailableNow):
             DataLoss: segments are gone and that fails the query.
         """
         life = self._life()
-        return life.plan(life.position(start), life.position(end, ahead=1))
+        stop = life.position(end, ahead=1)  # First: only the end has shards that are new in the batch.
+        return life.plan(life.position(start), stop)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of a shard. Runs in executors.
@@ -133,7 +137,7 @@ class ShardStreamReader(DataSourceStreamReader, AvailableNow):
         """Close the connection."""
         running, self._running = self._running, None
         if running is not None:
-            running.end()
+            running.close()
 
     def _life(self) -> _Running:
         if self._running is None:
@@ -144,9 +148,13 @@ class ShardStreamReader(DataSourceStreamReader, AvailableNow):
 class _Running:
     """The resources of a running query, in the process of its source.
 
+    A shard that the options do not name any more keeps its place in the offsets: it may come back, and a
+    batch that runs again has its rows.
+
     Attributes:
         committed: the first segment of each shard that Spark has not processed.
-        last: the first segment of each shard that no batch has.
+        last: where the last planned batch begins.
+        end: where it ends.
     """
 
     def __init__(self, options: ReadOptions) -> None:
@@ -160,49 +168,57 @@ class _Running:
         try:
             self._depths = self._watch.depths()
             self._state = self._folder.state()  # The query that had the lease before may have changed it.
-            shards = options.queues
-            self.committed = {shard: self._state.committed.get(shard, 0) for shard in shards}
+            self.committed: dict[str, int] = {}
+            self.last: dict[str, int] = {}
+            self.end: dict[str, int] = {}
             self._contents: dict[str, Contents] = {}
-            for shard in shards:
-                self._list(shard)
-                self._tidy(shard)
+            # The ends of the segments of a batch that did not end, or that a checkpoint which is gone had.
+            self._found: dict[str, int] = {}
+            self._reached: dict[str, int] = {}
+            for shard in options.queues:
+                self._add(shard)
         except BaseException:
             self._watch.close()
             raise
-        self.last = dict(self.committed)
-        # Segments of a batch that did not end, or that a checkpoint which is gone had.
-        self._found = {shard: there.end for shard, there in self._contents.items()}
-        self._reached = {shard: max(self._found[shard], self.committed[shard]) for shard in shards}
         self._most: dict[str, int] = {}
         self._available: dict[str, int] | None = None
         self._metrics = ShardMetrics(options)
         self._restore_signal: Callable[[], None] = exit_on_sigterm()
 
-    def end(self) -> None:
+    def close(self) -> None:
         self._watch.close()
         self._restore_signal()
+
+    def _add(self, shard: str) -> None:
+        """Look up the place of a shard, which the options or the checkpoint name."""
+        if shard in self.committed:
+            return
+        self.committed[shard] = self.last[shard] = self.end[shard] = self._state.committed.get(shard, 0)
+        self._found[shard] = self._list(shard).end
+        self._reached[shard] = max(self._found[shard], self.committed[shard])
+        self._tidy(shard)
+        if shard not in self._options.queues:
+            log.warning("shard %r is no longer read; its place stays in the checkpoint", shard)
 
     def prepare_available_now(self) -> None:
         self._depths = self._watch.depths()
         self._available = {shard: depth["ready"] for shard, depth in self._depths.items()}
 
     def advance(self, begin: dict[str, int], most: int | None) -> dict[str, int]:
-        for shard, number in begin.items():
-            if number > self.last[shard]:
-                self._look_at_new_segments(shard, number)
+        self._look_at_new_segments(begin)
         self._depths = self._watch.depths()
         ready = {shard: depth["ready"] for shard, depth in self._depths.items()}
         if self._available is not None:
             ready = {shard: min(count, max(self._available[shard], 0)) for shard, count in ready.items()}
         self._most = share(ready, most)
-        self.last = dict(begin)
-        end = {}
+        self.last, self.end = dict(begin), {}
         for shard, number in begin.items():
             there = number < self._found[shard]
-            end[shard] = number + (there or shard in self._most)
-            self._reached[shard] = max(self._reached[shard], end[shard])
-            self._metrics.planned(shard, 0 if there else self._most.get(shard, 0))
-        return end
+            self.end[shard] = number + (there or shard in self._most)
+            self._reached[shard] = max(self._reached[shard], self.end[shard])
+            if shard in self._depths:
+                self._metrics.planned(shard, 0 if there else self._most.get(shard, 0))
+        return self.end
 
     def plan(self, first: dict[str, int], stop: dict[str, int]) -> list[InputPartition]:
         tasks: list[InputPartition] = []
@@ -241,17 +257,15 @@ class _Running:
     def position(self, offset: dict[str, Any], *, ahead: int = 0) -> dict[str, int]:
         """The next segment of each shard; `ahead` of them may be new ones."""
         spool, numbers = offset.get("spool"), offset.get("next")
-        shards = self._options.queues
         if spool != self._state.spool or not isinstance(numbers, dict):
             self._lost(
                 f"the checkpoint belongs to spool {spool}, and {self._folder.path} has spool "
                 f"{self._state.spool}"
             )
             return dict(self.committed)
-        gone = sorted(set(numbers) - set(shards))
-        if gone:
-            log.warning("the checkpoint has shards that are no longer read: %s", ", ".join(gone))
-        found = {shard: numbers.get(shard, self.committed[shard]) for shard in shards}
+        for shard in numbers:
+            self._add(shard)
+        found = {shard: numbers.get(shard, place) for shard, place in self.committed.items()}
         for shard, number in found.items():
             end = self._reached[shard]
             if number > end + ahead:
@@ -263,19 +277,35 @@ class _Running:
         return found
 
     def metrics(self) -> dict[str, Any]:
-        octets = sum(sum(there.sizes.values()) for there in self._contents.values())
-        return self._metrics.now(self._depths, octets)
+        octets = redelivered = 0
+        for shard, end in self.end.items():
+            there = self._list(shard) if end > self.last[shard] else self._contents[shard]
+            octets += sum(there.sizes.values())
+            redelivered += sum(there.filled.get(number, _NONE)[1] for number in self._new(shard, end))
+        return self._metrics.now(self._depths, octets, redelivered)
 
-    def _look_at_new_segments(self, shard: str, end: int) -> None:
+    def _look_at_new_segments(self, ends: dict[str, int]) -> None:
         """Count the messages of the segments that tasks have filled since the last batch was planned."""
-        there = self._list(shard)
-        # Segments that were there at the start have none of the available messages.
-        for number in range(max(self.last[shard], self._found[shard]), end):
-            taken, redelivered = there.filled.get(number, (0, 0))
-            self._metrics.redelivered += redelivered
-            if self._available is not None:
+        filled: dict[str, list[tuple[int, int] | None]] = {}
+        for shard, end in ends.items():
+            if end > self.last[shard]:
+                there = self._list(shard).filled
+                filled[shard] = [there.get(number) for number in self._new(shard, end)]
+        # A query need not run all tasks of a batch: `limit` and `show` read the first ones only. It ends all
+        # the same if it runs none.
+        none_ran = not any(counts for each in filled.values() for counts in each)
+        for shard, each in filled.items():
+            for counts in each:
+                self._metrics.redelivered += (counts or _NONE)[1]
+                if self._available is None or (counts is None and not none_ran):
+                    continue
+                taken = (counts or _NONE)[0]
                 # None: other consumers have them, or are the only ones that get any.
                 self._available[shard] = self._available[shard] - taken if taken else 0
+
+    def _new(self, shard: str, end: int) -> range:
+        """The segments before `end` that the last planned batch has and that were not there at the start."""
+        return range(max(self.last[shard], self._found[shard]), end)
 
     def _list(self, shard: str) -> Contents:
         self._contents[shard] = self._folder.contents(shard)

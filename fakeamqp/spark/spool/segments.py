@@ -21,11 +21,11 @@ import pyarrow as pa
 
 from fakeamqp.spark.errors import SpoolError
 from fakeamqp.spark.spool.files import check_regular, open_regular
+from fakeamqp.spark.spool_kinds import STATE
 
 __all__ = ["Segment", "SpoolFolder", "State", "read_segment"]
 
 _NAME = re.compile(r"([0-9]{20})-([0-9]+)\.arrow")
-_STATE = "state.json"
 _FORMAT = 1
 _WRITE = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
 
@@ -77,7 +77,7 @@ class SpoolFolder:
             SpoolError: if it cannot be read or written, or segments are there without it.
         """
         try:
-            with open(open_regular(self.path / _STATE, os.O_RDONLY), encoding="utf-8") as file:
+            with open(open_regular(self.path / STATE, os.O_RDONLY), encoding="utf-8") as file:
                 said = json.load(file)
             if said["format"] != _FORMAT:
                 raise SpoolError(
@@ -87,10 +87,10 @@ class SpoolFolder:
         except FileNotFoundError:
             pass
         except (OSError, ValueError, KeyError, TypeError) as error:
-            raise SpoolError(f"cannot read {self.path / _STATE}: {error}") from None
+            raise SpoolError(f"cannot read {self.path / STATE}: {error}") from None
         if any(_NAME.fullmatch(name) for name in os.listdir(self.path)):
             raise SpoolError(
-                f"{self.path} has segments of a spool, and its {_STATE} is gone; bring it back, or move them "
+                f"{self.path} has segments of a spool, and its {STATE} is gone; bring it back, or move them "
                 "away and use a new checkpoint"
             )
         state = State(str(uuid.uuid4()), 0)
@@ -104,7 +104,7 @@ class SpoolFolder:
             SpoolError: if it cannot be written.
         """
         text = json.dumps({"format": _FORMAT, "spool": state.spool, "committed": state.committed})
-        self._put(_STATE, lambda file: file.write(text.encode()))
+        self._put(STATE, lambda file: file.write(text.encode()))
 
     def segments(self) -> list[Segment]:
         """All segments in their order. Leftovers of a crash are removed."""

@@ -16,6 +16,7 @@ from fakeamqp.spark.records import Delivered, record_batch
 from fakeamqp.spark.spool.lock import FolderLock
 from fakeamqp.spark.spool.segments import Segment, SpoolFolder, State
 from fakeamqp.spark.spool.store import Store, log
+from fakeamqp.spark.spool_kinds import check_kind
 
 __all__ = ["Spool"]
 
@@ -196,6 +197,7 @@ def _folder(said: str) -> Path:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise SpoolError(f"cannot make the spool's folder {path}: {error.strerror}") from None
+    check_kind(str(path), os.listdir(path), shards=False)
     return path
 
 

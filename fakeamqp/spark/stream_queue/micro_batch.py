@@ -112,17 +112,12 @@ class StreamMicroBatchReader(DataSourceStreamReader, AvailableNow):
         stops = admitted(following, ends, most) if self._is_due(following, ends) else following
         stops = {stream: stop for stream, stop in stops.items() if stop != following[stream]}
         marks = self._connected().marks(begin, stops) if stops else {}
-        self._last = to_json(
-            {
-                stream: Place(
-                    stops[stream], marks[stream], place.first if place is not old.get(stream) else None
-                )
-                if stream in stops
-                else place
-                for stream, place in begin.items()
-                if stream in stops or stream in old
-            }
-        )
+        # A stream that the options do not name any more keeps its place: it may come back.
+        places = {**old, **{stream: place for stream, place in begin.items() if stream in old}}
+        for stream, stop in stops.items():
+            first = begin[stream].first if begin[stream] is not old.get(stream) else None
+            places[stream] = Place(stop, marks[stream], first)
+        self._last = to_json(places)
         return self._last
 
     def reportLatestOffset(self) -> dict[str, Any] | None:
