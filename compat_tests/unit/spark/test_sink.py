@@ -18,6 +18,7 @@ from pyspark.sql import types
 
 from compat_tests.unit.spark import sink
 from fakeamqp import Broker
+from fakeamqp.spark import connection
 from fakeamqp.spark.errors import (
     BrokerUnreachable,
     ConnectionLost,
@@ -459,6 +460,38 @@ def test_messages_whose_confirms_do_not_come_are_published_again(broker, caplog)
     assert (dropped.hits, done.confirmed, done.republished) == (8, 10, 8)
     assert bodies(broker) == [*range(10), *range(2, 10)]
     assert "the broker confirmed nothing for 0.1 s: 8 messages are not confirmed. 2 of the 10" in caplog.text
+
+
+@pytest.mark.parametrize(("late", "twice"), [(7, [7, 8, 9]), (10, [])])
+def test_what_is_confirmed_while_a_connection_closes_is_not_published_again(
+    broker, monkeypatch, caplog, late, twice
+):
+    monkeypatch.setattr(connection, "_GOODBYE", 30.0)
+    connects = broker.faults.on("connection.open")
+    held = broker.faults.on("confirm").hold().times(10)
+    closing = broker.faults.on("channel.close").hold().once()
+    task = Elsewhere(lambda: sink.write(broker, rows(10), confirmTimeout="100ms"))
+    closing.wait(1)
+    held.wait(10)
+    held.release(count=late)
+    closing.release()
+    done = task.outcome()
+    assert (done.confirmed, done.republished) == (10, len(twice))
+    assert bodies(broker) == [*range(10), *twice]
+    assert (connects.hits > 1) == ("connecting again" in caplog.text) == bool(twice)
+
+
+def test_a_message_that_is_refused_while_a_connection_closes_fails_the_task(broker, monkeypatch):
+    monkeypatch.setattr(connection, "_GOODBYE", 30.0)
+    held = broker.faults.on("confirm").nack().hold().once()
+    closing = broker.faults.on("channel.close").hold().once()
+    task = Elsewhere(lambda: sink.write(broker, rows(1), confirmTimeout="100ms"))
+    closing.wait(1)
+    held.release()
+    closing.release()
+    with pytest.raises(PublishError, match=r"refused \(nacked\) 1 message \(message 'm0'"):
+        task.outcome()
+    assert bodies(broker) == [0]
 
 
 def test_missing_confirms_fail_the_task_after_reconnectTimeout(broker):

@@ -122,6 +122,7 @@ class Publisher:
                 return self._publish()
             except (ConnectionLost, BrokerUnreachable) as error:
                 lost = error
+            self._close()  # It still handles confirms that are on their way.
             if self._failed():
                 raise self._failure()
             messages = [
@@ -129,9 +130,10 @@ class Publisher:
                 for tag, message in enumerate(messages, self._start + 1)
                 if not self._window.is_settled(tag)
             ]
+            if not messages:
+                return
             if len(messages) < len(self._batch):
                 retries.succeeded()
-            self._close()
             try:
                 pause = retries.pause(lost)
             except SparkError as error:
