@@ -397,7 +397,7 @@ OPTIONS = (
     Option(
         "confirmTimeout",
         "confirm_timeout",
-        values.duration,
+        values.timeout,
         "the timeout for a confirm",
         30.0,
         (WRITE,),

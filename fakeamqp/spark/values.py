@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from fakeamqp.errors import near_match
 
@@ -54,6 +54,10 @@ _RANGE = re.compile(r"\{([0-9]{1,9})\.\.([0-9]{1,9})\}")
 _LONGEST_RANGE = 1024
 # Bytes of a short string of AMQP, which names are.
 _SHORT = 255
+_ENCODED = (
+    "special characters of user, password and virtual host have to be percent-encoded, such as %2F for / and "
+    "%40 for @"
+)
 _QUANTITY = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([a-z]*)\s*", re.IGNORECASE)
 
 
@@ -161,13 +165,30 @@ def urls(value: str) -> tuple[str, ...]:
             management = scheme in ("http", "https")
             raise ValueError(
                 "one or more URLs such as amqp://user:password@host:5672/ or amqps://host:5671/"
-                + (f", and not of the {scheme} API for management, which has a port of its own" * management)
+                + (
+                    f", and not of the {scheme} API for management, which has a port of its own"
+                    if management
+                    else f"; {_ENCODED}"
+                )
             )
         try:
-            urlsplit(url).port  # noqa: B018  # Reading it checks it.
+            parts = urlsplit(url)
+            parts.port  # noqa: B018  # Reading it checks it.
         except ValueError:
-            raise ValueError("a URL with a port from 0 to 65535 and a valid host name") from None
+            raise ValueError(f"a URL with a port from 0 to 65535 and a valid host name; {_ENCODED}") from None
+        # pika would take the first part of the name.
+        cut_off = parts.fragment or re.search("[/;]", parts.path[1:])
+        if cut_off or _has_login_behind_host(parts):
+            raise ValueError(
+                "a URL with nothing but the name of a virtual host behind host and port, such as "
+                f"amqp://host:5672/a%2Fb for a/b; {_ENCODED}"
+            )
     return given
+
+
+def _has_login_behind_host(parts: SplitResult) -> bool:
+    """Whether a URL has an @ behind its host: most likely the end of a password with a special character."""
+    return "@" in parts.query or ("@" in parts.path and "@" not in parts.netloc)
 
 
 def http_url(value: str) -> str:
@@ -177,7 +198,7 @@ def http_url(value: str) -> str:
         valid = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError:
         valid = False
-    if not valid or parts.query or parts.fragment:
+    if not valid or parts.query or parts.fragment or _has_login_behind_host(parts):
         raise ValueError("a URL such as http://host:15672 or https://user:password@host:15671")
     return value.strip()
 

@@ -125,6 +125,7 @@ def test_what_cannot_be_read(given, said):
         ({"amqp.url": URL, "queue": "x"}, "'queue' is for reading, not for writing"),
         ({"amqp.url": URL, "path": "x"}, "'exchange' and 'routingKey'"),
         ({"amqp.url": URL, "onReturn": "panic"}, "one of fail, drop"),
+        ({"amqp.url": URL, "confirmTimeout": "0"}, "'0'; it has to be a time above 0"),
         ({"amqp.url": URL, "routingKey": "é" * 128}, "at most 255 bytes of UTF-8"),
         ({"amqp.url": URL, "exchange": "x" * 256}, "at most 255 bytes of UTF-8"),
         ({"amqp.url": "http://me:s3cret@host:15672/"}, "and not of the http API for management"),
@@ -147,6 +148,31 @@ def test_what_cannot_be_read(given, said):
 def test_what_cannot_be_written(given, said):
     with pytest.raises(OptionError, match=re.escape(said)) as caught:
         write_options(given)
+    assert "s3cret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("host", ["host:5672", "host"])
+@pytest.mark.parametrize(
+    "part",
+    [
+        *(f"me:{secret}@HOST/" for secret in ("s3/cret", "1/s3cret", "s3#cret", "1#s3cret", "s3?cret")),
+        *(f"me:{secret}@HOST/" for secret in ("1?s3cret", "s3[cret", "s3]cret", "s3,cret")),
+        *("me:s3cret@HOST/v#x", "HOST/a/b", "HOST/a/", "HOST//", "HOST/a;b"),
+    ],
+)
+def test_special_characters_of_a_url_have_to_be_encoded(part, host):
+    with pytest.raises(OptionError, match=r"percent-encoded, such as %2F for / and %40 for @") as caught:
+        write_options({"amqp.url": f"amqp://{part.replace('HOST', host)}"})
+    assert not re.search("s3|cret", str(caught.value))
+    encoded = f"amqp://me:s3%2F%23%3F%5Bcret@{host}/a%2Fb%3B?heartbeat=5"
+    assert write_options({"amqp.url": encoded}).connection.urls == (encoded,)
+
+
+def test_a_url_of_the_http_api_has_no_password_in_its_path():
+    with pytest.raises(OptionError, match=r"it has to be a URL such as http://host:15672") as caught:
+        read_options(
+            {"amqp.url": URL, "superStream": "events", "managementUrl": "http://me:1/s3cret@host:15672"}
+        )
     assert "s3cret" not in str(caught.value)
 
 
