@@ -11,7 +11,7 @@ import re
 import ssl
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 import pika
 
@@ -46,9 +46,12 @@ def parameters(url: str, options: ConnectionOptions) -> pika.URLParameters:
     try:
         found = pika.URLParameters(url)
     except (AttributeError, TypeError, ValueError) as error:
+        # Values of the query, which are in pika's text, may be secrets.
+        names = ", ".join(name for name, _ in parse_qsl(parts.query))
+        why = f" with its query ({names})" if names else f": {type(error).__name__}"
         raise OptionError(
-            f"option 'amqp.url': {without_password(url)} cannot be used: {error}. Settings of the connection "
-            "are options, such as amqp.heartbeat and amqp.connectionTimeout"
+            f"option 'amqp.url': {without_password(url)} cannot be used{why}. Settings of the connection are "
+            "options, such as amqp.heartbeat and amqp.connectionTimeout"
         ) from None
     found.connection_attempts = 1
     found.socket_timeout = options.connect_timeout
@@ -92,7 +95,8 @@ def is_refusal(error: BaseException | str, password_may_change: bool = False) ->
 
 
 def without_password(url: str) -> str:
-    """The URL as errors show it."""
+    """The URL as errors show it: without its query, too."""
+    url = urlsplit(url)._replace(query="", fragment="").geturl()
     head, at, tail = url.rpartition("@")
     scheme, _, login = head.partition("://")
     return f"{scheme}://{login.partition(':')[0]}@{tail}" if at else url
@@ -113,8 +117,9 @@ def password(options: ConnectionOptions) -> str | None:
         name = options.password_env
         if name not in os.environ:
             raise OptionError(
-                f"option 'amqp.passwordEnv': this process has no environment variable {name!r}. The driver "
-                "and each executor need it; 'amqp.passwordFile' may be easier"
+                "option 'amqp.passwordEnv': this process has no variable with the name that the option "
+                "gives. The option is the name of an environment variable, not the password; the driver and "
+                "each executor need the variable. 'amqp.passwordFile' may be easier"
             )
         return os.environ[name]
     return options.password

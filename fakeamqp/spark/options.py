@@ -37,7 +37,7 @@ class ConnectionOptions:
     username: str | None
     password: str | None = field(repr=False)
     password_file: str | None
-    password_env: str | None
+    password_env: str | None = field(repr=False)  # It may be the password, by mistake.
     mechanism: str
     virtual_host: str | None
     ca_file: str | None
