@@ -75,7 +75,8 @@ class Link:
         """Connect and log in.
 
         Raises:
-            BrokerUnreachable: no broker accepts the connection; the text has the reason of each.
+            BrokerUnreachable: no broker accepts the connection; the text has the reason of each. Or the
+                password file cannot be read now, and could be before.
             LoginRefused: all of them refuse it for a reason that stays.
             OptionError: a file of the options cannot be read.
         """
@@ -212,7 +213,7 @@ class Link:
         """Whether the password file has another password than the one of this connection.
 
         Raises:
-            OptionError: the file cannot be read.
+            BrokerUnreachable: the file cannot be read now.
         """
         if self._connection is None or self._options.password_file is None:
             return False

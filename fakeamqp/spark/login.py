@@ -15,7 +15,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 import pika
 
-from fakeamqp.spark.errors import OptionError
+from fakeamqp.spark.errors import BrokerUnreachable, OptionError
 
 if TYPE_CHECKING:
     from fakeamqp.spark.options import ConnectionOptions
@@ -32,12 +32,16 @@ _UNTRUSTED = re.compile(
     r"\w+_ALERT_(\w*CERTIFICATE\w*|UNKNOWN_CA|HANDSHAKE_FAILURE|PROTOCOL_VERSION))\]"
 )
 
+# Password files that this process has read. A program that renews one may delete it first.
+_read_before: set[str] = set()
+
 
 def parameters(url: str, options: ConnectionOptions) -> pika.URLParameters:
     """The parameters of a connection.
 
     Raises:
-        OptionError: a file or variable of the options cannot be read.
+        OptionError: pika cannot use the URL, or a file or variable of the options cannot be read.
+        BrokerUnreachable: the password file cannot be read now, and could be before.
     """
     parts = urlsplit(url)
     if parts.username is not None and parts.password is None:
@@ -107,12 +111,21 @@ def password(options: ConnectionOptions) -> str | None:
 
     Raises:
         OptionError: its file or variable cannot be read.
+        BrokerUnreachable: its file cannot be read now, and could be before.
     """
-    if options.password_file is not None:
+    file = options.password_file
+    if file is not None:
         try:
-            return Path(options.password_file).read_text(encoding="utf-8").rstrip("\r\n")
+            found = Path(file).read_text(encoding="utf-8").rstrip("\r\n")
         except (OSError, UnicodeDecodeError) as error:
-            raise _unreadable("amqp.passwordFile", options.password_file, error) from None
+            unreadable = _unreadable("amqp.passwordFile", file, error)
+            if file not in _read_before:
+                raise unreadable from None
+            raise BrokerUnreachable(
+                f"{unreadable}; this process has read it before, so it may be about to be renewed"
+            ) from None
+        _read_before.add(file)
+        return found
     if options.password_env is not None:
         name = options.password_env
         if name not in os.environ:

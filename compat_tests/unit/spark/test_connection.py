@@ -153,9 +153,28 @@ def test_a_password_may_be_in_a_file_that_is_read_for_each_connection(guarded, t
     file.write_text("s3cret\n")
     with Link(login):
         assert guarded.connections[0].user == "me"
-    file.write_bytes(b"\xff s3cret")
+    garbled = tmp_path / "garbled"
+    garbled.write_bytes(b"\xff s3cret")
     with pytest.raises(OptionError, match=r"cannot read .*: UnicodeDecodeError$"):
-        Link(login).open()
+        Link(options(guarded.url, **{"amqp.passwordFile": str(garbled)})).open()
+
+
+def test_a_password_file_that_was_read_before_is_tried_again(guarded, tmp_path):
+    """Who renews it may delete it first."""
+    file = tmp_path / "password"
+    file.write_text("s3cret")
+    login = options(f"amqp://me@{guarded.host}:{guarded.port}/", **{"amqp.passwordFile": str(file)})
+    with Link(login) as link:
+        for spoil, why in ((file.unlink, "No such file"), (lambda: file.write_bytes(b"\xff"), "Unicode")):
+            spoil()
+            said = (
+                f"^option 'amqp.passwordFile': cannot read {file}: {why}.*; this process has read it before"
+            )
+            with pytest.raises(BrokerUnreachable, match=said) as caught:
+                Link(login).open()
+            assert not isinstance(caught.value, LoginRefused)
+            with pytest.raises(BrokerUnreachable, match=said):
+                _ = link.password_changed
 
 
 def test_a_password_may_be_in_the_environment(guarded, monkeypatch):

@@ -27,7 +27,8 @@ from fakeamqp.spark.errors import (
     UnreadableAnswer,
 )
 from fakeamqp.spark.options import write_options
-from fakeamqp.spark.sink import BatchWriter, MicroBatchWriter, writers
+from fakeamqp.spark.retries import Retries
+from fakeamqp.spark.sink import BatchWriter, MicroBatchWriter, publisher, writers
 from fakeamqp.spark.sink.window import Window
 
 
@@ -403,6 +404,28 @@ def test_a_login_that_expires_is_renewed_from_its_file(tmp_path, how):
         with pytest.raises(PublishError, match=r"403 ACCESS_REFUSED.*The user may not publish"):
             sink.write(broker, rows(5), **login)
         assert refused.hits == 1
+
+
+def test_a_login_that_expires_while_its_file_is_away_is_renewed(tmp_path, monkeypatch):
+    token = tmp_path / "token"
+    failures = []
+
+    class ThenRenewed(Retries):
+        def pause(self, error):
+            failures.append(str(error))
+            if len(failures) == 2:
+                token.write_text("new")
+            return super().pause(error)
+
+    monkeypatch.setattr(publisher, "Retries", ThenRenewed)
+    with Broker(users={"me": "new"}, definitions={"queues": [{"name": "q", "durable": True}]}) as broker:
+        login = {"amqp.username": "me", "amqp.passwordFile": str(token)}
+        token.write_text("new")
+        broker.faults.on("basic.publish").once().close_channel(403, "ACCESS_REFUSED")
+        opened = broker.faults.on("channel.open-ok").once().call(lambda _: token.unlink())
+        done = sink.write(broker, rows(5), **login)
+        assert (done.confirmed, opened.hits) == (5, 1)
+    assert [f"cannot read {token}: No such file" in failure for failure in failures] == [True, True]
 
 
 @pytest.mark.parametrize("how", ["close_channel", "close_connection"])
