@@ -203,23 +203,34 @@ def test_a_column_of_nothing_is_as_if_it_were_not_there():
         assert (read.headers, read.priority) == (None, None)
 
 
-def test_fields_of_properties_count_where_the_column_is_null():
-    kind = types.StructType([types.StructField("type", types.StringType())])
-    names = ["value", "type", "properties"]
+def encode_beside(name: str, column: tuple, field: tuple):
+    """The properties of rows with a column and a field of `properties`: each Spark's type and an array."""
+    names = ["value", name, "properties"]
+    (outer, array), (inner, fields) = column, field
     batch = pa.RecordBatch.from_arrays(
-        [
-            pa.array([b""] * 3),
-            pa.array(["a", None, None]),
-            pa.array([{"type": "b"}, {"type": "c"}, None], pa.struct([("type", pa.string())])),
-        ],
-        names=names,
+        [pa.array([b""] * len(array)), array, pa.StructArray.from_arrays([fields], [name])], names=names
     )
-    spark = [types.BinaryType(), types.StringType(), kind]
+    spark = [types.BinaryType(), outer, types.StructType([types.StructField(name, inner)])]
     options = write_options(sink.options("amqp://localhost/"))
     schema = types.StructType([types.StructField(*each) for each in zip(names, spark, strict=True)])
     messages = Encoder(find_columns(schema, options), options, "job").messages(batch, 0)
-    read = [BasicProperties.decode(properties, 0, RABBITMQ) for _, _, properties, _ in messages]
-    assert [each.type for each in read] == ["a", "c", None]
+    return [BasicProperties.decode(properties, 0, RABBITMQ) for _, _, properties, _ in messages]
+
+
+def test_fields_of_properties_count_where_the_column_is_null():
+    text = types.StringType()
+    column, field = pa.array(["a", None, None]), pa.array(["b", "c", None])
+    assert [each.type for each in encode_beside("type", (text, column), (text, field))] == ["a", "c", None]
+
+
+def test_a_field_of_properties_may_have_larger_numbers_than_the_column():
+    column = types.ByteType(), pa.array([9, None, None], pa.int8())
+    found = encode_beside("priority", column, (types.IntegerType(), pa.array([1, 200, None], pa.int32())))
+    assert [each.priority for each in found] == [9, 200, None]
+    with pytest.raises(
+        PublishError, match=r"row 1 of the task .* priority is 1099511627776; it must be 0 to"
+    ):
+        encode_beside("priority", column, (types.LongType(), pa.array([1, 1 << 40, None])))
 
 
 @pytest.mark.parametrize(
@@ -320,3 +331,34 @@ def test_a_row_that_cannot_be_a_message_is_named(name, arrow, spark, good, bad, 
     assert encode(arrow, spark, [good], name)
     with pytest.raises(PublishError, match=f"^row 1 of the task cannot be sent: .*{said}"):
         encode(arrow, spark, [good, bad, good], name)
+
+
+NOT_UTF_8 = pa.array([b"a", None, b"\xff", b"a"]).view(pa.string())
+
+
+@pytest.mark.parametrize("name", ["routing_key", "exchange"])
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string()])
+def test_text_that_is_not_utf_8_is_named(name, kind):
+    """As of `CAST(X'ff' AS STRING)`."""
+    with pytest.raises(
+        PublishError, match=rf"^row 2 of the task .* {name} is b'\\xff'; it must be valid UTF-8"
+    ):
+        encode(None, types.StringType(), NOT_UTF_8.cast(kind), name)
+
+
+def test_text_that_is_not_utf_8_and_too_long_either():
+    long = pa.array([b"\xff" * 256]).view(pa.string())
+    with pytest.raises(
+        PublishError, match=r"row 0 .* its app_id is b'(\\xff)+\.\.\.; it must be at most 255"
+    ):
+        encode(None, types.StringType(), long, "app_id")
+    with pytest.raises(PublishError, match="row 2 of the task cannot be sent: headers: 'utf-8' codec can't"):
+        encode(None, types.StringType(), pa.array([b"{}", None, b"\xff"]).view(pa.string()), "headers")
+
+
+def test_a_time_that_python_has_no_value_for_is_shown_in_microseconds():
+    early = pa.array([0, -(1 << 60)], sink.TIME)
+    with pytest.raises(
+        PublishError, match=r"row 1 .* its timestamp is -1152921504606846976; it must be a time"
+    ):
+        encode(None, types.TimestampType(), early, "timestamp")

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from fakeamqp.spark.errors import PublishError
-from fakeamqp.spark.sink.arrays import microseconds, octets
+from fakeamqp.spark.sink.arrays import is_text, microseconds, octets
 from fakeamqp.spark.sink.destinations import ON_PURPOSE
 from fakeamqp.spark.sink.headers import header_tables
 
@@ -162,7 +162,13 @@ class _Rows:
         if array is None:
             return [default] * self.count
         self._check_length(name, array)
-        return [default if value is None else value for value in array.to_pylist()]
+        try:
+            texts = array.to_pylist()
+        except UnicodeDecodeError:
+            wrong = pa.array([_is_malformed(value) for value in octets(array)])
+            self._check(name, array, wrong, "valid UTF-8")
+            raise
+        return [default if value is None else value for value in texts]
 
     def short_strings(self, name: str) -> list[bytes | None] | None:
         array = self._array(name)
@@ -208,7 +214,10 @@ class _Rows:
         arrays = [array for array in arrays if not pa.types.is_null(array.type)]
         if len(arrays) < 2:
             return arrays[0] if arrays else None
-        return pc.coalesce(*(array.cast(arrays[0].type) for array in arrays))
+        kind = arrays[0].type
+        if pa.types.is_integer(kind):
+            kind = pa.int64()  # Each of them fits.
+        return pc.coalesce(*(array.cast(kind) for array in arrays))
 
     def _at(self, path: Path) -> pa.Array:
         column = self._batch.column(path[0])
@@ -221,8 +230,24 @@ class _Rows:
         """Refuse the first row where `wrong` is true."""
         row = pc.index(wrong, True).as_py()
         if row >= 0:
-            value = repr(array[row].as_py())
+            value = _shown(array.slice(row, 1))
             raise PublishError(
                 f"row {self.first + row} of the task cannot be sent: its {name} is "
                 f"{value if len(value) < 60 else value[:50] + '...'}; it must be {expected}"
             )
+
+
+def _shown(array: pa.Array) -> str:
+    """The only value of an array, as errors show it."""
+    try:
+        return repr(array[0].as_py())
+    except (OverflowError, ValueError):  # Python has no such time or text.
+        return repr(octets(array)[0] if is_text(array.type) else microseconds(array)[0].as_py())
+
+
+def _is_malformed(text: bytes | None) -> bool:
+    try:
+        (text or b"").decode()
+    except UnicodeDecodeError:
+        return True
+    return False
