@@ -133,7 +133,8 @@ def poison_split(
 def dead_letters(poison: DataFrame, exchange: str, *, routing_key: str | None = None) -> DataFrame:
     """Convert poison to rows for the sink: the original messages, with headers for the reason and the origin.
 
-    >>> dead_letters(poison, "orders.dead").write.format("amqp").option("amqp.url", url).save()
+    >>> letters = dead_letters(poison, "orders.dead")
+    >>> letters.write.format("amqp").option("amqp.url", url).mode("append").save()
 
     The headers are those of the message, and `x-reason`, `x-original-exchange`, `x-original-routing-key` and
     `x-original-queue` if `poison` has the columns. Headers and properties that the source did not read
