@@ -161,6 +161,23 @@ def test_what_is_no_job_is_refused(spark, lines, amqp_stream):
         amqp_stream.crash("sink")
 
 
+@pytest.fixture
+def queries(lines):
+    """Queries without `amqp_stream`: one that runs before it is set up, and those that the test adds."""
+    found = [lines.source().writeStream.format("noop").start()]
+    yield found
+    active = [query.isActive for query in found]
+    for query in found:
+        query.stop()
+    assert active == [True, False, False]
+
+
+def test_queries_that_a_test_starts_by_itself_are_stopped_too(queries, lines, amqp_stream):
+    queries.append(lines.source().writeStream.format("noop").start())
+    queries.append(amqp_stream.start(lines.job()))
+    assert all(query.isActive for query in queries)
+
+
 def test_options_lead_a_job_of_ones_own_to_the_broker(amqp_stream, amqp_broker):
     url = {"amqp.url": amqp_broker.url}
     assert amqp_stream.options() == url
