@@ -77,7 +77,7 @@ OPTIONS = (
         "amqp.passwordEnv",
         "password_env",
         values.text,
-        "environment variable with the password",
+        "name of the environment variable with the password",
         uses=_BOTH,
     ),
     Option(
@@ -111,7 +111,8 @@ OPTIONS = (
         "reconnectTimeout",
         "reconnect_timeout",
         values.duration,
-        "the time to retry a lost connection before the query fails",
+        "the time to retry a lost connection before the query fails, "
+        "[but not every first one](#when-the-connection-is-lost)",
         60.0,
         _BOTH,
         "60s",
@@ -327,7 +328,7 @@ OPTIONS = (
         "headersFormat",
         "headers_format",
         values.choice("map", "json"),
-        "`headers` as MAP<STRING, STRING>, or as a STRING of JSON that keeps types",
+        "`headers` as MAP<STRING, STRING>, or as a STRING of JSON, which keeps numbers and nested values",
         "map",
     ),
     Option(
