@@ -7,8 +7,8 @@ are more, and new ones. Without the option everything runs.
 A test is quick unless its file or a folder above it is in `LONG` or `LONG_EXAMPLES`, or it is marked with
 `pytest.mark.long`.
 
-`--one-in N` (CI) runs one in N of the tests that take most of the time, `COSTLY`, and all others. The seed of
-the random examples draws them, so that each commit gets others and a run can be repeated.
+`--one-in N` (CI) runs one in N of the long tests, and one in 5 N of `COSTLY`, which take most of the time.
+The seed of the random examples draws them, so that each commit gets others and a run can be repeated.
 """
 
 from __future__ import annotations
@@ -55,13 +55,16 @@ CORE_OF_SPARK = ("spark/test_session.py",)
 LONG_EXAMPLES = ("spark_orders",)
 #: Tests that draw random examples without being marked as tests of Hypothesis.
 DRAWING = ("fuzz", "programs", "unit/model/test_log.py")
-#: Long tests that are drawn with `--one-in`: cases and clients on each RabbitMQ but that of the default
-#: personality, suites of clients, tools and libraries of others, killed jobs, the longest random examples,
-#: a Java for each block of a page, clusters of Spark.
+#: How much less often than others `--one-in` draws a costly test.
+COSTLY_ONE_IN = 5
+#: The costly tests: cases and clients on each RabbitMQ but that of the default personality, suites of
+#: clients, tools and libraries of others, killed jobs, the longest random examples, a Java for each block of
+#: a page or each test, clusters of Spark, a month under load.
 COSTLY = re.compile(
     r"compat_tests/("
-    r"differential/test_(against_rabbitmq|definitions|random_programs|stream_readers)\.py.*\[(3\.10|4\.0)"
-    r"|differential/test_header_0_9\.py"
+    r"differential/test_(against_rabbitmq|definitions|stream_readers)\.py.*\[(3\.10|4\.0)"
+    r"|differential/test_(header_0_9|random_programs)\.py"
+    r"|reliability/test_soak\.py"
     r"|client_suites/test_client_suites\.py.*\["
     r"|crashes/"
     r"|docs/test_recipes\.py"
@@ -70,7 +73,8 @@ COSTLY = re.compile(
     r"|packaging/test_spark_workers\.py"
     r"|fuzz/(amqp_0_10/)?test_mutated_streams\.py"
     r"|simulation/libraries/"
-    r"|spark/test_docs\.py"
+    r"|spark/test_(amqp_stream|docs|secrets)\.py"
+    r"|plugin/test_spark_sessions\.py"
     r"|unit/test_deleted_protocols\.py"
     r")"
 )
@@ -88,7 +92,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         type=int,
         metavar="N",
         default=1,
-        help="with --tier long: run one in N of the costly tests, drawn with the seed of the examples",
+        help="with --tier long: run one in N of the tests, drawn with the seed of the examples",
     )
 
 
@@ -131,8 +135,9 @@ def tiers_of(item: pytest.Item) -> set[str]:
 
 
 def is_drawn(test: str, seed: int, one_in: int) -> bool:
-    """Whether a test of this id runs where one in so many of the costly tests does."""
-    return COSTLY.match(test) is None or crc32(f"{seed} {test}".encode()) % one_in == 0
+    """Whether a test of this id runs where one in so many of the long tests does."""
+    among = one_in if COSTLY.match(test) is None else COSTLY_ONE_IN * one_in
+    return crc32(f"{seed} {test}".encode()) % among == 0
 
 
 @cache
