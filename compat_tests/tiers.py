@@ -1,6 +1,6 @@
 """Pytest plugin: which tests are quick, and which take long.
 
-`--tier quick` (`make test`) runs what must be green before a commit, in four minutes on two processors.
+`--tier quick` (`make test`) runs what must be green before a commit, in 4 to 9 minutes on two processors.
 `--tier long` (`make test-all`) runs the rest, and once more every test that draws random examples: there they
 are more, and new ones. Without the option everything runs.
 
