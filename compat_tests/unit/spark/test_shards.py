@@ -144,6 +144,20 @@ def test_old_versions_ask_once(broker, sharded):
     assert len(job.start().batch()) == 25
 
 
+def test_old_versions_name_no_start(broker, sharded):
+    job = sharded()
+    job.modern = False
+    job.start()
+    for number in range(3):
+        publish(broker, number)
+        assert values(job.batch()) == [number]
+    assert job.batch() == []
+    job.stop()
+    job.start()
+    publish(broker, 3)
+    assert values(job.batch()) == [3]
+
+
 def test_messages_that_others_take_leave_an_empty_segment(broker, sharded, monkeypatch):
     publish(broker, 1)
     job = sharded().start()
@@ -624,9 +638,6 @@ def test_queries_with_shards_and_without_use_no_spool_of_each_other(broker, shar
     if not shards_first:
         one, other = other, one
     one.start()
-    if shards_first:
-        # It ended: a running one holds no lock that the other sees.
-        one.stop()
     whose = "a query with 'shards'" if shards_first else "a query without 'shards'"
     with pytest.raises(SpoolError, match=f"has the spool of {whose}: .* needs a spoolDir of its own"):
         other.start()

@@ -84,7 +84,7 @@ class ShardStreamReader(DataSourceStreamReader, AvailableNow):
             DataLoss: the offset is none of this spool and that fails the query.
         """
         life = self._life()
-        begin = life.last if start is None else life.position(start)
+        begin = life.end if start is None else life.position(start)
         if limit is None and start is None:
             most = self._options.max_messages if self._asked_without_limit else None
             self._asked_without_limit = True
@@ -153,8 +153,8 @@ class _Running:
 
     Attributes:
         committed: the first segment of each shard that Spark has not processed.
-        last: where the last planned batch begins.
-        end: where it ends.
+        begin: the first segment of each shard in the batch that was planned last.
+        end: the first segment of each shard behind that batch.
     """
 
     def __init__(self, options: ReadOptions) -> None:
@@ -169,7 +169,7 @@ class _Running:
             self._depths = self._watch.depths()
             self._state = self._folder.state()  # The query that had the lease before may have changed it.
             self.committed: dict[str, int] = {}
-            self.last: dict[str, int] = {}
+            self.begin: dict[str, int] = {}
             self.end: dict[str, int] = {}
             self._contents: dict[str, Contents] = {}
             # The ends of the segments of a batch that did not end, or that a checkpoint which is gone had.
@@ -193,7 +193,7 @@ class _Running:
         """Look up the place of a shard, which the options or the checkpoint name."""
         if shard in self.committed:
             return
-        self.committed[shard] = self.last[shard] = self.end[shard] = self._state.committed.get(shard, 0)
+        self.committed[shard] = self.begin[shard] = self.end[shard] = self._state.committed.get(shard, 0)
         self._found[shard] = self._list(shard).end
         self._reached[shard] = max(self._found[shard], self.committed[shard])
         self._tidy(shard)
@@ -211,7 +211,7 @@ class _Running:
         if self._available is not None:
             ready = {shard: min(count, max(self._available[shard], 0)) for shard, count in ready.items()}
         self._most = share(ready, most)
-        self.last, self.end = dict(begin), {}
+        self.begin, self.end = dict(begin), {}
         for shard, number in begin.items():
             there = number < self._found[shard]
             self.end[shard] = number + (there or shard in self._most)
@@ -221,6 +221,7 @@ class _Running:
         return self.end
 
     def plan(self, first: dict[str, int], stop: dict[str, int]) -> list[InputPartition]:
+        self.end = dict(stop)  # PySpark before 4.2 names no start when it asks for the next batch.
         tasks: list[InputPartition] = []
         otherwise = -(-self._options.max_messages // len(stop))
         for shard, end in stop.items():
@@ -279,7 +280,7 @@ class _Running:
     def metrics(self) -> dict[str, Any]:
         octets = redelivered = 0
         for shard, end in self.end.items():
-            there = self._list(shard) if end > self.last[shard] else self._contents[shard]
+            there = self._list(shard) if end > self.begin[shard] else self._contents[shard]
             octets += sum(there.sizes.values())
             redelivered += sum(there.filled.get(number, _NONE)[1] for number in self._new(shard, end))
         return self._metrics.now(self._depths, octets, redelivered)
@@ -288,7 +289,7 @@ class _Running:
         """Count the messages of the segments that tasks have filled since the last batch was planned."""
         filled: dict[str, list[tuple[int, int] | None]] = {}
         for shard, end in ends.items():
-            if end > self.last[shard]:
+            if end > self.begin[shard]:
                 there = self._list(shard).filled
                 filled[shard] = [there.get(number) for number in self._new(shard, end)]
         # A query need not run all tasks of a batch: `limit` and `show` read the first ones only. It ends all
@@ -305,7 +306,7 @@ class _Running:
 
     def _new(self, shard: str, end: int) -> range:
         """The segments before `end` that the last planned batch has and that were not there at the start."""
-        return range(max(self.last[shard], self._found[shard]), end)
+        return range(max(self.begin[shard], self._found[shard]), end)
 
     def _list(self, shard: str) -> Contents:
         self._contents[shard] = self._folder.contents(shard)
