@@ -18,6 +18,7 @@ from typing import Any
 
 from compat_tests.differential.rabbitmq_node import RabbitMQError, RabbitMQNode
 from compat_tests.differential.raw_client import Address, RawClient
+from compat_tests.loopback import free_port
 
 __all__ = ["NAMES", "Target", "broker_process", "descriptors", "rabbitmq"]
 
@@ -215,9 +216,7 @@ def rabbitmq(*, tls: bool = False, most: int | None = None) -> Iterator[Target]:
         files["cacertfile.pem"] = authority.cert_pem.bytes()
         files["certfile.pem"] = issued.cert_chain_pems[0].bytes()
         files["keyfile.pem"] = issued.private_key_pem.bytes()
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            tls_port = free.getsockname()[1]
+        tls_port = free_port()
         settings["listeners.ssl.1"] = f"127.0.0.1:{tls_port}"
     with nullcontext() if most is None else descriptors(most):
         node = _NodeWithCertificate(files, settings=settings)

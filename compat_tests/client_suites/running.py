@@ -6,7 +6,6 @@ import contextlib
 import itertools
 import json
 import os
-import socket
 import subprocess
 import tempfile
 from collections import Counter
@@ -19,6 +18,7 @@ from typing import NamedTuple
 from compat_tests.client_suites.sources import Source
 from compat_tests.client_suites.suites import Suite
 from compat_tests.client_suites.targets import ROOT, Target, runtimes, targets
+from compat_tests.loopback import free_port
 
 __all__ = ["Comparison", "Outcome", "SuiteError", "compare", "measured", "measured_in_loops", "run"]
 
@@ -60,7 +60,7 @@ def run(
     """
     with tempfile.TemporaryDirectory() as made:
         report = Path(made, "outcomes.json")
-        port = target.port or _free_port()
+        port = target.port or free_port()
         kept = {
             name: value
             for name, value in os.environ.items()
@@ -104,12 +104,6 @@ def run(
         if done.returncode not in (0, 1) or not report.is_file():
             raise SuiteError(f"{suite} on {target} ended with {done.returncode}:\n{_tail(done.stdout)}")
         return {test: Outcome(*found) for test, found in json.loads(report.read_text()).items()}
-
-
-def _free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
 
 
 def _tail(output: str | bytes | None) -> str:

@@ -28,6 +28,7 @@ from typing import IO, Any
 from typing_extensions import Self
 
 from compat_tests.differential import installations
+from compat_tests.loopback import free_ports
 
 __all__ = ["RabbitMQError", "RabbitMQNode", "available"]
 
@@ -35,6 +36,8 @@ _PROTOCOL_HEADER = b"AMQP\x00\x00\x09\x01"
 # connection.start as the first frame: type 1, channel 0, size, class 10, method 10.
 _START_FRAME = (b"\x01\x00\x00", b"\x00\x0a\x00\x0a")
 _POLL = 0.05
+_PORT_IN_USE = ("dist_port_already_used", "eaddrinuse")
+"""What the log of a node has that found the port of its distribution, or of a listener, in use."""
 
 # A process of the node that evaluates Erlang expressions. It outlives the application `rabbit`.
 _EVALUATOR = """
@@ -79,6 +82,10 @@ class RabbitMQError(Exception):
     """The node could not be started, or a control command failed. The text holds the node's own output."""
 
 
+class _PortInUse(RabbitMQError):
+    """Another process listens on one of the ports of the node."""
+
+
 def available(version: str | None = None) -> str | None:
     """Why no node can be started on this machine, or None when one can.
 
@@ -86,14 +93,6 @@ def available(version: str | None = None) -> str | None:
     package of Debian's archive will do, and is unpacked if it has not been.
     """
     return installations.obstacle(version)
-
-
-def _free_ports(count: int) -> list[int]:
-    with contextlib.ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for item in sockets:
-            item.bind(("127.0.0.1", 0))
-        return [item.getsockname()[1] for item in sockets]
 
 
 class RabbitMQNode:
@@ -134,9 +133,13 @@ class RabbitMQNode:
         self._evaluator_lock = threading.Lock()
         self._server: subprocess.Popen[bytes] | None = None
         self._port_mapper: subprocess.Popen[bytes] | None = None
-        free, self._distribution_port, self._epmd_port = _free_ports(3)
-        self.port = free if port is None else port
+        self._fixed_port = port
+        self._take_ports()
         self.name = f"fakeamqp-{secrets.token_hex(6)}@localhost"
+
+    def _take_ports(self) -> None:
+        free, self._distribution_port, self._epmd_port = free_ports(3)
+        self.port = free if self._fixed_port is None else self._fixed_port
 
     @property
     def url(self) -> str:
@@ -163,9 +166,19 @@ class RabbitMQNode:
         self.stop()
 
     def start(self) -> None:
-        """Start the node and wait until it answers a protocol header with connection.start."""
+        """Start the node and wait until it answers a protocol header with connection.start.
+
+        Where another process has taken one of its ports meanwhile, it starts once more, with other ports.
+        """
         if self._server is not None:
             raise RabbitMQError("the node is running already")
+        try:
+            self._start()
+        except _PortInUse:
+            self._take_ports()
+            self._start()
+
+    def _start(self) -> None:
         folder = Path(tempfile.mkdtemp(prefix="fakeamqp-rabbitmq-"))
         self._folder = folder
         try:
@@ -345,7 +358,9 @@ class RabbitMQNode:
     def _await_port(self, port: int, process: subprocess.Popen[bytes], deadline: float) -> None:
         while True:
             if process.poll() is not None:
-                raise RabbitMQError(f"the node ended with code {process.returncode}:\n{self.log()}")
+                log = self.log()
+                kind = _PortInUse if any(sign in log for sign in _PORT_IN_USE) else RabbitMQError
+                raise kind(f"the node ended with code {process.returncode}:\n{log}")
             if time.monotonic() >= deadline:
                 raise RabbitMQError(f"the node did not listen within {self._timeout:g} s:\n{self.log()}")
             try:

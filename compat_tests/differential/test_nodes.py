@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import socket
 import subprocess
 import sys
 import time
@@ -92,3 +93,19 @@ def test_a_node_ends_with_the_process_that_started_it(tmp_path: Path) -> None:
 def test_a_node_is_of_the_series_that_was_asked_for(series: Series, beside: SideBySide) -> None:
     assert beside.node.version.startswith(f"{series.name}.")
     assert f'"{beside.node.version}"' in beside.node.control("eval", "rabbit_misc:version().")
+
+
+@pytest.mark.parametrize(
+    ("version", "taken"), [(None, "_distribution_port"), ("4.3", "port")], ids=["distribution", "listener"]
+)
+def test_a_node_starts_with_other_ports_where_another_process_has_taken_one(
+    version: str | None, taken: str
+) -> None:
+    reason = available(version)
+    if reason is not None:
+        pytest.skip(reason)
+    node = RabbitMQNode(version)
+    port = getattr(node, taken)
+    with socket.create_server(("127.0.0.1", port)), node:
+        assert getattr(node, taken) != port
+        assert node.pid is not None

@@ -10,6 +10,7 @@ import threading
 import aio_pika
 import pytest
 
+from compat_tests.loopback import free_port
 from fakeamqp import Broker, BrokerError, simulation
 from fakeamqp.inspect import WaitTimeout
 from fakeamqp.runtime import EngineError, PortInUse
@@ -61,7 +62,7 @@ async def test_other_addresses_are_reached_as_before():
         writer.close()
         await writer.wait_closed()
         with pytest.raises(ConnectionRefusedError):
-            await asyncio.open_connection("127.0.0.1", _free_port())
+            await asyncio.open_connection("127.0.0.1", free_port())
         assert "create_connection" in vars(loop)
         assert broker.running
     assert "create_connection" not in vars(loop)
@@ -317,9 +318,3 @@ def test_a_simulated_day():
     handled = simulation.run(main())
     assert len(handled) == 24
     assert handled == simulation.run(main())
-
-
-def _free_port() -> int:
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
-        return int(sock.getsockname()[1])
