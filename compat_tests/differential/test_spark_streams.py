@@ -7,9 +7,10 @@ import pytest
 import compat_tests.needs_pyspark  # noqa: F401
 from compat_tests.differential.broker_of_node import BrokerOfNode
 from compat_tests.differential.test_spark_suites import of_node, series, suite_of  # noqa: F401
-from compat_tests.unit.spark import test_stream_identity
 from compat_tests.unit.spark.conftest import no_idle_connections  # noqa: F401
-from compat_tests.unit.spark.test_stream_identity import follow, log, read_ten  # noqa: F401
+from compat_tests.unit.spark.stream_queue import test_identity
+from compat_tests.unit.spark.stream_queue.conftest import follow, log, source  # noqa: F401
+from compat_tests.unit.spark.stream_queue.test_identity import read_ten  # noqa: F401
 
 
 @pytest.fixture
@@ -29,7 +30,7 @@ def broker(of_node: BrokerOfNode) -> BrokerOfNode:  # noqa: F811
 
 # They need segments of 400 bytes. RabbitMQ has larger ones, and counts what is in them every five seconds.
 _RETENTION = {
-    f"test_stream_identity_{name}"
+    f"test_identity_{name}"
     for name in (
         "retention_of_what_was_read_is_no_loss",
         "retention_of_what_was_not_read_is_a_loss",
@@ -37,5 +38,5 @@ _RETENTION = {
     )
 }
 globals().update(
-    (name, test) for name, test in suite_of(test_stream_identity, "log", "follow") if name not in _RETENTION
+    (name, test) for name, test in suite_of(test_identity, "log", "follow") if name not in _RETENTION
 )

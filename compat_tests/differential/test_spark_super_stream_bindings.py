@@ -13,15 +13,15 @@ from compat_tests.differential.comparison import SERIES
 from compat_tests.differential.rabbitmq_node import available
 from compat_tests.differential.test_spark_suites import suite_of
 from compat_tests.management.recording import node_with_api
-from compat_tests.unit.spark import test_super_stream_bindings
 from compat_tests.unit.spark.conftest import no_idle_connections  # noqa: F401
-from compat_tests.unit.spark.test_super_stream_bindings import (  # noqa: F401
+from compat_tests.unit.spark.stream_queue import test_super_stream_bindings
+from compat_tests.unit.spark.stream_queue.conftest import follow, log  # noqa: F401
+from compat_tests.unit.spark.stream_queue.test_super_stream_bindings import (  # noqa: F401
     DEFINITIONS,
     REGIONS,
     api,
-    follow,
-    log,
     regions,
+    source,
 )
 
 
@@ -44,7 +44,7 @@ def of_node(request: pytest.FixtureRequest) -> Iterator[BrokerOfNode]:
 def broker(of_node: BrokerOfNode) -> BrokerOfNode:
     for exchange in ("orders", "copies"):
         of_node.channel.exchange_delete(exchange)
-    for queue in ("audit", "orders-0", "orders-africa", *(f"orders-{region}" for region in REGIONS)):
+    for queue in ("log", "audit", "orders-0", "orders-africa", *(f"orders-{region}" for region in REGIONS)):
         of_node.channel.queue_delete(queue)
     return of_node
 

@@ -5,8 +5,14 @@ from __future__ import annotations
 import compat_tests.needs_pyspark  # noqa: F401
 from compat_tests.differential.test_spark_streams import broker  # noqa: F401
 from compat_tests.differential.test_spark_suites import of_node, series, suite_of  # noqa: F401
-from compat_tests.unit.spark import test_super_streams
 from compat_tests.unit.spark.conftest import no_idle_connections  # noqa: F401
-from compat_tests.unit.spark.test_super_streams import clock, follow, log, minutes, orders  # noqa: F401
+from compat_tests.unit.spark.stream_queue import test_super_streams
+from compat_tests.unit.spark.stream_queue.conftest import follow, log  # noqa: F401
+from compat_tests.unit.spark.stream_queue.test_super_streams import (  # noqa: F401
+    clock,
+    minutes,
+    orders,
+    source,
+)
 
 globals().update(suite_of(test_super_streams, "log", "follow"))

@@ -14,7 +14,13 @@ from pyspark.sql import datasource
 import compat_tests.needs_pyspark  # noqa: F401
 from compat_tests.differential.comparison import SERIES
 from compat_tests.unit.spark.micro_batches import Limit, ReadAllAvailable, table
-from compat_tests.unit.spark.streams import batch_reader, positions, publisher, rows, stream_reader
+from compat_tests.unit.spark.stream_queue.streams import (
+    batch_reader,
+    positions,
+    publisher,
+    rows,
+    stream_reader,
+)
 from fakeamqp.spark.browse import BrowseReader
 from fakeamqp.spark.columns import chosen_columns
 from fakeamqp.spark.connection import Link

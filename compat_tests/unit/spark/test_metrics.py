@@ -9,7 +9,7 @@ import pytest
 
 import compat_tests.needs_pyspark  # noqa: F401
 from compat_tests.unit.spark.micro_batches import Limit, publish
-from compat_tests.unit.spark.streams import positions, publisher, stream_reader
+from compat_tests.unit.spark.stream_queue.streams import positions, publisher, stream_reader
 from fakeamqp.spark import lag
 from fakeamqp.spark.lag import FallingBehind, LagClock
 

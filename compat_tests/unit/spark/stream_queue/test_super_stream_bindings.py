@@ -12,7 +12,13 @@ import pytest
 
 import compat_tests.needs_pyspark  # noqa: F401
 from compat_tests.unit.spark.micro_batches import Limit
-from compat_tests.unit.spark.streams import batch_reader, options, positions, publisher, rows, stream_reader
+from compat_tests.unit.spark.stream_queue.streams import (
+    batch_reader,
+    options,
+    positions,
+    publisher,
+    rows,
+)
 from fakeamqp import Broker
 from fakeamqp.spark.errors import BrokerUnreachable, LoginRefused, OptionError
 from fakeamqp.spark.management import bound_queues
@@ -35,12 +41,6 @@ def broker():
 
 
 @pytest.fixture
-def log(broker):
-    with publisher(broker.url) as log:
-        yield log
-
-
-@pytest.fixture
 def regions(log, monkeypatch):
     """Adds partitions of `orders`, as `rabbitmq-streams add_super_stream --binding-keys` does."""
     monkeypatch.setattr(super_stream, "_FIRST_PAUSE", 0.0)
@@ -60,18 +60,8 @@ def regions(log, monkeypatch):
 
 
 @pytest.fixture
-def follow(broker):
-    """Makes readers of `orders`, and stops them."""
-    readers = []
-
-    def make(**more):
-        given = {"superStream": "orders", "managementUrl": broker.management_url, **more}
-        readers.append(stream_reader(broker.url, **given))
-        return readers[-1]
-
-    yield make
-    for each in readers:
-        each.stop()
+def source(broker):
+    return {"superStream": "orders", "managementUrl": broker.management_url}
 
 
 def values(found):

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import compat_tests.needs_pyspark  # noqa: F401
 from compat_tests.unit.spark.micro_batches import Limit, Query, ReadAllAvailable
-from compat_tests.unit.spark.streams import options, positions, publisher, rows, stream_reader
+from compat_tests.unit.spark.stream_queue.streams import options, positions, publisher, rows, stream_reader
 from fakeamqp import Broker
 from fakeamqp.spark.connection import Link
 from fakeamqp.spark.errors import BrokerUnreachable, ConnectionLost, DataLoss, OptionError
@@ -23,32 +23,10 @@ from fakeamqp.spark.stream_queue.tails import Tails
 
 
 @pytest.fixture
-def broker():
-    with Broker(clock="virtual") as broker:
-        yield broker
-
-
-@pytest.fixture
-def log(broker):
+def log(log):
     """Publishes to the empty streams `log` and `more`."""
-    with publisher(broker.url) as log:
-        log.declare("log")
-        log.declare("more")
-        yield log
-
-
-@pytest.fixture
-def follow(broker):
-    """Makes readers of `log`, and stops them."""
-    readers = []
-
-    def make(**options):
-        readers.append(stream_reader(broker.url, **options))
-        return readers[-1]
-
-    yield make
-    for each in readers:
-        each.stop()
+    log.declare("more")
+    return log
 
 
 def connections(broker):

@@ -10,41 +10,17 @@ from hypothesis import strategies as st
 
 import compat_tests.needs_pyspark  # noqa: F401
 from compat_tests.unit.spark.micro_batches import Limit, table
-from compat_tests.unit.spark.streams import batch_reader, positions, publisher, rows, stream_reader
-from fakeamqp import Broker
+from compat_tests.unit.spark.stream_queue.streams import (
+    batch_reader,
+    positions,
+    publisher,
+    rows,
+)
 from fakeamqp.spark.errors import DataLoss, OptionError
 from fakeamqp.spark.stream_queue.offsets import Mark, Place, from_json, to_json
 
 EVERYTHING = Limit(10_000)
 REPLACED = "deleted and declared anew.*say failOnDataLoss=false"
-
-
-@pytest.fixture
-def broker():
-    with Broker(clock="virtual") as broker:
-        yield broker
-
-
-@pytest.fixture
-def log(broker):
-    """Publishes to the empty stream `log`."""
-    with publisher(broker.url) as log:
-        log.declare("log")
-        yield log
-
-
-@pytest.fixture
-def follow(broker):
-    """Makes readers of `log`, and stops them."""
-    readers = []
-
-    def make(**options):
-        readers.append(stream_reader(broker.url, **options))
-        return readers[-1]
-
-    yield make
-    for each in readers:
-        each.stop()
 
 
 def declare_anew(log, count):

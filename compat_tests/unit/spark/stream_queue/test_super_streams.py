@@ -8,19 +8,17 @@ import pytest
 
 import compat_tests.needs_pyspark  # noqa: F401
 from compat_tests.unit.spark.micro_batches import Limit, table
-from compat_tests.unit.spark.streams import batch_reader, options, positions, publisher, rows, stream_reader
-from fakeamqp import Broker
+from compat_tests.unit.spark.stream_queue.streams import (
+    batch_reader,
+    options,
+    positions,
+    rows,
+)
 from fakeamqp.spark.errors import ConnectionLost, OptionError
 from fakeamqp.spark.options import ConnectionOptions
 from fakeamqp.spark.stream_queue import micro_batch, pool, super_stream
 
 EVERYTHING = Limit(10_000)
-
-
-@pytest.fixture
-def broker():
-    with Broker(clock="virtual") as broker:
-        yield broker
 
 
 class SuperStream:
@@ -46,12 +44,6 @@ class SuperStream:
 
 
 @pytest.fixture
-def log(broker):
-    with publisher(broker.url) as log:
-        yield log
-
-
-@pytest.fixture
 def orders(log, monkeypatch):
     """A super stream of three partitions, whose readers look for new ones at every request."""
     monkeypatch.setattr(super_stream, "_FIRST_PAUSE", 0.0)
@@ -59,17 +51,8 @@ def orders(log, monkeypatch):
 
 
 @pytest.fixture
-def follow(broker):
-    """Makes readers of `orders`, and stops them."""
-    readers = []
-
-    def make(**options):
-        readers.append(stream_reader(broker.url, **{"superStream": "orders", **options}))
-        return readers[-1]
-
-    yield make
-    for each in readers:
-        each.stop()
+def source():
+    return {"superStream": "orders"}
 
 
 def values(found):

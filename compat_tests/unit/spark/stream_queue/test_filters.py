@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import compat_tests.needs_pyspark  # noqa: F401
 from compat_tests.fuzz.profile import examples
-from compat_tests.unit.spark.streams import batch_reader, publisher, rows
+from compat_tests.unit.spark.stream_queue.streams import batch_reader, publisher, rows
 from fakeamqp import Broker
 from fakeamqp.spark.errors import OptionError
 from fakeamqp.spark.options import read_options
@@ -131,12 +131,6 @@ def test_times_of_filters(filters, expected):
 def test_a_time_before_1970_is_the_first_time_of_all():
     found = stored(10, ("LessThan", datetime(1, 1, 1, tzinfo=timezone.utc)))
     assert found == [None, (datetime(1970, 1, 1, tzinfo=timezone.utc) - NOON).total_seconds()]
-
-
-@pytest.fixture
-def broker():
-    with Broker(clock="virtual") as broker:
-        yield broker
 
 
 @pytest.fixture

@@ -12,25 +12,11 @@ from hypothesis import strategies as st
 import compat_tests.needs_pyspark  # noqa: F401
 from compat_tests.fuzz.profile import examples
 from compat_tests.unit.spark.micro_batches import table
-from compat_tests.unit.spark.streams import batch_reader, publisher, rows
+from compat_tests.unit.spark.stream_queue.streams import batch_reader, publisher, rows
 from fakeamqp import Broker
 from fakeamqp.spark.errors import BrokerUnreachable, ConnectionLost, DataLoss, OptionError
 from fakeamqp.spark.stream_queue import pool, reading
 from fakeamqp.spark.stream_queue.ranges import Range, StreamPartition, cut
-
-
-@pytest.fixture
-def broker():
-    with Broker(clock="virtual") as broker:
-        yield broker
-
-
-@pytest.fixture
-def log(broker):
-    """Publishes to the empty stream `log`."""
-    with publisher(broker.url) as log:
-        log.declare("log")
-        yield log
 
 
 def read(broker, **options):
