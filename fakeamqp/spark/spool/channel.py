@@ -165,12 +165,11 @@ class ConsumingChannel:
         Args:
             backlog: starts counting the messages that are in the queues now.
         """
-        # It is unknown whether arriving messages are in the counts. Without acknowledgements they run dry.
-        self._counting = backlog is not None
-        counts = self.count()
-        if backlog is not None:
-            while self._moving() and any(counts.values()):
-                counts = self.count()
+        if backlog is None:
+            counts = self.count()
+        else:
+            self._counting = True
+            counts = self._count_at_rest()
             backlog.expect(counts, self._next_offset)
             self._counting = False
         if self._store.shows_when_settled:
@@ -212,11 +211,18 @@ class ConsumingChannel:
         self._call(self._channel.basic_qos, prefetch_count=self._window)
         self._store.settled(acked)
 
-    def _moving(self) -> bool:
-        """True if messages still arrive without further acknowledgements."""
-        arrived = self._shared.arrived
-        self._settle()
-        return self._shared.arrived != arrived
+    def _count_at_rest(self) -> dict[str, int]:
+        """The number of ready messages in each queue, while none arrives if there are any.
+
+        It is unknown whether messages that arrive meanwhile are in the counts: one may come right behind the
+        answer that counts it. Without acknowledgements the broker soon sends no more.
+        """
+        while True:
+            arrived = self._shared.arrived
+            counts = self.count()
+            self._settle()
+            if self._shared.arrived == arrived or not any(counts.values()):
+                return counts
 
     def idle_limit(self) -> float | None:
         """The seconds until the next flush is due; None if none is."""

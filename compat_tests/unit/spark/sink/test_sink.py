@@ -16,7 +16,7 @@ pytest.importorskip("pika")
 # ruff: noqa: E402
 from pyspark.sql import types
 
-from compat_tests.unit.spark import sink
+from compat_tests.unit.spark.sink import sink
 from fakeamqp import Broker
 from fakeamqp.spark import connection
 from fakeamqp.spark.errors import (

@@ -147,21 +147,43 @@ def test_a_message_that_is_larger_than_the_limit(broker, query, mode):
 
 def test_the_backlog_is_counted_while_a_publisher_keeps_up(broker, query, monkeypatch):
     """Acknowledgements let further messages come, so there are none before the count is known."""
-    moving, calls = ConsumingChannel._moving, []
+    settle, calls = ConsumingChannel._settle, []
 
     def publish_more(self):
-        calls.append(None)
-        if len(calls) < 30:
-            for number in range(4):
-                broker.publish(b"x" * SIZE, routing_key="orders", message_id=f"{len(calls)} {number}")
-        return moving(self)
+        if self._counting:
+            calls.append(None)
+            if len(calls) < 30:
+                for number in range(4):
+                    broker.publish(b"x" * SIZE, routing_key="orders", message_id=f"{len(calls)} {number}")
+        settle(self)
 
     publish(broker)
-    monkeypatch.setattr(ConsumingChannel, "_moving", publish_more)
+    monkeypatch.setattr(ConsumingChannel, "_settle", publish_more)
     job = query(prefetch=4, prefetchBytes=SIZE, maxMessagesPerTrigger=2).start()
     rows = job.batch(limit=ReadAllAvailable())
     assert len(calls) < 5
     assert COUNT <= len(rows) <= COUNT + 4 * len(calls)
+
+
+@pytest.mark.parametrize("mode", ["spool", "commit", "none"])
+def test_a_message_that_comes_right_behind_its_count_is_expected_once(broker, query, monkeypatch, mode):
+    """A queue answers how many messages it has, and then delivers one of them."""
+    counted, calls = ConsumingChannel.count, []
+
+    def count(self):
+        counts = counted(self)
+        calls.append(None)
+        if len(calls) == 1:
+            counts["orders"] += 1
+            broker.publish(b"0", routing_key="orders")
+            while not self._buffer:
+                self._link.turn(1)
+        return counts
+
+    monkeypatch.setattr(ConsumingChannel, "count", count)
+    job = query(ackMode=mode).start(available_now=True)
+    broker.publish(b"1", routing_key="orders")
+    assert values(job.all()) == [0]
 
 
 def test_the_bytes_of_a_batch_have_a_limit(query):

@@ -20,7 +20,7 @@ from hypothesis import strategies as some
 from pyspark.sql import types
 
 from compat_tests.fuzz.profile import examples
-from compat_tests.unit.spark import sink
+from compat_tests.unit.spark.sink import sink
 from fakeamqp import Broker
 from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
 from fakeamqp.protocols.framed.codec.tables import RABBITMQ, Timestamp
