@@ -127,3 +127,23 @@ def test_the_other_modes(amqp_stream, orders, publish, mode):
     amqp_stream.run_available(lambda rows: rows, queue="orders", ackMode=mode)
     assert numbers(amqp_stream.rows) == list(range(10))
     orders.wait_for(ready=10 if mode == "commit" else 0, unacked=0, consumers=0)
+
+
+def test_a_source_is_stopped_if_another_one_of_the_query_cannot_begin(
+    amqp_broker, amqp_stream, pika_channel, orders, publish, tmp_path
+):
+    def read(queue):
+        return amqp_stream.read(queue=queue, spoolDir=tmp_path / queue)
+
+    def run(other):
+        rows = read("orders").union(read(other))
+        query = rows.writeStream.format("noop").trigger(availableNow=True)
+        query.option("checkpointLocation", str(tmp_path / "checkpoint")).start().awaitTermination()
+
+    publish(1, 2, 3)
+    with pytest.raises(Exception, match="cannot consume from queue 'refund'"):
+        run("refund")
+    amqp_broker.wait_for(lambda: not orders.consumers)
+    pika_channel.queue_declare("refunds", durable=True)
+    run("refunds")
+    orders.wait_for(ready=0, unacked=0, consumers=0)

@@ -1,4 +1,8 @@
-"""PySpark's classes for the limits of a micro-batch, with replacements for versions before 4.2."""
+"""PySpark's classes for the limits of a micro-batch, with replacements for versions before 4.2.
+
+Spark prepares the sources of a query for the trigger AvailableNow one after the other, and if one fails, it
+does not stop the ones before. So readers only note the preparation, and begin with the next call.
+"""
 
 from __future__ import annotations
 

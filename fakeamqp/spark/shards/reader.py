@@ -54,7 +54,7 @@ class ShardStreamReader(DataSourceStreamReader, AvailableNow):
         self._options = options
         self._columns = tuple(columns)
         self._running: _Running | None = None
-        self._asked_without_limit = False
+        self._available_now = self._asked_without_limit = False
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_running": None}
@@ -69,8 +69,8 @@ class ShardStreamReader(DataSourceStreamReader, AvailableNow):
         return default_limit(self._options.max_messages)
 
     def prepareForTriggerAvailableNow(self) -> None:
-        """Limit the query to the messages that are in the shards now."""
-        self._life().prepare_available_now()
+        """Limit the query to the messages that are in the shards at its first other call."""
+        self._available_now = True
 
     def latestOffset(self, start: dict[str, Any] | None = None, limit: Any = None) -> dict[str, Any]:
         """The end of the next micro-batch: one more segment of each shard that has messages.
@@ -142,6 +142,8 @@ class ShardStreamReader(DataSourceStreamReader, AvailableNow):
     def _life(self) -> _Running:
         if self._running is None:
             self._running = _Running(self._options)
+            if self._available_now:
+                self._running.prepare_available_now()
         return self._running
 
 

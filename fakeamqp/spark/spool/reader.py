@@ -39,7 +39,7 @@ class QueueStreamReader(DataSourceStreamReader, AvailableNow):
         self._options = options
         self._columns = tuple(columns)
         self._running: _Running | None = None
-        self._asked_without_limit = False
+        self._available_now = self._asked_without_limit = False
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_running": None}
@@ -54,8 +54,8 @@ class QueueStreamReader(DataSourceStreamReader, AvailableNow):
         return default_limit(self._options.max_messages)
 
     def prepareForTriggerAvailableNow(self) -> None:
-        """Limit the query to the messages that are in the queues now."""
-        self._life().planner.prepare_available_now()
+        """Limit the query to the messages that are in the queues at its first other call."""
+        self._available_now = True
 
     def latestOffset(self, start: dict[str, Any] | None = None, limit: Any = None) -> dict[str, Any]:
         """The end of the next micro-batch.
@@ -117,6 +117,8 @@ class QueueStreamReader(DataSourceStreamReader, AvailableNow):
     def _life(self) -> _Running:
         if self._running is None:
             self._running = _Running(self._options, self._columns)
+            if self._available_now:
+                self._running.planner.prepare_available_now()
         return self._running
 
 

@@ -57,6 +57,7 @@ class StreamMicroBatchReader(DataSourceStreamReader, AvailableNow):
         self._columns = tuple(columns)
         self._tails: Tails | None = None
         self._restore_signal: Callable[[], None] | None = None
+        self._available_now = False
         self._available: dict[str, int] | None = None
         self._last: dict[str, Any] | None = None
         self._asked_without_limit = self._asked_without_start = False
@@ -77,6 +78,8 @@ class StreamMicroBatchReader(DataSourceStreamReader, AvailableNow):
         from fakeamqp.spark.stream_queue.positions import starts
         from fakeamqp.spark.stream_queue.super_stream import with_partitions
 
+        if self._available_now:
+            self._connected()
         with Link(self._options.connection) as link:
             self._last = to_json(starts(with_partitions(self._options, link), link))
         return self._last
@@ -86,8 +89,8 @@ class StreamMicroBatchReader(DataSourceStreamReader, AvailableNow):
         return default_limit(self._options.max_messages)
 
     def prepareForTriggerAvailableNow(self) -> None:
-        """Limit the query to the messages that are in the streams now."""
-        self._available = self._ask({}).ends
+        """Limit the query to the messages that are in the streams at its first other call."""
+        self._available_now = True
 
     def latestOffset(self, start: dict[str, Any] | None = None, limit: Any = None) -> dict[str, Any]:
         """The end of the next micro-batch.
@@ -177,6 +180,8 @@ class StreamMicroBatchReader(DataSourceStreamReader, AvailableNow):
 
             self._restore_signal = exit_on_sigterm()
             self._tails = Tails(self._options)
+            if self._available_now:
+                self._available = self._tails.ask({}).ends
         return self._tails
 
     def _ask(self, begin: dict[str, Place]) -> Answer:
