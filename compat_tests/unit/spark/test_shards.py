@@ -511,6 +511,29 @@ def test_a_shard_whose_messages_another_app_gets_ends_with_available_now(broker,
         assert "queue 'alone' has 4 ready messages, and the broker delivers none" in caplog.text
 
 
+@pytest.mark.parametrize("count", [0, 3])
+def test_a_shard_that_becomes_a_stream_while_the_query_runs(broker, sharded, monkeypatch, count):
+    """A consumer of a stream gets what is published later, and the stream counts what it has."""
+    with pika.BlockingConnection(pika.URLParameters(broker.url)) as connection:
+        channel = connection.channel()
+        channel.queue_declare("alone", durable=True)
+        job = sharded(queue="orders,alone").start()
+        publish(broker, 1, queue="alone")
+        assert values(job.batch()) == [1]
+        channel.queue_delete("alone")
+        channel.queue_declare("alone", durable=True, arguments={"x-queue-type": "stream"})
+        publish(broker, 2, queue="alone")
+        consume = filling.SegmentFiller._consume
+
+        def consume_and_publish(self):
+            consume(self)
+            publish(broker, *range(3, 3 + count), queue="alone")
+
+        monkeypatch.setattr(filling.SegmentFiller, "_consume", consume_and_publish)
+        with pytest.raises(OptionError, match="shard 'alone' is a stream"):
+            job.batch()
+
+
 def test_tasks_that_did_not_run_are_planned_again_with_available_now(broker, sharded, monkeypatch):
     publish(broker, *range(5))
     publish(broker, *range(5, 10), queue="refunds")

@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING
 
 from fakeamqp.spark.columns import SOURCE_COLUMNS, Column, arrow_schema
 from fakeamqp.spark.connection import Link
-from fakeamqp.spark.errors import BrokerUnreachable, ConnectionLost, DataLoss
+from fakeamqp.spark.errors import BrokerUnreachable, ConnectionLost, DataLoss, OptionError
 from fakeamqp.spark.options import ReadOptions
 from fakeamqp.spark.property_lists import value_of
-from fakeamqp.spark.queue_types import settle
+from fakeamqp.spark.queue_types import is_stream, settle, taken_offset
 from fakeamqp.spark.records import Delivered, record_batch
 from fakeamqp.spark.retries import Retries
 from fakeamqp.spark.shards.lease import LeaseTaken, lease_name, take_lease
@@ -71,6 +71,7 @@ def fill(
 
     Raises:
         DataLoss: it was complete before and is gone.
+        OptionError: the shard is a stream.
         BrokerUnreachable, ConnectionLost: there is no connection for as long as `reconnectTimeout`, or the
             lease is not free for so long.
         SpoolError: the segment cannot be written.
@@ -144,14 +145,16 @@ class SegmentFiller:
                 if len(self._buffer) >= _BATCH_ROWS or self._octets >= _BATCH_OCTETS:
                     segment.write(self._take())
                 if self._arrived != before:
-                    asked_at = time.monotonic()
+                    asked_at, ready = time.monotonic(), 0
                 else:
                     ready = settle(self._link, self._consumers[-1][0], self._shard)
                     idle = time.monotonic() - asked_at >= self._options.idle_timeout
                     if self._arrived == before and (not ready or idle):
                         break
             self._cancel()
-            if not self._arrived and ready:
+            if ready:
+                self._check_is_no_stream()
+            if ready and not self._arrived:
                 log.warning(
                     "queue %r has %d ready messages, and the broker delivers none: another consumer may be "
                     "the single active consumer",
@@ -209,6 +212,8 @@ class SegmentFiller:
         return receive
 
     def _take(self) -> object:
+        if taken_offset(self._buffer[0].properties)[0] is not None:  # An app may have copied the header.
+            self._check_is_no_stream()
         batch = record_batch(self._buffer, self._columns)
         self._buffer.clear()
         self._octets = 0
@@ -239,6 +244,11 @@ class SegmentFiller:
                         with suppress(KeyError):
                             self._known.update(batch.column("message_id").drop_null().to_pylist())
         return message_id.decode("utf-8", "replace") in self._known
+
+    def _check_is_no_stream(self) -> None:
+        """Check that the queue, which was none when the query began, was not declared again as a stream."""
+        if is_stream(self._link, self._shard):
+            raise OptionError(f"shard {self._shard!r} is a stream: set option 'superStream' or 'stream'")
 
     def _deleted(self, _frame: object) -> None:
         self._link.lost = self._link.lost or f"queue {self._shard!r} was deleted during the read"

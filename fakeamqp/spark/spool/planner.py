@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from fakeamqp.spark.options import ReadOptions
 from fakeamqp.spark.spool.backlog import Backlog
+from fakeamqp.spark.spool.channel import SpoolStatus
 from fakeamqp.spark.spool.consumer import Consumer
-from fakeamqp.spark.spool.store import Store
+from fakeamqp.spark.spool.store import Store, log
 
 __all__ = ["BatchPlanner"]
 
@@ -76,7 +77,7 @@ class BatchPlanner:
                 if most is not None and status.visible >= start + most:
                     break
                 if not status.held and not (status.ready and self._more_comes(status.arrived)):
-                    backlog.end_at(status.visible)
+                    self._end(backlog, status)
                     break
                 status = self._consumer.barrier()
         finally:
@@ -106,8 +107,18 @@ class BatchPlanner:
             # Ready messages may be about to arrive, since the prefetch was just freed; or others get them.
             if not status.ready or not self._more_comes(status.arrived):
                 if self._backlog is not None:
-                    self._backlog.end_at(status.visible)
+                    self._end(self._backlog, status)
                 return
+
+    def _end(self, backlog: Backlog, status: SpoolStatus) -> None:
+        backlog.end_at(status.visible)
+        if status.ready:
+            log.warning(
+                "%s: %d messages are ready, and the broker delivers none of them: this read ends without "
+                "them. Another consumer may be the single active consumer",
+                ", ".join(map(repr, self._options.queues)),
+                status.ready,
+            )
 
     def _more_comes(self, arrived: int) -> bool:
         return self._consumer.wait_for_more(arrived, self._options.idle_timeout)

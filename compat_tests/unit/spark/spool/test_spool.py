@@ -119,6 +119,20 @@ def test_available_now_gives_up_what_it_does_not_get(broker, query):
         assert values(job.all()) == list(range(10))
 
 
+@pytest.mark.parametrize("limit", [None, ReadAllAvailable()], ids=["rows", "all"])
+def test_available_now_says_what_it_does_not_get(broker, query, caplog, limit):
+    """Another app is the single active consumer."""
+    with pika.BlockingConnection(pika.URLParameters(broker.url)) as connection:
+        channel = connection.channel()
+        channel.queue_declare("alone", durable=True, arguments={"x-single-active-consumer": True})
+        channel.basic_qos(prefetch_count=1)
+        channel.basic_consume("alone", lambda *_: None)
+        publish(broker, *range(5), queue="alone")
+        job = query(queue="alone", idleTimeout="10ms").start(available_now=True)
+        assert job.batch(limit=limit) == []
+    assert "'alone': 4 messages are ready, and the broker delivers none of them" in caplog.text
+
+
 def test_available_now_counts_what_is_in_the_spool_already(broker, query):
     publish(broker, *range(10))
     job = query(maxMessagesPerTrigger=4).start()
