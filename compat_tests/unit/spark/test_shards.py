@@ -523,6 +523,7 @@ def test_a_shard_that_becomes_a_stream_while_the_query_runs(broker, sharded, mon
         channel.queue_delete("alone")
         channel.queue_declare("alone", durable=True, arguments={"x-queue-type": "stream"})
         publish(broker, 2, queue="alone")
+        broker.queue("alone").wait_for(ready=1, timeout=20)  # RabbitMQ counts in streams every five seconds.
         consume = filling.SegmentFiller._consume
 
         def consume_and_publish(self):
