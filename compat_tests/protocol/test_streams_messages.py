@@ -168,6 +168,26 @@ def test_what_amqp_1_0_does_not_have_is_lost_or_changes(name: str) -> None:
     assert (content.properties.expiration, content.properties.cluster_id) == ("100", None)
 
 
+@pytest.mark.parametrize(
+    ("given_as", "comes_as"),
+    [
+        (2**63 // 1000, 2**63 // 1000),
+        (2**63 // 1000 + 1, 18437520701672696841),
+        (2**62, 0),
+        (2**63 - 1, 2**64 - 1),
+        (2**63 + 10**15, 10**15),
+        (10**17, 7766279631452241),
+        (2**64 - 1, 2**64 - 1),
+    ],
+)
+@pytest.mark.parametrize("name", RABBITMQ)
+def test_timestamps_overflow_as_milliseconds(name: str, given_as: int, comes_as: int) -> None:
+    client = Server(name).client()
+    declare(client)
+    content = delivered(client, timestamp=given_as, headers={"at": Timestamp(given_as)})
+    assert (content.properties.timestamp, given(content)) == (comes_as, {"at": comes_as})
+
+
 @pytest.mark.parametrize("name", RABBITMQ)
 def test_headers_come_in_the_order_of_their_names(name: str) -> None:
     client = Server(name).client()

@@ -3,7 +3,8 @@
 RabbitMQ stores messages of streams in the format of AMQP 1.0, and converts them back to 0-9-1 for every
 consumer. This conversion loses or changes some properties (read in its sources, mostly measured): headers
 come out in the order of their names, tables and arrays only under names that begin with `x-`, bytes as text;
-`delivery_mode` is always present and `cluster_id` never. RabbitMQ 3.10 changes less (measured).
+`delivery_mode` is always present and `cluster_id` never; timestamps are milliseconds in between (measured).
+RabbitMQ 3.10 changes less (measured).
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from fakeamqp.model.arguments.consumer_arguments import STREAM_OFFSET
 from fakeamqp.model.errors import Crash
 from fakeamqp.model.int64 import Int64
 from fakeamqp.model.message import Message, Properties
+from fakeamqp.timestamps import Timestamp
 
 __all__ = ["FILTER_VALUE", "OFFSET", "stored_properties", "stored_size"]
 
@@ -24,6 +26,7 @@ OFFSET = STREAM_OFFSET
 FILTER_VALUE = "x-stream-filter-value"
 """The header by whose value consumers can filter a stream."""
 
+_LATEST = (2**63 - 1) // 1000  # Seconds: the latest timestamp that does not overflow as milliseconds.
 _LONGEST_FILTER_VALUE = 4096
 _CHUNK = 52  # Bytes before the message: the header of a chunk, and the length of its only entry.
 _ENVELOPE = 96  # Bytes of the message's sections and the names in them (measured on 4.0.5 and 4.3.6).
@@ -52,8 +55,13 @@ def stored_properties(properties: Properties, *, annotates: bool = True) -> Prop
             removed.append(name)
         elif isinstance(value, bytes) and annotates:
             changes[name] = value.decode("utf-8", "surrogateescape")
+        elif isinstance(value, Timestamp) and value > _LATEST:
+            changes[name] = Timestamp(_overflown(value))
     stored = properties.with_headers(changes, removed, ordered=True)
     kept: dict[str, Any] = {}
+    timestamp = properties.timestamp
+    if timestamp is not None and timestamp > _LATEST:
+        kept["timestamp"] = _overflown(timestamp)
     if getattr(properties, "cluster_id", None) is not None:
         kept["cluster_id"] = None
     if not annotates:
@@ -90,6 +98,13 @@ def size_of_properties(properties: Properties) -> int:
         if text is not None:
             size += len(text) + 2
     return size
+
+
+def _overflown(seconds: int) -> int:
+    """A timestamp beyond the latest one, after AMQP 1.0 had it as a signed 64-bit number of milliseconds."""
+    milliseconds = (seconds * 1000 + 2**63) % 2**64 - 2**63
+    towards_zero = abs(milliseconds) // 1000
+    return (towards_zero if milliseconds >= 0 else -towards_zero) % 2**64
 
 
 def _is_filter_value(value: object) -> bool:
