@@ -82,6 +82,30 @@ def test_a_part_of_a_queue_leaves_all_of_it(read, orders, amqp_broker):
     assert orders.ready == 5
 
 
+def test_a_query_may_read_a_queue_twice(read, orders):
+    waiting = read(queue="orders")
+    assert [waiting.union(waiting).count() for _ in range(5)] == [10] * 5
+    assert [waiting.join(waiting, "message_id").count() for _ in range(5)] == [5] * 5
+    assert waiting.crossJoin(waiting).count() == 25
+    assert orders.ready == 5
+
+
+def test_a_task_that_would_wait_for_itself_fails(read, orders, amqp_broker):
+    for _ in range(40):  # More than sockets keep between the read and Spark.
+        amqp_broker.publish(bytes(1 << 20), routing_key="orders")
+    waiting = read(queue="orders", reconnectTimeout="1h")
+    # Spark takes one row of the first read, and does not end it before the task ends.
+    twice = waiting.coalesce(1).limit(1).union(waiting).coalesce(1)
+    with pytest.raises(Exception, match=r"the same task already reads it, .* cache\(\) the DataFrame"):
+        twice.select("value").collect()
+    assert amqp_broker.wait_for(lambda: orders.ready == 45)
+    cached = waiting.cache()
+    try:
+        assert cached.coalesce(1).limit(1).union(cached).coalesce(1).count() == 46
+    finally:
+        cached.unpersist()
+
+
 def test_errors_are_told_in_words(read, orders):
     with pytest.raises(Exception, match=r"cannot read queue 'oders': .*404 NOT_FOUND"):
         read(queue="oders").count()

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import pickle
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from types import SimpleNamespace
 
 import pika
 import pytest
+from pyspark import TaskContext
 
 import compat_tests.needs_pyspark  # noqa: F401
 from compat_tests.unit.spark.micro_batches import publish, table, values
@@ -29,6 +33,23 @@ def channel(broker):
     """A channel of another client."""
     with pika.BlockingConnection(pika.URLParameters(broker.url)) as connection:
         yield connection.channel()
+
+
+@pytest.fixture
+def begun(broker, monkeypatch):
+    """A read of 100 messages that keeps 50 of them until Spark has taken them."""
+    publish(broker, *range(100))
+    monkeypatch.setattr("fakeamqp.spark.browse.snapshot._LARGEST_WINDOW", 49)
+    monkeypatch.setattr("fakeamqp.spark.browse.reader._ROWS", 50)
+
+    def begin():
+        browse = reader(broker)
+        batches = browse.read(*browse.partitions())
+        assert next(batches).num_rows == 50
+        assert broker.queue("orders").ready == 50
+        return batches
+
+    return begin
 
 
 def reader(broker, **options):
@@ -320,11 +341,8 @@ def test_a_stream_is_no_queue(broker, channel, count):
         rows(broker, queue="log", idleTimeout="1h")
 
 
-def test_a_task_that_waits_for_spark_is_given_time_to_answer_heartbeats(broker):
-    publish(broker, 1)
-    browse = reader(broker)
-    batches = browse.read(browse.partitions()[0])
-    next(batches)
+def test_a_task_that_waits_for_spark_is_given_time_to_answer_heartbeats(broker, begun):
+    batches = begun()
     assert [connection.heartbeat for connection in broker.connections] == [600]
     batches.close()
 
@@ -336,3 +354,83 @@ def test_only_wanted_columns_are_made(broker):
 
 def test_a_pickled_reader_is_small(broker):
     assert len(pickle.dumps(reader(broker))) < 4000
+
+
+# --- turns --------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def in_a_task(monkeypatch):
+    """Have this process run an attempt of a task, as a Python process of an executor does."""
+
+    def run(attempt):
+        context = SimpleNamespace(taskAttemptId=lambda: attempt)
+        monkeypatch.setattr(TaskContext, "_taskContext", context)
+
+    return run
+
+
+def test_reads_of_a_queue_take_turns(broker, begun):
+    first = begun()
+    found = []
+    second = threading.Thread(target=lambda: found.extend(rows(broker)))
+    second.start()
+    assert broker.wait_for(lambda: len(broker.connections) == 2)
+    assert sum(batch.num_rows for batch in first) == 50
+    second.join(20)
+    assert values(found) == list(range(100))
+    assert bodies(broker) == list(range(100))
+
+
+def test_many_reads_at_the_same_time(broker):
+    publish(broker, *range(200))
+    with ThreadPoolExecutor(8) as threads:
+        found = list(threads.map(lambda _: values(rows(broker)), range(8)))
+    assert found == [list(range(200))] * 8
+
+
+def test_a_read_waits_for_another_one_as_long_as_it_may(broker, begun):
+    first = begun()
+    with pytest.raises(SparkError, match=r"another batch read .* did not end within 0\.1 s.* cache\(\)"):
+        rows(broker, reconnectTimeout="100ms")
+    first.close()
+    assert len(rows(broker, reconnectTimeout="0s")) == 100
+
+
+def test_two_reads_in_one_task_do_not_wait_for_each_other(broker, begun, in_a_task):
+    in_a_task(7)
+    first = begun()
+    with pytest.raises(SparkError, match=r"the same task already reads it, .* cache\(\) the DataFrame"):
+        rows(broker, reconnectTimeout="1h")
+    in_a_task(8)
+    with pytest.raises(SparkError, match="another batch read"):
+        rows(broker, reconnectTimeout="0s")
+    assert sum(batch.num_rows for batch in first) == 50
+    in_a_task(7)
+    assert len(rows(broker)) == 100
+
+
+def test_a_read_that_fits_into_a_record_batch_returns_it_before_spark_has_it(broker):
+    publish(broker, *range(200))
+    browse = reader(broker)
+    batches = browse.read(*browse.partitions())
+    assert next(batches).num_rows == 200
+    assert broker.queue("orders").ready == 200
+    assert len(rows(broker, reconnectTimeout="0s")) == 200
+    assert list(batches) == []
+
+
+@pytest.mark.parametrize("permissions", [("", "", ".*"), ("^orders$", "", ".*")])
+def test_a_user_who_may_not_declare_queues_reads_without_a_turn(
+    broker, begun, in_a_task, permissions, caplog
+):
+    caplog.set_level("INFO", "fakeamqp.spark")
+    broker.add_user("auditor", "a", permissions={"/": permissions})
+    in_a_task(7)
+    first = begun()
+    user = {"amqp.username": "auditor", "amqp.password": "a"}
+    assert len(rows(broker, **user)) == 50
+    assert "reading queue 'orders' without a lease" in caplog.text
+    first.close()
+    assert len(rows(broker, **user)) == 100
+    assert broker.queue("orders").ready == 100

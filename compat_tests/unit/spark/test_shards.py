@@ -18,10 +18,10 @@ from compat_tests.fuzz.profile import examples
 from compat_tests.unit.spark.micro_batches import MOMENTS, Died, Limit, ReadAllAvailable, publish, values
 from fakeamqp.spark.connection import Link
 from fakeamqp.spark.errors import ConnectionLost, DataLoss, OptionError, SpoolError
+from fakeamqp.spark.lease import lease_name, take_lease
 from fakeamqp.spark.options import read_options
 from fakeamqp.spark.shards import ShardStreamReader, filling
 from fakeamqp.spark.shards.folder import Segment, SharedFolder, State
-from fakeamqp.spark.shards.lease import lease_name, take_lease
 from fakeamqp.spark.shards.share import share
 from fakeamqp.spark.shards.watch import Watch
 

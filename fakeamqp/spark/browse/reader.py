@@ -77,7 +77,8 @@ class BrowseReader(DataSourceReader):
             BrokerUnreachable: no connection can be opened.
             ConnectionLost: the connection ended before all messages were read.
             DeliveryLimit: the queue may drop messages that are returned once more.
-            SparkError: the broker does not deliver messages that it counts as ready.
+            SparkError: the broker does not deliver messages that it counts as ready, or another read of the
+                queue does not end in time.
         """
         assert isinstance(partition, QueuePartition)
         from fakeamqp.spark.attended import with_heartbeat

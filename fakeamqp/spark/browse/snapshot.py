@@ -4,6 +4,8 @@ A message that is delivered and not acknowledged is requeued at its old position
 prefetch window of a snapshot is exactly the number of messages that it needs. Without a window it would also
 take later messages away from other consumers, and quorum queues would use a window of 2000. The largest
 window of AMQP is 65535 messages. For more messages the snapshot opens further channels.
+
+The messages are missing from another snapshot at the same time, so snapshots of a queue take turns.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from fakeamqp.spark.browse import delivery_limit
+from fakeamqp.spark.browse.turns import Turn
 from fakeamqp.spark.connection import Link
 from fakeamqp.spark.errors import ConnectionLost, DeliveryLimit, OptionError, SparkError
 from fakeamqp.spark.options import ReadOptions
@@ -39,17 +42,21 @@ def snapshot(
 ) -> Iterator[list[Delivered]]:
     """The messages that are ready in a queue now, in lists of about `rows` messages or `octets` bytes.
 
-    Messages that other consumers take are missing. At the end all messages are requeued. `limit` is how often
-    the queue lets messages return, if reads count.
+    Messages that other consumers take are missing. All messages are requeued before the last list, so a read
+    of one list does not keep them while Spark processes it. `limit` is how often the queue lets messages
+    return, if reads count.
 
     Raises:
         OptionError: the queue is a stream.
         DeliveryLimit: the queue may drop messages that are returned once more.
         BrokerUnreachable: no connection can be opened.
         ConnectionLost: the connection ended before all messages were read.
-        SparkError: the broker does not deliver messages that it counts as ready.
+        SparkError: the broker does not deliver messages that it counts as ready, or another read of the queue
+            does not end in time.
     """
     with Link(options.connection) as link:
+        turn = Turn(link, queue)
+        turn.begin(options.reconnect_timeout)
         held = _Held(options, link, queue, limit)
         try:
             held.begin()
@@ -58,13 +65,15 @@ def snapshot(
                 if not held.wait_for_more():
                     break
                 held.check_limit()
-                if len(held.messages) >= rows or held.octets >= octets:
+                if held.missing and (len(held.messages) >= rows or held.octets >= octets):
+                    turn.waits_for_spark()
                     yield held.take()
                     held.restart_timeouts()
-            if held.messages:
-                yield held.take()
+            last = held.take()  # Another delivery of a message that is requeued first would come into it.
         finally:
             held.requeue()
+    if last:
+        yield last
 
 
 class _Held:

@@ -19,12 +19,12 @@ from typing import TYPE_CHECKING
 from fakeamqp.spark.columns import SOURCE_COLUMNS, Column, arrow_schema
 from fakeamqp.spark.connection import Link
 from fakeamqp.spark.errors import BrokerUnreachable, ConnectionLost, DataLoss, OptionError
+from fakeamqp.spark.lease import LeaseTaken, lease_name, take_lease
 from fakeamqp.spark.options import ReadOptions
 from fakeamqp.spark.property_lists import value_of
 from fakeamqp.spark.queue_types import is_stream, settle, taken_offset
 from fakeamqp.spark.records import Delivered, record_batch
 from fakeamqp.spark.retries import Retries
-from fakeamqp.spark.shards.lease import LeaseTaken, lease_name, take_lease
 
 if TYPE_CHECKING:
     from pika.channel import Channel

@@ -8,9 +8,9 @@ from typing import Any
 from fakeamqp.spark.attended import AttendedLink, with_heartbeat
 from fakeamqp.spark.connection import Link
 from fakeamqp.spark.errors import ConnectionLost, OptionError, SpoolError
+from fakeamqp.spark.lease import LeaseTaken, lease_name, take_lease
 from fakeamqp.spark.options import ReadOptions
 from fakeamqp.spark.queue_types import is_stream
-from fakeamqp.spark.shards.lease import LeaseTaken, lease_name, take_lease
 
 __all__ = ["Watch"]
 
