@@ -269,6 +269,52 @@ def test_messages_that_the_broker_keeps_back_are_no_end(broker, channel):
         rows(broker, queue="one", **{"amqp.connectionTimeout": "1s"})
 
 
+SINGLE = {"x-queue-type": "quorum", "x-single-active-consumer": True}
+
+
+@pytest.fixture
+def single(request):
+    """A channel of another client, and a quorum queue with a single active consumer."""
+    personality, arguments = request.param
+    with (
+        Broker(personality=personality) as broker,
+        pika.BlockingConnection(pika.URLParameters(broker.url)) as connection,
+    ):
+        channel = connection.channel()
+        channel.queue_declare("orders", durable=True, arguments={**SINGLE, **arguments})
+        yield broker, channel
+
+
+@pytest.mark.parametrize(
+    "single", [(f"rabbitmq-{version}", {}) for version in ("3.13", "4.2", "4.3")], indirect=True
+)
+@pytest.mark.parametrize("window", [65535, 100])
+def test_a_quorum_queue_with_a_single_active_consumer(single, window, monkeypatch):
+    monkeypatch.setattr("fakeamqp.spark.browse.snapshot._LARGEST_WINDOW", window)
+    broker, channel = single
+    assert rows(broker) == []
+    publish(broker, *range(250))
+    for _ in range(2):
+        assert values(rows(broker)) == list(range(250))
+    assert bodies(broker) == list(range(250))
+    channel.basic_qos(prefetch_count=1)
+    channel.basic_consume("orders", lambda *_: None)
+    with pytest.raises(SparkError, match=r"queue 'orders' has 249 ready messages, .* single active"):
+        rows(broker, **{"amqp.connectionTimeout": "1s"})
+
+
+@pytest.mark.parametrize("single", [("rabbitmq-4.2", {"x-delivery-limit": 4})], indirect=True)
+def test_the_delivery_limit_of_a_quorum_queue_with_a_single_active_consumer(single, caplog):
+    broker, _ = single
+    publish(broker, 1, 2)
+    for number in range(3):
+        assert values(rows(broker)) == [1, 2]
+        assert f"returned up to {number} times; this read is one more" in caplog.text
+    with pytest.raises(DeliveryLimit, match="above 4: this read is refused"):
+        rows(broker)
+    assert bodies(broker) == [1, 2]
+
+
 def test_batches_are_small_whatever_is_in_the_queue(broker, monkeypatch):
     for number in range(2500):
         broker.publish(b"x" * 100, routing_key="orders", message_id=str(number))

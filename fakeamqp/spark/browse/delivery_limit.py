@@ -59,7 +59,7 @@ def limit_of_reads(link: Link, queue: str) -> int | None:
         if name in arguments or not name.startswith("x-"):
             return None  # No quorum queue.
         # The broker names the first difference only, so the next declaration has the queue's value.
-        arguments[name] = int(value) if re.fullmatch(r"-?[0-9]+", value or "") else value
+        arguments[name] = _argument(value)
     return None
 
 
@@ -97,6 +97,13 @@ def save(link: Link, queue: str, tag: int, properties: bytes, body: bytes, chann
         return outcome[0]
     except (ConnectionLost, PublishError):
         return False
+
+
+def _argument(text: str | None) -> Any:
+    """The value of an argument of a queue, by the text of a refusal."""
+    if text in ("true", "false"):
+        return text == "true"
+    return int(text) if text and re.fullmatch(r"-?[0-9]+", text) else text
 
 
 def _refusal(link: Link, queue: str, arguments: dict[str, Any]) -> str | None:

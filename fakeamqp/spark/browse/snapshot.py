@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from fakeamqp.spark.browse import delivery_limit
 from fakeamqp.spark.browse.turns import Turn
-from fakeamqp.spark.connection import Link
+from fakeamqp.spark.connection import Link, quiet
 from fakeamqp.spark.errors import ConnectionLost, DeliveryLimit, OptionError, SparkError
 from fakeamqp.spark.options import ReadOptions
 from fakeamqp.spark.queue_types import settle
@@ -35,6 +35,7 @@ log = logging.getLogger("fakeamqp.spark")
 
 _LARGEST_WINDOW = 65535
 _NOT_IMPLEMENTED = "540 "
+_NO_GET = "single active consumer"
 
 
 def snapshot(
@@ -60,7 +61,7 @@ def snapshot(
         held = _Held(options, link, queue, limit)
         try:
             held.begin()
-            held.check_limit(first=True)
+            held.check_limit()
             while held.missing:
                 if not held.wait_for_more():
                     break
@@ -86,6 +87,7 @@ class _Held:
         self._channels: list[tuple[Channel, str | None]] = []
         self._limit = limit
         self._highest = 0
+        self._checked = False
         self._doomed: list[tuple[Channel, int, bytes, bytes]] = []
         self._not_asked_for = 0
         self._arrived = 0
@@ -97,7 +99,8 @@ class _Held:
     def begin(self) -> None:
         """Take the first message with basic.get, whose answer has the number of messages.
 
-        Streams refuse basic.get; a consumer of a stream would wait for new messages.
+        Streams refuse basic.get; a consumer of a stream would wait for new messages. Quorum queues with a
+        single active consumer refuse it too, and a passive declaration tells the number.
 
         Raises:
             OptionError: the queue is a stream.
@@ -106,21 +109,30 @@ class _Held:
         channel = self._link.channel()
         self._channels.append((channel, None))
         try:
-            left = self._link.get(channel, self._queue, self._receiver(channel))
+            with quiet():
+                left = self._link.get(channel, self._queue, self._receiver(channel))
         except ConnectionLost as error:
             if _NOT_IMPLEMENTED in str(error):
                 raise OptionError(
                     f"{self._queue!r} is a stream: set option 'stream' instead of 'queue' ({error})"
                 ) from None
-            raise ConnectionLost(f"cannot read queue {self._queue!r}: {error}") from None
+            if _NO_GET not in str(error) or not channel.connection.is_open:
+                raise ConnectionLost(f"cannot read queue {self._queue!r}: {error}") from None
+            left = self._count_again()
         if left is not None:
             self.missing = self._not_asked_for = left
 
-    def check_limit(self, *, first: bool = False) -> None:
+    def _count_again(self) -> int:
+        """The number of ready messages, on a channel in place of the one that the broker has closed."""
+        self._link.lost = None  # Only that channel was closed.
+        channel = self._link.channel()
+        self._channels = [(channel, None)]
+        return settle(self._link, channel, self._queue)
+
+    def check_limit(self) -> None:
         """Warn of a read that counts, and refuse one that would make the queue drop messages.
 
-        Args:
-            first: whether only the first message was taken so far, which the reserve is for.
+        The reserve is for the first check, when usually only the first message was taken.
 
         Raises:
             DeliveryLimit: the queue may drop messages that are returned once more.
@@ -128,6 +140,7 @@ class _Held:
         limit, count = self._limit, self._highest
         if limit is None or not self._arrived:
             return
+        first, self._checked = not self._checked, True
         known = f"messages of quorum queue {self._queue!r} were returned up to {count} times"
         spare = delivery_limit.reserve(limit) if first else 0
         if count >= limit - spare and not self._options.allow_delivery_limit:
@@ -208,12 +221,20 @@ class _Held:
 
     def _consume(self) -> None:
         link = self._link
+        self._cancel_last()  # Otherwise it would stay the single active consumer.
         window = min(self._not_asked_for, _LARGEST_WINDOW)
         channel = link.channel()
         channel.add_on_cancel_callback(self._deleted)
         link.call(channel.basic_qos, prefetch_count=window)
         self._not_asked_for -= window
         self._channels.append((channel, link.consume(channel, self._queue, self._receiver(channel))))
+
+    def _cancel_last(self) -> None:
+        """Cancel the last consumer, which has got its messages. Its channel keeps them."""
+        channel, tag = self._channels[-1]
+        if tag is not None:
+            self._link.call(channel.basic_cancel, tag)
+            self._channels[-1] = (channel, None)
 
     def _receiver(self, channel: Channel) -> Receive:
         def receive(tag: int, redelivered: bool, route: bytes, properties: bytes, body: bytes) -> None:
