@@ -187,6 +187,36 @@ def test_a_message_at_its_limit_behind_others_is_not_destroyed(quorum, caplog):
     assert "it was published again" in caplog.text
 
 
+@pytest.mark.parametrize("kind", ["returned", "all"])
+@pytest.mark.parametrize("window", [65535, 100])
+def test_a_queue_that_delays_returned_messages(kind, window, monkeypatch, caplog):
+    monkeypatch.setattr("fakeamqp.spark.browse.snapshot._LARGEST_WINDOW", window)
+    monkeypatch.setattr("fakeamqp.spark.browse.snapshot._RETURN_SECONDS", 0.01)
+    arguments = {**KINDS["quorum"], "x-delayed-retry-type": kind, "x-delayed-retry-min": 60_000}
+    with (
+        Broker(personality="rabbitmq-4.3") as broker,
+        pika.BlockingConnection(pika.URLParameters(broker.url)) as connection,
+    ):
+        connection.channel().queue_declare("orders", durable=True, arguments=arguments)
+        publish(broker, *range(250))
+        assert values(rows(broker)) == list(range(250))
+        assert "'orders' has only 0 ready messages after this read returned 250" in caplog.text
+        assert "x-delayed-retry-type" in caplog.text
+        assert rows(broker) == []
+
+
+@pytest.mark.parametrize("arguments", KINDS.values(), ids=KINDS)
+def test_a_queue_that_counts_returned_messages_late(channel, broker, arguments, monkeypatch, caplog):
+    early = [1, 0]
+    ready = snapshots._Held._ready
+    monkeypatch.setattr(snapshots._Held, "_ready", lambda *held: early.pop() if early else ready(*held))
+    channel.queue_declare("all", durable=True, arguments=arguments)
+    publish(broker, 1, 2, queue="all")
+    assert values(rows(broker, queue="all")) == [1, 2]
+    assert not early
+    assert not caplog.records
+
+
 @pytest.mark.parametrize("arguments", KINDS.values(), ids=KINDS)
 @pytest.mark.parametrize("others", [0, 1, 3])
 def test_a_first_message_that_comes_in_many_pieces(broker, channel, arguments, others):

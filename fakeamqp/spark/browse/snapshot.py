@@ -36,6 +36,8 @@ log = logging.getLogger("fakeamqp.spark")
 _LARGEST_WINDOW = 65535
 _NOT_IMPLEMENTED = "540 "
 _NO_GET = "single active consumer"
+# How long a queue may take until it counts returned messages as ready.
+_RETURN_SECONDS = 1.0
 
 
 def snapshot(
@@ -197,14 +199,38 @@ class _Held:
         with suppress(ConnectionLost):  # Then the broker has requeued the messages already.
             self._save_doomed()
             uncounted = self._link.broker_version >= (4, 3)
+            returned = self._arrived
             for channel, tag in self._channels:
                 self._link.discard(channel)
                 if channel.is_open and uncounted:
                     if tag is not None:
                         self._link.call(channel.basic_cancel, tag)
                     channel.basic_nack(0, multiple=True, requeue=True)
-                    self._link.call(channel.queue_declare, self._queue, passive=True)
+                    if channel is self._channels[-1][0]:
+                        self._wait_until_ready(channel, returned)
                 self._link.close_channel(channel)
+
+    def _wait_until_ready(self, channel: Channel, returned: int) -> None:
+        """Wait until the queue has the returned messages; warn if it does not have them in time.
+
+        Counts from RabbitMQ 4.3 right after basic.nack were too small (measured).
+        """
+        until = time.monotonic() + _RETURN_SECONDS
+        while (ready := self._ready(channel)) < returned and time.monotonic() < until:
+            self._link.turn(_RETURN_SECONDS / 100)
+        if ready < returned:
+            log.warning(
+                "queue %r has only %d ready messages after this read returned %d: other consumers took them, "
+                "or they expired, or the queue delays returned messages (x-delayed-retry-type). Reads do not "
+                "get delayed messages; use DataFrame.cache()",
+                self._queue,
+                ready,
+                returned,
+            )
+
+    def _ready(self, channel: Channel) -> int:
+        answer = self._link.call(channel.queue_declare, self._queue, passive=True)
+        return int(answer.method.message_count)
 
     def _save_doomed(self) -> None:
         """Keep messages that the queue would drop, by publishing them again: their return is one too many."""
