@@ -73,6 +73,37 @@ def test_a_source_that_is_killed_loses_nothing(put, amqp_stream, make_amqp_strea
     assert [row.value for row in amqp_stream.rows] == ["one", "two"]
 
 
+def union(amqp_stream, *queues: str):
+    """A job on two queues."""
+    one, other = (texts(amqp_stream.read(queue=queue)) for queue in queues)
+    return one.union(other)
+
+
+def test_a_job_reads_two_queues_and_goes_on_after_crashes(put, amqp_broker, amqp_stream):
+    put("one")
+    amqp_broker.publish("two", routing_key="alerts", message_id="two")
+    with amqp_stream.crash():
+        amqp_stream.run_available(union(amqp_stream, "orders", "alerts"))
+    amqp_stream.start(union(amqp_stream, "orders", "alerts"))
+    amqp_stream.process_all()
+    amqp_stream.crash("source")
+    put("three")
+    amqp_stream.restart()
+    amqp_stream.process_all()
+    assert sorted(row.value for row in amqp_stream.rows) == ["one", "three", "two"]
+
+
+def test_a_source_does_not_outlive_a_query_that_fails_before_its_first_batch(put, amqp_stream, monkeypatch):
+    """Its failure is raised once, and the next query gets the spool."""
+    monkeypatch.setattr("fakeamqp.spark.spool.lock.FolderLock.__init__.__defaults__", (0.1,))
+    with pytest.raises(Exception, match="no queue 'missing'"):
+        amqp_stream.run_available(union(amqp_stream, "orders", "missing"))
+    amqp_stream.stop()
+    put("one")
+    amqp_stream.run_available(texts, queue="orders")
+    assert [row.value for row in amqp_stream.rows] == ["one"]
+
+
 def test_read_gives_the_columns_of_a_queue_and_starts_nothing(put, amqp_broker, amqp_stream):
     put("one")
     messages = amqp_stream.read(queue="orders", columns=["value", "routing_key"])

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import threading
+from pathlib import Path
 from types import SimpleNamespace
 from typing import ClassVar
 
 import pytest
 
-from fakeamqp.spark import OptionError
+from fakeamqp.spark import OptionError, SpoolError
 from fakeamqp.spark.spool.lock import FolderLock
 from fakeamqp.spark.testing import AmqpStream, CrashNotPossible, QueryTimeout
 from fakeamqp.spark.testing.checkpoint import Checkpoint
@@ -134,11 +135,16 @@ def test_no_other_failure_is_tried_again(starts, failed):
     assert len(to_come) == 1
 
 
+def spool_of(stream: AmqpStream, queue: str) -> Path:
+    spool = Path(stream.options(queue=queue)["spoolDir"])
+    spool.mkdir(parents=True)
+    return spool
+
+
 def test_the_end_of_a_query_is_that_of_its_source(starts, monkeypatch):
     """Spark's `stop` returns while the source still has the spool."""
     stream, _ = starts(Starting())
-    stream.spool.mkdir(parents=True)
-    source = FolderLock(stream.spool)
+    source = FolderLock(spool_of(stream, "orders"))
     waits: list[float] = []
 
     def release_late(seconds: float) -> None:
@@ -148,6 +154,38 @@ def test_the_end_of_a_query_is_that_of_its_source(starts, monkeypatch):
     monkeypatch.setattr("fakeamqp.spark.spool.lock.time.sleep", release_late)
     stream.stop()
     assert len(waits) == 1
+
+
+def test_a_source_that_a_failed_query_left_behind_is_killed(starts, monkeypatch):
+    failed = Starting()
+    stream, _ = starts(failed)
+    FolderLock(spool_of(stream, "orders"))
+    monkeypatch.setattr("fakeamqp.spark.spool.lock.FolderLock.__init__.__defaults__", (0.0,))
+    with pytest.raises(SpoolError, match="in use by another query"):
+        stream.stop()
+    killed: list[Path] = []
+    monkeypatch.setattr(
+        "fakeamqp.spark.testing.spools.kill_sources", lambda _session, spool: killed.append(spool)
+    )
+    monkeypatch.setattr(failed, "exception", lambda: ValueError("on purpose"))
+    with pytest.raises(ValueError, match="on purpose"):
+        stream.stop()
+    assert [str(spool) for spool in killed] == [stream.options(queue="orders")["spoolDir"]]
+
+
+def test_reads_of_other_queues_have_spools_of_their_own(tmp_path):
+    stream = AmqpStream(None, "amqp://127.0.0.1", tmp_path)
+
+    def spool(*queues: str) -> Path:
+        return Path(stream.options(queue=list(queues))["spoolDir"])
+
+    names = ["orders", "Orders", "a/b", "a_b", "..", "é", "x" * 255, "x" * 254]
+    spools = {spool(name) for name in names}
+    assert len({str(each).lower() for each in spools}) == len(names)
+    assert all(each.parent == stream.spool and len(each.name) < 60 for each in spools)
+    # The list of shards may change.
+    assert spool("a", "b") == spool("b", "a") == spool("a", "b", "c") == spool("a")
+    assert spool("clicks-{0..2}") == spool("clicks-0", "clicks-1")
 
 
 def test_options_are_sorted_by_what_they_are_for():

@@ -1,4 +1,4 @@
-"""Finds the process of a query's source among the children of Java."""
+"""Finds the processes of a query's sources among the children of Java."""
 
 from __future__ import annotations
 
@@ -11,26 +11,33 @@ from fakeamqp.spark.testing.errors import CrashNotPossible
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["kill_source"]
+__all__ = ["kill_source", "kill_sources"]
 
 _MODULE = "python_streaming_source_runner"
 
 
 def kill_source(session: Any, spool: Path) -> None:
-    """Kill the process with the source of the query that uses this spool.
+    """Kill the process of the only source, or those of all sources with a spool in this folder.
 
     Raises:
         CrashNotPossible: the process cannot be determined.
     """
     processes = _of_sources(session)
-    if len(processes) > 1:
-        processes = _that_have_open(processes, spool)
-    if len(processes) != 1:
+    if len(processes) == 1:
+        os.kill(processes.pop(), signal.SIGKILL)
+    elif not kill_sources(session, spool):
         raise CrashNotPossible(
             f"{len(processes) or 'no'} processes may be the source of this query; wait until it has begun "
             "its first batch, and let one query without a spool run at a time"
         )
-    os.kill(processes.pop(), signal.SIGKILL)
+
+
+def kill_sources(session: Any, spool: Path) -> int:
+    """Kill the processes of all sources with a spool in this folder, and return their number."""
+    found = _that_have_open(_of_sources(session), spool)
+    for process in found:
+        os.kill(process, signal.SIGKILL)
+    return len(found)
 
 
 def _of_sources(session: Any) -> set[int]:
@@ -39,9 +46,9 @@ def _of_sources(session: Any) -> set[int]:
 
 
 def _that_have_open(processes: set[int], folder: Path) -> set[int]:
-    # As a source has that uses it as its spool: its lock. All of them where the system does not tell.
+    # As a source has the lock of its spool. None of them where the system does not tell.
     if not os.path.isdir("/proc/self/fd"):
-        return processes
+        return set()
     inside = f"{folder.resolve()}{os.sep}"
     return {process for process in processes if any(path.startswith(inside) for path in _open_files(process))}
 

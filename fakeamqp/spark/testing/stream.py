@@ -1,4 +1,4 @@
-"""One streaming job under test, with its checkpoint and its spool."""
+"""One streaming job under test, with its checkpoint and its spools."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 
 from fakeamqp.spark.causes import cause_of
 from fakeamqp.spark.errors import OptionError
-from fakeamqp.spark.spool.lock import FolderLock
 from fakeamqp.spark.testing import options as sorting
-from fakeamqp.spark.testing import waiting
+from fakeamqp.spark.testing import spools, waiting
 from fakeamqp.spark.testing.checkpoint import Checkpoint
 from fakeamqp.spark.testing.crashes import Crash, block_commit, is_of_commit
 from fakeamqp.spark.testing.errors import CrashNotPossible, NotACrash, NotStarted, QueryTimeout
@@ -49,14 +48,14 @@ class AmqpStream:
 
     A *pipeline* is a function that takes the source's DataFrame and returns one of these: a DataFrame, which
     is published if there is an option of the sink, such as `exchange`, and collected in `rows` otherwise; or
-    a `df.writeStream...`, which is started as it is. Both use the checkpoint and the spool of this object, so
-    each query continues where the previous one ended.
+    a `df.writeStream...`, which is started as it is. Both use the checkpoint and the spools of this object,
+    so each query continues where the previous one ended.
 
     `stop` and `close` raise a failure of a query that the test has not handled.
 
     Attributes:
         checkpoint: folder of the checkpoint.
-        spool: folder of the spool, inside of it.
+        spool: folder inside of it, with one spool for each read of other queues.
         query: the `StreamingQuery` that was started last, or None.
         error: the error of that query, if it is known; `cause` is the part of it that says why.
     """
@@ -73,7 +72,7 @@ class AmqpStream:
         Args:
             session: the Spark session to use.
             url: of the broker.
-            folder: for checkpoint and spool.
+            folder: for checkpoint and spools.
             connection: further options for every connection, such as `amqp.caFile`.
         """
         self.checkpoint = Path(folder, "checkpoint")
@@ -108,8 +107,8 @@ class AmqpStream:
     def options(self, **more: object) -> dict[str, str]:
         """Options for a reader or writer of the job itself: `.format("amqp").options(**...)`.
 
-        They include the URL of the broker and, with `queue=...`, the spool. Names are those of the source and
-        the sink; `True` and lists are converted to Spark's form.
+        They include the URL of the broker and, with `queue=...`, the spool of these queues. Names are those
+        of the source and the sink; `True` and lists are converted to Spark's form.
         """
         return self._options({key: sorting.as_text(value) for key, value in more.items()})
 
@@ -228,7 +227,7 @@ class AmqpStream:
         return self._failed(waiting.until_failed(query, timeout))
 
     def restart(self) -> StreamingQuery:
-        """Start the query again: the same pipeline, options and trigger on the same checkpoint and spool.
+        """Start the query again: the same pipeline, options and trigger on the same checkpoint and spools.
 
         A running query is stopped first. Call `process_all` afterwards.
 
@@ -249,8 +248,8 @@ class AmqpStream:
         Args:
             how: `commit` makes the query fail after the next batch is written and before Spark commits it, so
                 that the batch runs again after `restart`. As a context manager it waits for the crash. It can
-                be called before the query is started. `source` kills the process that consumes the queue at
-                once, and waits until the query has failed.
+                be called before the query is started. `source` kills the processes that consume its queues
+                at once, and waits until the query has failed.
 
         Raises:
             CrashNotPossible: there is nothing to crash, or the process was not found.
@@ -266,19 +265,17 @@ class AmqpStream:
         raise CrashNotPossible(f"there is no crash {how!r}; there are 'commit' and 'source'")
 
     def stop(self) -> None:
-        """Stop the query, if it is running, and wait until its source no longer writes to the spool.
+        """Stop the query, if it is running, and wait until its sources no longer write to the spools.
 
         Raises:
             StreamingQueryException: the query has failed, and the test has not handled the failure.
-            SpoolError: the source has not ended after ten seconds.
+            SpoolError: the query has not failed, and a source has not ended after ten seconds.
         """
         if self.query is None:
             return
         if self.query.isActive:
             self.query.stop()
-        if self.spool.is_dir():
-            # Spark does not wait for the process of the source, which stores what it has received.
-            FolderLock(self.spool).release()
+        self._wait_for_sources()
         error = self.query.exception()
         if error is not None and not self._seen:
             raise self._failed(error)
@@ -322,6 +319,7 @@ class AmqpStream:
             raise OptionError(
                 f"{', '.join(unused)}: the job has a writer of its own, which has no such option"
             )
+        self._wait_for_sources()
         writer = writer.option("checkpointLocation", str(self.checkpoint))
         if start.available_now:
             writer = writer.trigger(availableNow=True)
@@ -333,11 +331,16 @@ class AmqpStream:
         said = {key.lower(): value for key, value in given.items()}
         found = {key: sorting.as_text(value) for key, value in self._connection.items()}
         if "queue" in said and said.get("ackmode", "spool") == "spool":
-            found["spoolDir"] = str(self.spool)
+            found["spoolDir"] = str(spools.folder_for(said["queue"], self.spool))
         return {**found, **given}
 
     def _gather(self, rows: DataFrame, number: int) -> None:
         self._batches[number] = rows.collect()
+
+    def _wait_for_sources(self) -> None:
+        if self.query is not None:
+            failed = self.query.exception() is not None
+            spools.wait_for_sources(self._session, self.spool, failed)
 
     def _running(self) -> bool:
         return self.query is not None and self.query.isActive
