@@ -12,7 +12,7 @@ from fakeamqp.errors import near_match
 from fakeamqp.spark.errors import ColumnError
 
 if TYPE_CHECKING:
-    from pyspark.sql.types import StructType
+    from pyspark.sql.types import DataType, StructType
 
     from fakeamqp.spark.options import ReadOptions
 
@@ -116,9 +116,12 @@ def wanted_columns(schema: StructType, options: ReadOptions) -> tuple[Column, ..
     """The columns of the schema that Spark reads: ours, or one that the user gave.
 
     Raises:
-        ColumnError: if there is no such column, or it has another type.
+        ColumnError: if there is no such column, it is there twice, or its name, its type or NOT NULL is other
+            than ours.
     """
     columns = tuple(_column(field.name, options) for field in schema.fields)
+    if len(set(columns)) < len(columns):
+        raise ColumnError("the given schema names a column twice; name each one once")
     for field, column in zip(schema.fields, columns, strict=True):
         ours = column.ddl.lower().replace(" ", "")
         if field.dataType.simpleString() != ours:
@@ -126,7 +129,27 @@ def wanted_columns(schema: StructType, options: ReadOptions) -> tuple[Column, ..
                 f"column {column.name!r} is {ours}, and the given schema has "
                 f"{field.dataType.simpleString()}; leave schema() out, or cast the column afterwards"
             )
+        # Spark compares both with the rows in the task, where messages may be acknowledged already.
+        if field.name != column.name:
+            raise ColumnError(
+                f"column {column.name!r} is {field.name!r} in the given schema; write it in lower case, or "
+                "leave schema() out and rename the column afterwards"
+            )
+        if not (field.nullable and _takes_nulls(field.dataType)):
+            raise ColumnError(
+                f"column {column.name!r} has NOT NULL in the given schema, and columns of the source are "
+                f"nullable; write '{column.name} {column.ddl}', or leave schema() out"
+            )
     return columns
+
+
+def _takes_nulls(kind: DataType) -> bool:
+    """Whether all values inside of a map or a struct may be null."""
+    from pyspark.sql.types import MapType, StructType
+
+    if isinstance(kind, StructType):
+        return all(field.nullable and _takes_nulls(field.dataType) for field in kind.fields)
+    return not isinstance(kind, MapType) or (kind.valueContainsNull and _takes_nulls(kind.valueType))
 
 
 def arrow_schema(columns: Iterable[Column]) -> pa.Schema:
