@@ -119,6 +119,14 @@ def _processors() -> int:
 # Options of Spark itself that reach a source or sink along with ours.
 _SPARKS_OWN = frozenset({"checkpointlocation", "queryname", "outputmode", "mergeschema", "provider"})
 
+# What Spark adds to the options of CREATE TABLE: its owner, and each option once more with this prefix.
+_TABLES_OWNER = "owner"
+_TABLES_PREFIX = "option."
+_NO_TABLES = (
+    "tables of the catalog are not supported, because Spark does not pass their options on: use CREATE "
+    "TEMPORARY VIEW, or read and write with options"
+)
+
 # A batch that travels inside its tasks is in memory at once.
 _MAX_BYTES = 256 << 20
 
@@ -250,6 +258,8 @@ def write_options(given: Mapping[str, str]) -> WriteOptions:
 def _parse(given: Mapping[str, str], use: str) -> tuple[set[str], SimpleNamespace]:
     """The given keys in lower case, and a value for every field."""
     said = {key.lower() for key in given} - _SPARKS_OWN
+    if any(key == _TABLES_OWNER or key.startswith(_TABLES_PREFIX) for key in said):
+        raise OptionError(_NO_TABLES)
     found = SimpleNamespace(**{option.field: option.default for option in OPTIONS})
     for key, value in given.items():
         if key.lower() in _SPARKS_OWN:
@@ -263,6 +273,7 @@ def _parse(given: Mapping[str, str], use: str) -> tuple[set[str], SimpleNamespac
     if not found.urls:
         raise OptionError(
             "option 'amqp.url' is missing: where the broker is, as amqp://user:password@host:port/"
+            + ("" if said else f"; {_NO_TABLES}")
         )
     _check_login(found)
     found.connection = ConnectionOptions(**_only(found, ConnectionOptions))

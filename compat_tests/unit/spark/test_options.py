@@ -202,5 +202,26 @@ def test_a_wrong_password_is_not_shown():
     assert "amqp.url" in str(caught.value) and "s3cret" not in str(caught.value)
 
 
+@pytest.mark.parametrize("parse", [read_options, write_options])
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"provider": "amqp", "owner": "me", "amqp.url": URL, "option.amqp.url": URL},
+        {"option.QUEUE": "orders", **QUEUE},
+        {"owner": "me", "provider": "amqp"},
+        {},
+    ],
+    ids=["create", "a queue", "without options", "read"],
+)
+def test_tables_of_the_catalog_are_not_supported(parse, given):
+    with pytest.raises(OptionError, match=r"tables of the catalog are not supported.*CREATE TEMPORARY VIEW"):
+        parse(given)
+
+
+def test_a_missing_url_of_a_reader_with_options_says_nothing_of_tables():
+    with pytest.raises(OptionError, match=r"'amqp.url' is missing.*:port/$"):
+        read_options({"queue": "orders"})
+
+
 def test_what_spark_says_to_itself_is_passed_over():
     assert write_options({"amqp.url": URL, "checkpointLocation": "/x", "queryName": "q"}).exchange is None
