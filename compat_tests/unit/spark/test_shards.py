@@ -652,7 +652,7 @@ def test_a_lease_that_is_not_free_in_time(broker):
 def test_a_spool_has_one_query(broker, sharded, monkeypatch):
     monkeypatch.setattr("fakeamqp.spark.shards.watch._BEATS", 0.01)
     sharded().start()
-    with pytest.raises(SpoolError, match="spoolDir is in use by another query"):
+    with pytest.raises(SpoolError, match="spoolDir is in use by another query, or by another source of"):
         sharded().start()
 
 

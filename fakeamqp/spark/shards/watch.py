@@ -53,7 +53,8 @@ class Watch:
             take_lease(link, lease_name(self._spool), self._patience)
         except LeaseTaken as error:
             raise SpoolError(
-                f"spoolDir is in use by another query: {error}. Stop that one, or give this one its own"
+                f"spoolDir is in use by another query, or by another source of this one: {error}. Stop that "
+                "query, or give this source its own"
             ) from None
         if not self._checked:
             if self._options.shard_exchange:

@@ -1,4 +1,4 @@
-"""One query per spool: a lock that the system releases when its process ends in any way."""
+"""One source per spool: a lock that the system releases when its process ends in any way."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class FolderLock:
         patience: the seconds to wait for a holder that is just ending.
 
     Raises:
-        SpoolError: if another query holds it all that time, with its process id; or if it cannot be locked.
+        SpoolError: if another source holds it all that time, with its process id; or if it cannot be locked.
     """
 
     def __init__(self, folder: Path, patience: float = _PATIENCE) -> None:
@@ -56,8 +56,10 @@ class FolderLock:
                 if time.monotonic() >= deadline:
                     holder = os.pread(self._file, 300, 0).decode("utf-8", "replace").strip()
                     raise SpoolError(
-                        f"the spool in {folder} is in use by another query ({holder or 'unknown'}): stop "
-                        "that one, or give this one its own spoolDir; queries on one queue share its messages"
+                        f"the spool in {folder} is in use by another query, or by another source of this one "
+                        f"({holder or 'unknown'}): stop that query, or give this source its own spoolDir. "
+                        "Sources on one queue share its messages: to use them twice, as in a self-join, "
+                        "write them to a table first, or use foreachBatch"
                     ) from None
                 time.sleep(_BETWEEN)
             except OSError as error:

@@ -234,8 +234,10 @@ def test_a_reader_that_is_not_called_touches_nothing(broker, tmp_path):
 def test_two_queries_on_one_spool(query, monkeypatch):
     monkeypatch.setattr("fakeamqp.spark.spool.lock.FolderLock.__init__.__defaults__", (0.0,))
     query().start()
-    with pytest.raises(SpoolError, match=f"in use by another query .process {os.getpid()} on"):
+    with pytest.raises(SpoolError, match=f"another source of this one .process {os.getpid()} on") as caught:
         query().start()
+    assert "in use by another query, or" in str(caught.value)
+    assert "as in a self-join, write them to a table first" in str(caught.value)
 
 
 def test_messages_that_come_one_by_one_do_not_leave_a_file_each(broker, query, tmp_path, monkeypatch):
