@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -100,6 +101,19 @@ def test_sql(spark, amqp_broker, queue):
     finally:
         spark.catalog.dropTempView("outbox")
     assert {(message.text, message.message_id) for message in queue.messages} == {("a", "m1"), ("b", "m2")}
+
+
+def test_a_thread_that_has_made_a_dataframe_can_write(spark, queue, append):
+    """Spark finds the sink by the active session of the thread."""
+    rows = spark.range(1).selectExpr("'a' AS value")
+
+    def write():
+        spark.createDataFrame([("any",)], "value STRING")
+        append(rows)
+
+    with ThreadPoolExecutor(1) as thread:
+        thread.submit(write).result()
+    assert [message.text for message in queue.messages] == ["a"]
 
 
 @pytest.mark.parametrize(
