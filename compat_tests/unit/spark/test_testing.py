@@ -10,12 +10,13 @@ from typing import ClassVar
 
 import pytest
 
-from fakeamqp.spark import OptionError, SpoolError
+from fakeamqp.spark import OptionError
 from fakeamqp.spark.spool.lock import FolderLock
 from fakeamqp.spark.testing import AmqpStream, CrashNotPossible, QueryTimeout
 from fakeamqp.spark.testing.checkpoint import Checkpoint
 from fakeamqp.spark.testing.crashes import block_commit
 from fakeamqp.spark.testing.options import as_text, of_sink, of_source
+from fakeamqp.spark.testing.spools import Spools
 from fakeamqp.spark.testing.waiting import until_done, until_failed
 
 
@@ -156,23 +157,6 @@ def test_the_end_of_a_query_is_that_of_its_source(starts, monkeypatch):
     assert len(waits) == 1
 
 
-def test_a_source_that_a_failed_query_left_behind_is_killed(starts, monkeypatch):
-    failed = Starting()
-    stream, _ = starts(failed)
-    FolderLock(spool_of(stream, "orders"))
-    monkeypatch.setattr("fakeamqp.spark.spool.lock.FolderLock.__init__.__defaults__", (0.0,))
-    with pytest.raises(SpoolError, match="in use by another query"):
-        stream.stop()
-    killed: list[Path] = []
-    monkeypatch.setattr(
-        "fakeamqp.spark.testing.spools.kill_sources", lambda _session, spool: killed.append(spool)
-    )
-    monkeypatch.setattr(failed, "exception", lambda: ValueError("on purpose"))
-    with pytest.raises(ValueError, match="on purpose"):
-        stream.stop()
-    assert [str(spool) for spool in killed] == [stream.options(queue="orders")["spoolDir"]]
-
-
 def test_reads_of_other_queues_have_spools_of_their_own(tmp_path):
     stream = AmqpStream(None, "amqp://127.0.0.1", tmp_path)
 
@@ -186,6 +170,23 @@ def test_reads_of_other_queues_have_spools_of_their_own(tmp_path):
     # The list of shards may change.
     assert spool("a", "b") == spool("b", "a") == spool("a", "b", "c") == spool("a")
     assert spool("clicks-{0..2}") == spool("clicks-0", "clicks-1")
+
+
+def test_a_job_on_other_queues_continues_with_the_spool(tmp_path):
+    spools = Spools(tmp_path)
+    orders, alerts = spools.folder_for("orders"), spools.folder_for("alerts")
+    spools.job_begins()
+    assert (spools.folder_for("alerts"), spools.folder_for("orders")) == (alerts, orders)
+    spools.job_begins()
+    refunds = spools.folder_for("refunds")
+    assert refunds == orders
+    assert len({refunds, spools.folder_for("orders"), spools.folder_for("alerts")}) == 3
+
+
+def test_another_object_finds_the_spools_of_a_job(tmp_path):
+    spools, others = Spools(tmp_path), Spools(tmp_path)
+    orders, alerts = spools.folder_for("orders"), spools.folder_for("alerts")
+    assert (others.folder_for("alerts"), others.folder_for("orders")) == (alerts, orders)
 
 
 def test_options_are_sorted_by_what_they_are_for():

@@ -11,33 +11,26 @@ from fakeamqp.spark.testing.errors import CrashNotPossible
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["kill_source", "kill_sources"]
+__all__ = ["kill_sources"]
 
 _MODULE = "python_streaming_source_runner"
 
 
-def kill_source(session: Any, spool: Path) -> None:
+def kill_sources(session: Any, spools: Path) -> None:
     """Kill the process of the only source, or those of all sources with a spool in this folder.
 
     Raises:
-        CrashNotPossible: the process cannot be determined.
+        CrashNotPossible: the processes cannot be determined.
     """
-    processes = _of_sources(session)
-    if len(processes) == 1:
-        os.kill(processes.pop(), signal.SIGKILL)
-    elif not kill_sources(session, spool):
+    running = _of_sources(session)
+    found = running if len(running) == 1 else _that_have_open(running, spools)
+    if not found:
         raise CrashNotPossible(
-            f"{len(processes) or 'no'} processes may be the source of this query; wait until it has begun "
+            f"{len(running) or 'no'} processes may be the source of this query; wait until it has begun "
             "its first batch, and let one query without a spool run at a time"
         )
-
-
-def kill_sources(session: Any, spool: Path) -> int:
-    """Kill the processes of all sources with a spool in this folder, and return their number."""
-    found = _that_have_open(_of_sources(session), spool)
     for process in found:
         os.kill(process, signal.SIGKILL)
-    return len(found)
 
 
 def _of_sources(session: Any) -> set[int]:

@@ -5,42 +5,61 @@ from __future__ import annotations
 import hashlib
 import re
 from pathlib import Path
-from typing import Any
 
 from fakeamqp.spark import values
-from fakeamqp.spark.errors import SpoolError
 from fakeamqp.spark.spool.lock import FolderLock
-from fakeamqp.spark.testing.source_process import kill_sources
 
-__all__ = ["folder_for", "wait_for_sources"]
+__all__ = ["Spools"]
 
 
-def folder_for(queues: str, inside: Path) -> Path:
-    """The folder for a read of these queues, the same one after every restart.
+class Spools:
+    """The spools of the jobs of a test, one after the other.
 
-    The first queue in alphabetical order decides: the list of shards may change between two runs of a query.
+    A job that reads another queue than the job before continues with the same spool and the same checkpoint.
     """
-    first = min(_names(queues))
-    # A queue's name may be too long for a file, and may have characters that no file has.
-    readable = re.sub(r"[^A-Za-z0-9.-]", "_", first)[:40]
-    return inside / f"{readable}-{hashlib.sha256(first.encode()).hexdigest()[:8]}"
 
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._of_job: dict[str, Path] = {}
+        self._known: dict[str, Path] = {}
 
-def wait_for_sources(session: Any, inside: Path, failed: bool) -> None:
-    """Wait until no source writes to the spools. Sources that a failed query has left behind are killed.
+    def folder_for(self, queues: str) -> Path:
+        """The folder for a read of these queues, the same one after every restart.
 
-    Raises:
-        SpoolError: a source of a query that has not failed does not end within ten seconds.
-    """
-    for folder in inside.glob("*/"):
-        try:
-            # Spark does not wait for the process of a source, which stores what it has received.
+        The first queue in alphabetical order decides: the list of shards may change between two runs.
+        """
+        first = min(_names(queues))
+        if first not in self._of_job:
+            name = _file_name(first)
+            # The spool of the job before may have the name of this queue, and be in use for another one.
+            named = self._folder / name, self._folder / f"{name}-2"
+            before = *self._known.values(), *named
+            candidates = self._known.get(first, before[0]), *named
+            taken = self._of_job.values()
+            self._of_job[first] = next(folder for folder in candidates if folder not in taken)
+            self._known[first] = self._of_job[first]
+        return self._of_job[first]
+
+    def job_begins(self) -> None:
+        """Note that the reads since the last call belong to one job."""
+        self._of_job.clear()
+
+    def wait_for_sources(self) -> None:
+        """Wait until no source writes to the spools.
+
+        Spark does not wait for the process of a source, which stores what it has received.
+
+        Raises:
+            SpoolError: a source does not end within ten seconds.
+        """
+        for folder in self._folder.glob("*/"):
             FolderLock(folder).release()
-        except SpoolError:
-            if not failed:
-                raise
-            # Spark stops no source if the query fails while its sources prepare for `availableNow`.
-            kill_sources(session, folder)
+
+
+def _file_name(queue: str) -> str:
+    """A queue's name may be too long for a file, and may have characters that no file has."""
+    readable = re.sub(r"[^A-Za-z0-9.-]", "_", queue)[:40]
+    return f"{readable}-{hashlib.sha256(queue.encode()).hexdigest()[:8]}"
 
 
 def _names(queues: str) -> tuple[str, ...]:

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 from fakeamqp.spark.causes import cause_of
 from fakeamqp.spark.errors import OptionError
 from fakeamqp.spark.testing import options as sorting
-from fakeamqp.spark.testing import spools, waiting
+from fakeamqp.spark.testing import waiting
 from fakeamqp.spark.testing.checkpoint import Checkpoint
 from fakeamqp.spark.testing.crashes import Crash, block_commit, is_of_commit
 from fakeamqp.spark.testing.errors import CrashNotPossible, NotACrash, NotStarted, QueryTimeout
 from fakeamqp.spark.testing.pipeline import Pipeline, writer_of
-from fakeamqp.spark.testing.source_process import kill_source
+from fakeamqp.spark.testing.source_process import kill_sources
+from fakeamqp.spark.testing.spools import Spools
 
 if TYPE_CHECKING:
     import os
@@ -80,6 +81,7 @@ class AmqpStream:
         self.query: StreamingQuery | None = None
         self.error: Exception | None = None
         self._session = session
+        self._spools = Spools(self.spool)
         self._connection = {"amqp.url": url, **(connection or {})}
         self._notes = Checkpoint(self.checkpoint)
         self._batches: dict[int, list[Row]] = {}
@@ -261,7 +263,7 @@ class AmqpStream:
             self._crash = Crash(self, how, block_commit(self._notes, self._running()))
             return self._crash
         if how == "source":
-            return self._kill_source()
+            return self._kill_sources()
         raise CrashNotPossible(f"there is no crash {how!r}; there are 'commit' and 'source'")
 
     def stop(self) -> None:
@@ -269,13 +271,13 @@ class AmqpStream:
 
         Raises:
             StreamingQueryException: the query has failed, and the test has not handled the failure.
-            SpoolError: the query has not failed, and a source has not ended after ten seconds.
+            SpoolError: a source has not ended after ten seconds.
         """
         if self.query is None:
             return
         if self.query.isActive:
             self.query.stop()
-        self._wait_for_sources()
+        self._spools.wait_for_sources()
         error = self.query.exception()
         if error is not None and not self._seen:
             raise self._failed(error)
@@ -319,11 +321,11 @@ class AmqpStream:
             raise OptionError(
                 f"{', '.join(unused)}: the job has a writer of its own, which has no such option"
             )
-        self._wait_for_sources()
         writer = writer.option("checkpointLocation", str(self.checkpoint))
         if start.available_now:
             writer = writer.trigger(availableNow=True)
         self._last, self.error, self._seen = start, None, False
+        self._spools.job_begins()
         self.query = writer.start()
         return self.query
 
@@ -331,16 +333,11 @@ class AmqpStream:
         said = {key.lower(): value for key, value in given.items()}
         found = {key: sorting.as_text(value) for key, value in self._connection.items()}
         if "queue" in said and said.get("ackmode", "spool") == "spool":
-            found["spoolDir"] = str(spools.folder_for(said["queue"], self.spool))
+            found["spoolDir"] = str(self._spools.folder_for(said["queue"]))
         return {**found, **given}
 
     def _gather(self, rows: DataFrame, number: int) -> None:
         self._batches[number] = rows.collect()
-
-    def _wait_for_sources(self) -> None:
-        if self.query is not None:
-            failed = self.query.exception() is not None
-            spools.wait_for_sources(self._session, self.spool, failed)
 
     def _running(self) -> bool:
         return self.query is not None and self.query.isActive
@@ -356,11 +353,11 @@ class AmqpStream:
             self._crash.happened(error)
         return error
 
-    def _kill_source(self) -> Crash:
+    def _kill_sources(self) -> Crash:
         query, _ = self._started()
         if not query.isActive:
             raise CrashNotPossible("there is no source to kill: the query is not running")
         crash = Crash(self, "source")
-        kill_source(self._session, self.spool)
+        kill_sources(self._session, self.spool)
         crash.error = self.wait_failed()
         return crash
