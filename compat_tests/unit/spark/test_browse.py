@@ -10,7 +10,6 @@ from types import SimpleNamespace
 
 import pika
 import pytest
-from pyspark import TaskContext
 
 import compat_tests.needs_pyspark  # noqa: F401
 from compat_tests.unit.spark.micro_batches import publish, table, values
@@ -441,7 +440,7 @@ def in_a_task(monkeypatch):
 
     def run(attempt):
         context = SimpleNamespace(taskAttemptId=lambda: attempt)
-        monkeypatch.setattr(TaskContext, "_taskContext", context)
+        monkeypatch.setattr("pyspark.TaskContext._taskContext", context)
 
     return run
 
