@@ -107,7 +107,8 @@ class Spooling(RuleBasedStateMachine):
     @rule()
     def connections_are_lost(self):
         for connection in self.broker.connections:
-            if connection.connection_name == "spark":
+            # A query whose first connection cannot be opened fails, and is not tried again.
+            if connection.connection_name == "spark" and connection.channels:
                 connection.close()
 
     @rule()
