@@ -248,11 +248,26 @@ def test_a_response_the_mechanism_cannot_read_ends_the_socket(
     expect_refusal(client)
 
 
+OTHER_LOCALES = pytest.mark.parametrize("locale", ["xx_XX", "", "en_us", "en_US en_US"])
+
+
 @rule("0-9-1/connection.start-ok/locale-one-offered")
-def test_a_locale_that_was_not_offered_is_taken_for_the_one_there_is(server: Server) -> None:
-    """No failure is prescribed, and RabbitMQ does not look at it."""
-    client, _ = begin(server)
-    client.send(start_ok(locale="xx_XX"), 0)
+@OTHER_LOCALES
+def test_locale_that_was_not_offered_ends_the_socket_to_the_letter(spec: Server, locale: str) -> None:
+    client, start = begin(spec)
+    assert start.locales == b"en_US"
+    client.send(start_ok(locale=locale), 0)
+    expect_refusal(client)
+    client, _ = begin(spec)
+    client.send(start_ok(locale="en_US"), 0)
+    client.expect(m.ConnectionTune, 0)
+
+
+@pytest.mark.deviates("0-9-1/connection.start-ok/locale-one-offered")
+@OTHER_LOCALES
+def test_rabbitmq_accepts_any_locale(rabbitmq: Server, locale: str) -> None:
+    client, _ = begin(rabbitmq)
+    client.send(start_ok(locale=locale), 0)
     client.expect(m.ConnectionTune, 0)
 
 

@@ -35,7 +35,7 @@ def log_in(
     client.send_bytes(client.protocol_header)
     client.expect(m.ConnectionStart, 0)
     response = f"\0{user}\0{password}".encode()
-    client.send(m.ConnectionStartOk(mechanism=mechanism, response=response), 0)
+    client.send(m.ConnectionStartOk(mechanism=mechanism, response=response, locale="en_US"), 0)
     if not client.closed:
         client.expect(m.ConnectionTune, 0)
         client.drop()

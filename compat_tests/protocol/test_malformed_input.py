@@ -343,7 +343,7 @@ def test_the_trace_and_the_log_explain(
 @pytest.mark.parametrize("end", [b"\0", b"\xce"])
 def test_credentials_are_not_told(rabbitmq: Server, end: bytes, caplog: pytest.LogCaptureFixture) -> None:
     client = rabbitmq.client()
-    start_ok = m.ConnectionStartOk(mechanism="PLAIN", response=b"\0guest\0secret").encode()
+    start_ok = m.ConnectionStartOk(mechanism="PLAIN", response=b"\0guest\0secret", locale="en_US").encode()
     client.send_bytes(frame(1, 0, start_ok[:-3])[:-1] + end)
     assert "bytes with credentials)" in caplog.text
     assert b"secret".hex(" ") not in caplog.text

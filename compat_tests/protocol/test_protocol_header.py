@@ -33,7 +33,7 @@ def refused(server: Server, octets: bytes) -> bytes:
 @pytest.mark.rule("0-9-1/protocol-header/client-first")
 def test_a_client_that_starts_with_a_frame_is_answered_with_a_header_and_the_end(server: Server) -> None:
     client = server.connect()
-    client.send(m.ConnectionStartOk(mechanism="PLAIN", response=b"\0guest\0guest"), 0)
+    client.send(m.ConnectionStartOk(mechanism="PLAIN", response=b"\0guest\0guest", locale="en_US"), 0)
     client.expect_silent_end()
     assert client.header == usual_answer(server)
     assert not server.state.connections

@@ -56,7 +56,6 @@ def test_mechanisms_and_locales_are_arrays_of_strings(server: Server) -> None:
 
 
 @pytest.mark.rule("0-10/connection.start-ok/response")
-@pytest.mark.rule("0-10/connection.start-ok/locale")
 @pytest.mark.rule("0-10/connection/grammar#opening")
 def test_a_whole_handshake(server: Server) -> None:
     client = server.dial()
@@ -85,6 +84,47 @@ def test_a_mechanism_that_was_not_offered_ends_the_connection(server: Server) ->
     client.begin()
     client.send(c.ConnectionStartOk(mechanism="EXTERNAL", response=b"guest", locale="en_US"))
     _refused(client)
+
+
+OTHER_LOCALES = pytest.mark.parametrize("locale", ["xx_XX", "", "en_us"])
+
+
+@pytest.mark.rule("0-10/connection.start-ok/locale")
+@OTHER_LOCALES
+def test_locale_that_was_not_offered_ends_the_connection_to_the_letter(spec: Server, locale: str) -> None:
+    client = spec.dial()
+    assert tuple(client.begin().locales or ()) == ("en_US",)
+    client.send(_plain(locale))
+    _refused(client)
+
+
+@pytest.mark.deviates("0-10/connection.start-ok/locale", "0-10/execution.exception/description-locale")
+@OTHER_LOCALES
+def test_brokers_in_the_field_accept_any_locale_and_describe_in_english(lenient: Server, locale: str) -> None:
+    client = lenient.dial()
+    client.begin()
+    client.call(_plain(locale), c.ConnectionTune)
+    assert _described(client) == "there is no queue 'missing'"
+
+
+@pytest.mark.rule("0-10/execution.exception/description-locale")
+def test_description_of_an_exception_is_in_the_chosen_locale(spec: Server) -> None:
+    """en_US is the only locale that a client can choose: the broker refuses all others."""
+    client = spec.dial()
+    client.begin()
+    client.call(_plain("en_US"), c.ConnectionTune)
+    assert _described(client) == "there is no queue 'missing'"
+
+
+def _plain(locale: str) -> c.ConnectionStartOk:
+    return c.ConnectionStartOk(mechanism="PLAIN", response=b"\0guest\0guest", locale=locale)
+
+
+def _described(client: Client) -> str | None:
+    """The description of the exception that a queue which does not exist is answered with."""
+    client.send(c.ConnectionTuneOk())
+    client.call(c.ConnectionOpen(), c.ConnectionOpenOk)
+    return client.session().fails(x.QueueDelete(queue="missing"), 404).description
 
 
 def test_a_wrong_password_ends_the_connection(server: Server) -> None:

@@ -489,6 +489,7 @@ SPEC = replace(
         "connection.blocked",
         "consumer_priorities",
     ),
+    refuses_unknown_locales=True,
     connection_limit_condition="resource-error",
     queue_limit_condition="resource-error",
     remembers_queue_type="never",

@@ -15,7 +15,7 @@ from fakeamqp.protocols.amqp_0_10.codec.frames import HEADER_SIZE
 from fakeamqp.protocols.amqp_0_10.codec.types import Array
 from fakeamqp.protocols.amqp_0_10.replies import ConnectionFault
 from fakeamqp.protocols.common.connection_states import ConnectionState
-from fakeamqp.protocols.common.login import NotOffered, why_not_opened
+from fakeamqp.protocols.common.login import LOCALES, NotOffered, why_not_opened
 
 if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_0_10.codec.packed import Control
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 __all__ = ["CLASS", "receive", "start"]
 
 CLASS = controls.ConnectionStart.CLASS
-_LOCALES = ("en_US",)
 _DEFAULT_VIRTUAL_HOST = "/"
 _HEARTBEAT_SIZE = HEADER_SIZE + len(controls.ConnectionHeartbeat().encode())
 
@@ -44,7 +43,7 @@ def start(connection: Amqp010Connection) -> None:
                 "information": "fakeamqp, a broker for tests: licensed under Apache-2.0",
             },
             mechanisms=Array.of("str16", connection.login.offered),
-            locales=Array.of("str16", _LOCALES),
+            locales=Array.of("str16", LOCALES),
         ),
     )
 
@@ -62,9 +61,9 @@ def receive(connection: Amqp010Connection, control: Control) -> None:
 def _start_ok(connection: Amqp010Connection, control: controls.ConnectionStartOk) -> None:
     connection.client_properties = control.client_properties or {}
     try:
-        connection.login.choose(control.mechanism or "")
+        connection.login.choose(control.mechanism or "", control.locale)
     except NotOffered as problem:
-        connection.refuse(str(problem))  # connection.start-ok/mechanism-validity
+        connection.refuse(str(problem))  # connection.start-ok/mechanism-validity, connection.start-ok/locale
         return
     _authenticate(connection, control.response)
 

@@ -6,7 +6,7 @@ its own answer to a failure.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from typing import TYPE_CHECKING
 
 from fakeamqp.errors import near_match
@@ -19,7 +19,10 @@ if TYPE_CHECKING:
     from fakeamqp.model.state import BrokerState
     from fakeamqp.protocols.common.sasl import Mechanism
 
-__all__ = ["Login", "NotOffered", "why_not_opened"]
+__all__ = ["LOCALES", "Login", "NotOffered", "why_not_opened"]
+
+LOCALES = ("en_US",)
+"""The languages of texts that every broker offers (connection.start/locales-required-support)."""
 
 
 def why_not_opened(state: BrokerState, user: User, name: str, problem: Exception) -> str:
@@ -34,7 +37,7 @@ def why_not_opened(state: BrokerState, user: User, name: str, problem: Exception
 
 
 class NotOffered(AuthenticationFailed):
-    """The client chose a mechanism that the broker did not offer."""
+    """The client chose a mechanism or a locale that the broker did not offer."""
 
 
 class Login:
@@ -69,17 +72,27 @@ class Login:
         """The names of the mechanisms that this client may choose from, the preferred first."""
         return offered_mechanisms(self._mechanisms, self._peer)
 
-    def choose(self, mechanism: str) -> None:
+    def choose(self, mechanism: str, locale: str | None) -> None:
         """Start the mechanism that the client chose.
 
+        Args:
+            mechanism: the name of the mechanism.
+            locale: the language of texts that the client chose; None if it chose none.
+
         Raises:
-            NotOffered: the broker did not offer it.
+            NotOffered: the broker did not offer the mechanism; or not the locale, in personalities that
+                refuse such.
         """
-        if mechanism not in self.offered:
-            self._state.failed_logins.failed(self._peer.host)
-            raise NotOffered(f"the client chose mechanism {mechanism!r}, which was not offered")
+        locales = LOCALES if self._state.personality.refuses_unknown_locales else (locale,)
+        self._check("mechanism", mechanism, self.offered)
+        self._check("locale", locale, (*locales, None))
         self.mechanism = mechanism
         self._attempt = self._classes[mechanism](self._state, self._peer)
+
+    def _check(self, what: str, chosen: str | None, offered: Container[str | None]) -> None:
+        if chosen not in offered:
+            self._state.failed_logins.failed(self._peer.host)
+            raise NotOffered(f"the client chose {what} {chosen!r}, which was not offered")
 
     def step(self, response: bytes) -> User | bytes:
         """Process a response; return the user, or the next challenge.

@@ -13,7 +13,7 @@ from fakeamqp.model.access import User
 from fakeamqp.model.errors import AuthenticationFailed, InvalidPath, NotAllowed
 from fakeamqp.model.limits import check_connection_limits
 from fakeamqp.protocols.common.connection_states import ConnectionState
-from fakeamqp.protocols.common.login import NotOffered, why_not_opened
+from fakeamqp.protocols.common.login import LOCALES, NotOffered, why_not_opened
 from fakeamqp.protocols.common.sasl import MalformedResponse
 from fakeamqp.protocols.framed.replies import ProtocolError
 
@@ -27,7 +27,6 @@ __all__ = ["HANDLERS", "Handlers", "open_virtual_host", "receive", "server_prope
 Handlers: TypeAlias = Mapping[str, Callable[[Any, Any], None]]
 """Method name -> handler."""
 
-_LOCALE = "en_US"
 _CLOSING_STATES = frozenset((ConnectionState.CLOSING, ConnectionState.CLOSED))
 
 
@@ -60,7 +59,7 @@ def start(connection: FramedConnection[Any], properties: Mapping[str, Any], vers
             version_minor=minor,
             server_properties=dict(properties),
             mechanisms=" ".join(connection.login.offered).encode(),
-            locales=_LOCALE.encode(),
+            locales=" ".join(LOCALES).encode(),
         ),
     )
 
@@ -83,8 +82,10 @@ def receive(connection: FramedConnection[Any], method: Method, handlers: Handler
 def _start_ok(connection: FramedConnection[Any], method: Any) -> None:
     connection.client_properties = method.client_properties
     try:
-        connection.login.choose(method.mechanism)
-    except NotOffered as problem:  # connection.start-ok/mechanism-validity
+        connection.login.choose(method.mechanism, method.locale)
+    except (
+        NotOffered
+    ) as problem:  # connection.start-ok/mechanism-validity, connection.start-ok/locale-one-offered
         connection.refuse(str(problem))
         return
     _authenticate(connection, method.response)
