@@ -41,8 +41,6 @@ MARKS = ("rule", "deviates")
 DEFAULT, TO_THE_LETTER = "rabbitmq-4.3", "spec"
 #: whose behaviour stands beside the documents
 _OTHER = {PROTOCOL_0_9_1: "RabbitMQ", "0-9": "clients in the field", "0-10": "real brokers"}
-#: how a rule can be shown, for those that every release must show
-REQUIRED = frozenset({"wire", "functional", "restart"})
 
 
 @dataclass(frozen=True)
@@ -290,7 +288,12 @@ class Shown:
 #: From the one that says least to the worst.
 _RANKS = ("skipped", "passed", "empty", "failed")
 #: What is known about a rule that some test asserts something about.
-_COVERED = ("passing", "deviating", "spec only", "in part", "failing")
+_COVERED = ("passing", "deviating", "held by none", "spec only", "in part", "failing")
+
+
+def to_the_letter(personalities: Iterable[str]) -> bool:
+    """Whether `spec` is among some personalities; a test may have changed choices of it."""
+    return TO_THE_LETTER in (name.removesuffix("*") for name in personalities)
 
 
 @dataclass
@@ -342,6 +345,14 @@ class Results:
         shown = set().union(*(each.clauses for _, each in self.tests(rule, "passed")))
         return [clause for clause in catalogue.clauses.get(rule, {}) if clause not in shown]
 
+    def held_by_none(self, catalogue: Catalogue, rule: str) -> list[str]:
+        """The clauses that no personality holds, `spec` included; "" of a rule without clauses."""
+        passed = [each for _, each in self.tests(rule, "passed")]
+        held = set().union(*(each.clauses for each in passed if not each.deviates))
+        broken = [each for each in passed if each.deviates and to_the_letter(each.personalities)]
+        broken_clauses = set().union(*(each.clauses for each in broken))
+        return [clause for clause in catalogue.clauses.get(rule, {"": ""}) if clause in broken_clauses - held]
+
     def state(self, catalogue: Catalogue, rule: str) -> str:
         """What is known about a rule: see the head of the report."""
         tests = self.tests(rule, "failed", "passed")
@@ -351,8 +362,10 @@ class Results:
             return "excepted" if rule in catalogue.exceptions else "not yet"
         if self.missing_clauses(catalogue, rule):
             return "in part"
+        if self.held_by_none(catalogue, rule):
+            return "held by none"
         holds, deviates = self.holds_in(rule), self.holds_in(rule, deviates=True)
-        if DEFAULT in deviates or not any(not shown.deviates for _, shown in tests):
+        if DEFAULT in deviates:
             return "deviating"
         by_the_letter = {TO_THE_LETTER} | {name for name in holds if name.endswith("*")}
         return "spec only" if holds and holds <= by_the_letter else "passing"
@@ -419,15 +432,17 @@ def report(catalogue: Catalogue, results: Results) -> str:
         failing.append(f"- `{rule}`: {catalogue.rules[rule].summary}")
         failing += [f"  - {test}" for test, _ in results.tests(rule, "failed")]
     parts.append("\n".join(failing) or "None.")
-    parts.append("## Deviating")
-    deviating = []
-    for rule in (rule for rule, state in states.items() if state == "deviating"):
-        said = catalogue.rules[rule].rabbitmq
-        deviating.append(
-            f"- `{rule}`: {catalogue.rules[rule].summary}" + (f" *RabbitMQ: {said}*" if said else "")
+    for state, head in (("deviating", "Deviating"), ("held by none", "Held by no personality")):
+        parts.append(f"## {head}")
+        parts.append(
+            "\n".join(
+                line
+                for rule in states
+                if states[rule] == state
+                for line in _deviating(catalogue, results, rule)
+            )
+            or "None."
         )
-        deviating += [f"  - {test}" for test, shown in results.tests(rule, "passed") if shown.deviates]
-    parts.append("\n".join(deviating) or "None.")
     parts.append("## Shown in spec only")
     parts.append(_rule_list(catalogue, [rule for rule, state in states.items() if state == "spec only"]))
     parts.append("## Tests that show nothing")
@@ -472,13 +487,24 @@ def _name(rule: Rule) -> str:
 _STATES = {
     "passing": "tests that are marked with it show it, in the default personality; all its clauses, if any.",
     "deviating": "the default does otherwise, by decision, and a test shows that.",
+    "held by none": "no personality does it, or a clause of it, by decision, and tests show that.",
     "spec only": "tests show it in the personality `spec`, and none shows what the default does.",
     "in part": "no test shows some of its clauses.",
     "excepted": "there is nothing to test; the reasons are below.",
     "not yet": "no test shows it.",
 }
 
-_COLUMNS = ("Rules", "Covered", "Passing", "Deviating", "Spec only", "In part", "Excepted", "Not yet")
+_COLUMNS = (
+    "Rules",
+    "Covered",
+    "Passing",
+    "Deviating",
+    "Held by none",
+    "Spec only",
+    "In part",
+    "Excepted",
+    "Not yet",
+)
 
 
 def _counts(states: list[str]) -> tuple[int, ...]:
@@ -511,6 +537,15 @@ def _tests(catalogue: Catalogue, results: Results, rule: str) -> str:
         notes += ["shows nothing"] if shown.outcome == "empty" else []
         lines.append(test + (f" ({'; '.join(notes)})" if notes else ""))
     return "<br>".join(lines)
+
+
+def _deviating(catalogue: Catalogue, results: Results, rule: str) -> Iterator[str]:
+    """A rule, its clauses that no personality holds, and the tests that show the deviation."""
+    said = catalogue.rules[rule].rabbitmq
+    yield f"- `{rule}`: {catalogue.rules[rule].summary}" + (f" *RabbitMQ: {said}*" if said else "")
+    clauses = catalogue.clauses.get(rule, {})
+    yield from (f"  - not held: {clauses[name]}" for name in results.held_by_none(catalogue, rule) if name)
+    yield from (f"  - {test}" for test, shown in results.tests(rule, "passed") if shown.deviates)
 
 
 def _rule_list(catalogue: Catalogue, rules: list[str]) -> str:

@@ -18,11 +18,11 @@ import pytest
 
 from compat_tests.conformance import (
     MARKS,
-    TO_THE_LETTER,
     Catalogue,
     Results,
     page,
     read_catalogues,
+    to_the_letter,
     unknown,
 )
 from compat_tests.evidence import asserts, gathering, watch_connections
@@ -139,7 +139,7 @@ def _add(results: Results, test: str, outcome: str, properties: Properties) -> N
     rules = [value for name, value in properties if name == RULE]
     for id_, deviates in rules:  # type: ignore[misc]
         other = [id_, not deviates] in rules or (id_, not deviates) in rules
-        if other and deviates == (TO_THE_LETTER in personalities):
+        if other and deviates == to_the_letter(personalities):
             continue  # It has both marks, and this is the other personality.
         results.add(id_, test, outcome, deviates=deviates, personalities=personalities, kind=kind)
 
@@ -172,7 +172,8 @@ class _Reporter:
             states = [self.results.state(catalogue, rule) for rule in catalogue.rules]
             terminalreporter.write_line(
                 f"conformance to {protocol}: {states.count('passing')} of {len(states)} rules pass, "
-                f"{states.count('deviating')} deviate, {states.count('spec only')} are shown in spec only, "
+                f"{states.count('deviating')} deviate, {states.count('held by none')} are held by none, "
+                f"{states.count('spec only')} are shown in spec only, "
                 f"{states.count('in part')} in part, "
                 f"{states.count('failing')} fail, {states.count('excepted')} are excepted, "
                 f"{states.count('not yet')} are not covered yet: {self.path}"

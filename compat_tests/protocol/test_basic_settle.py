@@ -270,7 +270,6 @@ def test_a_message_rejected_for_good_is_discarded(client: Client) -> None:
     assert returned(client) == []
 
 
-@pytest.mark.rule("0-9/basic.reject/03#dead-lettered")
 @pytest.mark.rule("0-9-1/basic.reject/requeue-false#dead-lettered")
 def test_a_message_rejected_for_good_is_dead_lettered_where_the_queue_says_so(server: Server) -> None:
     client = server.client()

@@ -46,6 +46,25 @@ def test_select_may_be_repeated_and_the_count_goes_on(client: Client) -> None:
     expect_ack(client, 2)
 
 
+def test_spec_announces_confirms_and_works_with_them(spec: Server) -> None:
+    """No document has class confirm, and none gives its ids to another class: docs/decisions.md."""
+    client = spec.connect()
+    client.send_bytes(client.protocol_header)
+    assert client.expect(m.ConnectionStart, 0).server_properties["capabilities"]["publisher_confirms"] is True
+    client = spec.client()
+    client.send_bytes(method_frame(1, b"\x00\x55\x00\x0a\x00"))
+    assert client.take_frame().payload == b"\x00\x55\x00\x0b"
+    client.publish()
+    expect_ack(client, 1)
+
+
+def test_confirm_select_is_refused_where_the_class_is_absent(server: Server) -> None:
+    client = server.varied(not_implemented=("confirm",)).client()
+    client.send(m.ConfirmSelect())
+    close = client.expect_connection_close(540)
+    assert (close.class_id, close.method_id) == (85, 10)
+
+
 def test_select_with_no_wait_is_not_answered(client: Client) -> None:
     client.send(m.ConfirmSelect(no_wait=True))
     client.expect_nothing()

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from compat_tests.protocol.driver import Client, Server
+from compat_tests.unit.faults.server import FaultServer
 from fakeamqp.model.access import Permission
 from fakeamqp.model.queues import QueueDeclaration
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
@@ -223,6 +224,29 @@ def test_rolling_back_without_select_is_refused(client: Client) -> None:
     close = client.expect_channel_close(406)
     assert close.reply_text == "PRECONDITION_FAILED - channel is not transactional"
     assert (close.class_id, close.method_id) == (90, 30)
+
+
+@pytest.mark.rule("0-9-1/tx.rollback-ok/failure")
+def test_rollback_that_fails_by_a_fault_closes_the_channel(server: Server) -> None:
+    """A rollback of this broker does not fail by itself: see docs/decisions.md."""
+    server = FaultServer(server.state.personality, protocol=server.protocol)
+    client = server.client()
+    client.declare("q")
+    client.fill("q", b"kept")
+    select(client)
+    client.consume("q")
+    client.ack(client.delivery().method.delivery_tag)
+    client.fill("q", b"lost")
+    server.faults.on("tx.rollback").close_channel(506, "the log cannot be read").once()
+    client.send(m.TxRollback())
+    close = client.expect_channel_close(506)
+    assert close.reply_text.endswith("the log cannot be read")
+    assert (close.class_id, close.method_id) == (90, 30)
+    client.expect_nothing()
+    client.open_channel()
+    assert client.empty("q") == [b"kept"], "the end of the channel has rolled back"
+    select(client)
+    rollback(client)
 
 
 @pytest.mark.rule("0-9-1/tx.rollback/discards-publishes")

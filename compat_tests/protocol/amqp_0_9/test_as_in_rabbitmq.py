@@ -13,6 +13,7 @@ from compat_tests.protocol import driver
 from compat_tests.protocol.amqp_0_9.driver import Child, Client, Server
 from compat_tests.protocol.amqp_0_9.files import publish_file, speaking_0_9_1
 from compat_tests.protocol.amqp_0_9.requesting import Requester
+from fakeamqp.model.personality import personality as personality_named
 from fakeamqp.protocols.amqp_0_9.choices import letter_of
 from fakeamqp.protocols.amqp_0_9.codec import BasicProperties
 from fakeamqp.protocols.amqp_0_9.codec import methods as m
@@ -259,6 +260,10 @@ def test_a_resumed_consumer_keeps_its_prefetch(server: Server) -> None:
 
 
 # --- the letter ----------------------------------------------------------------------------------------
+
+
+def test_personality_that_follows_the_letter_stays_the_same() -> None:
+    assert letter_of("spec") is personality_named("spec")
 
 
 @pytest.mark.parametrize("personality", ["spec", letter_of("rabbitmq-4.2")], ids=["spec", "letter"])

@@ -195,7 +195,6 @@ def test_a_tag_that_was_never_delivered_is_not_acknowledged(client: Client, mult
     client.expect_channel_close(406)
 
 
-@rule("0-9/basic.reject/03#discarded")
 @rule("0-9/basic.reject/requeue-false")
 def test_what_is_rejected_without_requeue_does_not_come_back(client: Client) -> None:
     client.declare("q")

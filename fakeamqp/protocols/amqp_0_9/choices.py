@@ -96,5 +96,8 @@ def letter_of(personality: str | Personality) -> Personality:
         UnknownPersonality: there is no personality of this name.
     """
     known = personality_named(personality)
-    choices = replace(choices_for(known), as_in_rabbitmq=False)
-    return replace(known, extensions={**known.extensions, Amqp09Choices: choices})
+    choices = choices_for(known)
+    if not choices.as_in_rabbitmq:
+        return known
+    followed = replace(choices, as_in_rabbitmq=False)
+    return replace(known, extensions={**known.extensions, Amqp09Choices: followed})
