@@ -16,7 +16,7 @@ from fakeamqp.lazy import on_first_use
 from fakeamqp.protocols import registry as registry  # Faults and traces find the protocols by it.
 
 if TYPE_CHECKING:
-    from fakeamqp.broker import BadBody, Broker, BrokerError
+    from fakeamqp.broker import BadBody, Broker, BrokerError, NotIdle
     from fakeamqp.companions import ManagementUnavailable
     from fakeamqp.inspect import (
         ConnectionHandle,
@@ -69,6 +69,7 @@ __all__ = [
     "NotAsExpected",
     "NotDeadLettered",
     "NotDropped",
+    "NotIdle",
     "NotPublished",
     "NotReturned",
     "NothingPending",
@@ -88,7 +89,7 @@ if not TYPE_CHECKING:
     __getattr__ = on_first_use(
         __name__,
         {
-            "fakeamqp.broker": ("BadBody", "Broker", "BrokerError"),
+            "fakeamqp.broker": ("BadBody", "Broker", "BrokerError", "NotIdle"),
             "fakeamqp.companions": ("ManagementUnavailable",),
             "fakeamqp.inspect": (
                 "ConnectionHandle",

@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, cast
 
 from fakeamqp.connection import bracketed
-from fakeamqp.errors import FakeAMQPError, nearest
+from fakeamqp.errors import FakeAMQPError, WaitTimeout, nearest
 from fakeamqp.inspect.inspection import Inspection
 from fakeamqp.model.access import Permission
 from fakeamqp.model.accounts import Accounts, account, accounts, own_copy
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
 
     _Clock: TypeAlias = RealClock | LoopClock | SteppedClock
 
-__all__ = ["BadBody", "Broker", "BrokerError"]
+__all__ = ["BadBody", "Broker", "BrokerError", "NotIdle"]
 
 Definitions: TypeAlias = "str | os.PathLike[str] | Mapping[str, Any]"
 
@@ -75,6 +75,12 @@ _CONNECTION_FORCED = 320
 
 class BrokerError(FakeAMQPError):
     """The broker cannot do this in its present state, or an argument is invalid; the text says what to do."""
+
+    __module__ = "fakeamqp"
+
+
+class NotIdle(BrokerError, WaitTimeout):
+    """The broker did not become idle in time; the text says what keeps it busy."""
 
     __module__ = "fakeamqp"
 
@@ -204,6 +210,7 @@ class Broker(Inspection):
         )
         self._state.tap = self._recorder
         self._state.memory.trace = self._recorder
+        self._state.latest_events = None if self._recorder is None else self._recorder.timeline
         self._engine = self._make_engine(broker_clock, machine)
         self._reader = _EngineReader(self._engine, self._state)
         self._listeners: tuple[Listening, ...] = ()
@@ -632,15 +639,15 @@ class Broker(Inspection):
         """Wait until the broker has processed all input and sent all output, and no timer is due.
 
         Raises:
-            BrokerError: the broker is still busy after `timeout` real seconds.
+            NotIdle: the broker is still busy after `timeout` real seconds.
         """
         if not self._engine.wait_until(self._engine.quiet, timeout):
-            raise BrokerError(self._reader.read(lambda state: _still_busy(state, timeout)))
+            raise NotIdle(self._reader.read(lambda state: _still_busy(state, timeout)))
 
     async def wait_until_idle_async(self, timeout: float = 5.0) -> None:
         """`wait_until_idle` for coroutines: it does not block the event loop."""
         if not await self._engine.wait_until_async(self._engine.quiet, timeout):
-            raise BrokerError(self._reader.read(lambda state: _still_busy(state, timeout)))
+            raise NotIdle(self._reader.read(lambda state: _still_busy(state, timeout)))
 
     @property
     def trace(self) -> Trace:
@@ -1045,7 +1052,7 @@ class _Checkable:
 
     async def wait_for_async(self, predicate: Callable[[], object], /, timeout: float) -> bool:
         """Without blocking the event loop, as the next."""
-        return await self._broker.wait_for_async(predicate, timeout)
+        return await self._broker._reader.wait_for_async(lambda _: predicate(), timeout)
 
     async def wait_until_idle_async(self, timeout: float) -> None:
         """The broker's."""
@@ -1115,13 +1122,12 @@ def _payload(body: object, json: object) -> bytes:
 
 
 def _still_busy(state: BrokerState, timeout: float) -> str:
-    from fakeamqp.inspect.hints import time_hint
+    from fakeamqp.inspect.hints import wait_report
 
     unread = [f"{each.name} has not read {each.unsent} bytes" for each in state.connections if each.unsent]
     reason = "; ".join(unread) or "clients keep sending"
-    return (
-        f"the broker is still busy after {timeout:g} s: {reason}{time_hint(state, 'wait_until_idle_async')}"
-    )
+    busy = f"the broker is still busy after {timeout:g} s: {reason}"
+    return busy + wait_report(state, "wait_until_idle_async")
 
 
 def _adjusted(name: str | Personality, settings: Mapping[str, Any]) -> Personality:

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-__all__ = ["FakeAMQPError", "near_match", "nearest", "printable", "without_login"]
+__all__ = ["FakeAMQPError", "WaitTimeout", "near_match", "nearest", "printable", "without_login"]
 
 
 class FakeAMQPError(Exception):
     """Base class of all errors that fakeamqp raises on purpose; the text says what to do."""
+
+    __module__ = "fakeamqp"
+
+
+class WaitTimeout(FakeAMQPError, AssertionError):
+    """A wait timed out; the text shows what the broker holds, and the latest events."""
 
     __module__ = "fakeamqp"
 

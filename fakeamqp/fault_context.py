@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Protocol
 
-from fakeamqp.inspect.hints import time_hint
+from fakeamqp.inspect.hints import wait_report
 from fakeamqp.model.exchanges import EXCHANGE_TYPES
 from fakeamqp.model.state import Redirect
 
@@ -94,9 +94,9 @@ class FaultContext:
         """`wait_until` for coroutines: the event loop keeps running."""
         return await self._engine.wait_until_async(predicate, timeout)
 
-    def hint(self) -> str:
-        """Text for a timeout error where virtual time stands still, otherwise ""."""
-        return time_hint(self._state)
+    def report(self) -> str:
+        """Text to append to a timeout error; see `fakeamqp.inspect.hints.wait_report`."""
+        return wait_report(self._state)
 
     def connections(self) -> Iterable[Any]:
         """The open connections, oldest first."""

@@ -6,9 +6,8 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import TYPE_CHECKING, ParamSpec, Protocol, TypeVar
 
-from fakeamqp.errors import FakeAMQPError
-from fakeamqp.inspect import WaitTimeout
-from fakeamqp.inspect.hints import time_hint
+from fakeamqp.errors import FakeAMQPError, WaitTimeout
+from fakeamqp.inspect.hints import wait_report
 from fakeamqp.model.errors import InternalError
 
 if TYPE_CHECKING:
@@ -94,7 +93,7 @@ class Registration:
         if not called:
             with self._engine:
                 text = f"{self._what} was called {self._calls} times in {timeout:g} s, and not {n}"
-                raise WaitTimeout(text + time_hint(self._state))
+                raise WaitTimeout(text + wait_report(self._state))
 
     def raise_error(self) -> None:
         """Raise the exception that it has raised in the broker, once."""

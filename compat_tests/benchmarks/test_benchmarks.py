@@ -63,7 +63,7 @@ def test_what_a_broker_delivers_is_what_the_load_client_counts_on() -> None:
         address = load.Address("here", broker.host, broker.port)
         for same_channel in (True, False):
             assert load.measure(address, 5000, same_channel=same_channel) > 0
-            assert broker._reader.wait_for(lambda state: not state.virtual_hosts["/"].queues)
+            broker._reader.wait_for(lambda state: not state.virtual_hosts["/"].queues)
         assert broker.failures == ()
 
 

@@ -51,7 +51,7 @@ def test_connections_and_sessions(broker: Broker) -> None:
         assert (subscription.tag, subscription.queue, subscription.credit.messages) == ("inbox", "orders", 5)
         assert broker.consumers() == (subscription,)
         connection.drop()
-        assert broker.wait_for(lambda: not broker.connections)
+        broker.wait_for(lambda: not broker.connections)
         [kept] = broker.sessions
         assert (kept.attached, kept.timeout) == (False, 300)
         assert 299 < kept.left <= 300
@@ -65,7 +65,7 @@ def test_closing_a_connection(broker: Broker) -> None:
     with pytest.raises(ConnectionClosed, match="320: maintenance"):
         connection.wait(lambda: False)
     connection.drop()
-    assert broker.wait_for(lambda: not broker.connections)
+    broker.wait_for(lambda: not broker.connections)
 
 
 def test_a_blocked_connection(broker: Broker, session: Session) -> None:
@@ -76,7 +76,7 @@ def test_a_blocked_connection(broker: Broker, session: Session) -> None:
     session.publish(b"one", key="orders", wait=False)
     session.publish(b"two", key="orders", wait=False)
     # Its transfer is the last thing that is read from it.
-    assert broker.queue("orders").wait_for(ready=1)
+    broker.queue("orders").wait_for(ready=1)
     client.unblock()
     session.sync()
     assert broker.queue("orders").ready == 2
@@ -177,7 +177,7 @@ def test_rules_on_both_protocols_at_once(broker: Broker, session: Session) -> No
     published = broker.faults.on("basic.publish", "message.transfer").after(1).drop()
     client = pika.BlockingConnection(pika.URLParameters(broker.url))
     client.channel().basic_publish("", "orders", b"from 0-9-1")
-    assert broker.queue("orders").wait_for(ready=1)
+    broker.queue("orders").wait_for(ready=1)
     session.publish(b"from 0-10", key="orders", wait=False)
     published.wait()
     client.close()

@@ -7,7 +7,7 @@ import json
 import socket
 import threading
 from array import array
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pika
@@ -310,12 +310,24 @@ def test_a_wait_for_the_app_needs_no_event_of_the_broker(broker: Broker) -> None
         asked.append(len(asked))
         return len(asked) == 10
 
-    assert broker.wait_for(tenth_time, timeout=20)
+    broker.wait_for(tenth_time, timeout=20)
 
 
 def test_a_wait_ends_after_its_timeout_however_often_it_looks(broker: Broker) -> None:
-    assert not broker.wait_for(lambda: False, timeout=0.05)
-    assert not broker.wait_for(lambda: False, timeout=0)
+    with pytest.raises(WaitTimeout, match=r"waited 0\.05 s for lambda: False, which returned False"):
+        broker.wait_for(lambda: False, timeout=0.05)
+
+
+def test_a_wait_with_timeout_0_asks_and_returns_what_the_predicate_returns(broker: Broker) -> None:
+    asked: list[int] = []
+
+    def ask() -> list[int]:
+        asked.append(1)
+        return []
+
+    assert broker.wait_for(ask, timeout=0) == [] and asked == [1]
+    assert asyncio.run(broker.wait_for_async(lambda: None, timeout=0)) is None
+    assert broker.wait_for(lambda: broker.port, timeout=0) == broker.port
 
 
 def test_waiting_in_vain_says_what_there_is(broker: Broker) -> None:
@@ -614,3 +626,47 @@ def test_real_clients_can_talk_to_the_letter_of_the_documents() -> None:
         channel.queue_declare("q")
         channel.basic_publish("", "q", b"x")
         assert channel.basic_get("q")[2] == b"x"
+
+
+def test_a_wait_that_times_out_shows_the_predicate_the_broker_and_the_latest_events(broker: Broker) -> None:
+    wanted = 2
+    with pika.BlockingConnection(pika.URLParameters(broker.url)) as connection:
+        channel = connection.channel()
+        channel.queue_declare("orders")
+        with pytest.raises(WaitTimeout) as failure:
+            broker.wait_for(lambda: broker.queue("orders").ready == wanted, timeout=0.01)
+        with pytest.raises(WaitTimeout) as same:
+            asyncio.run(broker.wait_for_async(lambda: broker.queue("orders").ready == wanted, timeout=0.01))
+    lines = str(failure.value).splitlines()
+    assert lines[:3] == [
+        'waited 0.01 s for lambda: broker.queue("orders").ready == wanted, which returned False',
+        '    broker.queue("orders").ready  0',
+        "    broker.queue(\"orders\")        <queue 'orders' ready=0 unacked=0 consumers=0>",
+    ]
+    held = lines.index("the broker holds:")
+    assert lines[held + 1] == "  <queue 'orders' ready=0 unacked=0 consumers=0>"
+    assert lines[held + 2].startswith("  <connection '127.0.0.1:")
+    assert lines[held + 3] == "the latest events of the broker:"
+    assert "queue.declare queue='orders'" in lines[-3]
+    assert str(same.value).splitlines() == lines
+
+
+@pytest.mark.parametrize(
+    "wait",
+    [
+        lambda broker: broker.queue("q").wait_for(ready=1, timeout=0.01),
+        lambda broker: broker.queue("q").wait_until_consumed(timeout=0.01),
+        lambda broker: broker.wait_until_idle(timeout=0.01),
+        lambda broker: broker.add_service("s", print).wait(timeout=0.01),
+        lambda broker: broker.faults.on("basic.ack").drop().wait(timeout=0.01),
+    ],
+)
+def test_every_wait_raises_wait_timeout_with_the_same_report(
+    broker: Broker, wait: Callable[[Broker], object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(broker._engine, "quiet", lambda: False)
+    broker._reader.read(lambda state: state.virtual_hosts["/"].queues.declare("orders"))
+    with pytest.raises(WaitTimeout) as failure:
+        wait(broker)
+    assert "\nthe broker holds:\n  <queue 'orders' ready=0" in str(failure.value)
+    assert "\nthe latest events of the broker:\n" in str(failure.value)

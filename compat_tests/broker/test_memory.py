@@ -72,21 +72,21 @@ def fill(channel: pika.adapters.blocking_connection.BlockingChannel) -> None:
 def test_the_error_of_a_wait_says_that_publishers_are_blocked(full: Broker) -> None:
     with full as broker, pika.BlockingConnection(pika.URLParameters(broker.url)) as connection:
         fill(connection.channel())
-        assert broker.wait_for(lambda: broker.memory.alarm)
+        broker.wait_for(lambda: broker.memory.alarm)
         with pytest.raises(WaitTimeout, match=r"alarm blocks publishers: \d+ bytes .* queue 'q' with \d mes"):
             broker.queue("q").wait_for(ready=10, timeout=0.01)
         with pytest.raises(NotPublished, match="the memory alarm blocks publishers"):
             broker.expect_published(routing_key="other", timeout=0.01)
         broker.queue("q").purge()
-        assert broker.wait_for(lambda: not broker.memory.alarm)
+        broker.wait_for(lambda: not broker.memory.alarm)
 
 
 def test_cause_and_end_stand_in_the_trace(full: Broker, caplog: pytest.LogCaptureFixture) -> None:
     with full as broker, pika.BlockingConnection(pika.URLParameters(broker.url)) as connection:
         fill(connection.channel())
-        assert broker.wait_for(lambda: broker.memory.alarm)
+        broker.wait_for(lambda: broker.memory.alarm)
         broker.queue("q").purge()
-        assert broker.wait_for(lambda: not broker.memory.alarm)
+        broker.wait_for(lambda: not broker.memory.alarm)
         text = broker.trace.timeline()
     assert "memory alarm" in text and "queue 'q'" in text and "memory alarm over" in text
     assert "blocked" in text and "low on memory" in text
@@ -112,7 +112,7 @@ def test_an_alarm_of_faults_stands_beside_it(full: Broker) -> None:
         connection.channel().queue_declare("q")
         broker.publish(bytes(LIMIT), routing_key="q")
         connection.channel().basic_publish("", "q", b"1")
-        assert broker.wait_for(lambda: any(each.blocked for each in broker.connections))
+        broker.wait_for(lambda: any(each.blocked for each in broker.connections))
         assert broker.connections[0].blocked == "low on disk & memory"
         alarm.remove()
         assert broker.connections[0].blocked == "low on memory"

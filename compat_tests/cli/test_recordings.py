@@ -22,7 +22,7 @@ def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for queue in ("orders", "bills"):
             with pika.BlockingConnection(pika.URLParameters(broker.url)) as connection:
                 connection.channel().queue_declare(queue)
-        assert broker.wait_for(lambda: not broker.connections)
+        broker.wait_for(lambda: not broker.connections)
         broker.trace.jsonl(path)
     return path
 

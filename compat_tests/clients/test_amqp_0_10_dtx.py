@@ -276,7 +276,7 @@ def test_a_branch_whose_session_has_ended_can_only_be_rolled_back(
         with fails(404):
             other.purge("nowhere")
     connection.drop()
-    assert broker._reader.wait_for(lambda state: len(state.connections) == 1)
+    broker._reader.wait_for(lambda state: len(state.connections) == 1)
 
     status(session, x.DtxPrepare(xid=XID), ROLLED_BACK)
     session.call(x.DtxRollback(xid=XID))

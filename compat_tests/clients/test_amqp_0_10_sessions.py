@@ -262,7 +262,7 @@ def left_behind(broker: Broker, timeout: int | None) -> Session:
     session.subscribe("q", "d")
     assert session.get("d").body == b"held"
     connection.drop()
-    assert broker.wait_for(lambda: not broker.connections)
+    broker.wait_for(lambda: not broker.connections)
     return session
 
 
@@ -306,6 +306,6 @@ def test_the_time_begins_anew_with_each_transport(timeless: Broker) -> None:
         timeless.clock.advance(100)  # While it is attached it has all the time it wants.
         session.sync()
         session.connection.drop()
-        assert timeless.wait_for(lambda: not timeless.connections)
+        timeless.wait_for(lambda: not timeless.connections)
     timeless.clock.advance(30)
     assert timeless._reader.read(lambda state: state.sessions) == {}

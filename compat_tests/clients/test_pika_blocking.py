@@ -48,7 +48,7 @@ def test_from_connect_to_ack(reach: Reach) -> None:
         channel.basic_ack(method.delivery_tag)
         channel.cancel()
         reach.broker.queue("orders").wait_for(ready=0, unacked=0, consumers=0)
-    assert reach.broker.wait_for(lambda: not reach.broker.connections)
+    reach.broker.wait_for(lambda: not reach.broker.connections)
 
 
 def test_get_reject_and_requeue(broker: Broker) -> None:
@@ -150,7 +150,7 @@ def test_another_connection_s_exclusive_queue_is_locked(broker: Broker) -> None:
         with pytest.raises(ChannelClosedByBroker) as caught:
             other.channel().queue_declare(name, passive=True)
         assert caught.value.reply_code == 405
-    assert broker._reader.wait_for(lambda state: not state.virtual_hosts["/"].queues)
+    broker._reader.wait_for(lambda state: not state.virtual_hosts["/"].queues)
 
 
 def test_wrong_passwords_and_virtual_hosts(broker: Broker) -> None:

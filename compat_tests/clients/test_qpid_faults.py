@@ -26,7 +26,7 @@ def connection(broker: Broker, messaging: Any) -> Iterator[Any]:
     try:
         opened.close(timeout=TIMEOUT)
     except RemoteError:
-        assert broker.wait_for(lambda: not broker.connections)  # It had been lost.
+        broker.wait_for(lambda: not broker.connections)  # It had been lost.
 
 
 @pytest.fixture
@@ -65,7 +65,7 @@ def test_a_delivery_that_is_late_and_one_that_comes_twice(broker: Broker, sessio
     assert late.release() == 1
     assert receiver.fetch(timeout=TIMEOUT).content == b"one"
     session.acknowledge()
-    assert broker.queue("orders").wait_for(ready=0, unacked=0)
+    broker.queue("orders").wait_for(ready=0, unacked=0)
 
 
 def test_a_failed_command(broker: Broker, session: Any) -> None:
@@ -89,7 +89,7 @@ def test_a_full_broker(broker: Broker, session: Any) -> None:
     sender = session.sender("orders")
     alarm = broker.faults.memory_alarm()
     sender.send(b"one", sync=False)
-    assert broker.queue("orders").wait_for(ready=1)
+    broker.queue("orders").wait_for(ready=1)
     sender.send(b"two", sync=False)
     with pytest.raises(RemoteError, match="Timeout"):
         sender.sync(timeout=0.2)

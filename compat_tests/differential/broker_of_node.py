@@ -49,14 +49,12 @@ class BrokerOfNode:
         """Publish to the default exchange."""
         self.channel.basic_publish("", routing_key, body, pika.BasicProperties(**properties))
 
-    def wait_for(self, condition: Callable[[], object], timeout: float = _PATIENCE) -> bool:
-        """Wait until a condition holds; False if that takes longer than `timeout` seconds."""
+    def wait_for(self, condition: Callable[[], object], timeout: float = _PATIENCE) -> None:
+        """Wait until a condition holds."""
         ends = time.monotonic() + timeout
         while not condition():
-            if time.monotonic() >= ends:
-                return False
+            assert time.monotonic() < ends, f"it does not hold after {timeout} seconds"
             self.channel.connection.process_data_events(0.01)
-        return True
 
     def queue(self, name: str) -> QueueOfNode:
         """A queue, as it is now."""

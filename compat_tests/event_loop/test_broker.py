@@ -98,7 +98,7 @@ async def test_waits_are_coroutines():
         [message] = await broker.expect_published_async(routing_key="orders")
         assert message.body == b"1"
         await broker.wait_until_idle_async()
-        assert await broker.wait_for_async(lambda: broker.published)
+        await broker.wait_for_async(lambda: broker.published)
         with pytest.raises(WaitTimeout, match="to have exactly 2 ready, but there is"):
             await broker.queue("orders").wait_for_async(ready=2, timeout=0.01)
 

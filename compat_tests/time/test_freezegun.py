@@ -261,7 +261,7 @@ def test_a_sleeping_broker_notices_that_a_frozen_world_was_left(minute: Any, wal
     with freeze_time("2001-01-01"):
         minute.basic_publish("", "minute", b"x")
         wall_broker.wait_until_idle()
-    assert wall_broker._reader.wait_for(lambda state: state.virtual_host("/").queues["dead"].ready, SECONDS)
+    wall_broker._reader.wait_for(lambda state: state.virtual_host("/").queues["dead"].ready, SECONDS)
 
 
 def test_freezing_in_the_future_lets_time_pass(minute: Any, counts: Callable[[], tuple[int, int]]) -> None:

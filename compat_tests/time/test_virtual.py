@@ -367,7 +367,7 @@ def test_at_a_rate_time_passes_by_itself(broker: Broker) -> None:
     broker.publish(b"x", routing_key="q")
     broker.clock.rate = 1e6
     assert broker.clock.rate == 1e6
-    assert broker._reader.wait_for(lambda state: not state.virtual_host("/").queues["q"].ready, SECONDS)
+    broker._reader.wait_for(lambda state: not state.virtual_host("/").queues["q"].ready, SECONDS)
     broker.clock.rate = 0
     stopped = broker.clock.elapsed
     assert stopped >= 3600

@@ -36,8 +36,8 @@ class HandleContext(Protocol):
     async def wait_until_async(self, predicate: Callable[[], object], timeout: float) -> bool:
         """`wait_until` for coroutines: the event loop keeps running."""
 
-    def hint(self) -> str:
-        """Text to append to a timeout error: it says that virtual time stands still. Otherwise ""."""
+    def report(self) -> str:
+        """Text to append to a timeout error: hints, what the broker holds, and the latest events."""
 
 
 class NetworkContext(HandleContext, Protocol):

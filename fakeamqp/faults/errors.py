@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fakeamqp.errors import FakeAMQPError
+from fakeamqp.errors import FakeAMQPError, WaitTimeout
 
 __all__ = ["FaultError", "FaultNotSeen", "UnusedFault", "check_channel"]
 
@@ -13,7 +13,7 @@ class FaultError(FakeAMQPError):
     __module__ = "fakeamqp.faults"
 
 
-class FaultNotSeen(FakeAMQPError):
+class FaultNotSeen(WaitTimeout):
     """A fault has not happened as often as `wait` expected; the text lists near misses."""
 
     __module__ = "fakeamqp.faults"

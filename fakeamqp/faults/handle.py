@@ -113,7 +113,7 @@ class Handle:
                 often = "not at all" if not self._hits else f"only {_times(self._hits)}"
                 lines = [f"waited {timeout:g} s, and this happened {often} instead of {_times(n)}:"]
                 lines += [f"  {self.sentence}", *self._misses()]
-                raise FaultNotSeen("\n".join(lines) + self._context.hint())
+                raise FaultNotSeen("\n".join(lines) + self._context.report())
 
     def raise_error(self) -> None:
         """Raise the error of a function of the test, once."""

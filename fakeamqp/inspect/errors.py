@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from fakeamqp.errors import FakeAMQPError
+from fakeamqp.errors import FakeAMQPError, WaitTimeout
 
 __all__ = [
     "BadExpectation",
@@ -44,12 +44,6 @@ class NoHistory(FakeAMQPError):
     """The broker was created with `history=0` and keeps no record of messages."""
 
     __module__ = "fakeamqp.inspect"
-
-
-class WaitTimeout(FakeAMQPError, AssertionError):
-    """A wait timed out; the text shows the state at that moment."""
-
-    __module__ = "fakeamqp"
 
 
 class NotAsExpected(FakeAMQPError, AssertionError):

@@ -23,7 +23,7 @@ from fakeamqp.inspect.errors import (
     NotReturned,
     nearest,
 )
-from fakeamqp.inspect.hints import time_hint
+from fakeamqp.inspect.hints import wait_hints
 from fakeamqp.inspect.json_patterns import MISSING, NO_JSON, differences, parsed
 from fakeamqp.inspect.messages import (
     PROPERTIES,
@@ -285,7 +285,7 @@ class Expectation:
         said = self._report(happened, found)
         if len(found) < self._range.least:
             said += self._left_out(state) + self._instead(state)
-        raise self.kind.error(said + time_hint(state, self.kind.awaitable if waited else ""))
+        raise self.kind.error(said + wait_hints(state, self.kind.awaitable if waited else ""))
 
     def _left_out(self, state: BrokerState) -> str:
         """A note about messages of the test itself that match and do not count."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 from fakeamqp.inspect.connections import ConnectionView, connection_view
 from fakeamqp.inspect.counts import Count, Range
 from fakeamqp.inspect.errors import BadExpectation, NoSuchQueue, NoSuchVirtualHost, WaitTimeout, nearest
-from fakeamqp.inspect.hints import time_hint
+from fakeamqp.inspect.hints import first_of, wait_report
 from fakeamqp.inspect.lookup import find_queue
 from fakeamqp.inspect.topology import (
     BindingView,
@@ -17,8 +17,8 @@ from fakeamqp.inspect.topology import (
     QueueView,
     binding_views,
     consumer_view,
-    counts_line,
     message_views,
+    queue_line,
     queue_view,
 )
 
@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 __all__ = ["ConnectionHandle", "QueueInspector", "connection_handles"]
 
 T = TypeVar("T")
-
-_MOST_SHOWN = 10
 
 
 class QueueInspector:
@@ -255,22 +253,18 @@ class QueueInspector:
         try:
             view = queue_view(state, self.name, self.virtual_host)
         except (NoSuchQueue, NoSuchVirtualHost) as problem:
-            return f"{waited}, but {problem}{time_hint(state, awaitable)}"
+            return f"{waited}, but {problem}{wait_report(state, awaitable)}"
         lines = [f"{waited}, but there is {view!r}"]
         for title, each in (("messages", view.messages), ("consumers", view.consumers)):
             if each:
-                lines.append(f"  {title}:")
-                lines += [f"    {item!r}" for item in each[:_MOST_SHOWN]]
-            if len(each) > _MOST_SHOWN:
-                lines.append(f"    ... and {len(each) - _MOST_SHOWN} more")
-        return "\n".join(lines) + time_hint(state, awaitable)
+                lines += [f"  {title}:", *first_of([repr(item) for item in each], "    ")]
+        return "\n".join(lines) + wait_report(state, awaitable)
 
     def __repr__(self) -> str:
         try:
-            counts = self._ask(lambda queue: (len(queue.ready), len(queue.unacked), len(queue.subscriptions)))
+            return self._ask(queue_line)
         except (NoSuchQueue, NoSuchVirtualHost):
             return f"<queue {self.name!r} does not exist>"
-        return counts_line(self.name, self.virtual_host, *counts)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)

@@ -1,6 +1,7 @@
-"""Hints for waits that time out.
+"""What the error of a wait that timed out adds: hints, what the broker holds, and the latest events.
 
-The broker's clock stands still, the memory alarm blocks publishers, or the wait itself blocks the clients.
+A hint says what holds the broker or its clients up: the broker's clock stands still, the memory alarm blocks
+publishers, or the wait itself blocks the clients.
 """
 
 from __future__ import annotations
@@ -9,9 +10,15 @@ import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from fakeamqp.model.state import BrokerState
 
-__all__ = ["loop_hint", "time_hint"]
+__all__ = ["first_of", "loop_hint", "wait_hints", "wait_report"]
+
+_MOST_SHOWN = 10
+_LATEST = 15
+"""How many events of the trace a report shows."""
 
 
 def loop_hint(awaitable: str) -> str:
@@ -29,8 +36,8 @@ def loop_hint(awaitable: str) -> str:
     )
 
 
-def time_hint(state: BrokerState, awaitable: str = "") -> str:
-    """Lines to add to the error of a wait that timed out: what holds the broker or its clients up; or "".
+def wait_hints(state: BrokerState, awaitable: str = "") -> str:
+    """Lines to add to the error of a wait or an expectation: what holds the broker or its clients up; or "".
 
     Args:
         state: of the broker.
@@ -43,3 +50,36 @@ def time_hint(state: BrokerState, awaitable: str = "") -> str:
     from fakeamqp.inspect.memory import memory_hint  # Imported only for alarms.
 
     return lines + memory_hint(state)
+
+
+def wait_report(state: BrokerState, awaitable: str = "") -> str:
+    """Lines to add to the error of a wait that timed out: hints, what the broker holds, the latest events.
+
+    The arguments are those of `wait_hints`.
+    """
+    lines = ["", *_held(state)]
+    events = "" if state.latest_events is None else state.latest_events(_LATEST)
+    if events:
+        lines += ["the latest events of the broker:", events]
+    return wait_hints(state, awaitable) + "\n".join(lines)
+
+
+def _held(state: BrokerState) -> Iterator[str]:
+    """What the broker holds: the queues, those with messages first, and the connections."""
+    from fakeamqp.inspect.connections import connection_view
+    from fakeamqp.inspect.topology import queue_line
+
+    queues = [queue for each in state.virtual_hosts.values() for queue in each.queues.values()]
+    queues.sort(key=lambda queue: not (len(queue.ready) or queue.unacked or queue.parked_count))
+    yield (
+        "the broker holds:" if queues or state.connections else "the broker holds no queue and no connection"
+    )
+    yield from first_of([queue_line(queue) for queue in queues])
+    yield from first_of([repr(connection_view(each, state)) for each in state.connections])
+
+
+def first_of(texts: Sequence[str], indent: str = "  ") -> Iterator[str]:
+    """The first texts, a line each, and how many more there are."""
+    yield from (indent + text for text in texts[:_MOST_SHOWN])
+    if len(texts) > _MOST_SHOWN:
+        yield f"{indent}... and {len(texts) - _MOST_SHOWN} more"

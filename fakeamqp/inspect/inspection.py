@@ -6,7 +6,9 @@ Each method imports the views that it returns, so that a broker costs no view th
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from fakeamqp.errors import WaitTimeout
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -32,13 +34,17 @@ if TYPE_CHECKING:
         ReturnedView,
     )
     from fakeamqp.inspect.policies import PolicyView
+    from fakeamqp.inspect.predicates import Predicate
     from fakeamqp.inspect.reader import StateReader
     from fakeamqp.inspect.sessions import SessionView
     from fakeamqp.inspect.snapshot import Topology
     from fakeamqp.inspect.topology import ConsumerView, ExchangeView, QueueView
     from fakeamqp.model.properties import MessageProperties
+    from fakeamqp.model.state import BrokerState
 
 __all__ = ["Inspection"]
+
+T = TypeVar("T")
 
 _OFTEN = 0.02
 """Seconds between looks at a predicate that may be about more than the broker."""
@@ -49,31 +55,52 @@ class Inspection:
 
     _reader: StateReader
 
-    def wait_for(self, predicate: Callable[[], object], /, timeout: float = 5.0) -> bool:
-        """Wait until `predicate()` is true.
+    def wait_for(self, predicate: Callable[[], T], /, timeout: float = 5.0) -> T:
+        """Wait until `predicate()` is true, and return what it returned.
 
         Args:
             predicate: a function such as `lambda: not broker.connections`. The broker calls it at once,
                 after every turn of its loop, and every 20 milliseconds, so it may also ask the app. It must
                 not wait for a client, since the broker waits for it.
-            timeout: in real seconds.
+            timeout: in real seconds. 0 asks: the predicate is called once, and what it returns is returned,
+                whether true or not.
 
-        Returns:
-            Whether it became true in time. If not, and the call has blocked an event loop, there is a
-            RuntimeWarning.
+        Raises:
+            WaitTimeout: it did not become true in time. The text shows the predicate with the values in it,
+                what the broker holds, and the latest events.
+            BadExpectation: it is not a function, or returns what is always true, such as a coroutine.
         """
-        met = self._reader.wait_for(lambda _: predicate(), timeout, every=_OFTEN)
-        if not met:
-            _warn_of_loop("wait_for_async")
-        return met
+        watched = _watched(predicate)
+        if timeout <= 0:
+            return self._reader.read(watched)
+        met = self._reader.wait_for(watched, timeout, every=_OFTEN)
+        return self._result(watched, met, timeout, "wait_for_async")
 
     def wait_until_idle(self, timeout: float = 5.0) -> None:
         """Wait until the broker has processed all input and sent all output, and no timer is due."""
         raise NotImplementedError
 
-    async def wait_for_async(self, predicate: Callable[[], object], /, timeout: float = 5.0) -> bool:
+    async def wait_for_async(self, predicate: Callable[[], T], /, timeout: float = 5.0) -> T:
         """`wait_for` for coroutines: it does not block the event loop."""
-        return await self._reader.wait_for_async(lambda _: predicate(), timeout, every=_OFTEN)
+        watched = _watched(predicate)
+        if timeout <= 0:
+            return self._reader.read(watched)
+        met = await self._reader.wait_for_async(watched, timeout, every=_OFTEN)
+        return self._result(watched, met, timeout, "")
+
+    def _result(self, watched: Predicate[T], met: bool, timeout: float, awaitable: str) -> T:
+        if met:
+            return watched.result
+        from fakeamqp.inspect.hints import wait_report
+
+        def text(state: BrokerState) -> str:
+            lines = [
+                f"waited {timeout:g} s for {watched}, which returned {watched.results}",
+                *watched.values(),
+            ]
+            return "\n".join(lines) + wait_report(state, awaitable)
+
+        raise WaitTimeout(self._reader.read(text))
 
     async def wait_until_idle_async(self, timeout: float = 5.0) -> None:
         """`wait_until_idle` for coroutines: it does not block the event loop."""
@@ -452,14 +479,10 @@ class Inspection:
         return self._reader.read(expectation.check_now)
 
 
-def _warn_of_loop(awaitable: str) -> None:
-    from fakeamqp.inspect.hints import loop_hint
+def _watched(predicate: Callable[[], T]) -> Predicate[T]:
+    from fakeamqp.inspect.predicates import Predicate
 
-    text = loop_hint(awaitable)
-    if text:
-        import warnings
-
-        warnings.warn(text, RuntimeWarning, stacklevel=3)
+    return Predicate(predicate)
 
 
 def _published(include_own: bool) -> Kind:

@@ -244,6 +244,12 @@ def counts_line(name: str, virtual_host: str, ready: int, unacked: int, consumer
     return f"<queue {name!r}{elsewhere(virtual_host)} ready={ready} unacked={unacked} consumers={consumers}>"
 
 
+def queue_line(queue: Queue) -> str:
+    """The representation of a queue, made without its view."""
+    counts = (len(queue.ready), len(queue.unacked), len(queue.subscriptions))
+    return counts_line(queue.name, queue.virtual_host.name, *counts)
+
+
 def queue_view(state: BrokerState, name: str, virtual_host: str = "/") -> QueueView:
     """The view of the queue called `name`, its messages included.
 

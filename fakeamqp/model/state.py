@@ -196,6 +196,8 @@ class BrokerState:
         self.draw_from(seed)
         self.access = AccessControl(names_permission=personality.refusals_name_permission)
         self.tap: Tap | None = None
+        self.latest_events: Callable[[int], str] | None = None
+        """Text about at most so many of the latest events; None without a trace."""
         self.message_numbers = count(1)
         self.connections: dict[ClientConnection, None] = {}
         self.leaving: dict[ClientConnection, None] = {}

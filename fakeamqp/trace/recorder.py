@@ -134,6 +134,10 @@ class Recorder:
         self._sized_at = 0
         self._peers.clear()
 
+    def timeline(self, limit: int) -> str:
+        """The timeline of the latest events."""
+        return self.trace().timeline(limit)
+
     def set_off(self) -> None:
         """Note the wall time of the beginning: the clock has learned it now."""
         self._wall_time = None if self._time is None else self._time() - (self._now() - self._began)

@@ -49,7 +49,7 @@ OPTIONS = {"spoolMaxBytes": LIMIT, "prefetchBytes": LIMIT, "maxMessagesPerTrigge
 def narrowed(broker, job):
     """Wait until the spool is full and the broker sends no more, and return the window."""
     shared = job.reader._running.consumer._shared
-    assert broker.wait_for(lambda: shared.window, timeout=20)
+    broker.wait_for(lambda: shared.window, timeout=20)
     broker.queue("orders").wait_for(unacked=shared.window, timeout=20)
     return shared.window
 
@@ -84,7 +84,7 @@ def test_what_a_full_spool_took_is_acknowledged(broker, query, held, dedupe):
     for _ in range(3):
         [connection] = broker.connections
         connection.close(320, "maintenance")
-        assert broker.wait_for(lambda gone=connection: broker.connections not in ((), (gone,)), timeout=20)
+        broker.wait_for(lambda gone=connection: broker.connections not in ((), (gone,)), timeout=20)
         broker.queue("orders").wait_for(unacked=window, timeout=20)
     assert store.next == end
     job.stop()
@@ -102,7 +102,7 @@ def test_what_a_full_store_in_memory_does_not_take_returns_to_the_queue(
     job = query(ackMode=mode, **OPTIONS).start(available_now=available_now)
     first = job.batch()
     running = job.reader._running
-    assert broker.wait_for(lambda: running.consumer._shared.window, timeout=20)
+    broker.wait_for(lambda: running.consumer._shared.window, timeout=20)
     window = running.consumer._shared.window
     assert LIMIT // 2 < window * SIZE <= LIMIT
     assert running.store.waiting[1] <= 2 * LIMIT + SLACK
@@ -128,7 +128,7 @@ def test_several_queues_return_messages_of_a_backlog(broker, query, mode):
             broker.publish(str(number).rjust(SIZE).encode(), routing_key=queue)
     job = query(queue="orders,refunds", ackMode=mode, **OPTIONS).start(available_now=True)
     job.batch()
-    assert broker.wait_for(lambda: job.reader._running.consumer._shared.window, timeout=20)
+    broker.wait_for(lambda: job.reader._running.consumer._shared.window, timeout=20)
     for queue in ("orders", "refunds"):
         broker.publish(b"-1", routing_key=queue)
     found = values(job.all())
