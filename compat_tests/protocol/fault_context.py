@@ -44,7 +44,7 @@ class FaultContext:
     def wait_until(self, predicate: Callable[[], object], timeout: float) -> bool:
         return bool(predicate())
 
-    def hint(self) -> str:
+    def report(self) -> str:
         return ""
 
     def connections(self) -> Iterable[Any]:

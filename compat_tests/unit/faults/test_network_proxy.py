@@ -172,7 +172,7 @@ class Context:
     def wait_until(self, predicate: Callable[[], object], timeout: float) -> bool:
         return bool(predicate())
 
-    def hint(self) -> str:
+    def report(self) -> str:
         return ""
 
     def connections(self) -> list[Connected]:
