@@ -256,6 +256,23 @@ def test_what_takes_too_long_is_rolled_back_at_once(filled: Server, one: Branche
     one.session.fails(x.DtxRollback(xid=X), 404)
 
 
+@pytest.mark.rule("0-10/dtx.set-timeout/effective")
+@pytest.mark.parametrize("again", [1, 5])
+def test_timeout_holds_until_it_is_set_again(filled: Server, one: Branches, again: int) -> None:
+    """It counts from the last set-timeout on, whether that is sooner or later than the one before."""
+    one.start()
+    one.move()
+    one.set_timeout(3)
+    filled.advance(0.5)
+    one.set_timeout(again)
+    assert one.timeout() == again
+    filled.advance(again - 0.6)
+    assert ready(filled, "a") == [b"2"]
+    filled.advance(0.7)
+    assert ready(filled, "a") == [b"1", b"2"]
+    assert one.end() is XaStatus.XA_RBTIMEOUT
+
+
 @pytest.mark.rule("0-10/dtx.recover/in-doubt#decided")
 @pytest.mark.rule("0-10/dtx.forget/illegal-state#decided")
 @pytest.mark.rule("0-10/dtx/coordination-grammar#forget")

@@ -82,6 +82,7 @@ def test_in_the_field_it_can_and_is_gone_then(lenient: Server) -> None:
 def test_each_acquire_has_one_result(session: Session) -> None:
     session.subscribe(acquire_mode=1)
     ids = [each.id for each in session.transfers()]
+    assert len(ids) == len(BODIES)
     for asked, acquired in ((ids, ids), (ids, []), ([1000], []), ([], [])):
         id_ = session.send(x.MessageAcquire(transfers=SequenceSet.of(*asked)), sync=True)
         results = [each.what for each in session.client.inbox if isinstance(each.what, x.ExecutionResult)]

@@ -292,6 +292,7 @@ def test_the_mode_may_change_when_there_is_none(server: Server) -> None:
     session.flow(UNLIMITED, unit=BYTE)
     fill(session)
     transfers = session.transfers()
+    assert len(transfers) == 2
     session.completed(*(each.id for each in transfers))
     session.expect_nothing()
 

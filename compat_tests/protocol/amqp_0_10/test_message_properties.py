@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from decimal import Decimal
 from typing import Any
 from uuid import UUID
@@ -168,6 +169,76 @@ def test_application_headers_are_carried_octet_for_octet_and_routed_by(session: 
     (transfer,) = session.transfers()
     assert transfer.message.application_headers == EVERY_TYPE
     assert transfer.message.encode() == message.encode()
+
+
+#: Type -> its values as a map has them: code, size where there is one, and octets (0-10, 3.3 and 4.9).
+OCTETS = {
+    "bin8": ["00 00", "00 ff"],
+    "int8": ["01 80", "01 7f"],
+    "uint8": ["02 00", "02 ff"],
+    "char": ["04 a4"],
+    "boolean": ["08 00", "08 07"],
+    "bin16": ["10 00 ff"],
+    "int16": ["11 80 00", "11 ff fe"],
+    "uint16": ["12 ff ff"],
+    "bin32": ["20 00 01 fe ff"],
+    "int32": ["21 80 00 00 00", "21 ff ff ff ff"],
+    "uint32": ["22 ff ff ff ff"],
+    "float": ["23 3f c0 00 00"],
+    "char-utf32": ["27 00 01 f6 00"],
+    "bin64": ["30 00 01 02 03 fc fd fe ff"],
+    "int64": ["31 80" + " 00" * 7],
+    "uint64": ["32" + " ff" * 8],
+    "double": ["33 3f b9 99 99 99 99 99 9a"],
+    "datetime": ["38 00 00 00 01 00 00 00 00"],
+    "bin128": ["40" + " a5" * 16],
+    "uuid": ["48 6b a7 b8 10 9d ad 11 d1 80 b4 00 c0 4f d4 30 c8"],
+    "bin256": ["50" + " 00 ff" * 16],
+    "bin512": ["60" + " 00 ff" * 32],
+    "bin1024": ["70" + " 00 ff" * 64],
+    "vbin8": ["80 00", "80 ff" + " 7f" * 255],
+    "str8-latin": ["84 02 e9 df"],
+    "str8": ["85 00", "85 03 e2 82 ac"],
+    "str8-utf16": ["86 02 20 ac"],
+    "vbin16": ["90 00 00", "90 ff ff" + " 7f" * 65535],
+    "str16-latin": ["94 00 02 e9 df"],
+    "str16": ["95 ff ff" + " 41" * 65535],
+    "str16-utf16": ["96 00 02 20 ac"],
+    "vbin32": ["a0 00 01 11 70" + " 7f" * 70000],
+    "map": ["a8 00 00 00 07 00 00 00 01 01 6b f0"],
+    "list": ["a9 00 00 00 07 00 00 00 02 f0 02 05"],
+    "array": ["aa 00 00 00 09 12 00 00 00 02 00 01 ff ff"],
+    "bin40": ["c0 00 01 02 03 ff"],
+    "dec32": ["c8 02 ff ff cf c7"],
+    "bin72": ["d0 00 01 02 03 04 05 06 07 ff"],
+    "dec64": ["d8 03 00 03 44 0d 91 8f b5 ff"],
+    "void": ["f0"],
+}
+
+
+@pytest.mark.parametrize(
+    "octets",
+    [
+        pytest.param(
+            bytes.fromhex(value), marks=pytest.mark.rule(f"0-10/types/{name}"), id=f"{name}-{number}"
+        )
+        for name, values in OCTETS.items()
+        for number, value in enumerate(values)
+    ],
+)
+def test_header_of_each_type_is_carried_octet_for_octet_and_read(session: Session, octets: bytes) -> None:
+    """The broker finds the end of the value: it routes by the header behind it."""
+    entries = b"\x01v" + octets + b"\x05right\x02\x01"
+    headers = struct.pack(">II", 4 + len(entries), 2) + entries
+    fields = b"\x04\x03" + b"\x00\x01" + headers  # Message properties that have application headers only.
+    properties = struct.pack(">I", len(fields)) + fields
+    session.declare("q")
+    session.bind("q", "amq.match", "b", arguments={"x-match": "all", "right": 1})
+    transfer = x.MessageTransfer(destination="amq.match", accept_mode=1)
+    session.send(transfer, header=properties, body=b"")
+    session.subscribe()
+    (header,) = [each.header for each in session.client.inbox if isinstance(each.what, x.MessageTransfer)]
+    assert header is not None and properties in header
 
 
 # --- delivery properties -----------------------------------------------------------------------------

@@ -407,6 +407,25 @@ def test_flush_asks_for_any_of_the_sets(client: Client) -> None:
     assert list(client.expect(c.SessionCompleted).commands or ()) == [0]
 
 
+@pytest.mark.rule("0-10/session.flush/completed")
+@pytest.mark.rule("0-10/session.flush/confirmed")
+def test_flush_is_answered_by_an_empty_set_where_there_is_nothing(client: Client) -> None:
+    client.call(c.SessionAttach(name=b"s"), c.SessionAttached)
+    for ask, reply in (
+        (c.SessionFlush(completed=True), c.SessionCompleted),
+        (c.SessionFlush(confirmed=True), c.SessionConfirmed),
+    ):
+        assert list(client.call(ask, reply).commands or ()) == []
+        client.expect_nothing()
+    client.send(c.SessionCommandPoint(command_id=0, command_offset=0))
+    client.send_command(x.ExecutionSync())
+    completed = client.expect(c.SessionCompleted)
+    assert list(completed.commands or ()) == [0]
+    client.send(c.SessionKnownCompleted(commands=completed.commands))
+    again = client.call(c.SessionFlush(completed=True), c.SessionCompleted)
+    assert list(again.commands or ()) == []
+
+
 @pytest.mark.rule("0-10/session.completed/merged-reply")
 @pytest.mark.rule("0-10/session.completed/full-set")
 @pytest.mark.rule("0-10/session.completed/commands-exclude-known-complete")
