@@ -20,6 +20,7 @@ from .fixtures.broker import (
     make_amqp_broker,
 )
 from .fixtures.pika_client import pika_channel, pika_connection
+from .fixtures.queues import MakeQueue, amqp_queue
 from .fixtures.simulation import amqp_simulation
 from .fixtures.spark_session import spark_amqp
 from .fixtures.spark_stream import MakeStream, amqp_stream, make_amqp_stream
@@ -42,6 +43,7 @@ from .plugin import (
 
 __all__ = [
     "MakeBroker",
+    "MakeQueue",
     "MakeStream",
     "aio_pika_connection",
     "aio_pika_connection_in_plain_loop",
@@ -51,6 +53,7 @@ __all__ = [
     "amqp_clock",
     "amqp_env",
     "amqp_faults",
+    "amqp_queue",
     "amqp_simulation",
     "amqp_stream",
     "amqp_url",

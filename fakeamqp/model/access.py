@@ -20,7 +20,7 @@ _MOST_REMEMBERED = 10_000
 _LONGEST_SHOWN = 100
 _MOST_COMPARED = 50
 _LOOPBACK = ("127.", "::ffff:127.")
-_THIS_PROCESS = ("", "socketpair")
+_THIS_PROCESS = ("", "socketpair", "amqp_queue")
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,15 @@
+"""The tests that users write with `amqp_queue` run on a real RabbitMQ, none is skipped, and no queue is left."""
+
+from __future__ import annotations
+
+import pytest
+
+from compat_tests.differential.comparison import SERIES
+from compat_tests.plugin.conftest import run_tests  # noqa: F401
+from compat_tests.plugin.test_queues import SUITE, TESTS
+
+
+@pytest.mark.parametrize("series", [SERIES["4.0"], SERIES["4.3"]], ids=str)
+def test_a_natural_suite_runs_on_rabbitmq(series, beside, run_tests):  # noqa: F811
+    run_tests(SUITE, "-rs", f"--amqp-real-url={beside.node.url}").assert_outcomes(passed=TESTS)
+    assert "orders-" not in beside.node.evaluate("rabbit_amqqueue:list_names()")

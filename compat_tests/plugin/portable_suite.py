@@ -1,0 +1,231 @@
+"""Tests of an app as users write them, which run on fakeamqp and on a real broker; see `test_queues`."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import aio_pika
+import pika
+import pytest
+
+from fakeamqp import WaitTimeout
+
+if TYPE_CHECKING:
+    from pytest_plugin import MakeQueue
+
+
+def place_order(url: str, queue: str, order: dict[str, Any]) -> None:
+    """A part of the app: publish an order."""
+    with pika.BlockingConnection(pika.URLParameters(url)) as connection:
+        channel = connection.channel()
+        channel.confirm_delivery()
+        properties = pika.BasicProperties(content_type="application/json", headers={"shop": "north"})
+        channel.basic_publish("", queue, json.dumps(order).encode(), properties, mandatory=True)
+
+
+@contextmanager
+def worker(url: str, queue: str, handle: Callable[..., None], prefetch: int = 1) -> Iterator[None]:
+    """A part of the app: a worker in a thread."""
+    connection = pika.BlockingConnection(pika.URLParameters(url))
+    channel = connection.channel()
+    channel.basic_qos(prefetch_count=prefetch)
+    channel.basic_consume(queue, handle)
+    thread = threading.Thread(target=channel.start_consuming)
+    thread.start()
+    try:
+        yield
+    finally:
+        connection.add_callback_threadsafe(channel.stop_consuming)
+        thread.join(10)
+        connection.close()
+
+
+def test_an_order_arrives(amqp_url: str, amqp_queue: MakeQueue) -> None:
+    orders = amqp_queue("orders")
+    place_order(amqp_url, orders.name, {"apples": 2})
+    message = orders.get()
+    assert message.json() == {"apples": 2}
+    assert message.headers == {"shop": "north"}
+    assert message.content_type == "application/json"
+    assert not message.redelivered
+
+
+def test_a_new_queue_is_empty(amqp_queue: MakeQueue) -> None:
+    orders = amqp_queue("orders")
+    assert (orders.exists, orders.ready, orders.consumers) == (True, 0, 0)
+    assert orders.get_all() == []
+
+
+def test_messages_stay_in_order(amqp_queue: MakeQueue, pika_channel: Any) -> None:
+    orders = amqp_queue("orders")
+    for number in range(5):
+        pika_channel.basic_publish("", orders.name, str(number).encode())
+    orders.wait_for(ready=5)
+    assert [message.text for message in orders.get_all()] == ["0", "1", "2", "3", "4"]
+
+
+def test_a_worker_consumes(amqp_url: str, amqp_queue: MakeQueue) -> None:
+    orders, done = amqp_queue("orders"), amqp_queue("done")
+
+    def handle(channel: Any, delivery: Any, _: Any, body: bytes) -> None:
+        channel.basic_publish("", done.name, body.upper())
+        channel.basic_ack(delivery.delivery_tag)
+
+    with worker(amqp_url, orders.name, handle):
+        orders.wait_for(consumers=1)
+        orders.publish("two apples")
+        assert done.get().body == b"TWO APPLES"
+    orders.wait_for(consumers=0, ready=0)
+
+
+def test_two_workers_are_counted(amqp_url: str, amqp_queue: MakeQueue) -> None:
+    orders = amqp_queue("orders")
+    with worker(amqp_url, orders.name, print), worker(amqp_url, orders.name, print):
+        orders.wait_for(consumers=2)
+        assert orders.consumers == 2
+    orders.wait_for(consumers=0)
+
+
+def test_what_a_worker_holds_is_not_ready(amqp_url: str, amqp_queue: MakeQueue) -> None:
+    orders = amqp_queue("orders")
+    for _ in range(5):
+        orders.publish(b"two apples")
+    with worker(amqp_url, orders.name, lambda *delivery: None, prefetch=2):
+        orders.wait_for(ready=3, consumers=1)
+    orders.wait_for(ready=5)
+    assert [message.redelivered for message in orders.get_all()] == [True, True, False, False, False]
+
+
+def test_a_rejected_order_is_dead_lettered(amqp_queue: MakeQueue, pika_channel: Any) -> None:
+    dead = amqp_queue("dead")
+    orders = amqp_queue(
+        "orders", arguments={"x-dead-letter-exchange": "", "x-dead-letter-routing-key": dead.name}
+    )
+    orders.publish(b"two apples", headers={"shop": "north"})
+    orders.wait_for(ready=1)
+    method, _, _ = pika_channel.basic_get(orders.name)
+    pika_channel.basic_reject(method.delivery_tag, requeue=False)
+    message = dead.get()
+    assert message.body == b"two apples"
+    [death] = message.headers["x-death"]
+    assert (death["queue"], death["reason"], death["count"]) == (orders.name, "rejected", 1)
+
+
+def test_an_expired_order_is_dead_lettered(amqp_queue: MakeQueue) -> None:
+    dead = amqp_queue("dead")
+    orders = amqp_queue(
+        "orders",
+        arguments={
+            "x-dead-letter-exchange": "",
+            "x-dead-letter-routing-key": dead.name,
+            "x-message-ttl": 1,
+        },
+    )
+    orders.publish(b"two apples")
+    assert dead.get().headers["x-first-death-reason"] == "expired"
+
+
+def test_a_full_queue_keeps_the_newest(amqp_queue: MakeQueue) -> None:
+    orders = amqp_queue("orders", arguments={"x-max-length": 2})
+    for body in (b"1", b"2", b"3"):
+        orders.publish(body)
+    orders.wait_for(ready=2)
+    assert [message.body for message in orders.get_all()] == [b"2", b"3"]
+
+
+def test_a_purged_queue_is_empty(amqp_queue: MakeQueue) -> None:
+    orders = amqp_queue("orders")
+    for _ in range(3):
+        orders.publish(b"two apples")
+    orders.wait_for(ready=3)
+    assert orders.purge() == 3
+    orders.wait_for(ready=0)
+
+
+def test_a_topic_selects_orders(amqp_queue: MakeQueue, pika_channel: Any) -> None:
+    north = amqp_queue("north", exchange="amq.topic", routing_key="orders.north.*")
+    every = amqp_queue("every").bind("amq.topic", "orders.#")
+    pika_channel.basic_publish("amq.topic", "orders.north.1", b"n")
+    pika_channel.basic_publish("amq.topic", "orders.south.1", b"s")
+    assert [every.get().routing_key, every.get().routing_key] == ["orders.north.1", "orders.south.1"]
+    message = north.get()
+    assert (message.exchange, message.body, north.ready) == ("amq.topic", b"n", 0)
+
+
+def test_an_answer_comes_to_reply_to(amqp_url: str, amqp_queue: MakeQueue) -> None:
+    questions, answers = amqp_queue("questions"), amqp_queue("answers")
+
+    def answer(channel: Any, delivery: Any, properties: Any, body: bytes) -> None:
+        told = pika.BasicProperties(correlation_id=properties.correlation_id)
+        channel.basic_publish("", properties.reply_to, body[::-1], told)
+        channel.basic_ack(delivery.delivery_tag)
+
+    with worker(amqp_url, questions.name, answer):
+        questions.publish(b"abc", reply_to=answers.name, correlation_id="7")
+        message = answers.get()
+    assert (message.body, message.correlation_id) == (b"cba", "7")
+
+
+def test_a_quorum_queue_redelivers(amqp_queue: MakeQueue, pika_channel: Any) -> None:
+    orders = amqp_queue("orders", type="quorum")
+    orders.publish(b"two apples")
+    orders.wait_for(ready=1)
+    method, _, _ = pika_channel.basic_get(orders.name)
+    pika_channel.basic_nack(method.delivery_tag, requeue=True)
+    message = orders.get()
+    assert message.redelivered
+
+
+def test_a_queue_that_the_app_declares(amqp_queue: MakeQueue, pika_connection: Any) -> None:
+    name = f"{amqp_queue('app').name}-own"
+    own = amqp_queue(name, declare=False)
+    assert not own.exists
+    channel = pika_connection.channel()
+    channel.queue_declare(name, durable=True)
+    channel.basic_publish("", name, b"two apples")
+    assert own.wait_for(ready=1).get().body == b"two apples"
+
+
+def test_the_app_breaks_its_connection(amqp_queue: MakeQueue, pika_connection: Any) -> None:
+    orders = amqp_queue("orders")
+    channel = pika_connection.channel()
+    channel.basic_consume(orders.name, lambda *delivery: None)
+    orders.wait_for(consumers=1)
+    with pytest.raises(pika.exceptions.ChannelClosedByBroker):
+        channel.queue_declare(orders.name, durable=False)
+    pika_connection._impl._transport.abort()
+    orders.wait_for(consumers=0)
+
+
+def test_a_wait_without_success_tells_what_it_saw(amqp_queue: MakeQueue) -> None:
+    orders = amqp_queue("orders")
+    orders.publish(b"two apples")
+    orders.wait_for(ready=1)
+    with pytest.raises(WaitTimeout, match="exactly 3 ready, exactly 1 consumers, but it has 1 ready and 0"):
+        orders.wait_for(ready=3, consumers=1, timeout=0.05)
+    orders.purge()
+    with pytest.raises(WaitTimeout, match=r"for a message in queue 'orders-.*but it has 0 ready and 0"):
+        orders.get(timeout=0.05)
+
+
+@pytest.mark.asyncio
+async def test_a_coroutine_waits(amqp_queue: MakeQueue, aio_pika_connection: Any) -> None:
+    orders, done = amqp_queue("orders"), amqp_queue("done")
+    channel = await aio_pika_connection.channel()
+
+    async def handle(message: Any) -> None:
+        await asyncio.sleep(0)
+        await channel.default_exchange.publish(aio_pika.Message(message.body.upper()), done.name)
+        await message.ack()
+
+    await (await channel.get_queue(orders.name)).consume(handle)
+    await orders.wait_for_async(consumers=1)
+    orders.publish(b"two apples")
+    assert (await done.get_async()).body == b"TWO APPLES"
+    await channel.close()
+    await orders.wait_for_async(consumers=0, ready=0)

@@ -1,0 +1,24 @@
+"""Queues for tests that run on a broker of the test and on a real one: what AMQP itself can say and do.
+
+`routes` are the ways to a broker, `requests` asks over one of them, and `queue` is what tests hold.
+"""
+
+from __future__ import annotations
+
+from fakeamqp.portable.errors import BadQueue, NotAnswered, Refused
+from fakeamqp.portable.queue import PortableQueue, ReceivedMessage, declared
+from fakeamqp.portable.requests import Requests
+from fakeamqp.portable.routes import Route, ToBroker, ToURL
+
+__all__ = [
+    "BadQueue",
+    "NotAnswered",
+    "PortableQueue",
+    "ReceivedMessage",
+    "Refused",
+    "Requests",
+    "Route",
+    "ToBroker",
+    "ToURL",
+    "declared",
+]

@@ -1,0 +1,363 @@
+"""A queue of a test, seen and changed over AMQP alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from fakeamqp.errors import nearest
+from fakeamqp.inspect.counts import Count, Range
+from fakeamqp.inspect.errors import WaitTimeout
+from fakeamqp.inspect.messages import ContentView, content_of
+from fakeamqp.model.properties import plain_properties
+from fakeamqp.portable.errors import BadQueue, Refused
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
+from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
+
+if TYPE_CHECKING:
+    from typing_extensions import Never, Unpack
+
+    from fakeamqp.model.properties import MessageProperties
+    from fakeamqp.portable.requests import Requests
+    from fakeamqp.replay.replies import Reply
+
+__all__ = ["PortableQueue", "QueueType", "ReceivedMessage", "declared"]
+
+QueueType: TypeAlias = Literal["classic", "quorum", "stream"]
+
+_NUMBERS = ("ready", "consumers")
+_ELSEWHERE = ("unacked", "total", "count")
+"""Numbers of `amqp_broker.queue(...)` that a broker does not tell over AMQP, and a usual mistake."""
+_MISSING = 404
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class ReceivedMessage(ContentView):
+    """A message that was taken from a queue.
+
+    Args:
+        redelivered: whether an earlier delivery failed.
+    """
+
+    redelivered: bool = False
+
+    def __repr__(self) -> str:
+        return f"<message {self.said()}{' redelivered' if self.redelivered else ''}>"
+
+
+class PortableQueue:
+    """A queue, on a broker of the test or on a real one. Each number is read at the moment of its access.
+
+    Its requests are those of a client of its own, so what happens to the connections of the app does not
+    matter. In a coroutine, await the methods that end in `_async`.
+
+    Attributes:
+        name: the name of the queue.
+    """
+
+    def __init__(self, requests: Requests, name: str) -> None:
+        self._requests = requests
+        self.name = name
+
+    @property
+    def virtual_host(self) -> str:
+        """The name of its virtual host."""
+        return self._requests.virtual_host
+
+    @property
+    def exists(self) -> bool:
+        """Whether the queue exists."""
+        return self._counts() is not None
+
+    @property
+    def ready(self) -> int:
+        """The number of messages ready for delivery.
+
+        Raises:
+            Refused: the queue does not exist, or is exclusive to a connection of the app.
+        """
+        return self._seen()["ready"]
+
+    @property
+    def consumers(self) -> int:
+        """The number of consumers.
+
+        Raises:
+            Refused: the queue does not exist, or is exclusive to a connection of the app.
+        """
+        return self._seen()["consumers"]
+
+    def wait_for(
+        self,
+        *misplaced: Never,
+        ready: Count | None = None,
+        consumers: Count | None = None,
+        timeout: float = 5.0,
+        **misspelled: Never,
+    ) -> PortableQueue:
+        """Wait until the queue exists and has the numbers given, at the same time.
+
+        Args:
+            misplaced: numbers are given by name.
+            ready: the number of ready messages: exactly so many, or (at least, at most).
+            consumers: the number of consumers.
+            timeout: in real seconds.
+            misspelled: other names are errors.
+
+        Returns:
+            This queue.
+
+        Raises:
+            WaitTimeout: the queue did not get there in time; the text shows what was seen.
+            BadQueue: a name does not exist, or AMQP does not tell this number.
+            BadExpectation: a number is no number or range.
+            Refused: the queue is exclusive to a connection of the app.
+        """
+        watch = _Watch(self, {"ready": ready, "consumers": consumers}, misplaced, misspelled)
+        if not self._requests.route.wait_until(watch.holds, timeout):
+            raise WaitTimeout(watch.text(timeout, "wait_for_async"))
+        return self
+
+    async def wait_for_async(
+        self,
+        *misplaced: Never,
+        ready: Count | None = None,
+        consumers: Count | None = None,
+        timeout: float = 5.0,
+        **misspelled: Never,
+    ) -> PortableQueue:
+        """`wait_for` for coroutines: it does not block the event loop."""
+        watch = _Watch(self, {"ready": ready, "consumers": consumers}, misplaced, misspelled)
+        if not await self._requests.route.wait_until_async(watch.holds, timeout):
+            raise WaitTimeout(watch.text(timeout, ""))
+        return self
+
+    def get(self, timeout: float = 5.0) -> ReceivedMessage:
+        """Take the next message from the queue, and wait for one if there is none.
+
+        The message is acknowledged by this.
+
+        Args:
+            timeout: in real seconds.
+
+        Raises:
+            WaitTimeout: no message came in time; the text shows what was seen.
+            Refused: the queue does not exist, or is exclusive to a connection of the app.
+        """
+        taken: list[ReceivedMessage] = []
+        if not self._requests.route.wait_until(lambda: self._take(taken), timeout):
+            raise WaitTimeout(self._nothing_came(timeout, "get_async"))
+        return taken[0]
+
+    async def get_async(self, timeout: float = 5.0) -> ReceivedMessage:
+        """`get` for coroutines: it does not block the event loop."""
+        taken: list[ReceivedMessage] = []
+        if not await self._requests.route.wait_until_async(lambda: self._take(taken), timeout):
+            raise WaitTimeout(self._nothing_came(timeout, ""))
+        return taken[0]
+
+    def get_all(self) -> list[ReceivedMessage]:
+        """Take all ready messages from the queue, without a wait: often after `wait_for(ready=...)`.
+
+        Raises:
+            Refused: the queue does not exist, or is exclusive to a connection of the app.
+        """
+        taken: list[ReceivedMessage] = []
+        while self._take(taken):
+            pass
+        return taken
+
+    def publish(
+        self,
+        body: bytes | str,
+        *,
+        headers: Mapping[str, Any] | None = None,
+        **properties: Unpack[MessageProperties],
+    ) -> None:
+        """Publish a message to the queue, and wait until the broker has confirmed it.
+
+        Args:
+            body: bytes, or text to be encoded as UTF-8.
+            headers: of the message.
+            properties: `content_type`, `delivery_mode`, `expiration`, `priority`, ...
+
+        Raises:
+            Refused: the queue does not exist, or does not take the message.
+            UnknownProperty: a property is misspelled.
+            FieldError: a value does not fit its field.
+        """
+        made = plain_properties(headers=headers, **properties)
+        octets = body.encode() if isinstance(body, str) else bytes(body)
+        self._requests.publish(self.name, BasicProperties(**vars(made)), octets)
+
+    def bind(
+        self, exchange: str, routing_key: str = "", arguments: Mapping[str, Any] | None = None
+    ) -> PortableQueue:
+        """Bind the queue to an exchange that exists.
+
+        Returns:
+            This queue.
+
+        Raises:
+            Refused: the exchange does not exist.
+        """
+        self._requests.ask(
+            m.QueueBind(
+                queue=self.name,
+                exchange=exchange,
+                routing_key=routing_key,
+                arguments=dict(arguments or {}),
+            )
+        )
+        return self
+
+    def purge(self) -> int:
+        """Drop the ready messages; those that clients hold stay.
+
+        Returns:
+            The number of messages dropped.
+
+        Raises:
+            Refused: the queue does not exist, or is a stream.
+        """
+        purged: Any = self._requests.ask(m.QueuePurge(queue=self.name)).method
+        return int(purged.message_count)
+
+    def delete(self) -> None:
+        """Delete the queue, if it exists, even if it has messages and consumers."""
+        try:
+            self._requests.ask(m.QueueDelete(queue=self.name))
+        except Refused as refused:
+            if refused.code != _MISSING:
+                raise
+
+    def _seen(self) -> dict[str, int]:
+        answer: Any = self._requests.ask(m.QueueDeclare(queue=self.name, passive=True)).method
+        return {"ready": answer.message_count, "consumers": answer.consumer_count}
+
+    def _counts(self) -> dict[str, int] | None:
+        """The numbers; None if the queue does not exist."""
+        try:
+            return self._seen()
+        except Refused as refused:
+            if refused.code != _MISSING:
+                raise
+            return None
+
+    def _take(self, taken: list[ReceivedMessage]) -> bool:
+        reply = self._requests.ask(m.BasicGet(queue=self.name, no_ack=True))
+        if isinstance(reply.method, m.BasicGetOk):
+            taken.append(_message(reply, reply.method))
+            return True
+        return False
+
+    def _nothing_came(self, timeout: float, awaitable: str) -> str:
+        seen = _said(self._counts())
+        hint = self._requests.route.hint(awaitable)
+        return f"waited {timeout:g} s for a message in queue {self.name!r}, but {seen}{hint}"
+
+    def __repr__(self) -> str:
+        return f"<queue {self.name!r}>"
+
+
+class _Watch:
+    """What `wait_for` waits for, and what it has seen last."""
+
+    def __init__(
+        self,
+        queue: PortableQueue,
+        wanted: Mapping[str, Count | None],
+        misplaced: tuple[object, ...],
+        misspelled: Mapping[str, object],
+    ) -> None:
+        if misplaced:
+            raise BadQueue(
+                f"wait_for({misplaced[0]!r}): which number? Give it by name, such as ready={misplaced[0]!r}"
+            )
+        for name in misspelled:
+            raise BadQueue(_no_number(name))
+        self._queue = queue
+        self._wanted = {name: Range.of(count, name) for name, count in wanted.items() if count is not None}
+        self._seen: dict[str, int] | None = None
+
+    def holds(self) -> bool:
+        """Whether the queue has the numbers now."""
+        self._seen = seen = self._queue._counts()
+        return seen is not None and all(each.holds(seen[name]) for name, each in self._wanted.items())
+
+    def text(self, timeout: float, awaitable: str) -> str:
+        """The text of the error."""
+        wanted = ", ".join(f"{each} {name}" for name, each in self._wanted.items())
+        asked = f"have {wanted}" if wanted else "exist"
+        hint = self._queue._requests.route.hint(awaitable)
+        return (
+            f"waited {timeout:g} s for queue {self._queue.name!r} to {asked}, but {_said(self._seen)}{hint}"
+        )
+
+
+def declared(
+    requests: Requests,
+    name: str,
+    *,
+    durable: bool = True,
+    auto_delete: bool = False,
+    type: QueueType | None = None,
+    arguments: Mapping[str, Any] | None = None,
+    exchange: str | None = None,
+    routing_key: str | None = None,
+) -> PortableQueue:
+    """Declare a queue, and bind it if an exchange is given. The arguments are those of `amqp_queue`.
+
+    Raises:
+        Refused: the broker refuses an argument, or the exchange does not exist.
+        BadQueue: arguments contradict each other.
+    """
+    if routing_key is not None and exchange is None:
+        raise BadQueue(
+            f"amqp_queue(routing_key={routing_key!r}): a binding needs an exchange as well, exchange=...; "
+            "without one, publish with the name of the queue as the routing key"
+        )
+    queue = PortableQueue(requests, name)
+    table = dict(arguments or {})
+    if type is not None:
+        table["x-queue-type"] = type
+    requests.ask(m.QueueDeclare(queue=name, durable=durable, auto_delete=auto_delete, arguments=table))
+    if exchange is not None:
+        try:
+            queue.bind(exchange, routing_key or "")
+        except BaseException:
+            queue.delete()
+            raise
+    return queue
+
+
+def _message(reply: Reply, method: m.BasicGetOk) -> ReceivedMessage:
+    got = SimpleNamespace(
+        body=b"".join(reply.body),
+        exchange=method.exchange,
+        routing_key=method.routing_key,
+        properties=reply.properties,
+        content_class="basic",
+    )
+    return ReceivedMessage(**content_of(got), redelivered=bool(method.redelivered))  # type: ignore[arg-type]
+
+
+def _said(seen: Mapping[str, int] | None) -> str:
+    if seen is None:
+        return "it does not exist"
+    return f"it has {seen['ready']} ready and {seen['consumers']} consumers"
+
+
+def _no_number(name: str) -> str:
+    if name in _ELSEWHERE:
+        return (
+            f"wait_for({name}=...): a broker tells only the numbers of ready messages and of consumers over "
+            "AMQP, ready=... and consumers=...; a test of fakeamqp alone sees more with "
+            "amqp_broker.queue(name).wait_for(...)"
+        )
+    near = nearest(name, (*_NUMBERS, "timeout"))
+    return f"wait_for knows no number {name!r}; " + (
+        f"did you mean {near[0]!r}?" if near else "there are ready and consumers"
+    )

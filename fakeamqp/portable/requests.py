@@ -1,0 +1,195 @@
+"""Requests to a broker over AMQP 0-9-1, one after the other, each with its answer."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING
+
+from fakeamqp.portable.errors import NotAnswered, Refused
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
+from fakeamqp.protocols.amqp_0_9_1.codec.constants import PROTOCOL_HEADER
+from fakeamqp.protocols.framed.codec.frames import (
+    FRAME_HEADER,
+    FRAME_HEARTBEAT,
+    FRAME_OVERHEAD,
+    content_frames,
+    method_frame,
+)
+from fakeamqp.replay.replies import Assembler, Reply
+
+if TYPE_CHECKING:
+    from fakeamqp.portable.routes import Line, Route
+    from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
+    from fakeamqp.protocols.framed.codec.method import Method
+
+__all__ = ["Requests"]
+
+_CHANNEL = 1
+_FRAME_MAX = 131_072
+
+
+class Requests:
+    """One client of a broker, on one connection, opened when it is needed, and again when it was lost.
+
+    Calls from several threads wait for each other.
+
+    Args:
+        route: the way to the broker.
+        virtual_host: the one to open; None opens that of the URL.
+    """
+
+    def __init__(self, route: Route, virtual_host: str | None = None) -> None:
+        self.route = route
+        self.virtual_host = virtual_host or route.login.virtual_host or "/"
+        self._line: Line | None = None
+        self._channel_open = False
+        self._confirms = False
+
+    def ask(self, method: Method) -> Reply:
+        """The answer to a method.
+
+        Raises:
+            Refused: the broker closes the channel or the connection instead.
+            NotAnswered: there is no answer, or no broker in this process.
+            NoBroker: there is no broker at the URL.
+        """
+        with self.route.lock:
+            self._make_ready()
+            return self._exchange(_CHANNEL, method)
+
+    def publish(self, queue: str, properties: BasicProperties, body: bytes) -> None:
+        """Publish to a queue, and wait for the confirm.
+
+        Raises:
+            Refused: the broker does not confirm the message, or there is no such queue.
+            NotAnswered, NoBroker: see `ask`.
+        """
+        with self.route.lock:
+            self._make_ready()
+            if not self._confirms:
+                self._exchange(_CHANNEL, m.ConfirmSelect())
+                self._confirms = True
+            limit = _FRAME_MAX - FRAME_OVERHEAD
+            method = m.BasicPublish(routing_key=queue, mandatory=True)
+            content = content_frames(_CHANNEL, m.BasicPublish.CLASS_ID, properties.encode(), body, limit)
+            self._send(b"".join((method_frame(_CHANNEL, method.encode()), *content)))
+            returned: Method | None = None
+            while not isinstance(answer := self._next(method).method, (m.BasicAck, m.BasicNack)):
+                returned = answer
+            if returned is not None:
+                raise Refused(f"there is no queue {queue!r} to publish to", 312)
+            if isinstance(answer, m.BasicNack):
+                raise Refused(f"the broker has refused a message for queue {queue!r}: the queue is full")
+
+    def close(self) -> None:
+        """Close the connection, if there is one."""
+        with self.route.lock:
+            if self._line is None:
+                return
+            try:
+                if not self._line.ended:
+                    self._exchange(0, m.ConnectionClose(reply_code=200, reply_text="the test has ended"))
+            except (NotAnswered, Refused):
+                pass  # It is closed.
+            finally:
+                self._drop()
+
+    # --- the connection -------------------------------------------------------------------------------
+
+    def _make_ready(self) -> None:
+        if self._line is not None and self._line.ended:
+            self._drop()
+        if self._line is None:
+            self._open()
+        if not self._channel_open:
+            self._exchange(_CHANNEL, m.ChannelOpen())
+            self._channel_open, self._confirms = True, False
+
+    def _open(self) -> None:
+        self._line = self.route.connect()
+        self._buffer = bytearray()
+        self._assembler = Assembler()
+        self._replies: deque[Reply] = deque()
+        self._channel_open = False
+        login = self.route.login
+        start_ok = m.ConnectionStartOk(
+            client_properties={
+                "product": "fakeamqp",
+                "connection_name": "amqp_queue",
+                "capabilities": {"authentication_failure_close": True},
+            },
+            mechanism="PLAIN",
+            response=f"\0{login.user}\0{login.password}".encode(),
+            locale="en_US",
+        )
+        try:
+            self._send(PROTOCOL_HEADER)
+            self._next(m.ConnectionStartOk())
+            tune = self._exchange(0, start_ok).method
+            assert isinstance(tune, m.ConnectionTune)
+            frame_max = min(tune.frame_max or _FRAME_MAX, _FRAME_MAX)
+            tune_ok = m.ConnectionTuneOk(channel_max=tune.channel_max, frame_max=frame_max, heartbeat=0)
+            self._send(method_frame(0, tune_ok.encode()))
+            self._exchange(0, m.ConnectionOpen(virtual_host=self.virtual_host))
+        except BaseException:
+            self._drop()
+            raise
+
+    def _drop(self) -> None:
+        line, self._line = self._line, None
+        self._channel_open = False
+        if line is not None:
+            line.close()
+
+    # --- frames ---------------------------------------------------------------------------------------
+
+    def _exchange(self, channel: int, method: Method) -> Reply:
+        self._send(method_frame(channel, method.encode()))
+        return self._next(method)
+
+    def _send(self, octets: bytes) -> None:
+        assert self._line is not None
+        try:
+            self._line.send(octets)
+        except NotAnswered:
+            self._drop()
+            raise
+
+    def _next(self, asked: Method) -> Reply:
+        """The next answer, unless it is a close."""
+        while not self._replies:
+            self._receive(asked)
+        reply = self._replies.popleft()
+        method = reply.method
+        if isinstance(method, m.ChannelClose):
+            self._channel_open = False
+            self._send(method_frame(reply.channel, m.ChannelCloseOk().encode()))
+        elif isinstance(method, m.ConnectionClose):
+            self._send(method_frame(0, m.ConnectionCloseOk().encode()))
+            self._drop()
+        else:
+            return reply
+        raise Refused(
+            f"the broker refuses {asked.NAME}: {method.reply_code} {method.reply_text}", method.reply_code
+        )
+
+    def _receive(self, asked: Method) -> None:
+        assert self._line is not None
+        try:
+            octets = self._line.receive()
+        except NotAnswered as problem:
+            self._drop()
+            raise NotAnswered(f"{asked.NAME}: {problem}") from None
+        if not octets:
+            self._drop()
+            raise NotAnswered(f"the broker has ended the connection instead of an answer to {asked.NAME}")
+        self._buffer += octets
+        while len(self._buffer) >= FRAME_OVERHEAD:
+            frame_type, channel, size = FRAME_HEADER.unpack_from(self._buffer)
+            end = FRAME_HEADER.size + size
+            if len(self._buffer) <= end:
+                return
+            payload = bytes(self._buffer[FRAME_HEADER.size : end])
+            del self._buffer[: end + 1]
+            if frame_type != FRAME_HEARTBEAT:
+                self._replies.extend(self._assembler.feed(frame_type, channel, payload))
