@@ -1,4 +1,4 @@
-"""The tests that users write with `amqp_queue` run on a real RabbitMQ, none is skipped, and no queue is left."""
+"""Tests written with `amqp_queue` run on a real RabbitMQ: none is skipped, and no queue is left."""
 
 from __future__ import annotations
 

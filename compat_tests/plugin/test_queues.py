@@ -49,6 +49,23 @@ def test_every_test_of_every_run_gets_other_names(run_tests: RunTests, amqp_brok
     assert all(name.startswith("orders-") for name in names)
 
 
+def test_a_queue_of_the_app_is_deleted_unless_it_was_there_before(
+    run_tests: RunTests, amqp_broker: Broker
+) -> None:
+    amqp_broker.load_definitions({"queues": [{"name": "kept", "vhost": "/", "durable": True}]})
+    run_tests(
+        """
+        def test_it(amqp_queue, pika_channel):
+            kept, own = amqp_queue("kept", declare=False), amqp_queue("own", declare=False)
+            assert (kept.exists, own.exists) == (True, False)
+            pika_channel.queue_declare("own", durable=True)
+            assert own.exists
+        """,
+        f"--amqp-real-url={amqp_broker.url}",
+    ).assert_outcomes(passed=1)
+    assert [queue.name for queue in amqp_broker.queues()] == ["kept"]
+
+
 def test_a_failed_test_leaves_no_queue_at_a_real_url(run_tests: RunTests, amqp_broker: Broker) -> None:
     result = run_tests(
         """
