@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from fakeamqp.connection import PeerAddress
 from fakeamqp.faults.next_tap import NullTap
-from fakeamqp.inspect.hints import loop_hint, time_hint
+from fakeamqp.inspect.hints import loop_hint, wait_report
 from fakeamqp.portable.errors import NotAnswered
 from fakeamqp.protocols.negotiation import accept
 from fakeamqp.replay.target import remote_broker
@@ -129,8 +129,8 @@ class ToBroker:
         return await self._broker._engine.wait_until_async(holds, timeout)
 
     def hint(self, awaitable: str) -> str:
-        """Whether the clock stands still."""
-        return self._broker._reader.read(lambda state: time_hint(state, awaitable))
+        """What holds the broker up, what it holds, and the latest events."""
+        return self._broker._reader.read(lambda state: wait_report(state, awaitable))
 
 
 class InProcessLine:
