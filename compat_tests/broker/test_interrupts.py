@@ -17,6 +17,7 @@ from typing import Any
 import pika
 import pika.exceptions
 import pytest
+from freezegun import freeze_time
 
 import fakeamqp
 from compat_tests.benchmarks.load import Address
@@ -24,6 +25,7 @@ from compat_tests.benchmarks.stalls import PROBED, Talker
 from fakeamqp import Broker
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.runtime import turns
+from fakeamqp.runtime.clock import wall_clock_hooks
 from fakeamqp.runtime.thread import engine as engine_module
 from fakeamqp.runtime.thread import lock as lock_module
 
@@ -32,7 +34,7 @@ pytestmark = pytest.mark.threads_only
 PROTOCOL_HEADER = b"AMQP\0\0\x09\x01"
 PACKAGE = Path(fakeamqp.__file__).parent
 INTERRUPTED = {str(path) for path in [PACKAGE / "broker.py", *(PACKAGE / "runtime").rglob("*.py")]}
-"""Not `threading`: an event or a thread of the standard library does not survive it."""
+"""Not `threading`: the start of a thread does not survive it."""
 MOST = 5_000
 
 
@@ -40,16 +42,23 @@ class Interrupt(BaseException):
     """As KeyboardInterrupt, which would end pytest where it gets out."""
 
 
-def interrupted_at(place: int, function: Callable[[], object]) -> bool:
+def interrupted_at(place: int, function: Callable[[], object], *also: str) -> bool:
     """Call a function and raise where a signal handler may for the n-th time; False if it ends before.
 
-    CPython runs signal handlers when a function begins and when one written in C has returned.
+    CPython runs signal handlers when a function begins and when one written in C has returned, from Python
+    3.14 on also when this is the `__enter__` of a lock.
+
+    Args:
+        place: n, from 0.
+        function: without arguments.
+        also: files in which it raises too, beside those of `INTERRUPTED`.
     """
     left = place
+    files = INTERRUPTED.union(also)
 
     def profile(frame: FrameType, event: str, _argument: Any) -> None:
         nonlocal left
-        if event in ("call", "c_return") and frame.f_code.co_filename in INTERRUPTED:
+        if event in ("call", "c_return") and frame.f_code.co_filename in files:
             left -= 1
             if left < 0:
                 sys.setprofile(None)
@@ -101,6 +110,61 @@ def test_the_broker_goes_on_after_an_interrupted_call() -> None:
             assert answers(broker), place
             assert broker.virtual_hosts == ("/",), place
         assert place > 10
+
+
+def test_the_broker_goes_on_after_an_interrupted_wait() -> None:
+    over: list[None] = []
+    with Broker() as broker:
+
+        def wait() -> None:
+            assert not broker._engine.wait_until(lambda: over, timeout=0.001)
+
+        wait()  # An import that is interrupted may keep the interpreter's lock: wait once before.
+        for place in places():
+            if not interrupted_at(place, wait, threading.__file__):
+                break
+            over.append(None)  # The interrupt may have left the predicate.
+            assert answers(broker), place
+            over.clear()
+        assert place > 20
+
+
+def test_an_address_can_be_intercepted_after_an_interrupted_interception() -> None:
+    with Broker() as broker:
+
+        def intercept() -> None:
+            with broker.intercept("rabbit.test:5672"):
+                pass
+
+        for place in places():
+            if not interrupted_at(place, intercept):
+                break
+            with broker.intercept("rabbit.test:5672"):
+                socket.create_connection(("rabbit.test", 5672)).close()
+        assert place > 50
+
+
+def test_the_wall_clock_is_followed_after_an_interrupted_hook() -> None:
+    told: list[None] = []
+
+    def follow() -> None:
+        told.append(None)
+
+    def hook() -> None:
+        wall_clock_hooks.add(follow)
+        wall_clock_hooks.remove(follow)
+
+    for place in places(step=3):
+        reached = interrupted_at(place, hook)
+        wall_clock_hooks.add(follow)
+        told.clear()
+        with freeze_time("2026-01-01"):
+            assert told, place
+        wall_clock_hooks.remove(follow)
+        wall_clock_hooks.remove(follow)
+        if not reached:
+            break
+    assert place > 10
 
 
 def test_the_broker_stops_after_an_interrupted_call() -> None:

@@ -16,6 +16,7 @@ import pytest
 from freezegun import freeze_time
 
 from compat_tests.management.client import Api
+from compat_tests.runtimes import is_locked
 from fakeamqp import Broker, BrokerError, ManagementUnavailable, PortInUse
 
 
@@ -169,6 +170,6 @@ def test_stop_ends_while_a_request_waits_for_the_engine():
 def _waits_for(turnstile):
     """Whether another thread comes to hold the turnstile: it waits for the lock then."""
     deadline = time.monotonic() + 30
-    while not turnstile.locked() and time.monotonic() < deadline:
+    while not is_locked(turnstile) and time.monotonic() < deadline:
         time.sleep(0.001)
-    return turnstile.locked()
+    return is_locked(turnstile)

@@ -16,6 +16,7 @@ from freezegun.api import FrozenDateTimeFactory, StepTickTimeFactory, TickingDat
 
 from compat_tests.benchmarks.load import Address
 from compat_tests.benchmarks.stalls import PROBED, Talker
+from compat_tests.runtimes import is_locked
 from compat_tests.time.conftest import Connect, retry_queues
 from fakeamqp import Broker
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
@@ -512,7 +513,7 @@ def test_a_client_is_answered_between_two_timers_of_a_tick(
         assert loop is not None
         if woken:
             loop.wake()
-            while not wall_broker._engine._lock._turnstile.locked():
+            while not is_locked(wall_broker._engine._lock._turnstile):
                 pass
             look, test = loop._selector.select, threading.current_thread()
 

@@ -20,7 +20,6 @@ import ipaddress
 import os
 import socket
 import sys
-import threading
 from collections.abc import Callable, Iterable
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -28,6 +27,7 @@ from typing import TYPE_CHECKING, Any
 from fakeamqp.connection import bracketed
 from fakeamqp.runtime.errors import InterceptError
 from fakeamqp.runtime.intercept_addresses import is_numeric, normal
+from fakeamqp.runtime.thread.lock import FairLock
 
 if TYPE_CHECKING:
     from fakeamqp.runtime.intercept import Intercept
@@ -41,7 +41,7 @@ class Patches:
     """The active interceptions, and the patches that are installed while there are any."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = FairLock()
         self._active: tuple[Intercept, ...] = ()
         self._undo: list[Callable[[], None]] = []
         self._audited = False
@@ -69,7 +69,7 @@ class Patches:
 
     def after_fork(self) -> None:
         """In a forked child: interception stays active, but the thread that held the lock does not exist."""
-        self._lock = threading.Lock()
+        self._lock.after_fork()
 
     # --- questions ----------------------------------------------------------------------------------------
 

@@ -10,15 +10,16 @@ from types import FrameType
 
 import pytest
 
+from compat_tests.runtimes import is_locked
 from fakeamqp.runtime.clock import RealClock
 from fakeamqp.runtime.thread import lock as lock_module
-from fakeamqp.runtime.thread.lock import EngineLock
+from fakeamqp.runtime.thread.lock import FairLock
 
 SECONDS = 20
 
 
 def test_reentrant_and_owned_by_one_thread() -> None:
-    lock = EngineLock()
+    lock = FairLock()
     held_elsewhere: list[bool] = []
     lock.acquire()
     lock.acquire()
@@ -35,7 +36,7 @@ def test_reentrant_and_owned_by_one_thread() -> None:
 
 def test_who_waits_comes_before_who_comes_back() -> None:
     """A thread that releases and takes again at once, as a busy loop does, lets a waiting one through."""
-    lock = EngineLock()
+    lock = FairLock()
     clock = RealClock()
     order: list[str] = []
 
@@ -50,7 +51,7 @@ def test_who_waits_comes_before_who_comes_back() -> None:
         waiting = threading.Thread(target=enter, daemon=True)
         waiting.start()
         deadline = clock.now() + SECONDS
-        while not lock._turnstile.locked():
+        while not is_locked(lock._turnstile):
             assert clock.now() < deadline, "who waits for the lock does not hold the turnstile"
         lock.release()
         lock.acquire()
@@ -61,7 +62,7 @@ def test_who_waits_comes_before_who_comes_back() -> None:
 
 
 def test_release_all_and_back() -> None:
-    lock = EngineLock()
+    lock = FairLock()
     assert lock.release_all() is None
     lock.acquire_again(None)
     assert not lock.held()
@@ -74,7 +75,7 @@ def test_release_all_and_back() -> None:
 
 
 def test_only_the_holder_releases() -> None:
-    lock = EngineLock()
+    lock = FairLock()
     with pytest.raises(RuntimeError, match="does not hold"):
         lock.release()
     caught: list[RuntimeError] = []
@@ -97,7 +98,7 @@ def test_only_the_holder_releases() -> None:
 class Guard:
     """A context manager that takes the lock for its user."""
 
-    def __init__(self, lock: EngineLock) -> None:
+    def __init__(self, lock: FairLock) -> None:
         self.lock = lock
 
     def __enter__(self) -> None:
@@ -107,7 +108,7 @@ class Guard:
         self.lock.release()
 
 
-def wanted(lock: EngineLock) -> threading.Thread:
+def wanted(lock: FairLock) -> threading.Thread:
     """A thread that takes the lock and releases it; it has begun to wait."""
 
     def take() -> None:
@@ -122,7 +123,7 @@ def wanted(lock: EngineLock) -> threading.Thread:
 @pytest.mark.parametrize("again", [False, True], ids=["another thread", "the same"])
 def test_a_lock_whose_holder_has_left_is_taken_over(again: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lock_module, "_PATIENCE", 0.001)
-    lock = EngineLock()
+    lock = FairLock()
 
     def leaves() -> None:
         lock.acquire()
@@ -140,7 +141,7 @@ def test_a_lock_whose_holder_has_left_is_taken_over(again: bool, monkeypatch: py
 def test_a_holder_that_runs_on_while_it_is_looked_at_keeps_the_lock(monkeypatch: pytest.MonkeyPatch) -> None:
     """A generator that has yielded has no callers: that must not be taken for a holder that has left."""
     monkeypatch.setattr(lock_module, "_PATIENCE", 0.001)
-    lock = EngineLock()
+    lock = FairLock()
     inner, looked_at, suspended, looked_again, done = (threading.Event() for _ in range(5))
     looks: list[None] = []
     released: list[None] = []
@@ -187,14 +188,14 @@ def test_a_holder_that_runs_on_while_it_is_looked_at_keeps_the_lock(monkeypatch:
 def test_a_lock_in_use_is_not_taken_over(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lock_module, "_PATIENCE", 0.001)
     looks: list[None] = []
-    in_use = EngineLock._in_use
+    in_use = FairLock._in_use
 
-    def counted(self: EngineLock, frame: FrameType | None) -> bool:
+    def counted(self: FairLock, frame: FrameType | None) -> bool:
         looks.append(None)
         return in_use(self, frame)
 
-    monkeypatch.setattr(EngineLock, "_in_use", counted)
-    lock = EngineLock()
+    monkeypatch.setattr(FairLock, "_in_use", counted)
+    lock = FairLock()
 
     def generator() -> Iterator[None]:
         with Guard(lock):

@@ -13,8 +13,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from functools import wraps
-from threading import Lock
 from typing import Any, NamedTuple
+
+from fakeamqp.runtime.thread.lock import FairLock
 
 __all__ = ["add", "install", "missing", "remove"]
 
@@ -44,7 +45,7 @@ _HOOKS = (
     _Hook("time_machine", "travel", "stop", follow=False),
 )
 
-_lock = Lock()
+_lock = FairLock()
 _listeners: list[Callable[[], None]] = []
 _installed: dict[_Hook, tuple[type, Any, Any]] = {}
 """The installed hooks: the class, its original method, and the replacement."""
@@ -66,11 +67,12 @@ def remove(listener: Callable[[], None]) -> None:
             _listeners.remove(listener)
         if _listeners:
             return
-        for hook, (owner, original, replacement) in _installed.items():
+        _hooked.clear()
+        # An interrupt may leave a hook on its method: it tells no listener, and is wrapped by the next one.
+        while _installed:
+            hook, (owner, original, replacement) = _installed.popitem()
             if owner.__dict__.get(hook.method) is replacement:
                 setattr(owner, hook.method, original)
-        _installed.clear()
-        _hooked.clear()
 
 
 def missing() -> bool:

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, ClassVar, TypeVar
 from fakeamqp.runtime.clock import EngineClock, RealClock, TimerQueue
 from fakeamqp.runtime.engine_base import EngineBase
 from fakeamqp.runtime.errors import EngineError
-from fakeamqp.runtime.thread.lock import EngineLock
+from fakeamqp.runtime.thread.lock import FairLock, Signal
 
 if TYPE_CHECKING:
     import socket
@@ -88,7 +88,7 @@ class ThreadEngine(EngineBase):
             before_flush,
         )
         self.name = name
-        self._lock = EngineLock()
+        self._lock = FairLock()
         self._loop: Loop | None = None
         self._thread: threading.Thread | None = None
         self._listeners: list[Listener] = []
@@ -113,7 +113,7 @@ class ThreadEngine(EngineBase):
 
         if self._loop is not None and self._loop.stopping:
             self.stop()  # requested on the loop thread, and not complete yet
-        with self._held():
+        with self._lock:
             if self._loop is not None:
                 return
             loop = Loop(self._parts(), self.coalescing)
@@ -155,7 +155,7 @@ class ThreadEngine(EngineBase):
         """Nothing is left to be done: `stop` waits for the thread."""
 
     def _run(self, loop: Loop) -> None:
-        with self._held():
+        with self._lock:
             if self._loop is not loop:
                 return  # `start` was interrupted.
         try:
@@ -163,7 +163,7 @@ class ThreadEngine(EngineBase):
         except BaseException as error:
             loop.record("the loop", error)
         finally:
-            with self._held():
+            with self._lock:
                 self._close(loop)
 
     def _close(self, loop: Loop) -> None:
@@ -239,7 +239,7 @@ class ThreadEngine(EngineBase):
             in_call = self._other_call(loop)
             if not in_call and not loop.operations.pending:
                 break
-            taken = threading.Event()
+            taken = Signal()
             waiter = Waiter(lambda: True, taken.set)
             loop.waiters.append(waiter)
             loop.hurried += not in_call
@@ -358,16 +358,13 @@ class ThreadEngine(EngineBase):
         finally:
             self._lock.release()
 
-    def look(self) -> _Held:
+    def look(self) -> FairLock:
         """A context manager that holds the lock only to look at the broker, such as from outside a test.
 
         Nothing moves for it, unlike with `with engine:`: time does not follow, an idle clock stays idle, and
         long operations are not carried to their end, so that a part of one may be seen. Keep it short.
         """
-        return _Held(self._lock)
-
-    def _held(self) -> _Held:
-        return _Held(self._lock)
+        return self._lock
 
     def in_turn(self) -> bool:
         """Whether the caller is the loop thread, which must not wait for those that enter the engine."""
@@ -407,7 +404,7 @@ class ThreadEngine(EngineBase):
             raise EngineError("the loop thread cannot wait for the loop")
         from fakeamqp.runtime.turns import Waiter
 
-        decided = threading.Event()
+        decided = Signal()
         waiter = Waiter(predicate, decided.set)
         with self:
             if waiter.check() or self._loop is None:
@@ -431,7 +428,7 @@ class ThreadEngine(EngineBase):
                 waiter.check()
             return waiter.outcome
 
-    def _watch(self, decided: threading.Event, timeout: float, every: float) -> None:
+    def _watch(self, decided: Signal, timeout: float, every: float) -> None:
         while not decided.wait(min(every, timeout)) and timeout > every:
             timeout -= every
             with self:
@@ -461,7 +458,7 @@ class ThreadEngine(EngineBase):
     @property
     def listeners(self) -> tuple[Listener, ...]:
         """The open listeners, oldest first."""
-        with self._held():
+        with self._lock:
             self._listeners = [listener for listener in self._listeners if not listener.closed]
             return tuple(self._listeners)
 
@@ -486,7 +483,7 @@ class ThreadEngine(EngineBase):
         """
         from fakeamqp.runtime.thread.listener import Listener
 
-        with self._held():
+        with self._lock:
             listener = Listener(
                 self._running_loop(), self._lock, self._accept, host, port, wrap, refusing=self._refusing
             )
@@ -501,7 +498,7 @@ class ThreadEngine(EngineBase):
         from fakeamqp.runtime.localhost import listen_on
 
         wrap = None if tls is None else tls.wrap
-        with self._held():
+        with self._lock:
             return listen_on(lambda address, wanted: self.listen(address, wanted, wrap=wrap), host, port)
 
     def connect_socketpair(self) -> socket.socket:
@@ -553,21 +550,6 @@ class ThreadEngine(EngineBase):
     def __repr__(self) -> str:
         state = "running" if self.running else "stopped"
         return f"<ThreadEngine {self.name!r} {state} turns={self.turns}>"
-
-
-class _Held:
-    """The lock without a flush, for work that causes no output."""
-
-    __slots__ = ("_lock",)
-
-    def __init__(self, lock: EngineLock) -> None:
-        self._lock = lock
-
-    def __enter__(self) -> None:
-        self._lock.acquire()
-
-    def __exit__(self, *_: object) -> None:
-        self._lock.release()
 
 
 def _nothing() -> None:

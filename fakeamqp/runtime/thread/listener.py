@@ -24,7 +24,7 @@ from fakeamqp.runtime.transport import TcpTransport
 if TYPE_CHECKING:
     from fakeamqp.runtime.clock import Timer
     from fakeamqp.runtime.connection_driver import Accept
-    from fakeamqp.runtime.thread.lock import EngineLock
+    from fakeamqp.runtime.thread.lock import FairLock
     from fakeamqp.runtime.thread.loop import Loop
     from fakeamqp.runtime.transport import Transport
 
@@ -41,7 +41,7 @@ class Listener:
     def __init__(
         self,
         loop: Loop,
-        lock: EngineLock,
+        lock: FairLock,
         accept: Accept,
         host: str,
         port: int,

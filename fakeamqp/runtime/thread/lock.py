@@ -1,4 +1,4 @@
-"""The engine's one lock."""
+"""A fair lock that survives exceptions from signal handlers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from threading import Lock, RLock, get_ident
 from types import FrameType
 from typing import NamedTuple
 
-__all__ = ["EngineLock", "Hold", "on_stack"]
+__all__ = ["FairLock", "Hold", "Signal", "on_stack"]
 
 _PATIENCE = 0.25
 """Real seconds after which a thread that waits for the lock checks whether it is abandoned."""
@@ -16,13 +16,13 @@ _SUSPENDED = CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR
 
 
 class Hold(NamedTuple):
-    """How a thread held the lock: `EngineLock.release_all` returns it and `acquire_again` takes it."""
+    """How a thread held the lock: `FairLock.release_all` returns it and `acquire_again` takes it."""
 
     depth: int
     frame: FrameType | None
 
 
-class EngineLock:
+class FairLock:
     """A fair reentrant lock that survives exceptions from signal handlers.
 
     The loop thread releases the lock for a moment in each turn. A plain `RLock` would mostly give it back to
@@ -38,8 +38,9 @@ class EngineLock:
     __slots__ = ("_frame", "_lock", "_owner", "_releasing", "_turnstile", "depth")
 
     def __init__(self) -> None:
-        self._turnstile = Lock()
-        self._lock = RLock()  # Taken once by its owner. It knows its owner even if a signal comes at once.
+        # Each is taken once by its owner. They know their owner even if a signal comes at once.
+        self._turnstile = RLock()
+        self._lock = RLock()
         self._owner = 0
         self._frame: FrameType | None = None
         self._releasing = False
@@ -57,16 +58,28 @@ class EngineLock:
                 self.depth += 1
                 return
             lock.release()
-        with self._turnstile:
-            try:
-                while not self._lock.acquire(True, _PATIENCE):
-                    if self._abandoned():
-                        self._lock = RLock()
-                self._note(_user(sys._getframe(1)))
-            except BaseException:
-                if self.held():
-                    self._lock.release()
-                raise
+        turnstile = self._turnstile
+        # Not `with turnstile`: from Python 3.14 on, a signal handler may raise after `__enter__` has taken it
+        # and before the block begins, and nothing would release it.
+        try:
+            turnstile.acquire()
+            while not self._lock.acquire(True, _PATIENCE):
+                if self._abandoned():
+                    self._lock = RLock()
+            self._note(_user(sys._getframe(1)))
+            turnstile.release()
+        except BaseException:
+            if turnstile._is_owned():  # type: ignore[attr-defined]
+                turnstile.release()
+            if self.held():
+                self._lock.release()
+            raise
+
+    __enter__ = acquire
+
+    def __exit__(self, *_: object) -> None:
+        """Release the lock."""
+        self.release()
 
     def release(self) -> None:
         """Decrease the depth; the outermost level releases the lock."""
@@ -118,7 +131,7 @@ class EngineLock:
         if self._frame is None and not self._releasing:
             return True
         while frame is not None:
-            if frame is self._frame or (self._releasing and frame.f_code is EngineLock._let_go.__code__):
+            if frame is self._frame or (self._releasing and frame.f_code is FairLock._let_go.__code__):
                 return True
             frame = frame.f_back
         return False
@@ -126,13 +139,39 @@ class EngineLock:
     def after_fork(self) -> None:
         """In a forked child: drop the locks of threads that do not exist here, and keep this thread's."""
         held = self.held()
-        self._turnstile = Lock()
+        self._turnstile = RLock()
         self._lock = RLock()
         if held:
             self._lock.acquire()
         else:
             self._frame = None
             self.depth = 0
+
+
+class Signal:
+    """Tells one thread that something has happened: an `Event` that survives exceptions from signal handlers.
+
+    A thread that is interrupted while it waits for an `Event` may leave the lock of the event taken, and
+    `set` blocks for ever. Here `set` never blocks.
+    """
+
+    __slots__ = ("_unset",)
+
+    def __init__(self) -> None:
+        self._unset = Lock()
+        self._unset.acquire()
+
+    def set(self) -> None:
+        """Let the waiting thread go on. Only one thread sets a signal; setting it again does nothing."""
+        if self._unset.locked():
+            self._unset.release()
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait until the signal is set, at most so many real seconds; return whether it is.
+
+        Once this has returned True, the signal is not waited for again.
+        """
+        return self._unset.acquire(True, -1 if timeout is None else max(timeout, 0.0))
 
 
 def _user(frame: FrameType | None) -> FrameType | None:

@@ -13,7 +13,7 @@ from fakeamqp.runtime.thread.coalescing import Coalescing
 from fakeamqp.runtime.turns import MOST_ROUNDS, Source, TurnParts, Turns
 
 if TYPE_CHECKING:
-    from fakeamqp.runtime.thread.lock import EngineLock
+    from fakeamqp.runtime.thread.lock import FairLock
     from fakeamqp.runtime.thread.slices import Handover
 
 __all__ = ["Loop"]
@@ -76,7 +76,7 @@ class Loop(Turns):
 
     # -- the turn
 
-    def run(self, lock: EngineLock) -> None:
+    def run(self, lock: FairLock) -> None:
         """Run turns until `stopping` is set. The body of the loop thread."""
         self._thread_id = threading.get_ident()
         timeout: float | None = 0.0
@@ -89,7 +89,7 @@ class Loop(Turns):
                 self.record("a turn", error)
                 timeout = 0.0
 
-    def _turn(self, lock: EngineLock, timeout: float | None) -> float | None:
+    def _turn(self, lock: FairLock, timeout: float | None) -> float | None:
         takes = self._takes
         expected = self.handover
         coalescing = self.coalescing

@@ -12,12 +12,12 @@ import sys
 import threading
 from typing import TYPE_CHECKING
 
-from fakeamqp.runtime.thread.lock import on_stack
+from fakeamqp.runtime.thread.lock import Signal, on_stack
 
 if TYPE_CHECKING:
     from types import FrameType
 
-    from fakeamqp.runtime.thread.lock import EngineLock
+    from fakeamqp.runtime.thread.lock import FairLock
     from fakeamqp.runtime.thread.loop import Loop
 
 __all__ = ["Handover", "Slices"]
@@ -31,7 +31,7 @@ class Handover:
     def __init__(self, frame: FrameType) -> None:
         self.frame = frame
         self.thread = threading.get_ident()
-        self.turned = threading.Event()
+        self.turned = Signal()
         """Set when the turn has ended."""
 
     @property
@@ -45,7 +45,7 @@ class Slices:
 
     __slots__ = ("_before", "_ends", "_lock", "_loop")
 
-    def __init__(self, lock: EngineLock, loop: Loop) -> None:
+    def __init__(self, lock: FairLock, loop: Loop) -> None:
         self._lock = lock
         self._loop = loop
         self._begin()
