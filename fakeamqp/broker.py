@@ -128,6 +128,8 @@ class Broker(Inspection):
         bounds: of what clients can make the broker keep, such as `Bounds(consumers_per_channel=100)`.
         management: True serves RabbitMQ's HTTP API (extra `management`), at `management_url`.
         management_port: port of the HTTP API, which it switches on; 0 takes a free one.
+        management_hosts: names by which the HTTP API may be asked, besides IP addresses and the names of this
+            machine; others are refused, since a web site could point its own name to this machine.
         runtime: what the broker runs in: "thread" for a thread of its own; "asyncio" for the event loop that
             runs when it starts (`async with`). The time of such a broker is that of the loop, and only
             coroutines of this loop can be its clients.
@@ -159,6 +161,7 @@ class Broker(Inspection):
         bounds: Bounds | None = None,
         management: bool = False,
         management_port: int | None = None,
+        management_hosts: Iterable[str] = (),
         runtime: Runtime = "thread",
         **settings: Unpack[PersonalityChoices],
     ) -> None:
@@ -228,7 +231,9 @@ class Broker(Inspection):
             from fakeamqp.companions import Surroundings, companion
 
             surroundings = Surroundings(self, self._engine, self._state)
-            self._management = companion("management", surroundings, port=management_port or 0)
+            self._management = companion(
+                "management", surroundings, port=management_port or 0, hosts=management_hosts
+            )
             self._observer = self._state.tap = self._management.observe(self._recorder)
         self._populate()
 

@@ -220,6 +220,14 @@ def _parser() -> argparse.ArgumentParser:
         metavar="PORT",
         help="serve RabbitMQ's HTTP API on this port; 0 takes a free one (needs fakeamqp[management])",
     )
+    serve.add_argument(
+        "--management-host",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="a name by which the HTTP API may be asked, besides IP addresses and the names of this machine; "
+        "can be repeated",
+    )
 
     trace = commands.add_parser(
         "trace",
@@ -424,6 +432,7 @@ def _configured_broker(options: argparse.Namespace) -> Broker:
             memory_limit=options.memory_limit,
             bounds=_bounds(options.bound),
             management_port=options.management_port,
+            management_hosts=options.management_host,
             **_choices(options),
         )
     except FakeAMQPError as error:  # The broker has not started yet, so an argument is wrong.

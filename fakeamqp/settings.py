@@ -189,4 +189,5 @@ class BrokerArguments(PersonalityChoices, total=False):
     bounds: Bounds | None
     management: bool
     management_port: int | None
+    management_hosts: Iterable[str]
     runtime: Runtime

@@ -75,7 +75,7 @@ def test_stop_closes_connections_that_are_kept_alive_or_have_sent_half_a_request
         alive.request("GET", "/")
         assert alive.getresponse().read()
         half = socket.create_connection(("127.0.0.1", broker.management_port))
-        half.sendall(b"GET /api/whoami HTTP/1.1\r\nHost: x\r\n")
+        half.sendall(b"GET /api/whoami HTTP/1.1\r\nHost: localhost\r\n")
     assert alive.sock.recv(1) == b""
     assert half.recv(1) == b""
     alive.close()
@@ -111,7 +111,7 @@ def test_without_its_packages_the_error_names_the_extra(monkeypatch):
 def test_a_forked_child_holds_no_port_and_no_connection():
     with Broker(management=True) as broker:
         client = socket.create_connection(("127.0.0.1", broker.management_port))
-        client.sendall(b"GET /api/whoami HTTP/1.1\r\nHost: x\r\n\r\n")
+        client.sendall(b"GET /api/whoami HTTP/1.1\r\nHost: localhost\r\n\r\n")
         assert client.recv(12) == b"HTTP/1.1 401"
         readable, writable = os.pipe()
         child = os.fork()

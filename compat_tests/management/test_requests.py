@@ -117,3 +117,13 @@ def test_nonsense_is_refused_and_never_a_bug(api):
         body[chance.choice(list(body))] = chance.choice(JUNK)
         reply = api.request(request.method, request.path, body)
         assert reply.status < 500, (request.name, body, reply)
+
+
+@pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", ""])
+def test_definitions_are_taken_as_json_only(api: Api, kind: str):
+    """Measured on RabbitMQ 4.3.6, which takes any type elsewhere."""
+    assert api.request("POST", "definitions", {}, {"content-type": kind}).status == 415
+    assert (
+        api.request("POST", "definitions", {}, {"content-type": "application/json; charset=utf-8"}).status
+        == 204
+    )

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from starlette.applications import Starlette
 from starlette.convertors import StringConvertor, register_url_convertor
@@ -12,6 +13,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from fakeamqp.management.errors import absent
+from fakeamqp.management.origins import OwnPages
 from fakeamqp.management.resource import refused
 from fakeamqp.management.resources import RESOURCES
 
@@ -33,31 +35,35 @@ class _Bound(StringConvertor):
 register_url_convertor("bound", _Bound())
 
 _INSPECTOR = "fakeamqp.management.inspector"
-"""A package with the function `routes`, which returns Starlette's routes of the page."""
+"""A package with the function `routes`, which returns Starlette's routes of the page, and `PUBLIC` paths."""
 
 
-def make_app(management: Management) -> Starlette:
-    """The app of one broker. Its `state.management` is the broker."""
+def make_app(management: Management, hosts: Iterable[str] = ()) -> Starlette:
+    """The app of one broker. Its `state.management` is the broker.
+
+    Args:
+        management: the broker.
+        hosts: names by which it may be asked, see `OwnPages`.
+    """
+    pages, public = _inspector()
     app = Starlette(
-        routes=[
-            *(Route(each.path, each) for each in RESOURCES),
-            *_inspector(),
-        ],
+        routes=[*(Route(each.path, each) for each in RESOURCES), *pages],
         exception_handlers={HTTPException: _failed},
     )
     app.router.redirect_slashes = False
     app.state.management = management
     app.add_middleware(_RawPaths)
+    app.add_middleware(OwnPages, hosts=hosts, public=public)
     return app
 
 
-def _inspector() -> list[BaseRoute]:
+def _inspector() -> tuple[list[BaseRoute], Collection[str]]:
     if find_spec(_INSPECTOR) is None:
-        return [Route("/", _greeting)]
+        return [Route("/", _greeting)], ("/",)
     from importlib import import_module
 
-    routes: list[BaseRoute] = import_module(_INSPECTOR).routes()
-    return routes
+    inspector: Any = import_module(_INSPECTOR)
+    return inspector.routes(), inspector.PUBLIC
 
 
 def _greeting(_: Request) -> Response:

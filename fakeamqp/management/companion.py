@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import logging
 from importlib.util import find_spec
-from ipaddress import ip_address
 from typing import TYPE_CHECKING
 
 from fakeamqp.companions import ManagementUnavailable
+from fakeamqp.runtime.addresses import is_loopback
 
 if TYPE_CHECKING:
     import threading
+    from collections.abc import Iterable
 
     from fakeamqp.companions import Surroundings
     from fakeamqp.management.context import Management
@@ -29,12 +30,13 @@ class ManagementCompanion:
     Args:
         surroundings: the broker and its engine.
         port: the port to listen on; 0 takes a free one.
+        hosts: names by which the API may be asked, besides those of this machine.
 
     Raises:
         ManagementUnavailable: Starlette or uvicorn is not installed.
     """
 
-    def __init__(self, surroundings: Surroundings, *, port: int = 0) -> None:
+    def __init__(self, surroundings: Surroundings, *, port: int = 0, hosts: Iterable[str] = ()) -> None:
         missing = [name for name in _NEEDED if find_spec(name) is None]
         if missing:
             raise ManagementUnavailable(
@@ -43,6 +45,7 @@ class ManagementCompanion:
             )
         self._surroundings = surroundings
         self._asked_port = port
+        self._hosts = tuple(hosts)
         self._address: tuple[str, int] | None = None
         self._server: HttpServer | None = None
         self._management: Management | None = None
@@ -87,7 +90,7 @@ class ManagementCompanion:
             from fakeamqp.management.app import make_app
             from fakeamqp.management.server import HttpServer
 
-            self._server = HttpServer(make_app(self.management))
+            self._server = HttpServer(make_app(self.management, (host, *self._hosts)))
         port = self._asked_port or (self._address[1] if self._address else 0)
         self._address = self._server.start(host, port)
         self.management.http_address = self._address
@@ -112,8 +115,3 @@ class ManagementCompanion:
         """The broker was reset or restarted."""
         if self._management is not None:
             self._management.cleared()
-
-
-def is_loopback(address: str) -> bool:
-    """Whether only this machine reaches a numeric address."""
-    return ip_address(address.partition("%")[0]).is_loopback

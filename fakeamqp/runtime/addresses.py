@@ -6,6 +6,7 @@ import errno
 import logging
 import os
 import socket
+from ipaddress import ip_address
 from typing import TypeAlias
 
 from fakeamqp.runtime.errors import CannotListen, PortInUse
@@ -16,6 +17,7 @@ __all__ = [
     "bound_socket",
     "cannot_listen",
     "is_exhausted",
+    "is_loopback",
     "listening_socket",
     "resolve",
     "warn_if_exposed",
@@ -55,6 +57,11 @@ def listening_socket(host: str, port: int) -> socket.socket:
         sock.close()
         raise cannot_listen(error, sockaddr) from error
     return sock
+
+
+def is_loopback(address: str) -> bool:
+    """Whether only this machine reaches a numeric address."""
+    return ip_address(address.partition("%")[0]).is_loopback
 
 
 def is_exhausted(error: OSError) -> bool:

@@ -10,7 +10,7 @@
 | `details` | messages, and everything about one queue, exchange or connection |
 | `fault_form` | what the form for fault rules offers, and the rule that it makes |
 | `actions` | publish, purge, close, move time |
-| `access` | who may look, and from where |
+| `access` | who may look |
 | `app` | the routes and the event stream |
 
 Nothing of it runs while no page is open. The broker is read on the thread of the HTTP server, with the lock
@@ -24,16 +24,16 @@ from typing import TYPE_CHECKING
 from fakeamqp.lazy import on_first_use
 
 if TYPE_CHECKING:
-    from fakeamqp.management.inspector.app import routes
+    from fakeamqp.management.inspector.app import PUBLIC, routes
     from fakeamqp.management.inspector.inspector import Inspector
 
-__all__ = ["Inspector", "routes"]
+__all__ = ["PUBLIC", "Inspector", "routes"]
 
 if not TYPE_CHECKING:
     __getattr__ = on_first_use(
         __name__,
         {
-            "fakeamqp.management.inspector.app": ("routes",),
+            "fakeamqp.management.inspector.app": ("PUBLIC", "routes"),
             "fakeamqp.management.inspector.inspector": ("Inspector",),
         },
     )

@@ -1,13 +1,12 @@
-"""Who may use the inspector, and from where.
+"""Who may use the inspector.
 
 - The page itself (HTML, style, script) is for anyone who reaches the port: it contains nothing of the broker,
   and a link on another site, such as a web terminal, may lead to it.
 - Everything else needs the token of the printed address, or the login of an administrator. The page sends
   either in the header `Authorization`, which no browser adds to a request of another site. There are no
   cookies, and no answer asks the browser to remember a login.
-- A browser says which site makes a request (`Origin`, `Sec-Fetch-Site`): another one is refused.
-- The name in `Host` has to be an IP address, localhost or the host that the broker was given. So a site whose
-  name points to this machine (DNS rebinding) is refused, although it and the inspector have one origin.
+
+From where it may be asked is the same for the whole port: see `fakeamqp.management.origins`.
 """
 
 from __future__ import annotations
@@ -15,9 +14,7 @@ from __future__ import annotations
 import base64
 import binascii
 import hmac
-from ipaddress import ip_address
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 from fakeamqp.model.access import check_address
 from fakeamqp.model.errors import AuthenticationFailed, ModelError
@@ -27,7 +24,7 @@ if TYPE_CHECKING:
 
     from fakeamqp.management.inspector.inspector import Inspector
 
-__all__ = ["Denied", "check_host", "check_login", "check_origin"]
+__all__ = ["Denied", "check_login"]
 
 _ADMINISTRATOR = "administrator"
 
@@ -39,39 +36,6 @@ class Denied(Exception):
         super().__init__(text)
         self.status = status
         self.text = text
-
-
-def check_host(request: Request, host: str) -> None:
-    """Check by which name the inspector is asked.
-
-    Args:
-        request: the request.
-        host: the host that the broker was given.
-
-    Raises:
-        Denied: it is a name that anyone could point here.
-    """
-    name = _name(request.headers.get("host", ""))
-    if not (_is_address(name) or name in ("localhost", host.lower()) or name.endswith(".localhost")):
-        raise Denied(
-            421,
-            f"the inspector does not answer to the name {name!r}: open it by an IP address such as "
-            "127.0.0.1, or by localhost",
-        )
-
-
-def check_origin(request: Request) -> None:
-    """Check that no page of another site asks.
-
-    Raises:
-        Denied: one does.
-    """
-    asked = request.headers.get("host", "")
-    origin = request.headers.get("origin")
-    site = request.headers.get("sec-fetch-site", "none")
-    foreign = origin is not None and _netloc(origin) != asked.lower()
-    if foreign or site not in ("none", "same-origin"):
-        raise Denied(403, "the request comes from a page of another site")
 
 
 def check_login(request: Request, inspector: Inspector) -> None:
@@ -103,26 +67,3 @@ def check_login(request: Request, inspector: Inspector) -> None:
     raise Denied(
         401, "log in, or open the address that the broker has printed: it ends in #token= and the token"
     )
-
-
-def _netloc(origin: str) -> str | None:
-    """Host and port of an `Origin` header; None if it is malformed."""
-    try:
-        return urlsplit(origin).netloc.lower()
-    except ValueError:
-        return None
-
-
-def _name(host: str) -> str:
-    """The name in a `Host` header, without port and brackets."""
-    if host.startswith("["):
-        return host[1:].partition("]")[0].lower()
-    return host.partition(":")[0].lower().rstrip(".")
-
-
-def _is_address(name: str) -> bool:
-    try:
-        ip_address(name.partition("%")[0])
-    except ValueError:
-        return False
-    return True

@@ -22,7 +22,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from fakeamqp.errors import FakeAMQPError
-from fakeamqp.management.inspector.access import Denied, check_host, check_login, check_origin
+from fakeamqp.management.inspector.access import Denied, check_login
 from fakeamqp.management.inspector.actions import ACTIONS, QUESTIONS
 from fakeamqp.management.inspector.snapshot import changes
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     Handler: TypeAlias = Callable[[Request], Awaitable[Response]]
 
-__all__ = ["routes"]
+__all__ = ["PUBLIC", "routes"]
 
 _PERIOD = 0.25
 """Real seconds between two looks at the broker."""
@@ -69,6 +69,8 @@ _FILES = {
     "page.css": ("page.css", "text/css"),
     "page.js": ("page.js", "text/javascript"),
 }
+PUBLIC = frozenset(("/", "/inspector", *(f"/inspector/{name}" for name in _FILES)))
+"""Paths without a login, which say nothing about the broker."""
 
 
 def routes() -> list[BaseRoute]:
@@ -85,12 +87,9 @@ def routes() -> list[BaseRoute]:
 
 def _guarded(answer: Handler, login: bool = True) -> Handler:
     async def handle(request: Request) -> Response:
-        inspector = _inspector(request)
         try:
-            check_host(request, inspector.host)
             if login:
-                check_origin(request)
-                check_login(request, inspector)
+                check_login(request, _inspector(request))
             return await answer(request)
         except Denied as denied:
             return _json({"error": denied.text}, denied.status)

@@ -28,7 +28,6 @@ class Inspector:
         state: its model, which is read inside the engine only.
 
     Attributes:
-        host: the host that the broker was given, by which the page may be opened.
         token: the secret that a page needs; `address` contains it.
         held: an event that the page may set to let a held test continue, or None.
         title: what the page is about, such as the id of a held test.
@@ -38,7 +37,6 @@ class Inspector:
         self.broker = broker
         self.engine = engine
         self.state = state
-        self.host = broker._host
         self.token = secrets.token_urlsafe(18)
         self.held: threading.Event | None = None
         self.title = ""

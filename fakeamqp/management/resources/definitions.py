@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from fakeamqp.management.access import Role
-from fakeamqp.management.errors import bad_request
+from fakeamqp.management.errors import Refused, bad_request
 from fakeamqp.management.resource import NO_CONTENT, InVirtualHost, Resource
 from fakeamqp.management.values import jsonable
 from fakeamqp.model.access import Permission
@@ -86,6 +86,8 @@ def _check_virtual_host(call: Call) -> None:
 
 
 def _parsed(call: Call) -> dict[str, Any]:
+    if call.request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
+        raise Refused(415, "unsupported_media_type", None)  # Measured; other resources take any type.
     try:
         parsed = json.loads(call.body)
     except (ValueError, RecursionError):
