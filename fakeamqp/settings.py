@@ -100,6 +100,8 @@ class PersonalityChoices(TypedDict, total=False):
     branches: BranchChoices
     prefetch_is_per_consumer: bool
     refuses_denied_global_qos: bool
+    shared_limit_holds_no_ack: bool
+    shared_limit_counts_all_held: bool
     tags_are_inherited: bool
     matches_last_header: bool
     honours_prefetch_size: bool

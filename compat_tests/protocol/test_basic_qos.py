@@ -155,6 +155,133 @@ def test_the_octet_window_is_nothing_to_consumers_without_acknowledgement(spec: 
     assert client.bodies() == [b"first", b"second"]
 
 
+def acking_and_not(server: Server, *, qos_last: bool = False) -> Client:
+    """A client with a shared limit of 1: consumer "a" of queue "a" acknowledges, "n" of "n" does not."""
+    client = server.client()
+    client.declare("a")
+    client.declare("n")
+    if not qos_last:
+        client.qos(1, global_=True)
+    client.consume("a", "a")
+    client.consume("n", "n", no_ack=True)
+    if qos_last:
+        client.qos(1, global_=True)
+    return client
+
+
+@pytest.mark.deviates("0-9-1/basic.qos/no-ack-exempt#count")
+@pytest.mark.parametrize("qos_last", [False, True])
+def test_a_full_shared_limit_holds_consumers_without_acknowledgement_in_rabbitmq(
+    rabbitmq_4_2: Server, qos_last: bool
+) -> None:
+    client = acking_and_not(rabbitmq_4_2, qos_last=qos_last)
+    client.fill("a", b"a1", b"a2")
+    client.fill("n", b"n1", b"n2", b"n3")
+    assert client.bodies() == [b"a1"]
+    client.ack(1)
+    assert client.bodies() == [b"a2"]
+    client.ack(2)
+    assert client.bodies() == [b"n1", b"n2", b"n3"]
+    client.fill("n", b"n4")
+    assert client.bodies() == [b"n4"]  # Such deliveries take no room.
+
+
+@pytest.mark.rule("0-9-1/basic.qos/no-ack-exempt#count")
+def test_a_full_shared_limit_leaves_consumers_without_acknowledgement_alone_by_the_letter(
+    spec: Server,
+) -> None:
+    client = acking_and_not(spec)
+    client.fill("a", b"a1", b"a2")
+    client.fill("n", b"n1", b"n2")
+    assert client.bodies() == [b"a1", b"n1", b"n2"]
+
+
+def test_what_a_cancelled_consumer_holds_still_fills_the_shared_limit(rabbitmq_4_2: Server) -> None:
+    client = acking_and_not(rabbitmq_4_2)
+    client.fill("a", b"a1")
+    assert client.bodies() == [b"a1"]
+    client.call(m.BasicCancel(consumer_tag="a"), m.BasicCancelOk)
+    client.consume("a", "a", no_ack=True)  # It takes over what the first one holds.
+    client.fill("n", b"n1")
+    client.fill("a", b"a2")
+    client.expect_nothing()
+    client.ack(1)
+    assert sorted(client.bodies()) == [b"a2", b"n1"]
+
+
+def test_one_queue_feeds_held_consumers_of_both_kinds_in_turn(rabbitmq_4_2: Server) -> None:
+    client = rabbitmq_4_2.client()
+    client.declare("q")
+    client.qos(1, global_=True)
+    client.consume("q", "a")
+    client.consume("q", "n", no_ack=True)
+    client.fill("q", b"1", b"2", b"3", b"4")
+    assert client.bodies() == [b"1"]
+    client.ack(1)
+    assert [client.delivery().method.consumer_tag for _ in range(2)] == ["n", "a"]
+    client.expect_nothing()
+
+
+def test_lifting_the_shared_limit_frees_consumers_without_acknowledgement(rabbitmq_4_2: Server) -> None:
+    client = acking_and_not(rabbitmq_4_2)
+    client.fill("a", b"a1")
+    client.fill("n", b"n1")
+    assert client.bodies() == [b"a1"]
+    client.qos(0, global_=True)
+    assert client.bodies() == [b"n1"]
+
+
+def test_another_channel_is_not_held_by_a_shared_limit(rabbitmq_4_2: Server) -> None:
+    client = rabbitmq_4_2.client(channels=2)
+    client.declare("a")
+    client.declare("n")
+    client.qos(1, global_=True)
+    client.consume("a", "a")
+    client.consume("n", "n", no_ack=True)
+    client.fill("a", b"a1")
+    client.fill("n", b"n1")
+    assert client.bodies() == [b"a1"]
+    client.consume("n", "n", no_ack=True, channel=2)
+    assert client.bodies(channel=2) == [b"n1"]
+
+
+def test_what_was_got_before_a_shared_limit_takes_room_until_it_is_lifted(rabbitmq_4_2: Server) -> None:
+    client = rabbitmq_4_2.client()
+    client.declare("q")
+    client.fill("q", b"1")
+    client.get("q")
+    client.qos(1, global_=True)
+    client.consume("q", no_ack=True)
+    client.ack(1)
+    client.fill("q", b"2")
+    client.expect_nothing()
+    client.qos(2, global_=True)
+    assert client.bodies() == [b"2"]
+    client.qos(1, global_=True)
+    client.fill("q", b"3")
+    client.expect_nothing()
+    client.qos(0, global_=True)
+    assert client.bodies() == [b"3"]
+    client.qos(1, global_=True)
+    client.fill("q", b"4")
+    assert client.bodies() == [b"4"]
+
+
+def test_what_a_quorum_queue_delivered_before_a_shared_limit_takes_room_in_it(rabbitmq_4_2: Server) -> None:
+    client = rabbitmq_4_2.client()
+    client.declare("quorum", durable=True, arguments={"x-queue-type": "quorum"})
+    client.declare("q")
+    client.consume("quorum", "c")
+    client.consume("q", "n", no_ack=True)
+    client.fill("quorum", b"1")
+    assert client.bodies() == [b"1"]
+    client.qos(1, global_=True)
+    client.fill("q", b"2")
+    client.expect_nothing()
+    client.ack(1)
+    assert client.bodies() == [b"2"]
+
+
 @pytest.mark.rule("0-9-1/basic.qos/count-zero")
 def test_a_count_of_zero_is_no_limit(client: Client) -> None:
     client.declare("q")

@@ -83,10 +83,11 @@ class Gate(Limit):
 class Credit(Limit):
     """A window of messages and bytes; 0 means that the window does not limit (basic.qos/count-zero)."""
 
-    __slots__ = ("byte_limit", "message_limit", "messages", "octets")
+    __slots__ = ("byte_limit", "message_limit", "messages", "occupied", "octets")
 
     def __init__(self, message_limit: int = 0, byte_limit: int = 0) -> None:
         super().__init__()
+        self.occupied = 0
         self.message_limit = message_limit
         self.byte_limit = byte_limit
         self.messages = 0
@@ -119,8 +120,15 @@ class Credit(Limit):
         self._update()
         return self.limits
 
-    def resize(self, message_limit: int, byte_limit: int) -> None:
-        """Set new limits, which apply to outstanding messages at once."""
+    def resize(self, message_limit: int, byte_limit: int, *, occupied: int | None = None) -> None:
+        """Set new limits, which apply to outstanding messages at once.
+
+        `occupied` places are taken by messages that return none, until there is no limit; None: as before.
+        """
+        if occupied is None:
+            occupied = self.occupied if message_limit or byte_limit else 0
+        self.messages += occupied - self.occupied
+        self.occupied = occupied
         self.message_limit = message_limit
         self.byte_limit = byte_limit
         self._update()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from compat_tests.differential.script import (
     RECOVER,
     REOPENED,
@@ -247,6 +249,253 @@ each(
     publish("@q", "0", settle=0.1),
     publish("@q", "1", settle=0.1),
     call("basic.cancel", consumer_tag="1", settle=0.2),
+)
+# --- a shared limit holds consumers without acknowledgements while it is full
+
+
+def _shared(limit: int = 1, **where: Any) -> Step:
+    return call("basic.qos", prefetch_count=limit, **{"global": 1}, **where)
+
+
+def _with_two_queues(case_id: str, *steps: Step | list[Step], **declared: Any) -> None:
+    """Prefetch limits and consumers of two queues: @a for consumers that acknowledge, @n for the others."""
+    each(
+        f"consume/no-ack-and-shared-limit-{case_id}",
+        [queue("@a", **declared), queue("@n", **declared)],
+        *steps,
+    )
+
+
+_ACKING = consume("@a", "a")
+_NO_ACK = consume("@n", "n", no_ack=1)
+_PUBLISHED = [
+    publish("@a", "a1", settle=0.2),
+    publish("@a", "a2", settle=0.1),
+    *[publish("@n", f"n{i}", settle=0.1) for i in (1, 2, 3)],
+]
+_QUORUM = {"durable": 1, "arguments": {"x-queue-type": "quorum"}}
+
+# Which of several queues is first when there is room again is random in RabbitMQ: only one has messages then.
+_with_two_queues(
+    "first", [_shared(), _ACKING, _NO_ACK], *_PUBLISHED, get("@n"), get("@a"), ack(1, settle=0.2)
+)
+_with_two_queues(
+    "after-consumers", [_ACKING, _NO_ACK, _shared()], *_PUBLISHED, get("@n"), get("@a"), ack(1, settle=0.2)
+)
+_with_two_queues(
+    "set-while-full",
+    [_ACKING, _NO_ACK],
+    publish("@a", "a1", settle=0.2),
+    _shared(),
+    publish("@n", "n1", settle=0.2),
+    ack(1, settle=0.2),
+)
+_with_two_queues(
+    "cancelled",
+    [_shared(), _ACKING, _NO_ACK],
+    publish("@a", "a1", settle=0.2),
+    call("basic.cancel", consumer_tag="a"),
+    publish("@n", "n1", settle=0.2),
+    ack(1, settle=0.2),
+)
+_with_two_queues(
+    "raised",
+    [_shared(), _ACKING, _NO_ACK],
+    publish("@a", "a1", settle=0.2),
+    publish("@n", "n1", settle=0.2),
+    _shared(2, settle=0.2),
+    publish("@a", "a2", settle=0.2),
+    publish("@n", "n2", settle=0.2),
+    call("basic.qos", prefetch_count=0, settle=0.2, **{"global": 1}),
+)
+_with_two_queues(
+    "lifted-by-a-limit-per-consumer",
+    [_shared(), _ACKING, _NO_ACK],
+    publish("@a", "a1", settle=0.2),
+    publish("@n", "n1", settle=0.2),
+    call("basic.qos", prefetch_count=5, settle=0.2),
+)
+_with_two_queues(
+    "set-again",
+    [_ACKING, _NO_ACK],
+    publish("@a", "a1", settle=0.2),
+    publish("@a", "a2", settle=0.2),
+    _shared(),
+    call("basic.qos", prefetch_count=0, **{"global": 1}),
+    _shared(),
+    publish("@n", "n1", settle=0.2),
+    ack(1, settle=0.2),
+    ack(2, settle=0.2),
+)
+_with_two_queues(
+    "lifted-and-settled-meanwhile",
+    [_shared(), _ACKING, _NO_ACK],
+    publish("@a", "a1", settle=0.2),
+    call("basic.qos", prefetch_count=0, **{"global": 1}),
+    publish("@a", "a2", settle=0.2),
+    ack(1, settle=0.2),
+    _shared(),
+    publish("@n", "n1", settle=0.2),
+    ack(2, settle=0.2),
+)
+_with_two_queues(
+    "only-no-ack",
+    [_shared(), _NO_ACK, consume("@a", "m", no_ack=1)],
+    *[publish("@n", f"n{i}", settle=0.1) for i in (1, 2, 3)],
+    publish("@a", "a1", settle=0.1),
+)
+_with_two_queues(
+    "got",
+    [_shared(), _NO_ACK, publish("@a", "a1")],
+    get("@a", no_ack=0),
+    publish("@n", "n1", settle=0.2),
+)
+_with_two_queues(
+    "got-before",
+    [publish("@a", "a1"), _NO_ACK],
+    get("@a", no_ack=0),
+    _shared(),
+    publish("@n", "n1", settle=0.2),
+    ack(1, settle=0.2),
+    publish("@n", "n2", settle=0.2),
+)
+_with_two_queues(
+    "got-before-and-lifted",
+    [publish("@a", "a1"), _NO_ACK, get("@a", no_ack=0), _shared()],
+    publish("@n", "n1", settle=0.2),
+    _shared(2, settle=0.2),
+    publish("@n", "n2", settle=0.2),
+    _shared(1),
+    publish("@n", "n3", settle=0.2),
+    call("basic.qos", prefetch_count=0, settle=0.2, **{"global": 1}),
+    ack(1),
+    _shared(1),
+    publish("@n", "n4", settle=0.2),
+)
+_with_two_queues(
+    "got-while-lifted",
+    [_shared(), _NO_ACK, call("basic.qos", prefetch_count=0, **{"global": 1})],
+    publish("@a", "a1"),
+    get("@a", no_ack=0),
+    _shared(),
+    publish("@n", "n1", settle=0.2),
+    ack(1, settle=0.2),
+)
+_with_two_queues(
+    "same-tag-without-acknowledgements",
+    [_shared(), _ACKING, _NO_ACK],
+    publish("@a", "a1", settle=0.2),
+    call("basic.cancel", consumer_tag="a"),
+    consume("@a", "a", no_ack=1),
+    publish("@a", "a2", settle=0.2),
+    ack(1, settle=0.2),
+    publish("@n", "n1", settle=0.2),
+)
+_with_two_queues(
+    "other-channel",
+    [open_channel(2), _shared(), _ACKING, consume("@n", "n", no_ack=1, ch=2)],
+    publish("@a", "a1", settle=0.2),
+    publish("@n", "n1", settle=0.2),
+)
+_with_two_queues(
+    "one-queue",
+    [_shared(), _ACKING, consume("@a", "n", no_ack=1)],
+    *[publish("@a", f"a{i}", settle=0.1) for i in (1, 2, 3, 4)],
+    ack(1, settle=0.2),
+)
+_with_two_queues(
+    "other-consumer-of-the-queue",
+    [open_channel(2), _shared(), _ACKING, _NO_ACK],
+    publish("@a", "a1", settle=0.2),
+    publish("@n", "n1", settle=0.2),
+    consume("@n", "other", ch=2, no_ack=1, settle=0.2),
+    ack(1, settle=0.2),
+)
+_with_two_queues(
+    "requeued",
+    [_shared(), _ACKING, _NO_ACK],
+    publish("@a", "a1", settle=0.2),
+    publish("@n", "n1", settle=0.2),
+    call("basic.cancel", consumer_tag="a"),
+    reject(1, 1, settle=0.2),
+)
+_with_two_queues(
+    "recovered",
+    [_shared(), _ACKING, _NO_ACK],
+    publish("@a", "a1", settle=0.2),
+    publish("@n", "n1", settle=0.2),
+    call("basic.cancel", consumer_tag="a"),
+    call("basic.recover", requeue=True, settle=0.2),
+)
+_with_two_queues(
+    "priority",
+    [
+        _shared(),
+        _ACKING,
+        consume("@n", "low", no_ack=1),
+        consume("@n", "high", no_ack=1, arguments={"x-priority": 9}),
+    ],
+    publish("@a", "a1", settle=0.2),
+    publish("@n", "n1", settle=0.2),
+    publish("@n", "n2", settle=0.2),
+    ack(1, settle=0.2),
+)
+_with_two_queues("quorum", [_shared()], _ACKING, _NO_ACK, *_PUBLISHED, **_QUORUM)
+each(
+    "consume/no-ack-and-shared-limit-quorum-beside-classic",
+    [queue("@a"), queue("@n", **_QUORUM)],
+    [_ACKING, _NO_ACK],
+    _shared(),
+    *_PUBLISHED,
+    ack(1, settle=0.2),
+)
+each(
+    "consume/no-ack-and-shared-limit-quorum-acking",
+    [queue("@a", **_QUORUM), queue("@n")],
+    [_ACKING, _NO_ACK],
+    _shared(),
+    *_PUBLISHED,
+    ack(1, settle=0.2),
+)
+each(
+    "consume/no-ack-and-shared-limit-quorum-held-before",
+    [queue("@a", **_QUORUM), queue("@n")],
+    [_ACKING, _NO_ACK],
+    publish("@a", "a1", settle=0.3),
+    _shared(),
+    publish("@n", "n1", settle=0.2),
+    ack(1, settle=0.3),
+    publish("@n", "n2", settle=0.2),
+)
+each(
+    "consume/no-ack-and-shared-limit-quorum-held-later",
+    [queue("@a"), queue("@n"), queue("@qq", **_QUORUM)],
+    [_ACKING, _NO_ACK, consume("@qq", "qq")],
+    _shared(),
+    publish("@a", "a1", settle=0.2),
+    publish("@qq", "q1", settle=0.2),
+    publish("@n", "n1", settle=0.2),
+    ack(2, settle=0.3),
+    publish("@n", "n2", settle=0.2),
+)
+each(
+    "consume/no-ack-and-shared-limit-stream-held-before",
+    [
+        queue("@a", durable=1, arguments={"x-queue-type": "stream"}),
+        queue("@n"),
+        call("basic.qos", prefetch_count=5),
+    ],
+    [_ACKING, _NO_ACK],
+    publish("@a", "a1", settle=0.5),
+    _shared(),
+    publish("@n", "n1", settle=0.2),
+    ack(1, settle=0.3),
+    publish("@n", "n2", settle=0.2),
+)
+_with_two_queues(
+    "reply-to",
+    [_shared(), _ACKING, consume("amq.rabbitmq.reply-to", "r", no_ack=1)],
+    publish("@a", "a1", settle=0.2, props={"reply_to": "amq.rabbitmq.reply-to"}),
 )
 each(
     "consume/single-active",

@@ -42,7 +42,7 @@ def qos(channel: Amqp091Channel, method: m.BasicQos) -> None:
     if not channel.personality.prefetch_is_per_consumer:
         changed = set_documented_window(channel, method)
     elif method.global_ and _may_share(channel):
-        changed = channel.credit = set_window(channel.credit, method.prefetch_count, 0, [channel])
+        changed = _set_shared_limit(channel, method.prefetch_count)
     else:
         channel.prefetch = (method.prefetch_count, 0)
         changed = channel.credit
@@ -52,6 +52,20 @@ def qos(channel: Amqp091Channel, method: m.BasicQos) -> None:
     channel.send(m.BasicQosOk())
     if changed is not None and changed.open:
         changed.resume()
+
+
+def _set_shared_limit(channel: Amqp091Channel, limit: int) -> Credit:
+    """Set the limit that the consumers of a channel share; 0 lifts it."""
+    begins = channel.credit is None or not channel.credit.limits
+    credit = channel.credit = set_window(channel.credit, limit, 0, [channel])
+    if begins and limit and channel.personality.shared_limit_counts_all_held:
+        others = [each for each in channel.ledger.outstanding.values() if credit not in each.credits]
+        credit.resize(limit, 0, occupied=sum(each.holder is None for each in others))
+        for delivery in others:
+            if delivery.holder is not None:
+                delivery.credits = (*delivery.credits, credit)
+                credit.take(delivery.queued.message)
+    return credit
 
 
 def _may_share(channel: Amqp091Channel) -> bool:
@@ -91,9 +105,13 @@ def consume(channel: Amqp091Channel, method: m.BasicConsume) -> None:
     if counted and prefetch[0]:
         own = queue.succession_credit(prefetch, len(held)) if held else Credit(*prefetch)
         credits.append(own)
-    shares = counted and shares_windows(channel, queue)
-    if shares:
-        credits += [each for each in (channel.credit, channel.connection.credit) if each is not None]
+    windows: list[Credit] = []
+    if shares_windows(channel, queue):
+        windows = [each for each in (channel.credit, channel.connection.credit) if each is not None]
+    if counted:
+        credits += windows
+    elif channel.personality.shared_limit_holds_no_ack:
+        limits += windows
     subscription = Subscription(
         tag,
         queue,
@@ -116,7 +134,7 @@ def consume(channel: Amqp091Channel, method: m.BasicConsume) -> None:
     )
     queue.subscribe(subscription)
     for delivery in held:
-        shared = [credit for credit in delivery.credits if credit in credits and credit is not own]
+        shared = [credit for credit in delivery.credits if credit in windows]
         delivery.take_over(subscription, tuple(shared) if own is None else (own, *shared))
     channel.consumers[tag] = subscription
     channel.note_consumer(
@@ -124,7 +142,9 @@ def consume(channel: Amqp091Channel, method: m.BasicConsume) -> None:
         subscription,
         no_ack=method.no_ack,
         prefetch=prefetch[0] if counted else 0,
-        shares_prefetch=shares and channel.connection.broker.features.permitted("global_qos"),
+        shares_prefetch=counted
+        and shares_windows(channel, queue)
+        and channel.connection.broker.features.permitted("global_qos"),
     )
     if not method.no_wait:
         channel.send(m.BasicConsumeOk(consumer_tag=tag))

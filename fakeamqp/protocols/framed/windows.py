@@ -41,9 +41,13 @@ def set_window(credit: Credit | None, count: int, size: int, channels: Iterable[
             for subscription in channel.consumers.values():
                 if subscription.subscriber is not channel:
                     continue  # Other AMQP classes have their own windows.
-                if not subscription.no_ack and shares_windows(channel, subscription.queue):
+                if not shares_windows(channel, subscription.queue):
+                    continue
+                if not subscription.no_ack:
                     credits = (*subscription.credits, credit)
                     subscription.depend_on((*subscription.limits, credit), credits)
+                elif channel.personality.shared_limit_holds_no_ack:
+                    subscription.depend_on((*subscription.limits, credit), subscription.credits)
             for delivery in channel.ledger.outstanding.values():
                 if delivery.holder is not None and shares_windows(channel, delivery.queue):
                     delivery.credits = (*delivery.credits, credit)
