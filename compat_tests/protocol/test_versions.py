@@ -56,11 +56,18 @@ def test_product_and_version_are_announced(name: str, version: str) -> None:
     assert (properties["product"], properties["version"]) == ("RabbitMQ", version)
 
 
-@pytest.mark.parametrize("name", EVERY)
-def test_anonymous_came_with_4_0(name: str) -> None:
-    offered = greeting(name).mechanisms.split()
-    assert offered[:2] == [b"PLAIN", b"AMQPLAIN"]
-    assert (b"ANONYMOUS" in offered) is (name != "rabbitmq-3.13")
+@pytest.mark.parametrize(
+    ("name", "mechanisms"),
+    [
+        ("rabbitmq-3.10", b"PLAIN AMQPLAIN"),
+        ("rabbitmq-3.13", b"PLAIN AMQPLAIN"),
+        ("rabbitmq-4.0", b"AMQPLAIN ANONYMOUS PLAIN"),
+        ("rabbitmq-4.2", b"PLAIN AMQPLAIN ANONYMOUS"),
+        ("rabbitmq-4.3", b"AMQPLAIN PLAIN ANONYMOUS"),
+    ],
+)
+def test_mechanisms_are_offered_in_rabbitmqs_order(name: str, mechanisms: bytes) -> None:
+    assert greeting(name).mechanisms == mechanisms
 
 
 @pytest.mark.parametrize("name", EVERY)

@@ -102,13 +102,13 @@ MECHANISMS: dict[str, type[Mechanism]] = {
 
 
 def offered_mechanisms(mechanisms: tuple[str, ...], peer: PeerAddress) -> tuple[str, ...]:
-    """Return the protocol's mechanisms, and EXTERNAL for a client with a verified certificate.
+    """Return the protocol's mechanisms, and EXTERNAL before them for a client with a verified certificate.
 
     Clients such as py-amqp choose EXTERNAL whenever it is offered. Without a certificate they could not log
     in, so the broker does not offer it to them.
     """
     if peer.certificate_subject is not None and "EXTERNAL" not in mechanisms:
-        return (*mechanisms, "EXTERNAL")
+        return ("EXTERNAL", *mechanisms)
     return mechanisms
 
 
