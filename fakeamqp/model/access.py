@@ -28,7 +28,7 @@ class Permission:
     """Regular expressions (searched, as RabbitMQ does) over entity names; an empty one grants nothing.
 
     Raises:
-        InvalidPattern: one is no regular expression, or could take for ever; see `model/patterns.py`.
+        InvalidPattern: one is no regular expression; see `model/patterns`.
     """
 
     configure: str = ".*"
@@ -42,7 +42,7 @@ class Permission:
     def grants(self, action: Action, name: str) -> bool:
         """Whether the pattern for `action` admits `name`."""
         pattern: str = getattr(self, action)
-        return bool(compiled(pattern or "^$").search(name))
+        return compiled(pattern or "^$").search(name)
 
 
 @dataclass(frozen=True)

@@ -309,7 +309,7 @@ def parameter(component: str, value: Any = None, name: str = "x") -> dict[str, A
                 "users": [{"name": "u"}],
                 "topic_permissions": [{"user": "u", "vhost": "/", "exchange": "x", "read": "a**"}],
             },
-            "topic_permissions: user 'u' in virtual host '/' has a pattern that cannot be used: multiple",
+            "topic_permissions: user 'u' in virtual host '/' has a pattern that cannot be used: nothing",
         ),
         ({"queues": {"name": "q"}}, "queues must be a list"),
         ({"queues": ["q"]}, "expected an object, got 'q'"),

@@ -64,7 +64,7 @@ def test_a_policy_is_for_everything_unless_it_says_otherwise() -> None:
         ({"pattern": 7}, "pattern should be a binary but was 7"),
         (
             {"pattern": "("},
-            'pattern should be regular expression but is invalid: {"missing ), unterminated subpattern",0}',
+            'pattern should be regular expression but is invalid: {"missing )",1}',
         ),
         ({"pattern": "x" * 1025}, "pattern must not exceed 1024 bytes"),
         (
@@ -318,8 +318,8 @@ def test_what_policies_are_for(
     kinds = {"classic": classic, "quorum": quorum, "stream": stream}
     assert {kind: policy.applies_to(kind) for kind in kinds} == kinds
     assert policy.applies_to("exchange") is exchange
-    assert policy.searching.search("xax")
-    assert not policy.searching.search("xx")
+    assert policy.program.search("xax")
+    assert not policy.program.search("xx")
 
 
 # --- policy and operator policy --------------------------------------------------------------------

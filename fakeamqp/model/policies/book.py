@@ -16,7 +16,7 @@ from fakeamqp.model.parameters import hint
 
 if TYPE_CHECKING:
     from fakeamqp.model.exchanges import Exchange
-    from fakeamqp.model.patterns import Searching
+    from fakeamqp.model.patterns.matching import Program
     from fakeamqp.model.policies.policy import Policy
     from fakeamqp.model.queues import Queue
     from fakeamqp.model.virtual_host import VirtualHost
@@ -33,7 +33,7 @@ class Policies:
         self._virtual_host = virtual_host
         self.policies: dict[str, Policy] = {}
         self.operator_policies: dict[str, Policy] = {}
-        self._ranked: dict[tuple[str, bool], list[tuple[Searching, Policy]]] = {}
+        self._ranked: dict[tuple[str, bool], list[tuple[Program, Policy]]] = {}
         """By type of queue, or "exchange": policies or operator policies; the first that fits holds."""
 
     def set(self, name: str, value: Mapping[str, Any], *, operator: bool = False) -> Policy:
@@ -114,11 +114,11 @@ class Policies:
             foreign = self._virtual_host.state.personality.foreign_policy_keys
             skipped = frozenset() if kind == "exchange" else frozenset(foreign[kind])
             ranked = self._ranked[kind, operator] = [
-                (each.searching, each)
+                (each.program, each)
                 for each in sorted(policies.values(), key=lambda each: (-each.priority, each.name))
                 if each.applies_to(kind) and skipped.isdisjoint(each.definition)
             ]
-        return next((policy for searching, policy in ranked if searching.search(name)), None)
+        return next((policy for program, policy in ranked if program.search(name)), None)
 
     def adopt_queue(self, queue: Queue) -> None:
         """Match a queue, and apply its options if its policies changed."""

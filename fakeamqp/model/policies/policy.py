@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from fakeamqp.model.erlang import term
 from fakeamqp.model.parameters import Check, ParameterError, checked, failed, hint
-from fakeamqp.model.patterns import InvalidPattern, Searching, compiled
+from fakeamqp.model.patterns import InvalidPattern, compiled
 from fakeamqp.model.policies.keys import definition_problem
 
 if TYPE_CHECKING:
+    from fakeamqp.model.patterns.matching import Program
     from fakeamqp.model.personality import DeprecatedFeatures, Personality
 
 __all__ = ["APPLY_TO", "Policy", "PolicyError", "read_policy"]
@@ -53,7 +54,7 @@ class Policy:
         return self.apply_to in ("all", "queues", _QUEUES.get(kind, ""))
 
     @property
-    def searching(self) -> Searching:
+    def program(self) -> Program:
         """The compiled pattern."""
         return compiled(self.pattern)
 
