@@ -26,6 +26,7 @@ from fakeamqp import Broker
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.runtime import turns
 from fakeamqp.runtime.clock import wall_clock_hooks
+from fakeamqp.runtime.intercept_patches import patches
 from fakeamqp.runtime.thread import engine as engine_module
 from fakeamqp.runtime.thread import lock as lock_module
 
@@ -130,6 +131,7 @@ def test_the_broker_goes_on_after_an_interrupted_wait() -> None:
 
 
 def test_an_address_can_be_intercepted_after_an_interrupted_interception() -> None:
+    connect = socket.socket.connect
     with Broker() as broker:
 
         def intercept() -> None:
@@ -139,8 +141,11 @@ def test_an_address_can_be_intercepted_after_an_interrupted_interception() -> No
         for place in places():
             if not interrupted_at(place, intercept):
                 break
+            while patches._active:  # What was interrupted at its beginning or its end.
+                patches.remove(patches._active[0])
             with broker.intercept("rabbit.test:5672"):
                 socket.create_connection(("rabbit.test", 5672)).close()
+            assert socket.socket.connect is connect, place
         assert place > 50
 
 

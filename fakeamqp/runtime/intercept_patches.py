@@ -64,7 +64,8 @@ class Patches:
             self._active = tuple(active)
             if not active:
                 while self._undo:
-                    self._undo.pop()()
+                    self._undo[-1]()  # An interrupt leaves it to the next removal.
+                    self._undo.pop()
                 self._others.clear()
 
     def after_fork(self) -> None:
@@ -259,7 +260,6 @@ class Patches:
     def _patch(self, owner: Any, name: str, replacement: Any) -> None:
         inherited = name not in vars(owner)
         original = getattr(owner, name)
-        setattr(owner, name, replacement)
 
         def undo() -> None:
             # A later patch of other code stays: without interceptions ours only calls the original.
@@ -270,6 +270,7 @@ class Patches:
                     setattr(owner, name, original)
 
         self._undo.append(undo)
+        setattr(owner, name, replacement)
 
 
 patches = Patches()
