@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from random import Random
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, cast
 
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from fakeamqp.model.access import User
     from fakeamqp.model.bounds import Bounds
     from fakeamqp.model.properties import MessageProperties
+    from fakeamqp.model.races import Draw, Late
     from fakeamqp.model.state import ClientConnection
     from fakeamqp.model.tap import Tap
     from fakeamqp.protocols.amqp_0_9.public import Amqp09
@@ -115,6 +117,8 @@ class Broker(Inspection):
         definitions: RabbitMQ definitions, as a path or parsed; loaded now, and again by `reset`.
         seed: determines generated names, the choices of random exchanges, and what fault rules draw. By
             default another one each time; in a simulation, the seed of the simulation.
+        races: True lets confirms and messages on their way to queues be late, as RabbitMQ's are; a number is
+            the seed of what is late. Default: only in a simulation, whose schedule decides.
         permit: deprecated RabbitMQ features to permit although the personality denies them, such as
             `["global_qos"]` in rabbitmq-4.3.
         deny: deprecated features to deny although the personality permits them, such as
@@ -153,6 +157,7 @@ class Broker(Inspection):
         virtual_hosts: Iterable[str] = (),
         definitions: Definitions | None = None,
         seed: int | str | None = None,
+        races: bool | int | None = None,
         permit: Iterable[str] = (),
         deny: Iterable[str] = (),
         history: int = 100_000,
@@ -215,6 +220,12 @@ class Broker(Inspection):
         self._state.memory.trace = self._recorder
         self._state.latest_events = None if self._recorder is None else self._recorder.timeline
         self._engine = self._make_engine(broker_clock, machine)
+        self._asked_races = races
+        race_seed = _race_seed(races, seed)
+        if race_seed is not None:
+            from fakeamqp.model.races import seeded
+
+            self._race(seeded(race_seed), race_seed)
         self._reader = _EngineReader(self._engine, self._state)
         self._listeners: tuple[Listening, ...] = ()
         self._tls_wanted = tls
@@ -270,6 +281,14 @@ class Broker(Inspection):
         from fakeamqp.protocols.negotiation import accept
 
         return accept(self._state, peer, notify)
+
+    def _race(self, draw: Draw, seed: int | None = None) -> None:
+        """Let some of what clients see be late, as `draw` says."""
+        from fakeamqp.model.races import Races
+
+        alias = (lambda _: None) if self._recorder is None else self._recorder.alias
+        self._state.races = Races(self._state.peer_timers, draw, seed=seed, alias=alias)
+        self._engine.late = self._state.races
 
     def _populate(self) -> None:
         state = self._state
@@ -338,6 +357,8 @@ class Broker(Inspection):
         engine = cast("LoopEngine", self._engine)
         if self._state.seed is None and engine.seed is not None:
             self._state.draw_from(engine.seed)
+        if (self._asked_races is None or self._asked_races is True) and engine.lateness is not None:
+            self._race(engine.lateness)
         try:
             engine.start()
             if self._recorder is not None and not self._has_run:
@@ -653,6 +674,18 @@ class Broker(Inspection):
         """`wait_until_idle` for coroutines: it does not block the event loop."""
         if not await self._engine.wait_until_async(self._engine.quiet, timeout):
             raise NotIdle(self._reader.read(lambda state: _still_busy(state, timeout)))
+
+    @property
+    def race_seed(self) -> int | None:
+        """The seed that `races` was given or has drawn; None without races, and where a schedule decides."""
+        races = self._state.races
+        return None if races is None else races.seed
+
+    @property
+    def late(self) -> tuple[Late, ...]:
+        """What was late, the latest 1 000: see `races`. Each says in words what it was."""
+        races = self._state.races
+        return () if races is None else self._reader.read(lambda _: tuple(races.occurred))
 
     @property
     def trace(self) -> Trace:
@@ -1172,6 +1205,17 @@ def _is_in_loop(runtime: str) -> bool:
             + (f"did you mean {near[0]!r}?" if near else "there are 'thread' and 'asyncio'")
         )
     return runtime == "asyncio"
+
+
+def _race_seed(asked: object, seed: int | str | None) -> int | None:
+    """The seed of the races that an argument of `Broker` asks for; None for no races."""
+    if asked is None or asked is False:
+        return None
+    if asked is True:
+        return Random(None if seed is None else f"{seed}:races").randrange(1, 1_000_000)
+    if isinstance(asked, int):
+        return asked
+    raise BrokerError(f"races must be True, False or a seed, which is a whole number, not {asked!r}")
 
 
 def _memory_limit(asked: object) -> int | None:

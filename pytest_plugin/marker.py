@@ -33,6 +33,7 @@ OPTIONS = (
     "permit",
     "personality",
     "port",
+    "races",
     "runtime",
     "seed",
     "tls",

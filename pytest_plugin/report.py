@@ -20,6 +20,8 @@ __all__ = ["note_recordings", "recorded", "recordings_line", "sections"]
 _RECORDING = "AMQP recording"
 _WRITTEN = "amqp_recordings"
 """The attribute of a report with the number of recordings; pytest-xdist sends it to the controller."""
+_MOST_LATE = 20
+"""How many of the things that were late are shown."""
 _LEFT_OUT = re.compile(r"^(\(\d+ earlier events left out)\)$", re.MULTILINE)
 
 
@@ -35,6 +37,9 @@ def sections(item: pytest.Item, report: pytest.TestReport) -> Iterator[tuple[str
             continue
         title = "AMQP timeline" if len(made) == 1 else f"AMQP timeline of {brokers.named(broker)}"
         yield title, _timeline(item, broker)
+    for broker in made:
+        if broker.race_seed is not None:
+            yield "AMQP races", _races(broker, broker.race_seed)
     for broker in made:
         for plan in _plans(broker):
             yield "AMQP chaos plan", plan
@@ -79,6 +84,15 @@ def _timeline(item: pytest.Item, broker: Broker) -> str:
     count = options.timeline_lines(item.config)
     text = brokers.trace(item, broker).timeline(limit=count or None)
     return _LEFT_OUT.sub(r"\1; -o amqp_timeline_lines=0 shows all)", text, count=1) or "(nothing happened)"
+
+
+def _races(broker: Broker, seed: int) -> str:
+    """The seed of what was late, and the latest of it."""
+    late = [str(each) for each in broker.late]
+    if not late:
+        return f"races={seed} repeats them. Nothing was late."
+    left_out = [f"({len(late) - _MOST_LATE} earlier ones left out)"] if len(late) > _MOST_LATE else []
+    return "\n".join([f"races={seed} repeats them. What was late:", *left_out, *late[-_MOST_LATE:]])
 
 
 def _plans(broker: Broker) -> Iterable[str]:

@@ -154,3 +154,48 @@ def test_a_report_has_no_password(run_tests: RunTests) -> None:
     result.stdout.fnmatch_lines(["*AMQP timeline*", "*connection.start-ok*"])
     timeline = result.stdout.str().split("AMQP timeline")[1]
     assert "kanarienvogel" not in timeline
+
+
+def test_a_failing_test_with_races_reports_their_seed_and_what_was_late(run_tests: RunTests) -> None:
+    test = """
+        import pytest
+
+        @pytest.mark.amqp(races={races})
+        def test_it(pika_channel):
+            pika_channel.queue_declare("orders", durable=True)
+            pika_channel.confirm_delivery()
+            for _ in range(100):
+                pika_channel.basic_publish("", "orders", b"")
+            assert False, "on purpose"
+    """
+    first = run_tests(test.format(races=True))
+    first.assert_outcomes(failed=1)
+    first.stdout.fnmatch_lines(
+        [
+            "*AMQP races*",
+            "races=* repeats them. What was late:",
+            "(* earlier ones left out)",
+            "* on channel 1 of c1 *is sent * ms late",
+        ]
+    )
+    lines = first.stdout.lines
+    start = next(index for index, line in enumerate(lines) if line.startswith("races="))
+    seed = lines[start].split()[0].removeprefix("races=")
+    again = run_tests(test.format(races=seed)).stdout.lines
+    repeated = again.index(lines[start])
+    assert again[repeated : repeated + 20] == lines[start : start + 20]
+    assert "AMQP races" not in run_tests(FAILS).stdout.str()
+
+
+def test_a_wrong_seed_of_races_is_an_error(run_tests: RunTests) -> None:
+    result = run_tests(
+        """
+        import pytest
+
+        @pytest.mark.amqp(races="often")
+        def test_it(pika_channel):
+            pass
+        """
+    )
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(["*races must be True, False or a seed*not 'often'*"])

@@ -33,12 +33,14 @@ class Outcome:
         unconsumed: an immediate message found no ready consumer.
         delays: the exchanges that delay it, beside the queues that it reached at once. A delay is not a route
             to a queue: a mandatory message is returned (RabbitMQ's delayed-message plugin: documented).
+        late: those of `queues` that it reaches later; see `fakeamqp.model.races`.
     """
 
     queues: tuple[Queue, ...] = ()
     refused: tuple[Queue, ...] = field(default=())
     unconsumed: bool = False
     delays: tuple[Delay, ...] = ()
+    late: tuple[Queue, ...] = ()
 
     @property
     def routed(self) -> bool:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from fakeamqp.model.credit import Credit
     from fakeamqp.model.delivery import Ledger
     from fakeamqp.model.identity import Identity
+    from fakeamqp.model.races import Races
     from fakeamqp.model.subscription import Subscription
     from fakeamqp.model.tap import Tap
     from fakeamqp.model.timers import Clock
@@ -198,6 +199,8 @@ class BrokerState:
         self.tap: Tap | None = None
         self.latest_events: Callable[[int], str] | None = None
         """Text about at most so many of the latest events; None without a trace."""
+        self.races: Races | None = None
+        """What happens late; None if everything happens at once."""
         self.message_numbers = count(1)
         self.connections: dict[ClientConnection, None] = {}
         self.leaving: dict[ClientConnection, None] = {}
@@ -304,6 +307,8 @@ class BrokerState:
 
         A crash also loses persistent messages that are neither confirmed nor part of a committed transaction.
         """
+        if self.races is not None:
+            (self.races.forget if crash else self.races.settle)()
         self._forget_alarms()
         self.failed_logins.clear()
         self.leaving.clear()
@@ -321,6 +326,8 @@ class BrokerState:
 
     def discard(self, why: str) -> None:
         """Discard everything but the histories; `why` is the reason given for dropped messages."""
+        if self.races is not None:
+            self.races.forget()
         self.leaving.clear()
         self._end_sessions()
         for virtual_host in self.virtual_hosts.values():

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from fakeamqp.runtime.clock.stepped import SteppedClock
     from fakeamqp.runtime.connection_driver import Wrap
     from fakeamqp.runtime.failures import Failures
+    from fakeamqp.runtime.turns import LateOutcomes
 
 __all__ = ["Engine", "Listening"]
 
@@ -56,6 +57,8 @@ class Engine(Protocol):
     timers: TimerQueue
     stepped: SteppedClock | None
     """The clock if it is a stepped one, which the engine moves; otherwise None."""
+    late: LateOutcomes | None
+    """What happens late, if anything does; set before the start."""
     failures: Failures
     """Exceptions caused by bugs, in order. Empty, whatever peers do."""
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from fakeamqp.runtime.clock import EngineClock, TimerQueue
     from fakeamqp.runtime.clock.stepped import SteppedClock
     from fakeamqp.runtime.connection_driver import Accept, Wrap
-    from fakeamqp.runtime.turns import Operations, TurnParts, Turns
+    from fakeamqp.runtime.turns import LateOutcomes, Operations, TurnParts, Turns
 
 __all__ = ["EngineBase"]
 
@@ -56,6 +56,8 @@ class EngineBase:
         self._transport_clock = transport_clock
         self._operations = operations
         self._before_flush = before_flush
+        #: What happens late, if anything does; set it before the start.
+        self.late: LateOutcomes | None = None
         self._wrap: Wrap | None = None
         self._refusing = False
         self._socketpairs = 0
@@ -95,6 +97,7 @@ class EngineBase:
             self._operations or NoOperations(),
             self.stepped,
             self._before_flush,
+            self.late,
         )
 
     @property

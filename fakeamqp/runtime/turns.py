@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from fakeamqp.runtime.connection_driver import ConnectionDriver, Wrap
     from fakeamqp.runtime.failures import Failures
 
-__all__ = ["NoOperations", "Operations", "Source", "TurnParts", "Turns", "Waiter"]
+__all__ = ["LateOutcomes", "NoOperations", "Operations", "Source", "TurnParts", "Turns", "Waiter"]
 
 _log = logging.getLogger("fakeamqp.runtime")
 
@@ -66,6 +66,19 @@ class Operations(Protocol):
 
     def finish(self) -> None:
         """Carry out all operations to their end."""
+        ...
+
+
+class LateOutcomes(Protocol):
+    """What a broker does late, so that clients see other orders."""
+
+    @property
+    def pending(self) -> bool:
+        """Whether something has not happened yet."""
+        ...
+
+    def settle(self) -> None:
+        """Have it happen now."""
         ...
 
 
@@ -132,6 +145,8 @@ class TurnParts(NamedTuple):
     stepped: SteppedClock | None
     #: Called before the output of a turn is written.
     before_flush: Callable[[], object] | None
+    #: What happens late, if anything does.
+    late: LateOutcomes | None
 
 
 class Turns:
@@ -150,6 +165,7 @@ class Turns:
         self.stepped = parts.stepped
         #: Called before the output of a turn is written.
         self.before_flush = parts.before_flush
+        self.late = parts.late
         self.drivers: dict[ConnectionDriver, None] = {}
         #: Wraps every connection, unless None.
         self.wrap: Wrap | None = None
@@ -234,6 +250,15 @@ class Turns:
             else:
                 clock.not_idle()
 
+    def settle_late(self) -> None:
+        """Have what is late happen now, because a caller enters the engine."""
+        late = self.late
+        while late is not None and late.pending:
+            try:
+                late.settle()
+            except Exception as error:
+                self.record("a late outcome", error)
+
     def flush_all(self) -> None:
         """Flush until no more output can be written for now."""
         for _ in range(MOST_ROUNDS):
@@ -247,6 +272,7 @@ class Turns:
         if (
             self.dirty
             or self.operations.pending
+            or (self.late is not None and self.late.pending)
             or any(driver.rest or driver.transport.backlog for driver in self.drivers)
         ):
             return False

@@ -31,11 +31,14 @@ from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import Context
 from heapq import heapify, heappop, heappush
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from fakeamqp.simulation.errors import Deadlock, NotSimulated, TimeLimit
 from fakeamqp.simulation.network import Network
-from fakeamqp.simulation.schedule import Schedule
+from fakeamqp.simulation.schedule import LATENESS, Schedule
+
+if TYPE_CHECKING:
+    from fakeamqp.model.races import Draw, RaceKind
 
 __all__ = ["LIMIT", "START", "SimulatedFuture", "SimulatedLoop", "SimulatedTask"]
 
@@ -251,6 +254,16 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         """
         seed = 0 if self.schedule is None else self.schedule.seed
         return random.Random(f"{seed}:{name}")
+
+    @property
+    def lateness(self) -> Draw | None:
+        """Draws how late something is that a broker does; None without a schedule. Brokers ask."""
+        return None if self.schedule is None else self._draw_lateness
+
+    def _draw_lateness(self, kind: RaceKind, what: str, _nth: int) -> float:
+        schedule = self.schedule
+        assert schedule is not None
+        return LATENESS[schedule.choose(kind, what, len(LATENESS), self._now)]
 
     # -- what is under way
 

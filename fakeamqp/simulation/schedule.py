@@ -18,7 +18,9 @@ import random
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-__all__ = ["CUTS", "DELAYS", "KINDS", "LATENCIES", "Decision", "Key", "Schedule", "delay_text"]
+from fakeamqp.model.races import Late, RaceKind
+
+__all__ = ["CUTS", "DELAYS", "KINDS", "LATENCIES", "LATENESS", "Decision", "Key", "Schedule", "delay_text"]
 
 #: The kinds of decisions, in the order in which their rates are drawn.
 #:
@@ -27,7 +29,9 @@ __all__ = ["CUTS", "DELAYS", "KINDS", "LATENCIES", "Decision", "Key", "Schedule"
 #: - cut: how many of the bytes that have come are received at once
 #: - pause: whether the process is held up until something else is due as well
 #: - task: which of the tasks that are ready goes on first
-KINDS = ("latency", "delay", "cut", "pause", "task")
+#: - enqueue: how late a message arrives in a queue
+#: - confirm: how late a confirm is sent
+KINDS = ("latency", "delay", "cut", "pause", "task", "enqueue", "confirm")
 
 #: How long bytes are under way: iterations of the loop, then seconds.
 DELAYS: tuple[tuple[int, float], ...] = (
@@ -43,6 +47,8 @@ DELAYS: tuple[tuple[int, float], ...] = (
 )
 #: How slow a direction is, in seconds.
 LATENCIES = (0.0, 0.0001, 0.001, 0.01, 0.1)
+#: How late something is that a broker does, in seconds.
+LATENESS = (0.0, 0.001, 0.01, 0.1)
 #: How many bytes are received at once: all, half of them, the first, all but the last.
 CUTS = ("all", "half", "one", "all but one")
 
@@ -50,8 +56,14 @@ CUTS = ("all", "half", "one", "all but one")
 Key = tuple[str, str, int]
 
 _RATES = (0.0, 0.02, 0.1, 0.3, 0.6)
-_CUT_RATES = (0.0, 0.0, 0.0, 0.02, 0.1)
-_TASK_RATES = (0.0, 0.0, 0.02, 0.1, 0.5)
+_LATENESS_RATES = (0.0, 0.0, 0.05, 0.2, 0.5)
+_RATES_OF = {
+    "cut": (0.0, 0.0, 0.0, 0.02, 0.1),
+    "task": (0.0, 0.0, 0.02, 0.1, 0.5),
+    "enqueue": _LATENESS_RATES,
+    "confirm": _LATENESS_RATES,
+}
+_LATENESS_KINDS: dict[str, RaceKind] = {"enqueue": "enqueue", "confirm": "confirm"}
 
 
 class Decision(NamedTuple):
@@ -62,7 +74,7 @@ class Decision(NamedTuple):
     #: Simulated time, in seconds.
     time: float
     kind: str
-    #: What it is about: a direction of a connection, a timer, or the task that came first.
+    #: What it is about: a direction of a connection, a timer, the task that came first, or a channel.
     what: str
     #: Which decision of this kind about it, from 1 on.
     nth: int
@@ -82,6 +94,8 @@ class Decision(NamedTuple):
     def text(self) -> str:
         """The choice in words."""
         chosen, what = self.chosen, self.what
+        if kind := _LATENESS_KINDS.get(self.kind):
+            return str(Late(kind, what, self.nth, LATENESS[chosen]))
         if self.kind == "delay":
             return f"bytes {what} are under way for {delay_text(chosen)}"
         if self.kind == "latency":
@@ -120,7 +134,7 @@ class Schedule:
         kinds: the kinds of decisions that may deviate.
     """
 
-    __slots__ = ("_counts", "_deviations", "_draw", "_made", "_rates", "seed")
+    __slots__ = ("_counts", "_deviations", "_draws", "_made", "_rates", "seed")
 
     def __init__(
         self,
@@ -139,11 +153,13 @@ class Schedule:
         self._counts: dict[tuple[str, str], int] = {}
         self._deviations = None if deviations is None else dict(deviations)
         draw = random.Random(seed)
-        self._draw = draw.random
+        # A source of their own, so that what a broker does leaves what the network does as it is.
+        lateness = random.Random(f"{seed}:lateness")
+        self._draws = {kind: (lateness if kind in _LATENESS_KINDS else draw).random for kind in KINDS}
         self._rates: dict[str, float] = {}
         for kind in KINDS:
-            rates = _CUT_RATES if kind == "cut" else _TASK_RATES if kind == "task" else _RATES
-            rate = rates[int(draw.random() * len(rates))]
+            rates = _RATES_OF.get(kind, _RATES)
+            rate = rates[int(self._draws[kind]() * len(rates))]
             self._rates[kind] = rate if seed and kind in allowed else 0.0
 
     def deviates(self, kind: str) -> bool:
@@ -156,8 +172,8 @@ class Schedule:
         nth = self._counts[name] = self._counts.get(name, 0) + 1
         if self._deviations is not None:
             chosen = min(self._deviations.get((kind, what, nth), 0), options - 1)
-        elif self._draw() < self._rates[kind]:
-            chosen = 1 + int(self._draw() * (options - 1))
+        elif (draw := self._draws[kind])() < self._rates[kind]:
+            chosen = 1 + int(draw() * (options - 1))
         else:
             chosen = 0
         self._made.append((time, kind, what, nth, options, chosen))

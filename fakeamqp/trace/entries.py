@@ -308,9 +308,10 @@ def _routed_events(time: float, aliases: Aliases, event: str, facts: Facts) -> I
     outcome = facts.get("outcome")
     if getattr(outcome, "unconsumed", False):
         return
-    refused = getattr(outcome, "refused", ())
+    # Queues that it reaches late have an event of their own.
+    others = (*getattr(outcome, "refused", ()), *getattr(outcome, "late", ()))
     for queue in getattr(outcome, "queues", ()):
-        if queue not in refused:
+        if queue not in others:
             enqueued = {"message": facts.get("message"), "queue": queue.name}
             if "virtual_host" in facts:
                 enqueued["virtual_host"] = facts["virtual_host"]

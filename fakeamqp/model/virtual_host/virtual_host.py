@@ -140,6 +140,8 @@ class VirtualHost:
         holds = len(outcome.queues) > 1 and self.dead_letters.hold()
         try:
             for queue in outcome.queues:
+                if outcome.late and queue in outcome.late:
+                    continue
                 if not queue.enqueue(message):
                     refused = (*refused, queue)
         finally:
@@ -154,6 +156,18 @@ class VirtualHost:
         elif not outcome.queues:
             self._lost(message, outcome, mandatory)
         return outcome if self.state.published is None else self._published(message, outcome)
+
+    def arrive(self, message: Message, queue: Queue) -> bool:
+        """A message arrives in one of the queues that it reaches late; False if it is full and refuses it."""
+        if queue.deleted:
+            detail = "the queue was deleted before the message arrived"
+            self.message_outcomes.dropped(message, queue.name, "deleted", detail)
+            return True
+        if queue.would_refuse(message):
+            self.dead_letters.refused(queue, message)
+            return False
+        self.report("enqueued", message=message, queue=queue.name)
+        return queue.enqueue(message)
 
     def _lost(self, message: Message, outcome: Outcome, mandatory: bool) -> None:
         """The message reached no queue: it is dropped, unless an exchange delays it or it is returned."""

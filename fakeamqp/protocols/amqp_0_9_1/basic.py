@@ -132,6 +132,8 @@ def consume(channel: Amqp091Channel, method: m.BasicConsume) -> None:
             credits=tuple(credits),
         ),
     )
+    if channel.races is not None:
+        channel.races.precede(name)
     queue.subscribe(subscription)
     for delivery in held:
         shared = [credit for credit in delivery.credits if credit in windows]
@@ -184,6 +186,8 @@ def _consume_replies(channel: Amqp091Channel, method: m.BasicConsume, tag: str) 
 
 def cancel(channel: Amqp091Channel, method: m.BasicCancel) -> None:
     """Cancel a consumer; an unknown tag is confirmed too (basic.cancel/unknown-tag)."""
+    if channel.races is not None and method.consumer_tag in channel.consumers:
+        channel.races.precede(channel.consumers[method.consumer_tag].queue.name)
     subscription = channel.take_consumer(method.consumer_tag)
     if not method.no_wait:
         channel.send(m.BasicCancelOk(consumer_tag=method.consumer_tag))
@@ -216,6 +220,8 @@ def get(channel: Amqp091Channel, method: m.BasicGet) -> None:
     channel.authorise("read", "queue", name)
     queue = channel.virtual_host.queues.require(name, channel.connection)
     channel.check_get(queue)
+    if channel.races is not None:
+        channel.races.precede(name)
     taken = queue.get(
         channel.connection, no_ack=method.no_ack, group=channel, content_class=channel.CONTENT_CLASS
     )

@@ -56,27 +56,26 @@ def publish(
     fresh = target.checked != channel.access.version
     if fresh:
         target.authorise(channel, key=not meaningful)
-    virtual_host = channel.virtual_host
     message = Message(
         target.exchange, target.routing_key, properties, body, ENCODING, octets, channel.connection.identity
     )
     if meaningful:
         examine(channel, message, properties, fresh)
     if channel.mode is None:
-        outcome = virtual_host.publish(message, target.immediate, target.mandatory)
+        outcome = channel.publisher.publish(message, target.immediate, target.mandatory)
         if target.mandatory or outcome.unconsumed:
             return_if_needed(channel, target, message, outcome, unconsumed=outcome.unconsumed)
     elif channel.transaction is not None:
         channel.connection.broker.memory.hold(message)
         channel.transaction.publish(
-            partial(_publish_at_commit, channel, target, *virtual_host.routing.plan(message))
+            partial(_publish_at_commit, channel, target, *channel.virtual_host.routing.plan(message))
         )
     else:
         # From confirm.select on every publish gets a tag, also one that is returned or refused.
         channel.published += 1
         tag = channel.published
         message.secured = channel.secures
-        outcome = virtual_host.publish(message, target.immediate, target.mandatory)
+        outcome = channel.publisher.publish(message, target.immediate, target.mandatory)
         if target.mandatory or outcome.unconsumed:
             return_if_needed(channel, target, message, outcome, unconsumed=outcome.unconsumed)
         channel.confirm(tag, outcome)

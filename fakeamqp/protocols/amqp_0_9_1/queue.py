@@ -111,6 +111,8 @@ def purge(channel: Amqp091Channel, method: m.QueuePurge) -> None:
     """Drop all ready messages of a queue."""
     name = channel.queue_name(method.queue)
     channel.authorise("read", "queue", name)
+    if channel.races is not None:
+        channel.races.precede(name)
     count = channel.purge(name)
     if not method.no_wait:
         channel.send(m.QueuePurgeOk(message_count=count))
@@ -120,6 +122,8 @@ def delete(channel: Amqp091Channel, method: m.QueueDelete) -> None:
     """Delete a queue and its messages."""
     name = channel.queue_name(stripped(method.queue))
     channel.authorise("configure", "queue", name)
+    if channel.races is not None:
+        channel.races.precede(name)
 
     def confirm(count: int) -> None:
         if not method.no_wait:

@@ -46,7 +46,9 @@ if TYPE_CHECKING:
     from fakeamqp.model.delivery import Delivery
     from fakeamqp.model.message import Message
     from fakeamqp.model.outcome import Outcome
+    from fakeamqp.model.races import ChannelRaces
     from fakeamqp.model.subscription import Subscription
+    from fakeamqp.model.virtual_host import VirtualHost
     from fakeamqp.protocols.amqp_0_9_1.publishing import Target
     from fakeamqp.protocols.framed.codec.method import Method
     from fakeamqp.protocols.framed.server_connection import FramedConnection
@@ -80,6 +82,11 @@ class Amqp091Channel(server_channel.FramedChannel):
         self.secures = True
         """True if a confirmed publish survives a crash; a fault that crashes the broker first clears it."""
         self.targets: dict[bytes, Target] = {}
+        races = connection.broker.races
+        self.races = None if races is None else races.of(self)
+        """What happens late of the publishes of this channel; None if everything happens at once."""
+        self.publisher: ChannelRaces | VirtualHost = self.races or self.virtual_host
+        """Takes the messages that the channel publishes."""
 
         self._handlers = handlers(self.personality.not_implemented)
         self._largest_content: float = self.personality.largest_content or inf
@@ -309,7 +316,9 @@ class Amqp091Channel(server_channel.FramedChannel):
 
     def confirm(self, tag: int, outcome: Outcome) -> None:
         """Queue the confirm of a publish for the end of the turn; by personality not an unroutable one."""
-        if not outcome.queues and self.personality.confirms_unroutable_at_once:
+        if self.races is not None and outcome.queues:
+            self.races.confirm(tag, outcome)
+        elif not outcome.queues and self.personality.confirms_unroutable_at_once:
             self.confirm_now()
             self.unconfirmed.append((tag, True))
             self.confirm_now()
@@ -322,7 +331,14 @@ class Amqp091Channel(server_channel.FramedChannel):
         if self.state is not ChannelState.OPEN:
             return
         tap = self.connection.broker.tap
-        if self.confirms_singly or (tap is not None and tap.confirms_singly):
+        races = self.races
+        if races is not None:
+            waiting.sort()
+        if (
+            self.confirms_singly
+            or (tap is not None and tap.confirms_singly)
+            or (races is not None and races.unconfirmed)
+        ):
             for tag, accepted in waiting:
                 self.send(m.BasicAck(tag) if accepted else m.BasicNack(tag, requeue=True))
             return

@@ -18,6 +18,8 @@ def select(channel: Amqp091Channel, method: m.TxSelect) -> None:
     """Make the channel transactional; repeating this keeps the open transaction (tx.select/repeatable)."""
     if channel.mode not in (None, "tx"):
         raise PreconditionFailed(f"cannot switch from {channel.mode} to tx mode")
+    if channel.races is not None:
+        channel.races.arrive()
     channel.mode = "tx"
     if channel.transaction is None:
         channel.transaction = Transaction()

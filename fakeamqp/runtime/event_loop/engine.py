@@ -98,6 +98,12 @@ class LoopEngine(EngineBase):
         return seed if isinstance(seed, (int, str)) else None
 
     @property
+    def lateness(self) -> Callable[..., float] | None:
+        """Draws how late something is, if the event loop is a simulation with a schedule."""
+        found = getattr(asyncio._get_running_loop() or self._event_loop, "lateness", None)
+        return found if callable(found) else None
+
+    @property
     def _current(self) -> LoopTurns | None:
         return self._loop
 
@@ -173,6 +179,7 @@ class LoopEngine(EngineBase):
         if turns is not None and self._depth == 1 and not turns.in_turn:
             if turns.operations.pending:
                 turns.finish_operations()
+            turns.settle_late()
             if self.stepped is not None:
                 self.stepped.follow(self.timers, self.failures.record, noticed=not self._settling)
         return self

@@ -203,6 +203,8 @@ class ThreadEngine(EngineBase):
                         self._lock.release()
                         raise
                 loop.coalescing.take()
+                if loop.late is not None and threading.current_thread() is not self._thread:
+                    loop.settle_late()
             if self.stepped is not None:
                 self._follow(self.stepped)
         else:

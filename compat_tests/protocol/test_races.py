@@ -1,0 +1,353 @@
+"""Races of RabbitMQ: what may be late, and what keeps its order. `Late` says how late, in place of a draw."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from compat_tests.protocol.driver import Client, Server
+from compat_tests.protocol.quorum import declare as declare_quorum
+from fakeamqp.model.races import Races, seeded
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
+
+Racing = Callable[..., Server]
+
+
+@pytest.fixture(params=("rabbitmq-4.3", "rabbitmq-4.0", "spec"))
+def racing(request: pytest.FixtureRequest) -> Racing:
+    """Makes a broker where some things are late, in seconds: by (kind, what it is about, which one)."""
+
+    def make(late: dict[tuple[str, str, int], float]) -> Server:
+        server = Server(request.param)
+        server.state.races = Races(
+            server.state.peer_timers, lambda kind, what, nth: late.get((kind, what, nth), 0.0)
+        )
+        return server
+
+    return make
+
+
+def enqueue(nth: int, *, queue: str = "q", channel: int = 1, connection: str = "c1") -> tuple[str, str, int]:
+    return "enqueue", f"channel {channel} of {connection} to queue {queue}", nth
+
+
+def confirm(nth: int, *, channel: int = 1) -> tuple[str, str, int]:
+    return "confirm", f"channel {channel} of c1", nth
+
+
+def declare(client: Client, name: str = "q", channel: int = 1, **flags: Any) -> m.QueueDeclareOk:
+    return client.call(m.QueueDeclare(queue=name, **flags), m.QueueDeclareOk, channel)
+
+
+def count(client: Client, name: str = "q", channel: int = 1) -> int:
+    return declare(client, name, channel, passive=True).message_count
+
+
+def confirming(client: Client, channel: int = 1) -> Client:
+    client.call(m.ConfirmSelect(), m.ConfirmSelectOk, channel)
+    return client
+
+
+def consume(client: Client, queue: str = "q", channel: int = 1, tag: str = "t") -> None:
+    client.call(m.BasicConsume(queue=queue, consumer_tag=tag, no_ack=True), m.BasicConsumeOk, channel)
+
+
+def acks(client: Client) -> list[tuple[int, bool]]:
+    """The confirms that have come: tag, and whether it is `multiple`."""
+    came = [frame.method for frame in client.inbox]
+    client.inbox.clear()
+    assert all(isinstance(each, m.BasicAck) for each in came)
+    return [(each.delivery_tag, each.multiple) for each in came if isinstance(each, m.BasicAck)]
+
+
+# --- late confirms -----------------------------------------------------------------------------------
+
+
+def test_late_confirm_comes_after_the_reply_to_its_request(racing: Racing) -> None:
+    server = racing({confirm(1): 0.01})
+    client = confirming(server.client())
+    responder = server.client()
+    declare(client)
+    consume(responder)
+    declare(client, "replies")
+    consume(client, "replies")
+    client.publish(b"request", routing_key="q")
+    assert responder.expect_content(m.BasicDeliver).body == b"request"
+    client.expect_nothing()
+    responder.publish(b"reply", routing_key="replies")
+    assert client.expect_content(m.BasicDeliver).body == b"reply"
+    server.advance(0.01)
+    assert acks(client) == [(1, False)]
+
+
+def test_confirms_of_one_queue_keep_their_order(racing: Racing) -> None:
+    server = racing({confirm(1): 0.01})
+    client = confirming(server.client())
+    declare(client)
+    client.publish(routing_key="q")
+    client.publish(routing_key="q")
+    client.expect_nothing()
+    server.advance(0.01)
+    assert acks(client) == [(1, False), (2, False)]
+
+
+def test_confirms_of_other_queues_overtake_a_late_one_and_are_not_multiple(racing: Racing) -> None:
+    server = racing({confirm(1): 0.01})
+    client = confirming(server.client())
+    declare(client, "q")
+    declare(client, "other")
+    for name in ("q", "other", "other"):
+        client.publish(routing_key=name)
+    assert acks(client) == [(2, False), (3, False)]
+    server.advance(0.01)
+    assert acks(client) == [(1, False)]
+
+
+def test_unroutable_message_is_returned_and_confirmed_while_another_confirm_is_late(racing: Racing) -> None:
+    server = racing({confirm(1): 0.01})
+    client = confirming(server.client())
+    declare(client)
+    client.publish(routing_key="q")
+    client.publish(routing_key="nowhere", mandatory=True)
+    client.expect_content(m.BasicReturn)
+    assert acks(client) == [(2, False)]
+    server.advance(0.01)
+    assert acks(client) == [(1, False)]
+
+
+def test_confirm_follows_the_arrival_in_all_queues(racing: Racing) -> None:
+    server = racing({enqueue(1, queue="a"): 0.01, enqueue(1, queue="b"): 0.02})
+    client = confirming(server.client())
+    for name in ("a", "b", "c"):
+        declare(client, name)
+        client.call(m.QueueBind(queue=name, exchange="amq.fanout"), m.QueueBindOk)
+    client.publish(exchange="amq.fanout")
+    assert [count(client, name) for name in "abc"] == [0, 0, 1]
+    server.advance(0.01)
+    assert [count(client, name) for name in "abc"] == [1, 0, 1]
+    server.advance(0.01)
+    assert acks(client) == [(1, False)]
+    assert [count(client, name) for name in "abc"] == [1, 1, 1]
+
+
+def test_late_confirms_are_not_sent_after_channel_close(racing: Racing) -> None:
+    server = racing({confirm(1): 0.01})
+    client = confirming(server.client())
+    declare(client)
+    client.publish(routing_key="q")
+    client.call(m.ChannelClose(reply_code=200), m.ChannelCloseOk)
+    server.advance(1)
+    client.expect_nothing()
+
+
+# --- messages that arrive late -----------------------------------------------------------------------
+
+
+def test_passive_declare_reports_the_count_before_a_late_message(racing: Racing) -> None:
+    server = racing({enqueue(1): 0.01})
+    client = server.client()
+    declare(client)
+    client.publish(routing_key="q")
+    assert count(client) == 0
+    server.advance(0.01)
+    assert count(client) == 1
+
+
+@pytest.mark.parametrize("call", ["get", "purge", "delete", "consume", "cancel"])
+def test_call_of_the_publishing_channel_to_a_classic_queue_follows_its_late_message(
+    racing: Racing, call: str
+) -> None:
+    server = racing({enqueue(1): 0.01})
+    client = server.client()
+    declare(client)
+    if call == "cancel":
+        consume(client)
+    client.publish(b"late", routing_key="q")
+    if call == "cancel":
+        client.send(m.BasicCancel(consumer_tag="t"))
+        assert client.expect_content(m.BasicDeliver).body == b"late"
+    elif call == "get":
+        client.send(m.BasicGet(queue="q", no_ack=True))
+        assert client.expect_content(m.BasicGetOk).body == b"late"
+    elif call == "purge":
+        assert client.call(m.QueuePurge(queue="q"), m.QueuePurgeOk).message_count == 1
+    elif call == "delete":
+        assert client.call(m.QueueDelete(queue="q"), m.QueueDeleteOk).message_count == 1
+    else:
+        consume(client)
+        assert client.expect_content(m.BasicDeliver).body == b"late"
+
+
+def test_call_of_another_channel_does_not_wait_for_a_late_message(racing: Racing) -> None:
+    server = racing({enqueue(1): 0.01})
+    client = server.client(channels=2)
+    declare(client)
+    client.publish(routing_key="q")
+    client.call(m.BasicGet(queue="q"), m.BasicGetEmpty, 2)
+    assert client.call(m.QueuePurge(queue="q"), m.QueuePurgeOk, 2).message_count == 0
+    server.advance(0.01)
+    assert count(client) == 1
+
+
+def test_get_from_a_quorum_queue_does_not_wait_for_a_late_message_of_its_channel(racing: Racing) -> None:
+    server = racing({enqueue(1): 0.01})
+    client = server.client()
+    declare_quorum(client, "q")
+    client.publish(routing_key="q")
+    client.call(m.BasicGet(queue="q"), m.BasicGetEmpty)
+    server.advance(0.01)
+    assert count(client) == 1
+
+
+def test_messages_of_one_channel_keep_their_order_in_a_queue(racing: Racing) -> None:
+    server = racing({enqueue(1): 0.02, enqueue(2): 0.01})
+    client = server.client()
+    consumer = server.client()
+    declare(client)
+    consume(consumer)
+    for body in (b"1", b"2", b"3"):
+        client.publish(body, routing_key="q")
+    consumer.expect_nothing()
+    server.advance(0.02)
+    assert [consumer.expect_content(m.BasicDeliver).body for _ in range(3)] == [b"1", b"2", b"3"]
+
+
+def test_messages_of_two_channels_overtake_each_other(racing: Racing) -> None:
+    server = racing({enqueue(1): 0.01})
+    client = server.client(channels=2)
+    consumer = server.client()
+    declare(client)
+    consume(consumer)
+    client.publish(b"1", routing_key="q")
+    client.publish(b"2", routing_key="q", channel=2)
+    server.advance(0.01)
+    assert [consumer.expect_content(m.BasicDeliver).body for _ in range(2)] == [b"2", b"1"]
+
+
+def test_deliveries_of_two_queues_interleave(racing: Racing) -> None:
+    server = racing({enqueue(1, queue="a"): 0.01})
+    client = server.client()
+    consumer = server.client()
+    for name in ("a", "b"):
+        declare(client, name)
+        consume(consumer, name, tag=name)
+        client.publish(name.encode(), routing_key=name)
+    server.advance(0.01)
+    assert [consumer.expect_content(m.BasicDeliver).body for _ in range(2)] == [b"b", b"a"]
+
+
+def test_message_that_arrives_after_channel_close_stays_in_its_queue(racing: Racing) -> None:
+    server = racing({enqueue(2, channel=2): 0.01})
+    client = server.client(channels=2)
+    declare(client)
+    consume(client)
+    for body in (b"1", b"2"):
+        client.publish(body, routing_key="q", channel=2)
+    assert client.expect_content(m.BasicDeliver).body == b"1"
+    client.call(m.ChannelClose(reply_code=200), m.ChannelCloseOk)
+    server.advance(0.01)
+    client.expect_nothing()
+    assert count(client, channel=2) == 1
+
+
+def test_queue_that_refuses_messages_gets_them_at_once(racing: Racing) -> None:
+    server = racing({enqueue(nth): 0.01 for nth in (1, 2)})
+    client = confirming(server.client())
+    declare(client, arguments={"x-max-length": 1, "x-overflow": "reject-publish"})
+    client.publish(routing_key="q")
+    client.publish(routing_key="q")
+    ack, nack = (frame.method for frame in client.inbox)
+    assert isinstance(ack, m.BasicAck)
+    assert isinstance(nack, m.BasicNack)
+
+
+def test_late_message_of_a_deleted_queue_is_dropped_and_confirmed(racing: Racing) -> None:
+    server = racing({enqueue(1): 0.01})
+    client = confirming(server.client(channels=2))
+    declare(client)
+    client.publish(routing_key="q")
+    client.call(m.QueueDelete(queue="q"), m.QueueDeleteOk, 2)
+    server.advance(0.01)
+    assert acks(client) == [(1, False)]
+
+
+def test_transaction_is_not_late_and_follows_what_was_published_before(racing: Racing) -> None:
+    server = racing({enqueue(nth): 0.01 for nth in (1, 2)})
+    client = server.client()
+    declare(client)
+    client.publish(b"before", routing_key="q")
+    client.call(m.TxSelect(), m.TxSelectOk)
+    client.publish(b"within", routing_key="q")
+    client.call(m.TxCommit(), m.TxCommitOk)
+    assert [each.message.body for each in server.vhost.queues["q"].ready] == [b"before", b"within"]
+
+
+# --- the end of what is late -------------------------------------------------------------------------
+
+
+def test_settle_has_everything_happen_in_its_order(racing: Racing) -> None:
+    server = racing({enqueue(1): 0.02, enqueue(1, channel=2): 0.01, confirm(1): 0.01})
+    client = confirming(server.client(channels=2))
+    declare(client)
+    client.publish(b"1", routing_key="q")
+    client.publish(b"2", routing_key="q", channel=2)
+    races = server.state.races
+    assert races is not None
+    assert races.pending
+    races.settle()
+    assert not races.pending
+    assert [each.message.body for each in server.vhost.queues["q"].ready] == [b"2", b"1"]
+    assert acks(client) == [(1, False)]
+    server.advance(1)
+    client.expect_nothing()
+    assert len(server.vhost.queues["q"].ready) == 2
+
+
+def test_crash_loses_late_messages_and_restart_keeps_them(racing: Racing) -> None:
+    for crash in (False, True):
+        server = racing({enqueue(1): 0.01})
+        client = server.client()
+        declare(client, durable=True)
+        client.publish(routing_key="q", delivery_mode=2)
+        server.restart(crash=crash)
+        server.advance(1)
+        assert len(server.vhost.queues["q"].ready) == (0 if crash else 1)
+
+
+def test_texts_say_what_was_late(racing: Racing) -> None:
+    server = racing({enqueue(2): 0.01, confirm(1): 0.001})
+    client = confirming(server.client())
+    declare(client)
+    client.publish(routing_key="q")
+    client.publish(routing_key="q")
+    races = server.state.races
+    assert races is not None
+    assert list(map(str, races.occurred)) == [
+        "confirm 1 on channel 1 of c1 is sent 1 ms late",
+        "message 2 from channel 1 of c1 to queue q arrives 10 ms late",
+    ]
+
+
+def test_a_connection_is_named_as_its_client_says(racing: Racing) -> None:
+    server = racing({})
+    client = server.client(client_properties={"connection_name": "billing"})
+    declare(client)
+    races = server.state.races
+    assert races is not None
+    drawn: list[str] = []
+    races._draw = lambda _kind, what, _nth: drawn.append(what) or 0.0  # type: ignore[func-returns-value]
+    client.publish(routing_key="q")
+    assert drawn == ["channel 1 of c1 (billing) to queue q"]
+
+
+def test_a_seed_draws_the_same_whatever_was_drawn_before() -> None:
+    first, second = seeded(7), seeded(7)
+    drawn = [first("confirm", "channel 1 of c1", nth) for nth in range(1, 50)]
+    for nth in range(20):
+        second("enqueue", "channel 2 of c1 to queue q", nth)
+    assert [second("confirm", "channel 1 of c1", nth) for nth in range(1, 50)] == drawn
+    assert 0.0 in drawn
+    assert len(set(drawn)) == 4
+    assert [seeded(8)("confirm", "channel 1 of c1", nth) for nth in range(1, 50)] != drawn

@@ -1,0 +1,318 @@
+"""Races: what RabbitMQ does late, since its channels and queues are processes that send messages.
+
+Theory of operation. Without races, a publish reaches its queues and is confirmed before anything else
+happens. With them, a draw decides for each message and queue how late the message arrives, and for each
+confirm how late it is sent. Nothing else deviates, so clients see orders that RabbitMQ was seen to produce:
+
+- The messages of one channel arrive at one queue in their order. Those of several channels, or at several
+  queues, arrive in any order (measured).
+- A confirm is sent after the message has arrived in all of its queues. Confirms of messages of one queue keep
+  their order; those of other queues overtake them (measured).
+- A call of a channel to a classic queue follows what this channel has published; the counts of queue.declare
+  do not wait for that. Quorum queues, and calls of other channels, do not either (measured).
+- A message that cannot be routed is returned and confirmed at once (measured).
+
+Late outcomes happen when timers on the time of clients run out, or when a test enters the engine: it never
+sees the broker in between.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from random import Random
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias
+
+from fakeamqp.errors import printable
+from fakeamqp.model.queues import Queue
+
+if TYPE_CHECKING:
+    from fakeamqp.model.message import Message
+    from fakeamqp.model.outcome import Outcome
+    from fakeamqp.model.timers import Timer, Timers
+    from fakeamqp.model.virtual_host import VirtualHost
+
+__all__ = ["ChannelRaces", "Draw", "Late", "RaceKind", "Races", "named", "seeded"]
+
+RaceKind: TypeAlias = Literal["enqueue", "confirm"]
+"""What is late: a message on its way to a queue, or the confirm of a publish."""
+
+Draw: TypeAlias = Callable[[RaceKind, str, int], float]
+"""Draws how late something is, in seconds: its kind, what it is, and which one of these, from 1 on."""
+
+_DELAYS = (0.001, 0.003, 0.01)
+"""How late something is outside of simulations, in seconds: 10 ms after a publish, RabbitMQ counted all but 2
+of 1 200 messages (measured)."""
+
+_RATE = 0.3
+_MOST_REMEMBERED = 1000
+
+
+class Late(NamedTuple):
+    """Something that was late."""
+
+    kind: RaceKind
+    what: str
+    nth: int
+    """Which one of this kind about it, from 1 on."""
+    seconds: float
+
+    def __str__(self) -> str:
+        when = f"{self.seconds * 1000:g} ms late" if self.seconds else "at once"
+        if self.kind == "confirm":
+            return f"confirm {self.nth} on {self.what} is sent {when}"
+        return f"message {self.nth} from {self.what} arrives {when}"
+
+
+def seeded(seed: int) -> Draw:
+    """Draws from a seed.
+
+    What is drawn for one thing depends on nothing that was drawn for another, so threads of the test do not
+    change each other's draws.
+    """
+
+    def draw(kind: RaceKind, what: str, nth: int) -> float:
+        random = Random(f"{seed}:{kind}:{what}:{nth}")
+        return random.choice(_DELAYS) if random.random() < _RATE else 0.0
+
+    return draw
+
+
+class Races:
+    """The late outcomes of one broker.
+
+    Args:
+        timers: on the time of clients, which passes also while the broker's clock stands still.
+        draw: says how late something is.
+        seed: repeats the draws; None if it is not known here.
+        alias: returns the short name of a connection.
+    """
+
+    def __init__(
+        self,
+        timers: Timers,
+        draw: Draw,
+        *,
+        seed: int | None = None,
+        alias: Callable[[str], str | None] = lambda _: None,
+    ) -> None:
+        self.seed = seed
+        self.occurred: deque[Late] = deque(maxlen=_MOST_REMEMBERED)
+        """What was late so far; the latest."""
+        self._timers = timers
+        self._draw = draw
+        self._alias = alias
+        self._counts: dict[tuple[RaceKind, str], int] = {}
+        self._names: dict[str, None] = {}
+        self._pending: dict[Timer, Callable[[], object]] = {}
+
+    @property
+    def pending(self) -> bool:
+        """Whether something has not happened yet."""
+        return bool(self._pending)
+
+    def of(self, channel: PublishingChannel) -> ChannelRaces:
+        """The races of a new channel."""
+        connection = channel.connection
+        self._names.setdefault(connection.name)
+        alias = self._alias(connection.name) or f"c{list(self._names).index(connection.name) + 1}"
+        name = named(alias, connection.client_properties)
+        return ChannelRaces(self, channel, f"channel {channel.number} of {name}")
+
+    def settle(self) -> None:
+        """Have everything happen that is late, in its order."""
+        while self._pending:
+            self.hurry(sorted(self._pending, key=lambda each: each.due))
+
+    def forget(self) -> None:
+        """Nothing that is late happens any more, and draws begin again: the broker was reset, or crashed."""
+        for timer in self._pending:
+            timer.cancel()
+        self._pending.clear()
+        self._counts.clear()
+        self._names.clear()
+        self.occurred.clear()
+
+    def draw(self, kind: RaceKind, what: str) -> float:
+        """How late something is, in seconds."""
+        nth = self._counts[kind, what] = self._counts.get((kind, what), 0) + 1
+        seconds = self._draw(kind, what, nth)
+        if seconds:
+            self.occurred.append(Late(kind, what, nth, seconds))
+        return seconds
+
+    def later(self, seconds: float, after: Timer | None, act: Callable[[], object], what: str) -> Timer:
+        """Have something happen later, and not before `after`."""
+        due = self._timers.clock.now() + seconds
+        if after is not None and after.active:
+            due = max(due, after.due)
+        timer = self._timers.call_at(due, lambda: self._happen(timer), what)
+        self._pending[timer] = act
+        return timer
+
+    def hurry(self, timers: Iterable[Timer]) -> None:
+        """Have these happen now, as far as they have not happened."""
+        for timer in timers:
+            self._happen(timer)
+
+    def _happen(self, timer: Timer) -> None:
+        act = self._pending.pop(timer, None)
+        timer.cancel()
+        if act is not None:
+            act()
+
+
+class NamedConnection(Protocol):
+    """What names of connections are made of."""
+
+    name: str
+    client_properties: Mapping[str, Any]
+
+
+class PublishingChannel(Protocol):
+    """A channel whose publishes may be late."""
+
+    @property
+    def connection(self) -> NamedConnection:
+        """Its connection."""
+
+    number: int
+    virtual_host: VirtualHost
+    unconfirmed: list[tuple[int, bool]]
+    """Tags to confirm; each with True for ack, False for nack."""
+
+    def confirm_now(self) -> None:
+        """Send these confirms."""
+
+
+def named(alias: str, client_properties: Mapping[str, Any]) -> str:
+    """The name of a connection in texts: the short one, and the one that the client gave it, if it did."""
+    given = client_properties.get("connection_name")
+    return f"{alias} ({printable(given)})" if given and isinstance(given, str) else alias
+
+
+class _Arrivals:
+    """The queues that a message of a channel has not reached yet, and its confirm, which waits for them."""
+
+    __slots__ = ("accepted", "confirm", "missing")
+
+    def __init__(self, missing: int) -> None:
+        self.missing = missing
+        self.accepted = True
+        self.confirm: Callable[[bool], object] | None = None
+
+
+class ChannelRaces:
+    """The late outcomes of the publishes of one channel.
+
+    Args:
+        races: those of the broker.
+        channel: the channel.
+        name: names the channel, such as "channel 1 of c2".
+    """
+
+    def __init__(self, races: Races, channel: PublishingChannel, name: str) -> None:
+        self.unconfirmed = 0
+        """How many confirms are late."""
+        self._races = races
+        self._channel = channel
+        self._virtual_host = channel.virtual_host
+        self._name = name
+        self._on_the_way: dict[Queue, deque[Timer]] = {}
+        """The messages that a queue has not received yet."""
+        self._confirms: dict[Queue, Timer] = {}
+        """The latest late confirm of a message of each queue."""
+        self._arrivals: _Arrivals | None = None
+        """Those of the latest publish, if it is late."""
+
+    def publish(self, message: Message, immediate: bool = False, mandatory: bool = False) -> Outcome:
+        """See `VirtualHost.publish`: the message reaches some of its queues later."""
+        message, outcome = self._virtual_host.routing.plan(message, True)
+        late = {} if immediate else self._draw(outcome)
+        if late:
+            outcome = replace(outcome, late=tuple(late))
+        outcome = self._virtual_host.offer(message, outcome, immediate, mandatory)
+        self._arrivals = _Arrivals(len(late)) if late else None
+        if self._arrivals is not None:
+            self._virtual_host.state.memory.hold(message)
+            for queue, seconds in late.items():
+                self._send(message, queue, seconds, self._arrivals)
+        return outcome
+
+    def _draw(self, outcome: Outcome) -> dict[Queue, float]:
+        """The queues at which a message arrives late, and how late."""
+        late: dict[Queue, float] = {}
+        for queue in outcome.queues:
+            # Queues that refuse messages get them at once, so that the outcome of the publish is known.
+            if isinstance(queue, Queue) and queue.options.overflow == "drop-head":
+                seconds = self._races.draw("enqueue", f"{self._name} to queue {printable(queue.name)}")
+                if seconds or queue in self._on_the_way:
+                    late[queue] = seconds
+        return late
+
+    def _send(self, message: Message, queue: Queue, seconds: float, arrivals: _Arrivals) -> None:
+        """Send a message on its way to a queue."""
+        way = self._on_the_way.setdefault(queue, deque())
+
+        def arrive() -> None:
+            way.popleft()
+            if not way:
+                del self._on_the_way[queue]
+            if not self._virtual_host.arrive(message, queue):
+                arrivals.accepted = False
+            arrivals.missing -= 1
+            if not arrivals.missing and arrivals.confirm is not None:
+                arrivals.confirm(arrivals.accepted)
+
+        what = f"a message from {self._name} arrives in queue {printable(queue.name)}"
+        way.append(self._races.later(seconds, way[-1] if way else None, arrive, what))
+
+    def precede(self, name: str) -> None:
+        """A call to the queue of this name is next: what was published to it arrives, if it is classic."""
+        queue = self._virtual_host.queues.get(name)
+        if queue is not None and not queue.replicated and queue in self._on_the_way:
+            self._races.hurry(tuple(self._on_the_way[queue]))
+
+    def arrive(self) -> None:
+        """Let everything that the channel has published arrive."""
+        for way in list(self._on_the_way.values()):
+            self._races.hurry(tuple(way))
+
+    def confirm(self, tag: int, outcome: Outcome) -> None:
+        """Confirm the latest publish of the channel, which reached a queue: now, or later."""
+        arrivals = self._arrivals
+        queue = next((each for each in outcome.queues if isinstance(each, Queue)), None)
+        if queue is None:  # A reply address or a service.
+            self._channel.unconfirmed.append((tag, outcome.accepted))
+            return
+        seconds = self._races.draw("confirm", self._name)
+        if arrivals is None:
+            self._confirm_after(seconds, queue, tag, outcome.accepted)
+            return
+        self.unconfirmed += 1
+
+        def arrived(accepted: bool) -> None:
+            self.unconfirmed -= 1
+            self._confirm_after(seconds, queue, tag, accepted and outcome.accepted)
+            self._channel.confirm_now()
+
+        arrivals.confirm = arrived
+
+    def _confirm_after(self, seconds: float, queue: Queue, tag: int, accepted: bool) -> None:
+        """Confirm a publish after some seconds, and after earlier ones to the same queue."""
+        before = self._confirms.get(queue)
+        if not seconds and before is None:
+            self._channel.unconfirmed.append((tag, accepted))
+            return
+        self.unconfirmed += 1
+
+        def confirm() -> None:
+            self.unconfirmed -= 1
+            if self._confirms.get(queue) is timer:
+                del self._confirms[queue]
+            self._channel.unconfirmed.append((tag, accepted))
+            self._channel.confirm_now()
+
+        timer = self._races.later(seconds, before, confirm, f"a confirm on {self._name} is sent")
+        self._confirms[queue] = timer
