@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compat_tests.fuzz.profile import examples
+from compat_tests.matrix import cases
 from compat_tests.protocol.driver import Server
 from fakeamqp import Broker
 from fakeamqp.errors import FakeAMQPError
@@ -427,3 +428,52 @@ def test_names_that_are_no_text_come_out_and_go_in_again() -> None:
     [dumped] = dump_definitions(loaded(user_entry(name="\udcff", password="secret")).state)["users"]
     assert dumped["name"] == "\udcff"
     assert loaded({"users": [dumped]}).state.access.authenticate("\udcff", "secret")
+
+
+_LIMITED = [
+    ("users", {"name": "N"}),
+    ("vhosts", {"name": "N"}),
+    ("permissions", {"user": "N", "vhost": "/"}),
+    ("permissions", {"user": "guest", "vhost": "N"}),
+    ("topic_permissions", {"user": "guest", "vhost": "/", "exchange": "N"}),
+    ("policies", {"name": "N", "pattern": "", "definition": {"max-length": 1}}),
+    ("parameters", {"component": "operator_policy", "name": "N", "value": {}}),
+    ("global_parameters", {"name": "N", "value": 1}),
+    ("exchanges", {"name": "N", "type": "direct"}),
+    ("exchanges", {"name": "e", "type": "N"}),
+    ("queues", {"name": "N"}),
+    ("queues", {"name": "q", "vhost": "N"}),
+    ("bindings", {"source": "N", "destination": "q"}),
+    ("bindings", {"source": "amq.direct", "destination": "N"}),
+    ("bindings", {"source": "amq.direct", "destination": "q", "routing_key": "N"}),
+]
+
+
+def test_a_name_beyond_the_bytes_of_a_short_string_is_refused_and_its_entry_named() -> None:
+    with cases() as case:
+        for section, entry in _LIMITED:
+            for name, count in (("x" * 256, 256), ("ä" * 128, 256), ("x" * 100_000, 100_000)):
+                [key] = [key for key, value in entry.items() if value == "N"]
+                with case(section, key, count):
+                    with pytest.raises(DefinitionsError) as refused:
+                        loaded({section: [{**entry, key: name}]})
+                    text = str(refused.value)
+                    assert text.startswith(
+                        f"{section}: {key!r} must have at most 255 bytes in UTF-8, and '{name[:40]}"
+                    )
+                    assert f"has {count} in {{" in text
+                    assert len(text) < 500
+
+
+def test_names_as_long_as_a_short_string_load_with_any_policy() -> None:
+    name = "a" * 255
+    pattern = "^(?=.*(?=.*(?=.*(?=.*x))))"
+    state = loaded(
+        {
+            "policies": [{"name": name, "pattern": pattern, "definition": {"max-length": 1}}],
+            "queues": [{"name": name}],
+            "exchanges": [{"name": name, "type": "topic"}],
+            "bindings": [{"source": name, "destination": name, "routing_key": name}],
+        }
+    )
+    assert state.vhost.queues[name].policy is None

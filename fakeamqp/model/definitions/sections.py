@@ -37,6 +37,11 @@ class Kind(NamedTuple):
 
 
 _TEXT = Kind("a string", lambda value: isinstance(value, str))
+_LONGEST_NAME = 255
+"""In bytes of UTF-8."""
+_SHOWN_OF_LONG = 40
+_NAME = Kind("a string", _TEXT.fits)
+"""A short string of the protocols. (RabbitMQ loads longer names, which no client can then use: measured.)"""
 _TEXT_OR_NULL = Kind("a string or null", lambda value: value is None or isinstance(value, str))
 _FLAG = Kind("true or false", lambda value: isinstance(value, bool))
 _FLAG_OR_NULL = Kind("true, false or null", lambda value: value is None or isinstance(value, bool))
@@ -60,11 +65,11 @@ METADATA_KEYS = tuple(_METADATA)
 _SECTIONS: dict[str, tuple[dict[str, Kind], dict[str, Kind]]] = {
     # section: (required keys, further keys)
     "vhosts": (
-        {"name": _TEXT},
+        {"name": _NAME},
         {**_METADATA, "metadata": _OBJECT_OR_NULL, "limits": _LIMITS, "tracing": _FLAG},
     ),
     "users": (
-        {"name": _TEXT},
+        {"name": _NAME},
         {
             "password": _TEXT_OR_NULL,
             "password_hash": _TEXT_OR_NULL,
@@ -74,23 +79,23 @@ _SECTIONS: dict[str, tuple[dict[str, Kind], dict[str, Kind]]] = {
         },
     ),
     "permissions": (
-        {"user": _TEXT, "vhost": _TEXT},
+        {"user": _NAME, "vhost": _NAME},
         {"configure": _TEXT, "write": _TEXT, "read": _TEXT},
     ),
     "topic_permissions": (
-        {"user": _TEXT, "vhost": _TEXT, "exchange": _TEXT},
+        {"user": _NAME, "vhost": _NAME, "exchange": _NAME},
         {"write": _TEXT, "read": _TEXT},
     ),
-    "parameters": ({"component": _TEXT, "name": _TEXT, "value": _ANY}, {"vhost": _TEXT}),
-    "global_parameters": ({"name": _TEXT, "value": _ANY}, {}),
+    "parameters": ({"component": _NAME, "name": _NAME, "value": _ANY}, {"vhost": _NAME}),
+    "global_parameters": ({"name": _NAME, "value": _ANY}, {}),
     "policies": (
-        {"name": _TEXT, "pattern": _ANY, "definition": _ANY},
-        {"vhost": _TEXT, "apply-to": _ANY, "priority": _ANY},
+        {"name": _NAME, "pattern": _ANY, "definition": _ANY},
+        {"vhost": _NAME, "apply-to": _ANY, "priority": _ANY},
     ),
     "exchanges": (
-        {"name": _TEXT, "type": _TEXT},
+        {"name": _NAME, "type": _NAME},
         {
-            "vhost": _TEXT,
+            "vhost": _NAME,
             "durable": _FLAG,
             "auto_delete": _FLAG,
             "internal": _FLAG,
@@ -99,23 +104,23 @@ _SECTIONS: dict[str, tuple[dict[str, Kind], dict[str, Kind]]] = {
         },
     ),
     "queues": (
-        {"name": _TEXT},
+        {"name": _NAME},
         {
-            "vhost": _TEXT,
+            "vhost": _NAME,
             "durable": _FLAG,
             "auto_delete": _FLAG,
             "arguments": _ARGUMENTS,
-            "type": _TEXT,
+            "type": _NAME,
             "policy": _ANY,
             "exclusive": _FLAG,
         },
     ),
     "bindings": (
-        {"source": _TEXT, "destination": _TEXT},
+        {"source": _NAME, "destination": _NAME},
         {
-            "vhost": _TEXT,
+            "vhost": _NAME,
             "destination_type": _TEXT,
-            "routing_key": _TEXT,
+            "routing_key": _NAME,
             "arguments": _ARGUMENTS,
             "properties_key": _ANY,
         },
@@ -140,7 +145,7 @@ def checking(definitions: Mapping[str, Any]) -> Iterator[None]:
     """
     for key, value in definitions.items():
         if key in _INFORMATION:
-            kind = {"original_vhost_name": _TEXT, "limits": _LIMITS}.get(key, _ANY)
+            kind = {"original_vhost_name": _NAME, "limits": _LIMITS}.get(key, _ANY)
             _check_value("definitions", key, value, kind)
             continue
         if key not in _SECTIONS:
@@ -166,8 +171,21 @@ def check_metadata(where: str, metadata: Any) -> None:
 
 
 def shown(entry: Mapping[str, Any]) -> str:
-    """An entry for the text of an error, without passwords."""
-    return repr({key: _HIDDEN if key in _SECRET and value else value for key, value in entry.items()})
+    """An entry for the text of an error, without passwords, and with the beginnings of long names."""
+    return repr(
+        {
+            key: _HIDDEN if key in _SECRET and value else _beginning(value) if _is_long(value) else value
+            for key, value in entry.items()
+        }
+    )
+
+
+def _is_long(value: Any) -> bool:
+    return isinstance(value, str) and len(value.encode("utf-8", "replace")) > _LONGEST_NAME
+
+
+def _beginning(name: str) -> str:
+    return f"{name[:_SHOWN_OF_LONG]}..."
 
 
 _SECRET = ("password", "password_hash")
@@ -190,9 +208,15 @@ def _check_value(
     section: str, key: str, value: Any, kind: Kind, entry: Mapping[str, Any] | None = None
 ) -> None:
     """Check one value; `entry` is shown in the text of an error."""
-    if kind.fits(value) and not _has_unpaired_surrogate(value):
+    too_long = kind is _NAME and _is_long(value)
+    if not too_long and kind.fits(value) and not _has_unpaired_surrogate(value):
         return
     where = "" if entry is None else f" in {shown(entry)}"
+    if too_long:
+        raise DefinitionsError(
+            f"{section}: {key!r} must have at most {_LONGEST_NAME} bytes in UTF-8, and "
+            f"{_beginning(value)!r} has {len(value.encode('utf-8', 'replace'))}{where}"
+        )
     if not kind.fits(value):
         got = _HIDDEN if key in _SECRET else repr(value)
         raise DefinitionsError(f"{section}: {key!r} must be {kind.expected}, got {got}{where}")
