@@ -13,7 +13,7 @@ from fakeamqp.model.staging import uploads
 from fakeamqp.protocols.amqp_0_9.codec import contents
 from fakeamqp.protocols.amqp_0_10 import server_connection as connection_0_10
 from fakeamqp.protocols.amqp_0_10.codec import types
-from fakeamqp.protocols.common import handshake_log
+from fakeamqp.protocols.common import limited_log
 from fakeamqp.protocols.common import server_connection as connection
 from fakeamqp.protocols.framed.codec.tables import MAX_DEPTH
 
@@ -145,8 +145,8 @@ def _others() -> str:
             "the oldest cannot be continued",
         ],
         [
-            "warnings about clients before their login",
-            f"{handshake_log.MOST_WARNINGS} in {handshake_log.PERIOD:g} s",
+            "warnings about clients before their login, and about detached sessions that end",
+            f"{limited_log.MOST_WARNINGS} in {limited_log.PERIOD:g} s",
             "",
             "nothing; the rest is counted in one warning",
         ],

@@ -11,6 +11,7 @@ from fakeamqp.protocols.amqp_0_10.codec import commands as x
 from fakeamqp.protocols.amqp_0_10.codec import controls as c
 from fakeamqp.protocols.amqp_0_10.codec.constants import CloseCode, ErrorCode
 from fakeamqp.protocols.amqp_0_10.codec.frames import control_frame
+from fakeamqp.protocols.common.limited_log import MOST_WARNINGS, PERIOD
 
 LIMIT = 100_000
 BODY = bytes(20_000)
@@ -53,6 +54,18 @@ def test_the_one_detached_longest_ends(caplog: pytest.LogCaptureFixture) -> None
     client.session(b"3", timeout=100).detach()
     assert [key[2] for key in server.state.sessions] == [b"1", b"3"]
     assert "session '2', detached longest, ends" in caplog.text
+
+
+def test_warnings_about_detached_sessions_that_end_are_limited(caplog: pytest.LogCaptureFixture) -> None:
+    server = Server(bounds=Bounds(detached_sessions=1))
+    client = server.open()
+    for number in range(MOST_WARNINGS + 8):
+        client.session(b"%d" % number, timeout=100).detach()
+    assert len(caplog.records) == MOST_WARNINGS
+    server.advance(PERIOD)
+    assert caplog.messages[MOST_WARNINGS:] == [
+        "7 more warnings about detached sessions that end, within 10 seconds, were left out"
+    ]
 
 
 def test_a_publisher_of_0_10_is_not_read_from() -> None:

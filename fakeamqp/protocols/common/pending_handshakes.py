@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from fakeamqp.model.extensions import Extension
-from fakeamqp.protocols.common.handshake_log import HandshakeLog
+from fakeamqp.protocols.common.limited_log import HandshakeLog
 
 if TYPE_CHECKING:
     from fakeamqp.model.state import BrokerState

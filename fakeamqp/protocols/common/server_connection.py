@@ -15,9 +15,9 @@ from fakeamqp.model.errors import ResourceError
 from fakeamqp.model.identity import Identity
 from fakeamqp.model.memory import Charge
 from fakeamqp.protocols.common.connection_states import ConnectionState
-from fakeamqp.protocols.common.handshake_log import HandshakeLog
 from fakeamqp.protocols.common.handshake_timeout import HandshakeTimeout
 from fakeamqp.protocols.common.heartbeats import Heartbeats
+from fakeamqp.protocols.common.limited_log import HandshakeLog
 from fakeamqp.protocols.common.login import Login
 from fakeamqp.protocols.common.outbox import Outbox
 from fakeamqp.protocols.common.pending_handshakes import PendingHandshakes

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import logging
 from typing import TYPE_CHECKING
 
 from fakeamqp.model.extensions import Extension
+from fakeamqp.protocols.common.limited_log import LimitedLog
 
 if TYPE_CHECKING:
     from fakeamqp.model.state import BrokerState
@@ -13,7 +13,9 @@ if TYPE_CHECKING:
 
 __all__ = ["DetachedSessions"]
 
-_log = logging.getLogger("fakeamqp")
+
+class _DetachedLog(LimitedLog):
+    about = "detached sessions that end"
 
 
 class DetachedSessions(Extension):
@@ -24,6 +26,7 @@ class DetachedSessions(Extension):
     """
 
     def __init__(self, owner: BrokerState) -> None:
+        self._log = owner.extensions[_DetachedLog]
         self._most = owner.bounds.detached_sessions
         self._sessions: dict[ServerSession, None] = {}
 
@@ -32,7 +35,7 @@ class DetachedSessions(Extension):
         self._sessions[session] = None
         if len(self._sessions) > self._most:
             longest = next(iter(self._sessions))
-            _log.warning(
+            self._log.warning(
                 "more than %d sessions are detached; session %r, detached longest, ends",
                 self._most,
                 longest.display_name,

@@ -1,16 +1,16 @@
-"""Warnings about peers that have not logged in: anybody can cause them, so their number is limited."""
+"""Warnings that peers can cause as often as they like, so their number is limited."""
 
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from fakeamqp.model.extensions import Extension
 
 if TYPE_CHECKING:
     from fakeamqp.model.state import BrokerState
 
-__all__ = ["MOST_WARNINGS", "PERIOD", "HandshakeLog"]
+__all__ = ["MOST_WARNINGS", "PERIOD", "HandshakeLog", "LimitedLog"]
 
 _log = logging.getLogger("fakeamqp")
 
@@ -20,12 +20,14 @@ MOST_WARNINGS = 50
 PERIOD = 10.0
 
 
-class HandshakeLog(Extension):
-    """The warnings about handshakes with one broker.
+class LimitedLog(Extension):
+    """The warnings of one broker about one thing, which `about` names.
 
     In each period the first `MOST_WARNINGS` are logged. The others are counted, and one warning at the end of
     the period says how many they were.
     """
+
+    about: ClassVar[str]
 
     def __init__(self, owner: BrokerState) -> None:
         self._timers = owner.peer_timers
@@ -45,14 +47,16 @@ class HandshakeLog(Extension):
             return
         if not self._left_out:
             self._timers.call_at(
-                self._ends, self._sum_up, "counts warnings about handshakes", housekeeping=True
+                self._ends, self._sum_up, f"counts warnings about {self.about}", housekeeping=True
             )
         self._left_out += 1
 
     def _sum_up(self) -> None:
         count, self._left_out = self._left_out, 0
-        _log.warning(
-            "%d more warnings about clients that have not logged in, within %g seconds, were left out",
-            count,
-            PERIOD,
-        )
+        _log.warning("%d more warnings about %s, within %g seconds, were left out", count, self.about, PERIOD)
+
+
+class HandshakeLog(LimitedLog):
+    """The warnings about handshakes."""
+
+    about = "clients that have not logged in"
