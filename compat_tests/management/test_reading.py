@@ -12,6 +12,7 @@ from fakeamqp import Broker
 from fakeamqp.management import context
 from fakeamqp.management.context import Management
 from fakeamqp.management.counters import Counter, History
+from fakeamqp.management.values import jsonable
 
 
 @pytest.fixture
@@ -152,3 +153,19 @@ def test_faults_and_the_trace_see_what_they_see_without_the_api(broker, api):
     assert api.get("queues/%2F/q")["message_stats"]["publish"] == 1
     assert "basic.publish" in str(broker.trace.timeline())
     connection.close()
+
+
+def test_quorum_queue_counts_ready_messages_of_high_and_normal_priority():
+    """RabbitMQ 4.0: priorities above 4 are high."""
+    with Broker(management=True, personality="rabbitmq-4.0") as broker:
+        api = Api(broker.management_url)
+        api.put("queues/%2F/q", {"durable": True, "arguments": {"x-queue-type": "quorum"}})
+        for priority in (0, 4, 4, 5, 9):
+            broker.publish(b"", routing_key="q", priority=priority)
+        queue = api.get("queues/%2F/q")
+        assert (queue["messages_ready_high"], queue["messages_ready_normal"]) == (2, 3)
+
+
+@pytest.mark.parametrize("kind", [bytes, bytearray, memoryview])
+def test_bytes_that_are_not_utf8_are_shown_with_replacement_characters(kind):
+    assert jsonable({"name": [kind(b"caf\xc3\xa9 \xff")]}) == {"name": ["caf\xe9 \ufffd"]}

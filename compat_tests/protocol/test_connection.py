@@ -3,6 +3,7 @@ from __future__ import annotations
 import hmac
 import logging
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -11,6 +12,7 @@ from compat_tests.protocol.octets import cut
 from fakeamqp.model.access import Permission, User
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.framed.codec.frames import method_frame
+from fakeamqp.trace import ConnectionEvent, Recorder
 
 rule = pytest.mark.rule
 
@@ -432,3 +434,43 @@ def test_a_socket_that_ends_after_close_ok_is_not_worth_a_word(
         client.call(CLOSE, m.ConnectionCloseOk, 0)
         client.drop()
     assert not caplog.records
+
+
+@pytest.mark.parametrize("ended", ["lingering", "finished"])
+def test_connection_that_is_closed_is_not_reported_as_closed_again(rabbitmq: Server, ended: str) -> None:
+    """A fault may end the transport that a client, or the broker's answer, has yet to end."""
+    client = rabbitmq.client()
+    connection: Any = next(iter(rabbitmq.state.connections))
+    recorder = rabbitmq.state.tap = Recorder(rabbitmq.clock.now)
+    if ended == "lingering":
+        client.call(m.ConnectionClose(reply_code=200), m.ConnectionCloseOk, 0)
+        assert not client.connection.finished
+    else:
+        connection.close_by_operator(320, "enough")
+        client.expect(m.ConnectionClose, 0)
+        client.send(m.ConnectionCloseOk(), 0)
+        assert client.connection.finished
+
+    def closed() -> list[str]:
+        events = recorder.trace().events
+        return [
+            each.detail for each in events if isinstance(each, ConnectionEvent) and each.event == "closed"
+        ]
+
+    assert len(closed()) == 1
+    first = closed()
+    connection.break_off(reset=False)
+    assert client.connection.finished
+    assert closed() == first
+
+
+def test_connection_that_is_open_is_reported_as_closed_when_a_fault_ends_it(server: Server) -> None:
+    client = server.client()
+    connection: Any = next(iter(server.state.connections))
+    recorder = server.state.tap = Recorder(server.clock.now)
+    connection.break_off(reset=False)
+    events = [each for each in recorder.trace().events if isinstance(each, ConnectionEvent)]
+    assert [(each.event, each.detail) for each in events if each.event == "closed"] == [
+        ("closed", "closed by a fault")
+    ]
+    assert client.closed and not server.state.connections

@@ -82,6 +82,30 @@ def test_after_broken_framing_only_close_ok_counts(client: Client) -> None:
     client.expect_silent_end()
 
 
+@pytest.mark.parametrize("before", [0, 1, 5])
+@pytest.mark.parametrize("behind", [b"", b"garbage"])
+def test_close_ok_counts_in_the_bytes_behind_the_broken_header(
+    client: Client, before: int, behind: bytes
+) -> None:
+    """Frames before it are handled, and nothing of the broken header is taken for a part of close-ok."""
+    close_ok = FRAME_HEADER.pack(15, 0, 16, 0, 0, 0, 0) + c.ConnectionCloseOk().encode()
+    heartbeats = (FRAME_HEADER.pack(15, 0, 12 + len(_HEARTBEAT), 0, 0, 0, 0) + _HEARTBEAT) * before
+    broken = FRAME_HEADER.pack(0xFF, 0, 16, 0, 0, 0, 0)
+    client.send_bytes(heartbeats + broken + close_ok + behind)
+    client.expect(c.ConnectionClose)
+    client.expect_silent_end()
+
+
+@pytest.mark.parametrize("first", [1, 6, 12, 15])
+def test_close_ok_counts_where_its_beginning_came_with_the_broken_header(client: Client, first: int) -> None:
+    close_ok = FRAME_HEADER.pack(15, 0, 16, 0, 0, 0, 0) + c.ConnectionCloseOk().encode()
+    client.send_bytes(FRAME_HEADER.pack(0xFF, 0, 16, 0, 0, 0, 0) + close_ok[:first])
+    client.expect(c.ConnectionClose)
+    assert not client.closed
+    client.send_bytes(close_ok[first:])
+    client.expect_silent_end()
+
+
 def test_an_unknown_control_ends_the_connection(client: Client) -> None:
     client.send_frame(b"\x02\xff\x00\x00")
     client.expect_close(501)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -428,6 +429,19 @@ def test_a_message_that_is_too_large(lenient: Server) -> None:
     client.declare("q")
     publish(client, bytes(lenient.state.personality.largest_message + 1))
     client.expect_channel_close(311)
+
+
+@pytest.mark.parametrize(
+    ("largest", "size", "fits"), [(4, 3, True), (4, 4, True), (4, 5, False), (0, 1, True), (0, 100_000, True)]
+)
+def test_message_may_be_as_large_as_the_limit(lenient: Server, largest: int, size: int, fits: bool) -> None:
+    client = Server(replace(lenient.state.personality, largest_message=largest)).client()
+    client.declare("q")
+    publish(client, bytes(size))
+    if fits:
+        assert client.count("q") == 1
+    else:
+        client.expect_channel_close(311)
 
 
 @rule("0-9/stream/properties")

@@ -27,6 +27,13 @@ def test_trace_frames_are_for_channel_0(client: Client, channel: int) -> None:
     client.expect_connection_close(501)
 
 
+def test_error_of_a_trace_frame_names_no_method(client: Client) -> None:
+    client.declare("q")
+    client.send_frame(TRACE, 1, b"anything")
+    close = client.expect_connection_close(501)
+    assert (close.class_id, close.method_id) == (0, 0)
+
+
 @pytest.mark.rule("0-9/trace/discard")
 def test_whoever_wants_to_sees_them(server: Server) -> None:
     seen: list[TraceFrame] = []

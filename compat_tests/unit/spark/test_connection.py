@@ -6,6 +6,7 @@ import logging
 import ssl
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ import pika
 from pika.adapters.utils.connection_workflow import AMQPConnectorTransportSetupError
 
 from fakeamqp import Broker
+from fakeamqp.model.personality import personality
 from fakeamqp.spark.connection import Link, quiet
 from fakeamqp.spark.errors import BrokerUnreachable, ConnectionLost, LoginRefused, OptionError
 from fakeamqp.spark.login import is_refusal
@@ -314,3 +316,19 @@ def test_the_log_of_pika_has_its_level_again_after_the_last_of_several_threads()
     assert logger.level == logging.CRITICAL
     second.__exit__(None, None, None)
     assert logger.level == before
+
+
+@pytest.mark.parametrize(
+    ("changes", "found"),
+    [
+        ({}, (4, 2)),
+        ({"version": "3.13.7"}, (3, 13)),
+        ({"version": "a snapshot"}, (0, 0)),
+        ({"product": "Another broker", "version": "4.2.1"}, (0, 0)),
+        ({"product": "Another broker", "version": "new"}, (0, 0)),
+    ],
+)
+def test_version_is_that_of_rabbitmq_only(changes, found):
+    named = replace(personality("rabbitmq-4.2"), **changes)
+    with Broker(personality=named) as broker, Link(options(broker.url)) as link:
+        assert link.broker_version == found

@@ -431,3 +431,26 @@ def test_every_rule_of_the_findings_is_in_the_documents(request: pytest.FixtureR
     known = (request.config.rootpath / "spec" / "rules" / "amqp-0-9-1.toml").read_text()
     for spec in (findings._ORDER, findings._PREFETCH):
         assert f'id = "{spec}"' in known
+
+
+def test_high_water_has_the_number_of_the_first_delivery_that_reached_it(server: FaultServer, client: Client):
+    def deliver(count: int) -> list[int]:
+        client.fill("q", *[b"x"] * count)
+        return [client.delivery().method.delivery_tag for _ in range(count)]
+
+    def high_water() -> tuple[int, int]:
+        records = recorded(server)
+        (row,) = [row for row in checks.unacked_high_water(records) if row["scope"] == "consumer"]
+        delivered = [record["number"] for record in records if record["name"] == "delivered"]
+        return row["high_water"], delivered.index(row["high_water_number"]) + 1
+
+    client.ack(*deliver(1))
+    deliver(1)
+    assert high_water() == (1, 1), "the second delivery has only the same level"
+    (third,) = deliver(1)
+    assert high_water() == (2, 3)
+    client.ack(third, multiple=True)
+    deliver(1)
+    assert high_water() == (2, 3)
+    deliver(1)
+    assert high_water() == (2, 3), "the fifth delivery has only the same level"

@@ -69,7 +69,7 @@ class HeadersExchange(Exchange):
         headers = {name: self._sent(value) for name, value in sent.items()}
         if self._in_turn:
             return self._numbered(message, headers)
-        if self._exactly and any(isinstance(value, (dict, list)) for value in sent.values()):
+        if any(isinstance(value, (dict, list)) for value in sent.values()):
             for name, value, octets in message.properties.exact_headers() or ():
                 if isinstance(value, (dict, list)) and isinstance(sent[name], (dict, list)):
                     headers[name] = _Nested(value, octets)

@@ -32,7 +32,7 @@ class _Level:
         self.level += 1
         self.deliveries += 1
         self.prefetch = max(self.prefetch, self.limit)
-        if self.deliveries == 1 or self.level > self.high_water:
+        if self.level > self.high_water:
             self.high_water, self.high_water_number = self.level, number
         if 0 < self.limit < self.level:
             self.exceedances += 1

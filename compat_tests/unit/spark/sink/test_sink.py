@@ -205,6 +205,17 @@ def test_ids_of_a_stream_are_those_of_its_batch(broker, task):
     assert not ids(broker)[-1].startswith("query")
 
 
+@pytest.mark.parametrize("told", ["sql.streaming.queryId", "streaming.sql.batchId"])
+def test_ids_of_a_task_that_knows_query_or_batch_only_are_those_of_its_write(broker, task, told):
+    task(Context(1, **{told: "42"}))
+    batch = sink.batch(value=[b"a"])
+    for _write in range(2):
+        sink.writer(broker, batch, MicroBatchWriter).write(iter([batch]))
+    first, second = ids(broker)
+    assert re.fullmatch("[0-9a-f]{32}-1-0", first)
+    assert first != second
+
+
 # What the broker refuses
 
 

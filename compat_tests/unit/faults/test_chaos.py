@@ -1,0 +1,32 @@
+"""Faults that only chaos draws."""
+
+from __future__ import annotations
+
+from compat_tests.unit.faults.server import FaultServer
+from fakeamqp.model.access import Permission
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
+
+
+def test_chaos_cancels_the_consumers_of_the_queue_that_a_delivery_came_from(
+    server: FaultServer,
+) -> None:
+    """In its virtual host, and of no other queue."""
+    capable = {"capabilities": {"consumer_cancel_notify": True}}
+    server.state.add_virtual_host("shop")
+    server.state.access.users["guest"].permissions["shop"] = Permission()
+    elsewhere = server.client(client_properties=capable)
+    client = server.client(client_properties=capable, virtual_host="shop")
+    for each in (elsewhere, client):
+        for queue in ("q", "other"):
+            each.declare(queue)
+            each.consume(queue, f"of-{queue}")
+    client.fill("q", b"m")
+    tag = client.delivery().method.delivery_tag
+    server.faults.chaos(1, {"cancel-consumers": 1.0})
+    client.ack(tag)
+    server.settle()
+    assert client.expect(m.BasicCancel).consumer_tag == "of-q"
+    client.expect_nothing()
+    elsewhere.expect_nothing()
+    queues = server.state.virtual_hosts["shop"].queues
+    assert [len(queues[name].subscriptions) for name in ("q", "other")] == [0, 1]
