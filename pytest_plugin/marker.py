@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+import inspect
+from pathlib import Path
+from typing import Any, NoReturn
 
 import pytest
 
@@ -17,6 +19,7 @@ __all__ = [
     "broker_options",
     "check_reset",
     "environment",
+    "fail",
     "parametrize",
     "request_environment",
     "resets",
@@ -57,6 +60,8 @@ DESCRIPTION = (
     "with a list of personalities the test runs once for each"
 )
 _PARAMETER = "_amqp_personality"
+_CHECKED: pytest.StashKey[set[str]] = pytest.StashKey()
+"""Arguments with which a broker can be made."""
 
 
 def parametrize(metafunc: pytest.Metafunc) -> None:
@@ -94,17 +99,17 @@ def broker_options(item: pytest.Item) -> dict[str, Any]:
     from .simulated import chosen as simulated
 
     if any(mark.args for mark in item.iter_markers(NAME)):
-        pytest.fail(f"@pytest.mark.{NAME} takes named arguments only, such as {_list()}", pytrace=False)
+        fail(item, f"@pytest.mark.{NAME} takes named arguments only, such as {_list()}")
     merged = arguments(item)
     own = {name: merged.pop(name) for name in _OWN if name in merged}
-    _check_own(own)
+    _check_own(item, own)
     if "now" in merged and simulated.applies(item):
         del merged["now"]  # The time at which the simulation starts.
     if not merged:
         return merged
     if _is_list(merged.get("personality")):
         merged["personality"] = _parameter(item)
-    _check(merged)
+    _check(item, merged)
     if options.real_url(item.config) is not None:
         pytest.skip(f"@pytest.mark.{NAME} configures fakeamqp, and --amqp-real-url uses a real broker")
     return merged
@@ -125,10 +130,11 @@ def check_reset(item: pytest.Item) -> None:
     """Fail `item`, whose broker is its own, if its marker is about the reset of the broker of the session."""
     given = arguments(item)
     if "reset" in given and "scope" not in given:
-        pytest.fail(
+        fail(
+            item,
             f"@pytest.mark.{NAME}(reset={given['reset']!r}) is about the broker of the session, and this "
             "test has a broker of its own: add scope='session'",
-            pytrace=False,
+            "reset",
         )
 
 
@@ -145,7 +151,39 @@ def request_environment(item: pytest.Item) -> None:
         names.insert(0, "amqp_env")
 
 
-def _check_own(given: dict[str, Any]) -> None:
+def fail(item: pytest.Item, said: str, *names: str) -> NoReturn:
+    """Fail `item` because of its markers: those with arguments of these names, or with positional ones."""
+    marks = list(item.iter_markers_with_node(NAME))
+    places = (_place(node, mark) for node, mark in marks if _has(mark, names))
+    place = next(places, None)
+    pytest.fail(said if place is None else f"{said}\n(the marker stands at {place})", pytrace=False)
+
+
+def _has(mark: pytest.Mark, names: tuple[str, ...]) -> bool:
+    return bool(mark.args) if not names else not mark.kwargs.keys().isdisjoint(names)
+
+
+def _place(node: Any, mark: pytest.Mark) -> str:
+    """Where a marker stands: at a test, a class or a module, with its file and line."""
+    if isinstance(node, pytest.Item):
+        path, line, _ = node.location
+        return f"the test {node.name}, {path}:{(line or 0) + 1}"
+    if not isinstance(node, pytest.Class):
+        kind = "module" if isinstance(node, pytest.Module) else type(node).__name__.lower()
+        return f"the {kind} {node.nodeid or node.name}, as its pytestmark"
+    # A class inherits the markers of its base classes.
+    cls = next((each for each in node.obj.__mro__ if mark in _marks(each)), node.obj)
+    path = inspect.getsourcefile(cls) or ""
+    return f"the class {cls.__qualname__}, {Path(path).name}:{inspect.getsourcelines(cls)[1]}"
+
+
+def _marks(cls: type) -> list[object]:
+    """The markers of a class without those of its base classes."""
+    held = vars(cls).get("pytestmark", ())
+    return [getattr(each, "mark", each) for each in (held if isinstance(held, (list, tuple)) else (held,))]
+
+
+def _check_own(item: pytest.Item, given: dict[str, Any]) -> None:
     said = ""
     if "scope" in given:
         said = options.scope_problem(given["scope"])
@@ -168,9 +206,10 @@ def _check_own(given: dict[str, Any]) -> None:
     if not said and not given.keys().isdisjoint(SIMULATION):
         from .simulated import chosen
 
-        said = chosen.settings_problem(given)
+        said = chosen.settings_problem(item)
     if said:
-        pytest.fail(f"@pytest.mark.{NAME}: {said}", pytrace=False)
+        named = [name for name in given if f"{name}=" in said]
+        fail(item, f"@pytest.mark.{NAME}: {said}", *(named or given))
 
 
 def _is_list(personality: object) -> bool:
@@ -181,27 +220,40 @@ def _parameter(item: pytest.Item) -> Any:
     """The personality of this one of the runs that `parametrize` has made."""
     callspec = getattr(item, "callspec", None)
     if callspec is None or _PARAMETER not in callspec.params:
-        pytest.fail(
+        fail(
+            item,
             f"@pytest.mark.{NAME}(personality=[...]) cannot run this test several times: pytest does not "
             "parametrize methods of unittest.TestCase; name one personality",
-            pytrace=False,
+            "personality",
         )
     return callspec.params[_PARAMETER]
 
 
-def _check(arguments: dict[str, Any]) -> None:
-    unusual = {name: value for name, value in arguments.items() if name not in OPTIONS}
-    if not unusual:
+def _check(item: pytest.Item, given: dict[str, Any]) -> None:
+    """Fail `item` if no broker can be made with these arguments of its marker and those of the options."""
+    usual = options.broker_defaults(item.config)
+    if "amqp_clock" in getattr(item, "fixturenames", ()):
+        usual = {"clock": "virtual", **usual}
+    checked = item.config.stash.setdefault(_CHECKED, set())
+    what = repr((usual, given))
+    if what in checked:
         return
-    problem = _problem(unusual)
-    if problem is not None:
-        for name in unusual:
-            near = nearest(name, (*_OWN, *OPTIONS))
-            if near and near[0] in _OWN:
-                pytest.fail(
-                    f"@pytest.mark.{NAME} has no argument {name!r}; did you mean {near[0]!r}?", pytrace=False
-                )
-        pytest.fail(f"@pytest.mark.{NAME}: {problem} (usual arguments are {_list()})", pytrace=False)
+    problem = _problem({**usual, **given})
+    if problem is None:
+        checked.add(what)
+        return
+    wrong = [name for name in given if _problem({name: given[name]}) is not None]
+    for name in wrong:
+        near = [] if name in OPTIONS else nearest(name, (*_OWN, *OPTIONS))
+        if near and near[0] in _OWN:
+            fail(item, f"@pytest.mark.{NAME} has no argument {name!r}; did you mean {near[0]!r}?", name)
+    known = "" if wrong and set(wrong) <= set(OPTIONS) else f" (usual arguments are {_list()})"
+    with_ini = "" if wrong or not usual else f", together with {_shown(usual)} of the options"
+    fail(item, f"@pytest.mark.{NAME}: {problem}{with_ini}{known}", *(wrong or given))
+
+
+def _shown(arguments: dict[str, Any]) -> str:
+    return ", ".join(f"{name}={value!r}" for name, value in arguments.items())
 
 
 def _problem(arguments: dict[str, Any]) -> Exception | None:
@@ -210,7 +262,7 @@ def _problem(arguments: dict[str, Any]) -> Exception | None:
 
     try:
         Broker(**arguments)  # Not started: the constructor checks the arguments and names the nearest match.
-    except (FakeAMQPError, TypeError) as error:
+    except (FakeAMQPError, TypeError, ValueError) as error:
         return error
     return None
 

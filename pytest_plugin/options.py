@@ -191,12 +191,19 @@ def check(config: pytest.Config) -> None:
     if wanted is not None and wanted < 1:
         raise pytest.UsageError(f"--amqp-schedules: {wanted} is not a number of schedules")
     folder = trace_folder(config)
-    if folder is not None and folder.exists() and not folder.is_dir():
-        raise pytest.UsageError(f"--amqp-trace: {folder} is not a folder")
+    for path in () if folder is None else (folder, *folder.parents):
+        if path.exists() and not path.is_dir():
+            raise pytest.UsageError(f"{_given_by(config, _TRACE)}: {path} is not a folder")
     for name in trace_formats(config):
         if name not in _FORMATS:
             known = _nearest(name, _FORMATS) or f"the formats are {', '.join(_FORMATS)}"
-            raise pytest.UsageError(f"--amqp-trace-formats: there is no format {name!r}; {known}")
+            raise pytest.UsageError(
+                f"{_given_by(config, _TRACE_FORMATS)}: there is no format {name!r}; {known}"
+            )
+    try:
+        spark_fast(config)
+    except (ValueError, pytest.UsageError) as error:
+        raise pytest.UsageError(f"{_given_by(config, _SPARK_FAST)}: {error}") from None
 
 
 def _check_inspection(config: pytest.Config) -> None:
@@ -224,23 +231,23 @@ def check_broker(config: pytest.Config) -> None:
 
     Raises:
         pytest.UsageError: the URL is not an AMQP URL, a scope or an argument of the broker does not exist or
-            is invalid, or an environment variable has an unknown field.
+            is invalid, the personality does not exist, or an environment variable has an unknown field.
     """
     url = real_url(config)
-    if url is not None:
-        parts = urlsplit(url)
-        if parts.scheme not in ("amqp", "amqps") or not parts.hostname:
-            raise pytest.UsageError(
-                f"--amqp-real-url: {without_login(url)!r} is not of the form amqp://user:password@host:port/"
-            )
+    if url is not None and not _is_amqp_url(url):
+        raise pytest.UsageError(
+            f"{_given_by(config, _REAL_URL)}: {without_login(url)!r} is not of the form "
+            "amqp://user:password@host:port/"
+        )
     said = scope_problem(scope(config))
     if said:
-        raise pytest.UsageError(f"{_SCOPE}: {said}")
+        raise pytest.UsageError(f"{_given_by(config, _SCOPE)}: {said}")
     named = runtime(config)
     if named is not None and named not in _RUNTIMES:
         near = _nearest(named, _RUNTIMES)
         raise pytest.UsageError(
-            f"{_RUNTIME}: there is no runtime {named!r}; {near or 'there are thread and asyncio'}"
+            f"{_given_by(config, _RUNTIME)}: there is no runtime {named!r}; "
+            f"{near or 'there are thread and asyncio'}"
         )
     if environment(config):
         from .environment import problem
@@ -248,8 +255,29 @@ def check_broker(config: pytest.Config) -> None:
         for entry in environment(config):
             if problem(entry):
                 raise pytest.UsageError(f"{_ENV}: {problem(entry)}")
+    personality = _value(config, _PERSONALITY)
+    if personality is not None:
+        _check_personality(_given_by(config, _PERSONALITY), personality)
     if config.getini(_ARGUMENTS):
         _check_arguments(config)
+
+
+def _is_amqp_url(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in ("amqp", "amqps") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # Of the port, or of brackets.
+        return False
+
+
+def _check_personality(option: str, name: str) -> None:
+    from fakeamqp import PERSONALITIES, Broker, FakeAMQPError
+
+    if name not in PERSONALITIES:
+        try:
+            Broker(personality=name)
+        except FakeAMQPError as error:
+            raise pytest.UsageError(f"{option}: {error}") from None
 
 
 def _check_arguments(config: pytest.Config) -> None:
@@ -268,7 +296,9 @@ def _check_arguments(config: pytest.Config) -> None:
     from fakeamqp import Broker, FakeAMQPError
 
     try:
-        Broker(**arguments)  # Not started: the constructor checks the arguments and names the nearest match.
+        Broker(
+            **broker_defaults(config)
+        )  # Not started: the constructor checks the arguments and names the nearest match.
     except (FakeAMQPError, TypeError, ValueError) as error:
         raise pytest.UsageError(f"{_ARGUMENTS}: {error}") from None
 
@@ -323,14 +353,8 @@ def _check_comparison(config: pytest.Config) -> None:
             raise pytest.UsageError(
                 f"--amqp-compare runs tests on brokers with two personalities; leave out {option}"
             )
-    from fakeamqp import PERSONALITIES, Broker, FakeAMQPError
-
     for name in names:
-        if name not in PERSONALITIES:
-            try:
-                Broker(personality=name)
-            except FakeAMQPError as error:
-                raise pytest.UsageError(f"--amqp-compare: {error}") from None
+        _check_personality("--amqp-compare", name)
 
 
 def _nearest(name: str, known: Iterable[str]) -> str:
@@ -429,6 +453,14 @@ def trace_formats(config: pytest.Config) -> tuple[str, ...]:
 def _folder(config: pytest.Config) -> Path:
     """The folder of the ini file."""
     return config.rootpath if config.inipath is None else config.inipath.parent
+
+
+def _given_by(config: pytest.Config, name: str) -> str:
+    """What sets an option: the command line, or the ini file."""
+    early = getattr(config, "known_args_namespace", None)
+    if config.getoption(name, None) or getattr(early, name, None):
+        return "--" + name.replace("_", "-")
+    return f"the ini option {name}"
 
 
 def _value(config: pytest.Config, name: str) -> str | None:

@@ -344,3 +344,113 @@ def test_methods_of_unittest_take_one_personality(run_tests: RunTests) -> None:
     )
     result.assert_outcomes(errors=1)
     result.stdout.fnmatch_lines(["*does not parametrize methods of unittest.TestCase; name one personality*"])
+
+
+def test_an_error_of_a_marker_says_where_the_marker_stands(run_tests: RunTests) -> None:
+    result = run_tests(
+        """
+        import unittest
+        import pytest
+
+        pytestmark = pytest.mark.amqp(trace=-1)
+
+        @pytest.mark.amqp(trace=5, personality="rabbitmq-4.33")
+        def test_of_its_own(): pass
+
+        @pytest.mark.amqp(trace=5)
+        class TestOrders:
+            @pytest.mark.amqp(clock="virtual")
+            def test_fine(self): pass
+
+            @pytest.mark.parametrize("n", [1, pytest.param(2, marks=pytest.mark.amqp("spec"))])
+            def test_parameters(self, n): pass
+
+        @pytest.mark.amqp(seeds=7)
+        class Base:
+            pass
+
+        @pytest.mark.amqp(trace=5)
+        class TestDerived(Base):
+            def test_of_the_base(self): pass
+
+        class TestOther(unittest.TestCase):
+            pytestmark = [pytest.mark.amqp(trace=5, clok="wall")]
+
+            def test_of_unittest(self): pass
+
+        def test_of_the_module(): pass
+        """
+    )
+    result.assert_outcomes(passed=2, errors=5)
+    result.stdout.fnmatch_lines(
+        [
+            "*no personality 'rabbitmq-4.33'*",
+            "(the marker stands at the test test_of_its_own, test_inner.py:6)",
+            "*takes named arguments only*",
+            "(the marker stands at the test test_parameters[[]2], test_inner.py:14)",
+            "*seeds=7 is about simulations*",
+            "(the marker stands at the class Base, test_inner.py:17)",
+            "*no argument 'clok'; did you mean 'clock'?*",
+            "(the marker stands at the class TestOther, test_inner.py:25)",
+            "*trace must be a number of entries to keep*",
+            "(the marker stands at the module test_inner.py, as its pytestmark)",
+        ]
+    )
+
+
+def test_an_argument_that_contradicts_the_options_names_both(run_tests: RunTests) -> None:
+    source = """
+        import pytest
+
+        @pytest.mark.amqp(runtime="asyncio")
+        def test_it(): pass
+        """
+    result = run_tests(source, "-oamqp_broker_arguments=management=true")
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(
+        [
+            "*the HTTP API uses a thread of its own*, together with management=True of the options*",
+            "(the marker stands at the test test_it, test_inner.py:3)",
+        ]
+    )
+
+
+@pytest.mark.parametrize(
+    ("option", "said"),
+    [
+        ("--amqp-personality=rabbitmq-4", "--amqp-personality: no personality 'rabbitmq-4'; *"),
+        ("-oamqp_personality=rabitmq-4.3", "the ini option amqp_personality: *did you mean 'rabbitmq-4.3'?*"),
+        ("--amqp-scope=sesion", "--amqp-scope: there is no scope 'sesion'; did you mean 'session'?"),
+        ("--amqp-runtime=thraed", "--amqp-runtime: there is no runtime 'thraed'; did you mean 'thread'?"),
+        ("--amqp-real-url=amqp://host:99999/", "--amqp-real-url: 'amqp://host:99999/' is not of the form *"),
+        ("-oamqp_spark_fast=perhaps", "the ini option amqp_spark_fast: *perhaps*"),
+        ("--amqp-trace=test_inner.py/recordings", "--amqp-trace: *test_inner.py is not a folder"),
+        (
+            "--amqp-trace-formats=htlm",
+            "--amqp-trace-formats: there is no format 'htlm'; did you mean 'html'?",
+        ),
+        ("-oamqp_timeline_lines=all", "amqp_timeline_lines: 'all' is not a number of lines"),
+        ("-oamqp_broker_arguments=clock=vitual", "amqp_broker_arguments: *vitual*"),
+        ("--amqp-seed=x", "*--amqp-seed: invalid int value: 'x'"),
+        ("--amqp-schedules=0", "--amqp-schedules: 0 is not a number of schedules"),
+    ],
+)
+@pytest.mark.parametrize("workers", ["0", "2"])
+def test_a_bad_option_is_one_usage_error_at_the_start_of_the_run(
+    run_tests: RunTests, option: str, said: str, workers: str
+) -> None:
+    result = run_tests(
+        """
+        import pytest
+
+        @pytest.mark.parametrize("n", range(3))
+        def test_it(amqp_broker, n):
+            pass
+        """,
+        option,
+        f"-n{workers}",
+    )
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines([f"ERROR: {said}" if not said.startswith("*") else said])
+    assert result.stderr.str().count(said.strip("*").split("*")[0]) == 1
+    result.stdout.no_fnmatch_line("*test session starts*")

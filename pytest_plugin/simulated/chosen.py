@@ -11,7 +11,7 @@ import pytest
 from .. import brokers, marker, options
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
     from typing import TypeGuard
 
 __all__ = [
@@ -35,11 +35,9 @@ _REAL_TIME = ("amqp_stream", "make_amqp_stream", "pika_channel", "pika_connectio
 
 
 def applies(item: pytest.Item) -> bool:
-    """Whether `item` runs in a simulation: its marker is about simulations, or it takes the fixture."""
-    given = marker.arguments(item)
-    if "simulated" in given:
-        return bool(given["simulated"])
-    return FIXTURE in getattr(item, "fixturenames", ()) or not given.keys().isdisjoint(marker.SIMULATION)
+    """Whether `item` runs in a simulation: its marker says so, or it takes the fixture."""
+    taken = FIXTURE in getattr(item, "fixturenames", ())
+    return bool(marker.arguments(item).get("simulated", taken))
 
 
 def coroutine_function(item: pytest.Item) -> Callable[..., Any] | None:
@@ -88,7 +86,7 @@ def explored(item: pytest.Item) -> TypeGuard[pytest.Function]:
         return False
     if config.getoption("setuponly", False):
         return False
-    return not (settings_problem(marker.arguments(item)) or problem(item))
+    return not (settings_problem(item) or problem(item))
 
 
 def runner_settings(item: pytest.Item) -> dict[str, Any]:
@@ -98,11 +96,15 @@ def runner_settings(item: pytest.Item) -> dict[str, Any]:
     return {theirs: given[ours] for ours, theirs in names.items() if ours in given}
 
 
-def settings_problem(given: Mapping[str, Any]) -> str:
-    """What is wrong with the arguments of a marker that are about simulations; "" if nothing is."""
+def settings_problem(item: pytest.Item) -> str:
+    """What is wrong with the arguments of the marker that are about simulations; "" if nothing is."""
+    given = marker.arguments(item)
     own = [name for name in marker.SIMULATION if name in given and name != "simulated"]
-    if own and not given.get("simulated", True):
-        return f"{own[0]}=... is about simulations, and the test has simulated=False"
+    if own and not applies(item):
+        return (
+            f"{own[0]}={given[own[0]]!r} is about simulations, and this test is not simulated: add "
+            "simulated=True"
+        )
     if not isinstance(given.get("simulated", True), bool):
         return f"simulated={given['simulated']!r}: give True or False"
     wanted = given.get("seeds", 1)
