@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping
+from copy import deepcopy
 from dataclasses import replace
 from random import Random
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, cast
 
 from fakeamqp.connection import bracketed
-from fakeamqp.errors import FakeAMQPError, WaitTimeout, nearest
+from fakeamqp.errors import BrokerError, WaitTimeout, nearest
 from fakeamqp.inspect.inspection import Inspection
 from fakeamqp.model.access import Permission
 from fakeamqp.model.accounts import Accounts, account, accounts, own_copy
@@ -73,12 +74,6 @@ _RUNTIMES: tuple[Runtime, ...] = ("thread", "asyncio")
 
 _SHUTDOWN = "CONNECTION_FORCED - broker forced connection closure with reason 'shutdown'"
 _CONNECTION_FORCED = 320
-
-
-class BrokerError(FakeAMQPError):
-    """The broker cannot do this in its present state, or an argument is invalid; the text says what to do."""
-
-    __module__ = "fakeamqp"
 
 
 class NotIdle(BrokerError, WaitTimeout):
@@ -194,6 +189,8 @@ class Broker(Inspection):
         self._users = None if users is None else accounts(users)
         self._virtual_hosts = tuple(virtual_hosts)
         self._definitions = _parsed(definitions)
+        self._kept: list[Mapping[str, Any]] = []
+        """Definitions that are loaded again after a reset, in order."""
         self._state = BrokerState(
             broker_clock,
             personality=_adjusted(personality, settings),
@@ -216,6 +213,7 @@ class Broker(Inspection):
             if trace
             else None
         )
+        self._state.stage = "not started"
         self._state.tap = self._recorder
         self._state.memory.trace = self._recorder
         self._state.latest_events = None if self._recorder is None else self._recorder.timeline
@@ -301,10 +299,11 @@ class Broker(Inspection):
         else:
             guest = state.access.users["guest"]
             guest.permissions = {name: Permission() for name in state.virtual_hosts}
-        if self._definitions is not None:
+        definitions = self._kept if self._definitions is None else [self._definitions, *self._kept]
+        for each in definitions:
             from fakeamqp.model.definitions import load_definitions
 
-            load_definitions(state, self._definitions)
+            load_definitions(state, each)
 
     # --- life cycle -----------------------------------------------------------------------------------
 
@@ -383,6 +382,7 @@ class Broker(Inspection):
     def _started(self) -> None:
         self._address = self._listeners[0].address
         self._has_run = True
+        self._state.stage = "running"
 
     def stop(self) -> None:
         """Close all connections with a handshake, then close every socket and end every thread. Idempotent.
@@ -393,6 +393,7 @@ class Broker(Inspection):
             self._management.stop()
         if self._engine.running:
             self._close_all()
+            self._state.stage = "stopped"
         self._engine.stop()
         self._listeners = ()
         if self._tls is not None and self._tls is not self._tls_wanted:
@@ -410,7 +411,7 @@ class Broker(Inspection):
             crash: simulate a crash: clients get no connection.close, and persistent messages that were
                 neither confirmed nor committed are lost.
             durable: False loses durable state as well, as if the disk were lost. Only what the constructor
-                was given is restored.
+                was given, and definitions that are kept, are restored.
 
         Raises:
             BrokerError: the broker does not run.
@@ -437,10 +438,14 @@ class Broker(Inspection):
     def reset(self) -> None:
         """Return to the initial state on the same port: no connections, queues, messages, history or faults.
 
-        Users, virtual hosts and definitions given to the constructor are restored; services and registrations
-        made through `amqp_0_9` are removed. A virtual clock stands still at `now` again, or at the present if
-        `now` was not given.
+        Users, virtual hosts and definitions given to the constructor are restored, and definitions that were
+        loaded with `keep=True`; services and registrations made through `amqp_0_9` are removed. A virtual
+        clock stands still at `now` again, or at the present if `now` was not given.
         """
+        self._reset("the last reset")
+
+    def _reset(self, name: str) -> None:
+        """`reset`; errors about what it has removed call it by this name."""
         with self._engine:
             if self._faults is not None:
                 self._faults.clear()
@@ -451,7 +456,7 @@ class Broker(Inspection):
             if self._engine.running:
                 self._close_all()
                 self._engine.disconnect_all()
-            self._state.clear()
+            self._state.clear(name)
             self._state.populate()
             if self._engine.stepped is not None:
                 self._engine.stepped.reset()
@@ -568,8 +573,8 @@ class Broker(Inspection):
     def _management_address(self) -> tuple[str, int]:
         if self._management is None:
             raise BrokerError("this broker has no HTTP API; create it with Broker(management=True)")
-        if self._management.address is None:
-            raise BrokerError("the HTTP API has no address yet; start the broker first")
+        self._state.check_started()
+        assert self._management.address is not None
         return self._management.address
 
     @property
@@ -579,8 +584,10 @@ class Broker(Inspection):
         Raises:
             BrokerError: the broker does not speak TLS, or has not been started.
         """
-        if self._tls is None:
-            raise BrokerError("this broker does not speak TLS; make it with Broker(tls=True) and start it")
+        if not self._tls_wanted:
+            raise BrokerError("this broker does not speak TLS; make it with Broker(tls=True)")
+        self._state.check_started()
+        assert self._tls is not None
         return self._tls
 
     def connect(self) -> socket.socket:
@@ -589,6 +596,7 @@ class Broker(Inspection):
         It carries plain AMQP, also if the broker's port uses TLS. The caller closes it. Of a broker with
         `runtime="asyncio"` it is non-blocking, such as for `asyncio.open_connection(sock=...)`.
         """
+        self._state.check_started()
         return self._engine.connect_socketpair()
 
     def intercept(self, *targets: str) -> Intercept:
@@ -616,11 +624,12 @@ class Broker(Inspection):
         return self._tls if self._tls is not None else ServerTLS.throwaway()
 
     def _running_address(self) -> tuple[str, int]:
-        if self._address is None:
-            raise BrokerError("the broker has no address yet; start it first")
+        self._state.check_started()
+        assert self._address is not None
         return self._address
 
     def _running_listeners(self) -> tuple[Listening, ...]:
+        self._state.check_started()
         if not self._listeners or not self._engine.running:
             raise BrokerError("the broker does not run; start it first")
         return self._listeners
@@ -667,11 +676,13 @@ class Broker(Inspection):
         Raises:
             NotIdle: the broker is still busy after `timeout` real seconds.
         """
+        self._state.check_started()
         if not self._engine.wait_until(self._engine.quiet, timeout):
             raise NotIdle(self._reader.read(lambda state: _still_busy(state, timeout)))
 
     async def wait_until_idle_async(self, timeout: float = 5.0) -> None:
         """`wait_until_idle` for coroutines: it does not block the event loop."""
+        self._state.check_started()
         if not await self._engine.wait_until_async(self._engine.quiet, timeout):
             raise NotIdle(self._reader.read(lambda state: _still_busy(state, timeout)))
 
@@ -863,8 +874,14 @@ class Broker(Inspection):
             name, handler, exchange=exchange, virtual_host=virtual_host, contents=contents
         )
 
-    def load_definitions(self, definitions: Definitions) -> None:
+    def load_definitions(self, definitions: Definitions, *, keep: bool = False) -> None:
         """Load RabbitMQ definitions, from a file or parsed.
+
+        Args:
+            definitions: a path, or the parsed JSON.
+            keep: load them again after each `reset`, and after `restart(durable=False)`: in the order of the
+                calls, after the definitions given to the constructor. The broker keeps a copy of them as they
+                are now. Definitions that it keeps already move to the end.
 
         Raises:
             DefinitionsError: a key or value is misspelled or not supported; the text says which.
@@ -875,6 +892,8 @@ class Broker(Inspection):
         assert parsed is not None
         with self._engine:
             self._engine.carry_out(loading(self._state, parsed))
+            if keep:
+                self._kept = [*(each for each in self._kept if each != parsed), deepcopy(dict(parsed))]
 
     def definitions(self) -> dict[str, Any]:
         """The broker's topology and accounts in RabbitMQ's definitions format."""

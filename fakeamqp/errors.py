@@ -4,11 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-__all__ = ["FakeAMQPError", "WaitTimeout", "near_match", "nearest", "printable", "without_login"]
+__all__ = [
+    "BrokerError",
+    "FakeAMQPError",
+    "WaitTimeout",
+    "near_match",
+    "nearest",
+    "printable",
+    "without_login",
+]
 
 
 class FakeAMQPError(Exception):
     """Base class of all errors that fakeamqp raises on purpose; the text says what to do."""
+
+    __module__ = "fakeamqp"
+
+
+class BrokerError(FakeAMQPError):
+    """The broker cannot do this in its present state, or an argument is invalid; the text says what to do."""
 
     __module__ = "fakeamqp"
 

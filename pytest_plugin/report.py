@@ -40,6 +40,9 @@ def sections(item: pytest.Item, report: pytest.TestReport) -> Iterator[tuple[str
     for broker in made:
         if broker.race_seed is not None:
             yield "AMQP races", _races(broker, broker.race_seed)
+        missed = broker._state.resets.hints()
+        if missed:
+            yield "AMQP reset", "\n".join(missed)
     for broker in made:
         for plan in _plans(broker):
             yield "AMQP chaos plan", plan

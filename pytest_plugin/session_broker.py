@@ -118,7 +118,7 @@ def end(item: pytest.Item) -> None:
     recordings.write(item)
     if marker.resets(item):
         session.broker.start()  # The test may have stopped it.
-        session.broker.reset()
+        session.broker._reset("the reset before this test")
 
 
 def _stop(config: pytest.Config) -> None:

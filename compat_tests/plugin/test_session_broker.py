@@ -291,7 +291,7 @@ def test_a_wrong_marker_is_an_error(run_tests: RunTests, marker: str, said: str)
 def test_a_wrong_scope_ends_the_run_at_once(run_tests: RunTests) -> None:
     result = run_tests("", "--amqp-scope=sesion")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["*amqp_scope: there is no scope 'sesion'; did you mean 'session'?*"])
+    result.stderr.fnmatch_lines(["*--amqp-scope: there is no scope 'sesion'; did you mean 'session'?*"])
 
 
 def test_a_virtual_clock_needs_a_broker_of_its_own_or_an_ini_option(run_tests: RunTests) -> None:
@@ -402,3 +402,56 @@ def test_every_worker_has_one(pytester: pytest.Pytester) -> None:
     )
     result = pytester.runpytest_subprocess("-n2", timeout=120)
     result.assert_outcomes(passed=6)
+
+
+SESSION_DEFINITIONS = """
+import pika
+import pytest
+
+DEFINITIONS = {{"queues": [{{"name": "orders", "vhost": "/", "durable": True}}]}}
+
+@pytest.fixture(scope="session", autouse=True)
+def topology(amqp_broker_session):
+    amqp_broker_session.load_definitions(DEFINITIONS{keep})
+
+def test_one(amqp_broker, pika_channel):
+    pika_channel.queue_declare("orders", passive=True)
+
+def test_two(amqp_broker, pika_channel):
+    pika_channel.queue_declare("orders", passive=True)
+
+def test_three(amqp_broker, pika_channel):
+    pika_channel.basic_publish("", "orders", b"apples")
+    amqp_broker.queue("orders").wait_for(ready=1, timeout=0.1)
+
+def test_four(amqp_broker):
+    pass
+
+def test_five(amqp_broker, pika_channel):
+    pika_channel.basic_publish("", "orders", b"apples")
+    [sent] = amqp_broker.expect_published()
+    assert sent.routed
+"""
+
+
+def test_definitions_of_a_session_fixture_that_are_kept_are_there_in_every_test(run_tests: RunTests) -> None:
+    run_tests(SESSION_DEFINITIONS.format(keep=", keep=True")).assert_outcomes(passed=5)
+
+
+def test_the_report_of_a_test_says_what_the_reset_before_it_has_removed(run_tests: RunTests) -> None:
+    result = run_tests(SESSION_DEFINITIONS.format(keep=""))
+    result.assert_outcomes(passed=2, failed=3)
+    advice = "load_definitions(..., keep=True) loads definitions that outlast resets"
+    result.stdout.fnmatch_lines(
+        [
+            "*NOT_FOUND - no queue 'orders' in vhost '/'*",
+            "*- AMQP reset -*",
+            f"queue 'orders' existed until the reset before this test; {advice}",
+            "E *waited 0.1 s for queue 'orders'*",
+            f"E *queue 'orders' existed until an earlier reset; {advice}",
+            "*- AMQP reset -*",
+            f"queue 'orders' existed until an earlier reset; {advice}",
+            "*___ test_five ___*",
+            "*- AMQP reset -*",
+        ]
+    )

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
+from fakeamqp.errors import BrokerError
 from fakeamqp.inspect.connections import ConnectionView, connection_view
 from fakeamqp.inspect.counts import Count, Range
 from fakeamqp.inspect.errors import BadExpectation, NoSuchQueue, NoSuchVirtualHost, WaitTimeout, nearest
@@ -253,7 +254,7 @@ class QueueInspector:
         try:
             view = queue_view(state, self.name, self.virtual_host)
         except (NoSuchQueue, NoSuchVirtualHost) as problem:
-            return f"{waited}, but {problem}{wait_report(state, awaitable)}"
+            return f"{waited}, but {str(problem).splitlines()[0]}{wait_report(state, awaitable)}"
         lines = [f"{waited}, but there is {view!r}"]
         for title, each in (("messages", view.messages), ("consumers", view.consumers)):
             if each:
@@ -263,7 +264,7 @@ class QueueInspector:
     def __repr__(self) -> str:
         try:
             return self._ask(queue_line)
-        except (NoSuchQueue, NoSuchVirtualHost):
+        except (NoSuchQueue, NoSuchVirtualHost, BrokerError):
             return f"<queue {self.name!r} does not exist>"
 
 

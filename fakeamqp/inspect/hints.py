@@ -42,8 +42,17 @@ def wait_hints(state: BrokerState, awaitable: str = "") -> str:
     Args:
         state: of the broker.
         awaitable: see `loop_hint`; "" for a call that has not waited.
+
+    Raises:
+        BrokerError: the broker was not started, so that nothing can have happened.
     """
-    texts = (loop_hint(awaitable) if awaitable else "", state.clock.hint(state.timers))
+    state.check_started()
+    texts = (
+        loop_hint(awaitable) if awaitable else "",
+        "the broker is stopped" if state.stage == "stopped" else "",
+        *state.resets.hints(),
+        state.clock.hint(state.timers),
+    )
     lines = "".join(f"\n{text}" for text in texts if text)
     if not state.memory.alarm:
         return lines
@@ -55,13 +64,14 @@ def wait_hints(state: BrokerState, awaitable: str = "") -> str:
 def wait_report(state: BrokerState, awaitable: str = "") -> str:
     """Lines to add to the error of a wait that timed out: hints, what the broker holds, the latest events.
 
-    The arguments are those of `wait_hints`.
+    Arguments and errors are those of `wait_hints`.
     """
+    hints = wait_hints(state, awaitable)
     lines = ["", *_held(state)]
     events = "" if state.latest_events is None else state.latest_events(_LATEST)
     if events:
         lines += ["the latest events of the broker:", events]
-    return wait_hints(state, awaitable) + "\n".join(lines)
+    return hints + "\n".join(lines)
 
 
 def _held(state: BrokerState) -> Iterator[str]:

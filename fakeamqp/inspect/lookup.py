@@ -23,8 +23,20 @@ def find_virtual_host(state: BrokerState, name: str) -> VirtualHost:
     """
     found = state.virtual_hosts.get(name)
     if found is None:
-        raise NoSuchVirtualHost(f"there is no virtual host {name!r}{nearest(name, state.virtual_hosts)}")
+        text = f"there is no virtual host {name!r}{nearest(name, state.virtual_hosts)}"
+        raise NoSuchVirtualHost(text + _went(state, "virtual host", "", name))
     return found
+
+
+def _went(state: BrokerState, kind: str, virtual_host: str, name: str) -> str:
+    """A line about the reset that has removed the missing entity; "" if none has.
+
+    Raises:
+        BrokerError: the broker was not started, so the entity cannot be there yet.
+    """
+    state.check_started()
+    hint = state.resets.miss(kind, virtual_host, name)
+    return hint and f"\n{hint}"
 
 
 def select_virtual_hosts(state: BrokerState, name: str | None) -> tuple[VirtualHost, ...]:
@@ -45,9 +57,8 @@ def find_queue(state: BrokerState, name: str, virtual_host: str = "/") -> Queue:
     queues = find_virtual_host(state, virtual_host).queues
     queue = queues.get(name)
     if queue is None:
-        raise NoSuchQueue(
-            f"there is no queue {name!r} in virtual host {virtual_host!r}{nearest(name, queues)}"
-        )
+        text = f"there is no queue {name!r} in virtual host {virtual_host!r}{nearest(name, queues)}"
+        raise NoSuchQueue(text + _went(state, "queue", virtual_host, name))
     return queue
 
 
@@ -60,7 +71,6 @@ def find_exchange(state: BrokerState, name: str, virtual_host: str = "/") -> Exc
     exchanges = find_virtual_host(state, virtual_host).exchanges
     exchange = exchanges.get(name)
     if exchange is None:
-        raise NoSuchExchange(
-            f"there is no exchange {name!r} in virtual host {virtual_host!r}{nearest(name, exchanges)}"
-        )
+        text = f"there is no exchange {name!r} in virtual host {virtual_host!r}{nearest(name, exchanges)}"
+        raise NoSuchExchange(text + _went(state, "exchange", virtual_host, name))
     return exchange

@@ -12,6 +12,7 @@ from fakeamqp.errors import near_match
 from fakeamqp.model.errors import AccessRefused, AuthenticationFailed, NotAllowed
 from fakeamqp.model.limits import UserLimits
 from fakeamqp.model.patterns import compiled
+from fakeamqp.model.resets import Resets
 
 __all__ = ["AccessControl", "Action", "Permission", "TopicPermission", "User", "check_address"]
 
@@ -137,10 +138,12 @@ def check_address(user: User, host: str, loopback_users: Collection[str]) -> Non
 class AccessControl:
     """The accounts of one broker. Granted permissions are cached until an account changes.
 
-    `names_permission` says whether a refusal names the permission that is missing.
+    `resets` learns which accounts were missed; `names_permission` says whether a refusal names the permission
+    that is missing.
     """
 
-    def __init__(self, *, names_permission: bool = True) -> None:
+    def __init__(self, resets: Resets, *, names_permission: bool = True) -> None:
+        self._resets = resets
         self._names_permission = names_permission
         self.users: dict[str, User] = {}
         self.version = 0
@@ -196,6 +199,7 @@ class AccessControl:
         """Why a user may not log in with a password."""
         shown = repr(name[:_LONGEST_SHOWN])
         if user is None:
+            self._resets.miss("user", "", name)
             # Any client can cause this comparison, so it is bounded.
             known = islice(self.users, _MOST_COMPARED)
             return f"there is no user {shown}{near_match(name[:_LONGEST_SHOWN], known)}"

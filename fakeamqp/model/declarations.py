@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from fakeamqp.model.arguments.exchange_arguments import COMPARED_EXCHANGE_ARGUMENTS
 from fakeamqp.model.arguments.queue_arguments import QUEUE_TYPE, compared_arguments, compared_values
 from fakeamqp.model.equivalence import compare_arguments, compare_flag
-from fakeamqp.model.errors import InternalError, NotAllowed, NotFound, PreconditionFailed
+from fakeamqp.model.errors import InternalError, NotAllowed, PreconditionFailed
 
 if TYPE_CHECKING:
     from fakeamqp.model.exchanges import Exchange
@@ -135,4 +135,4 @@ def check_alternate(
                 f"{'no alternate exchange' if has is None else f'alternate exchange {has!r}'}, not {asked!r}"
             )
     elif asked not in virtual_host.exchanges:
-        raise NotFound(f"no exchange '{asked}' in vhost '{virtual_host.name}'")
+        raise virtual_host.missing("exchange", asked)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import count
 from random import Random
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
+from fakeamqp.errors import BrokerError
 from fakeamqp.model.access import AccessControl, Permission, User
 from fakeamqp.model.alarms import joint_reason
 from fakeamqp.model.bounds import DEFAULT_BOUNDS
@@ -20,6 +21,7 @@ from fakeamqp.model.message_outcomes import OutcomeHistories
 from fakeamqp.model.names import NODE, NameGenerator
 from fakeamqp.model.operations import Operations
 from fakeamqp.model.personality import RABBITMQ_4_3, DeprecatedFeatures, Personality
+from fakeamqp.model.resets import Resets
 from fakeamqp.model.timers import Timers
 from fakeamqp.model.virtual_host import VirtualHost
 
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from fakeamqp.model.delivery import Ledger
     from fakeamqp.model.identity import Identity
     from fakeamqp.model.races import Races
+    from fakeamqp.model.resets import Entity
     from fakeamqp.model.subscription import Subscription
     from fakeamqp.model.tap import Tap
     from fakeamqp.model.timers import Clock
@@ -195,7 +198,10 @@ class BrokerState:
         self.personality = personality
         self.features = DeprecatedFeatures(personality, permit, deny)
         self.draw_from(seed)
-        self.access = AccessControl(names_permission=personality.refusals_name_permission)
+        self.resets = Resets()
+        self.access = AccessControl(self.resets, names_permission=personality.refusals_name_permission)
+        self.stage: Literal["not started", "running", "stopped"] = "running"
+        """Whether clients can connect; the broker sets it."""
         self.tap: Tap | None = None
         self.latest_events: Callable[[int], str] | None = None
         """Text about at most so many of the latest events; None without a trace."""
@@ -261,6 +267,7 @@ class BrokerState:
         found = self.virtual_hosts.get(name)
         if found is not None:
             return found
+        self.resets.miss("virtual host", "", name)
         if self.personality.unknown_virtual_host == "invalid-path":
             raise InvalidPath(f"no virtual host '{name}'")
         raise NotAllowed(f"vhost {name} not found")
@@ -316,13 +323,38 @@ class BrokerState:
         for virtual_host in self.virtual_hosts.values():
             virtual_host.restart(crash=crash)
 
-    def clear(self) -> None:
-        """Discard everything, histories included, as if the broker had just been created."""
+    def check_started(self) -> None:
+        """Refuse what has no meaning before the broker was started.
+
+        Raises:
+            BrokerError: it was not.
+        """
+        if self.stage == "not started":
+            raise BrokerError(
+                "the broker is not started: use it as a context manager (`with broker:`, `async with "
+                "broker:`), or call broker.start()"
+            )
+
+    def clear(self, name: str = "the last reset") -> None:
+        """Discard everything, histories included, as if the broker had just been created.
+
+        `name` is what this reset is called in errors.
+        """
+        self.resets.removes(self._entities(), name)
         self.discard("the broker was reset")
         if self.published is not None:
             self.published.clear()
         if self.outcome_histories is not None:
             self.outcome_histories.clear()
+
+    def _entities(self) -> Iterator[Entity]:
+        """What clients or definitions can have made and a reset removes, without generated names."""
+        for user in self.access.users:
+            yield "user", "", user
+        for each in self.virtual_hosts.values():
+            yield "virtual host", "", each.name
+            for kind, names in (("queue", each.queues), ("exchange", each.exchanges)):
+                yield from ((kind, each.name, name) for name in names if name and not name.startswith("amq."))
 
     def discard(self, why: str) -> None:
         """Discard everything but the histories; `why` is the reason given for dropped messages."""

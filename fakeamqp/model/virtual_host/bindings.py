@@ -95,7 +95,7 @@ class BindingRegister:
         exchange = virtual_host.exchanges.get(source)
         if exchange is None:
             if strict:
-                raise NotFound(f"no exchange '{source}' in vhost '{virtual_host.name}'")
+                raise virtual_host.missing("exchange", source)
             return
         if destination is None:
             return

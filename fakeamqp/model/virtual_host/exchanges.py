@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from fakeamqp.model.declarations import check_alternate, check_name, check_same_exchange
-from fakeamqp.model.errors import AccessRefused, CommandInvalid, NotAllowed, NotFound, PreconditionFailed
+from fakeamqp.model.errors import AccessRefused, CommandInvalid, NotAllowed, PreconditionFailed
 from fakeamqp.model.exchanges import (
     EXCHANGE_TYPES,
     STANDARD_TYPES,
@@ -45,7 +45,7 @@ class ExchangeRegister(dict[str, Exchange]):
         """
         found = self.get(name)
         if found is None:
-            raise NotFound(f"no exchange '{name}' in vhost '{self._virtual_host.name}'")
+            raise self._virtual_host.missing("exchange", name)
         return found
 
     def predeclare(self) -> None:
@@ -211,7 +211,7 @@ class ExchangeRegister(dict[str, Exchange]):
         exchange = self.get(name)
         if exchange is None:
             if virtual_host.state.personality.deleting_missing_is_an_error:
-                raise NotFound(f"no exchange '{name}' in vhost '{virtual_host.name}'")
+                raise virtual_host.missing("exchange", name)
             return
         if if_unused and exchange.bindings:
             raise PreconditionFailed(f"exchange '{name}' in vhost '{virtual_host.name}' in use")

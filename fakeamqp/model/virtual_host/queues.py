@@ -19,7 +19,7 @@ from fakeamqp.model.declarations import (
     check_removed_arguments,
     check_same_queue,
 )
-from fakeamqp.model.errors import AccessRefused, NotFound, PreconditionFailed, ResourceLocked
+from fakeamqp.model.errors import AccessRefused, PreconditionFailed, ResourceLocked
 from fakeamqp.model.limits import check_queue_limit
 from fakeamqp.model.operations import STEP, carry_out, in_steps
 from fakeamqp.model.queues import Queue, QueueDeclaration, queue_class
@@ -56,7 +56,7 @@ class QueueRegister(dict[str, Queue]):
         """
         queue = self.get(name)
         if queue is None:
-            raise NotFound(f"no queue '{name}' in vhost '{self._virtual_host.name}'")
+            raise self._virtual_host.missing("queue", name)
         check_owner(queue, owner)
         return queue
 
@@ -216,7 +216,7 @@ class QueueRegister(dict[str, Queue]):
         queue = self.get(name)
         if queue is None:
             if personality.deleting_missing_is_an_error:
-                raise NotFound(f"no queue '{name}' in vhost '{virtual_host.name}'")
+                raise virtual_host.missing("queue", name)
             confirm(0)
             return
         check_owner(queue, owner)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from fakeamqp.model.dead_letter_router import DeadLetterRouter
 from fakeamqp.model.delays import DelayedMessages
+from fakeamqp.model.errors import NotFound
 from fakeamqp.model.extensions import Extensions
 from fakeamqp.model.history import Publication
 from fakeamqp.model.interrupted import InterruptedMessages
@@ -169,8 +170,15 @@ class VirtualHost:
         self.report("enqueued", message=message, queue=queue.name)
         return queue.enqueue(message)
 
+    def missing(self, kind: str, name: str) -> NotFound:
+        """The error that a queue or an exchange does not exist."""
+        self.state.resets.miss(kind, self.name, name)
+        return NotFound(f"no {kind} '{name}' in vhost '{self.name}'")
+
     def _lost(self, message: Message, outcome: Outcome, mandatory: bool) -> None:
         """The message reached no queue: it is dropped, unless an exchange delays it or it is returned."""
+        if not message.exchange:
+            self.state.resets.miss("queue", self.name, message.routing_key)
         if not mandatory and not outcome.delays:
             self.message_outcomes.dropped(message, None, "unroutable", "no queue was there for it")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fakeamqp.model.errors import AccessRefused, Crash, NotFound
+from fakeamqp.model.errors import AccessRefused, Crash
 from fakeamqp.model.queues import QueueDeclaration
 from fakeamqp.model.reply_to import PSEUDO_QUEUE, is_reply_address
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
@@ -63,7 +63,7 @@ def _declare_reply_address(channel: Amqp091Channel, name: str, method: m.QueueDe
     if name != PSEUDO_QUEUE and name not in channel.virtual_host.reply_addresses:
         if channel.personality.refuses_bogus_replies and not is_reply_address(name):
             raise Crash(f"no broker has made the reply address {name!r}")
-        raise NotFound(f"no queue '{name}' in vhost '{channel.virtual_host.name}'")
+        raise channel.virtual_host.missing("queue", name)
     channel.current_queue = name
     if not method.no_wait:
         channel.send(m.QueueDeclareOk(queue=name, message_count=0, consumer_count=1))

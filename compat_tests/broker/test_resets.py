@@ -1,0 +1,221 @@
+"""What a reset takes away, what it keeps, and a broker that was not started."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pika
+import pika.exceptions
+import pytest
+
+from fakeamqp import Broker, BrokerError, DefinitionsError, NoSuchExchange, NoSuchQueue, WaitTimeout
+
+LOST = (
+    "{} existed until the last reset; load_definitions(..., keep=True) loads definitions that outlast resets"
+)
+
+
+def definitions(*queues: str) -> dict[str, Any]:
+    """Definitions of queues, of an exchange that is bound to them, and of a user with a virtual host."""
+    return {
+        "users": [{"name": "app", "password_hash": "", "tags": ""}],
+        "vhosts": [{"name": "north"}],
+        "permissions": [{"user": "app", "vhost": "north", "configure": "", "write": "", "read": ""}],
+        "exchanges": [{"name": "events", "vhost": "/", "type": "topic", "durable": True}],
+        "queues": [{"name": name, "vhost": "/", "durable": True} for name in queues],
+        "bindings": [
+            {
+                "source": "events",
+                "vhost": "/",
+                "destination": name,
+                "destination_type": "queue",
+                "routing_key": "#",
+            }
+            for name in queues
+        ],
+    }
+
+
+def names(broker: Broker) -> list[str]:
+    return [queue.name for queue in broker.queues("/")]
+
+
+@pytest.fixture
+def broker() -> Iterator[Broker]:
+    with Broker(definitions={"queues": [{"name": "first", "vhost": "/"}]}) as broker:
+        yield broker
+
+
+def test_definitions_that_are_kept_outlast_resets_in_the_order_of_their_calls(broker: Broker) -> None:
+    given = definitions("orders")
+    broker.load_definitions(given, keep=True)
+    broker.load_definitions(definitions("invoices"), keep=True)
+    broker.load_definitions(definitions("once"))
+    given["queues"].clear()  # The broker has a copy.
+    for _ in range(2):
+        broker.publish(b"", exchange="events", routing_key="a")
+        broker.reset()
+        assert names(broker) == ["first", "orders", "invoices"]
+        assert [broker.queue(name).ready for name in names(broker)] == [0, 0, 0]
+        assert broker.explain("events", "a").queues == ("orders", "invoices")
+        assert broker.virtual_hosts == ("/", "north")
+
+
+def test_definitions_that_are_kept_twice_are_loaded_once(broker: Broker) -> None:
+    broker.load_definitions(definitions("orders"), keep=True)
+    broker.load_definitions(definitions("invoices"), keep=True)
+    broker.load_definitions(definitions("orders"), keep=True)
+    assert broker._kept == [definitions("invoices"), definitions("orders")]
+
+
+def test_definitions_that_cannot_be_loaded_are_not_kept(broker: Broker) -> None:
+    with pytest.raises(DefinitionsError):
+        broker.load_definitions({"queus": []}, keep=True)
+    broker.reset()
+    assert names(broker) == ["first"]
+
+
+@pytest.mark.parametrize("crash", [False, True])
+def test_definitions_that_are_kept_outlast_the_loss_of_the_disk(broker: Broker, crash: bool) -> None:
+    broker.load_definitions(definitions("orders"), keep=True)
+    broker.load_definitions(definitions("once"))
+    broker.restart(crash=crash, durable=False)
+    assert names(broker) == ["first", "orders"]
+    broker.stop()
+    broker.start()
+    assert names(broker) == ["first", "orders"]
+
+
+def test_a_missing_queue_or_exchange_of_a_handle_says_which_reset_removed_it(broker: Broker) -> None:
+    broker.load_definitions(definitions("orders"))
+    broker.reset()
+    with pytest.raises(NoSuchQueue) as failure:
+        _ = broker.queue("orders").ready
+    assert str(failure.value).splitlines()[1] == LOST.format("queue 'orders'")
+    with pytest.raises(NoSuchExchange) as other:
+        broker.exchange("events")
+    assert str(other.value).splitlines()[1] == LOST.format("exchange 'events'")
+    with pytest.raises(WaitTimeout) as waited:
+        broker.queue("orders").wait_for(timeout=0.01)
+    assert str(waited.value).count(LOST.format("queue 'orders'")) == 1
+    with pytest.raises(NoSuchQueue) as unknown:
+        _ = broker.queue("order").ready
+    assert "existed" not in str(unknown.value)
+
+
+def declare_passively(channel: Any) -> None:
+    channel.queue_declare("orders", passive=True)
+
+
+MISSES: list[tuple[Callable[[Any], object], str]] = [
+    (declare_passively, "queue 'orders'"),
+    (lambda channel: channel.exchange_declare("events", passive=True), "exchange 'events'"),
+    (lambda channel: channel.basic_consume("orders", print), "queue 'orders'"),
+    (lambda channel: channel.basic_get("orders"), "queue 'orders'"),
+    (lambda channel: channel.queue_purge("orders"), "queue 'orders'"),
+    (lambda channel: channel.queue_bind("orders", "amq.topic", "a"), "queue 'orders'"),
+    (lambda channel: channel.basic_publish("", "orders", b""), "queue 'orders'"),
+    (lambda channel: channel.basic_publish("", "orders", b"", mandatory=True), "queue 'orders'"),
+    (lambda channel: channel.basic_publish("events", "a", b""), "exchange 'events'"),
+]
+
+
+@pytest.mark.parametrize(("miss", "what"), MISSES)
+def test_a_wait_names_what_a_client_has_missed_since_the_reset(
+    broker: Broker, miss: Callable[[Any], object], what: str
+) -> None:
+    broker.load_definitions(definitions("orders"))
+    broker.reset()
+    with pika.BlockingConnection(pika.URLParameters(broker.url)) as connection:
+        channel = connection.channel()
+        channel.confirm_delivery()
+        try:
+            miss(channel)
+        except (pika.exceptions.ChannelClosedByBroker, pika.exceptions.UnroutableError) as error:
+            assert "reset" not in str(error)  # A client sees what RabbitMQ sends.
+    with pytest.raises(WaitTimeout) as failure:
+        broker.wait_for(lambda: False, timeout=0.01)
+    assert LOST.format(what) in str(failure.value).splitlines()
+    with pytest.raises(AssertionError, match="existed until the last reset"):
+        broker.expect_published(routing_key="nothing", timeout=0)
+    broker.reset()
+    with pytest.raises(WaitTimeout) as later:
+        broker.wait_for(lambda: False, timeout=0.01)
+    assert "existed" not in str(later.value)
+
+
+@pytest.mark.parametrize(
+    ("url", "what"),
+    [("app:x@{}/north", "user 'app'"), ("guest:guest@{}/north", "virtual host 'north'")],
+)
+def test_a_login_that_fails_since_the_reset_is_named(broker: Broker, url: str, what: str) -> None:
+    broker.load_definitions(definitions())
+    broker.reset()
+    parameters = pika.URLParameters("amqp://" + url.format(f"127.0.0.1:{broker.port}"))
+    with pytest.raises(pika.exceptions.AMQPConnectionError):
+        pika.BlockingConnection(parameters)
+    with pytest.raises(WaitTimeout) as failure:
+        broker.wait_for(lambda: False, timeout=0.01)
+    assert LOST.format(what) in str(failure.value).splitlines()
+
+
+def test_what_an_earlier_reset_has_removed_is_named_as_well(broker: Broker) -> None:
+    broker.load_definitions(definitions("orders"))
+    broker.reset()
+    broker.reset()
+    with pytest.raises(NoSuchQueue, match="queue 'orders' existed until an earlier reset; "):
+        _ = broker.queue("orders").ready
+
+
+NOT_STARTED: list[Callable[[Broker], object]] = [
+    lambda broker: broker.queue("x").ready,
+    lambda broker: broker.queue("x").exists,
+    lambda broker: broker.queue("x").delete(),
+    lambda broker: broker.queue("x").view(),
+    lambda broker: broker.queue("x").wait_for(ready=1),
+    lambda broker: broker.queue("x").wait_until_consumed(),
+    lambda broker: asyncio.run(broker.queue("x").wait_for_async(ready=1)),
+    lambda broker: broker.exchange("x"),
+    lambda broker: broker.consumers("x"),
+    lambda broker: broker.topology("x"),
+    lambda broker: broker.wait_for(lambda: broker.connections),
+    lambda broker: asyncio.run(broker.wait_for_async(lambda: broker.connections)),
+    lambda broker: broker.wait_until_idle(),
+    lambda broker: asyncio.run(broker.wait_until_idle_async()),
+    lambda broker: broker.expect_published(),
+    lambda broker: broker.expect_published(timeout=0),
+    lambda broker: broker.expect_nothing_published(),
+    lambda broker: broker.expect_no_findings(),
+    lambda broker: broker.faults.on("basic.ack").drop().wait(),
+    lambda broker: broker.add_service("s", print).wait(),
+    lambda broker: broker.url,
+    lambda broker: broker.port,
+    lambda broker: broker.tls,
+    lambda broker: broker.management_url,
+    lambda broker: broker.inspector_url,
+    lambda broker: broker.connect(),
+    lambda broker: broker.intercept("rabbit:5672"),
+    lambda broker: broker.restart(),
+]
+
+
+@pytest.mark.parametrize("use", NOT_STARTED)
+def test_use_of_a_broker_that_was_not_started_says_so(use: Callable[[Broker], object]) -> None:
+    with pytest.raises(BrokerError, match=r"^the broker is not started: use it as a context manager"):
+        use(Broker(tls=True, management=True))
+
+
+def test_what_a_broker_has_before_its_start_can_be_read() -> None:
+    broker = Broker(definitions=definitions("orders"))
+    broker.publish(b"", routing_key="orders")
+    assert broker.queue("orders").ready == 1
+    assert broker.wait_for(lambda: broker.queue("orders").ready == 1)
+    assert repr(broker.queue("x")) == "<queue 'x' does not exist>"
+
+
+def test_a_wait_for_a_stopped_broker_says_that_it_is_stopped(broker: Broker) -> None:
+    broker.stop()
+    with pytest.raises(WaitTimeout, match="\nthe broker is stopped\n"):
+        broker.queue("first").wait_for(ready=1)

@@ -1,0 +1,57 @@
+"""What resets have removed from a broker, and what of it clients or the test have asked for since."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TypeAlias
+
+__all__ = ["Entity", "Resets"]
+
+Entity: TypeAlias = "tuple[str, str, str]"
+"""The kind of an entity, its virtual host ("" for one that has none), and its name."""
+
+_MOST = 10_000
+"""How many entities are remembered, the latest ones."""
+
+
+class Resets:
+    """The entities that resets have removed. So the error of a test that lacks one says where it went."""
+
+    def __init__(self) -> None:
+        self._removed: dict[Entity, int] = {}
+        """By entity, the number of the latest reset that removed it."""
+        self._missed: dict[Entity, None] = {}
+        self._count = 0
+        self._name = ""
+
+    def removes(self, entities: Iterable[Entity], name: str) -> None:
+        """Note that a reset removes entities; `name` is what the reset is called in errors."""
+        self._count += 1
+        self._name = name
+        self._missed.clear()
+        for entity in entities:
+            self._removed.pop(entity, None)
+            self._removed[entity] = self._count
+        for entity in list(self._removed)[:-_MOST]:
+            del self._removed[entity]
+
+    def miss(self, kind: str, virtual_host: str, name: str) -> str:
+        """Note that an entity was asked for that does not exist; the hint about it, if a reset removed it."""
+        entity = (kind, virtual_host, name)
+        if entity not in self._removed:
+            return ""
+        self._missed[entity] = None
+        return self._hint(entity)
+
+    def hints(self) -> list[str]:
+        """A sentence about each entity that was missed since the last reset."""
+        return [self._hint(entity) for entity in self._missed]
+
+    def _hint(self, entity: Entity) -> str:
+        kind, virtual_host, name = entity
+        where = "" if virtual_host in ("", "/") else f" in virtual host {virtual_host!r}"
+        reset = self._name if self._removed[entity] == self._count else "an earlier reset"
+        return (
+            f"{kind} {name!r}{where} existed until {reset}; load_definitions(..., keep=True) loads "
+            "definitions that outlast resets"
+        )
