@@ -599,7 +599,7 @@ def test_definitions_that_contradict_what_is_there_are_refused(broker: Broker) -
 
 def test_asking_for_what_is_not_there_says_what_to_do() -> None:
     broker = Broker(trace=0)
-    with pytest.raises(BrokerError, match="start it first"):
+    with pytest.raises(BrokerError, match="the broker is not started"):
         _ = broker.url
     with pytest.raises(BrokerError, match="Broker\\(tls=True\\)"):
         _ = broker.tls

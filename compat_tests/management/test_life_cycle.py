@@ -85,7 +85,7 @@ def test_stop_closes_connections_that_are_kept_alive_or_have_sent_half_a_request
 def test_a_broker_without_the_api_says_how_to_have_it():
     with Broker() as broker, pytest.raises(BrokerError, match=r"Broker\(management=True\)"):
         broker.management_url  # noqa: B018
-    with pytest.raises(BrokerError, match="start the broker first"):
+    with pytest.raises(BrokerError, match="the broker is not started"):
         Broker(management=True).management_url  # noqa: B018
 
 
