@@ -113,6 +113,41 @@ def test_work_grows_with_the_places_of_hashes_and_not_with_their_square() -> Non
     assert many < 4.6 * few
 
 
+def test_work_of_a_match_grows_with_the_words_of_the_key_and_hardly_with_the_patterns() -> None:
+    def matching(patterns: int) -> int:
+        trie: TopicTrie[int] = TopicTrie()
+        for number in range(patterns):
+            trie.add(".".join(["#", "a"] * 40 + ["#", str(number)]), number)
+        key = ".".join("a" * 122)
+        assert list(trie.match(f"{key}.7")) == [7]
+        return work(lambda: list(trie.match(key)))
+
+    few, many = matching(8), matching(190)
+    assert many < 2 * few
+    assert many < 20 * 122
+
+
+def test_matches_come_in_the_order_in_which_they_were_added() -> None:
+    patterns = ["#", "a.*", "#.b", "*.b", "a.#", "a.#.b", "a.b", "#.a.#.b"]
+    for order in (patterns, patterns[::-1]):
+        trie: TopicTrie[str] = TopicTrie()
+        for pattern in order:
+            trie.add(pattern, pattern)
+        assert list(trie.match("a.b")) == order
+
+
+def test_patterns_that_come_and_go_leave_no_places_behind() -> None:
+    trie: TopicTrie[int] = TopicTrie()
+    trie.add("#.stays", 0)
+    for number in range(2_000):
+        trie.add(f"#.a.#.{number}", number)
+        if number > 2:
+            trie.remove(f"#.a.#.{number - 3}", number - 3)
+    assert sum(each.size for each in trie._automata) < 60
+    assert list(trie.match("a.1999")) == [1999]
+    assert list(trie.match("a.stays")) == [0]
+
+
 def test_consecutive_hashes_are_as_one() -> None:
     trie: TopicTrie[int] = TopicTrie()
     trie.add(".".join("#" * 127), 1)
