@@ -11,7 +11,7 @@ import pika
 import pytest
 
 from compat_tests.clients.celery_app import SECONDS, shop, worker
-from fakeamqp import Broker
+from fakeamqp import Broker, NotDropped, WaitTimeout
 
 QUORUM = {"x-queue-type": "quorum"}
 
@@ -89,3 +89,48 @@ def test_a_celery_worker_finds_out_that_its_queue_shares_no_window(broker: Broke
         [consumer] = broker.queue("tasks").wait_for(ready=0, consumers=1).consumers
         assert 0 < consumer.prefetch < 2000
     assert broker.queue("tasks").view().arguments == QUORUM
+
+
+@pytest.mark.parametrize("name", ["rabbitmq-4.2", "rabbitmq-4.3"])
+def test_a_wait_for_a_message_that_is_nacked_forever_names_both_counters(name: str) -> None:
+    with (
+        Broker(personality=name) as broker,
+        pika.BlockingConnection(pika.URLParameters(broker.url)) as connection,
+    ):
+        channel = connection.channel()
+        channel.queue_declare("jobs", durable=True, arguments={**QUORUM, "x-delivery-limit": 3})
+        channel.confirm_delivery()
+        channel.basic_publish("", "jobs", b"poison")
+        for give_back in (channel.basic_reject, *[channel.basic_nack] * 5):
+            method, _, _ = channel.basic_get("jobs")
+            if method is not None:
+                give_back(method.delivery_tag, requeue=True)
+        channel.queue_declare("jobs", passive=True)  # The broker has read what came before.
+        with pytest.raises(WaitTimeout) as failure:
+            broker.wait_for(lambda: broker.queue("jobs").ready > 1, timeout=0.01)
+        with pytest.raises(NotDropped) as other:
+            broker.expect_dropped(queue="jobs", body=b"poison", timeout=0, count=2)
+    hint = (
+        "quorum queue 'jobs' redelivers b'poison': its x-acquired-count is 6 and its x-delivery-count 1. "
+        "In rabbitmq-4.3 only failed deliveries count towards the delivery limit (3): "
+        "basic.reject(requeue=True) and a channel or connection that ends without an ack count, and "
+        "basic.nack(requeue=True), basic.recover, the consumer timeout do not. Return it with "
+        "basic.reject(requeue=True), or dead-letter it with requeue=False"
+    )
+    for text in (str(failure.value), str(other.value)):
+        assert (hint in text.splitlines()) == (name == "rabbitmq-4.3")
+
+
+def test_a_message_that_was_rejected_or_returned_once_gets_no_hint(broker: Broker) -> None:
+    with pika.BlockingConnection(pika.URLParameters(broker.url)) as client:
+        channel = client.channel()
+        channel.queue_declare("jobs", durable=True, arguments=QUORUM)
+        channel.confirm_delivery()
+        channel.basic_publish("", "jobs", b"poison")
+        for give_back in (channel.basic_nack, *[channel.basic_reject] * 5):
+            method, _, _ = channel.basic_get("jobs")
+            give_back(method.delivery_tag, requeue=True)
+        channel.queue_declare("jobs", passive=True)  # The broker has read what came before.
+        with pytest.raises(WaitTimeout) as failure:
+            broker.queue("jobs").wait_for(ready=2, timeout=0.01)
+    assert "redelivers" not in str(failure.value)

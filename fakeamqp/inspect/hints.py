@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from fakeamqp.model.queues import Queue
     from fakeamqp.model.state import BrokerState
 
 __all__ = ["first_of", "loop_hint", "wait_hints", "wait_report"]
 
 _MOST_SHOWN = 10
+_LONGEST_BODY = 40
 _LATEST = 15
 """How many events of the trace a report shows."""
 
@@ -51,6 +53,7 @@ def wait_hints(state: BrokerState, awaitable: str = "") -> str:
         loop_hint(awaitable) if awaitable else "",
         "the broker is stopped" if state.stage == "stopped" else "",
         *state.resets.hints(),
+        *_uncounted_returns(state),
         state.clock.hint(state.timers),
     )
     lines = "".join(f"\n{text}" for text in texts if text)
@@ -59,6 +62,45 @@ def wait_hints(state: BrokerState, awaitable: str = "") -> str:
     from fakeamqp.inspect.memory import memory_hint  # Imported only for alarms.
 
     return lines + memory_hint(state)
+
+
+_RETURNS = {
+    "released": "basic.nack(requeue=True), basic.recover",
+    "timed out": "the consumer timeout",
+    "failed": "basic.reject(requeue=True)",
+    "lost": "a channel or connection that ends without an ack",
+}
+"""How a client returns a message, by the outcome of the delivery."""
+_MOST_RETURNS = 2
+"""How often a message may return without a failure before a hint says so."""
+
+
+def _uncounted_returns(state: BrokerState) -> Iterator[str]:
+    """A hint about each quorum queue that delivers a message again and again below its delivery limit."""
+    choices = state.personality.quorum
+    if choices.limit_counts != "failures":
+        return
+    from fakeamqp.model.queues.quorum import QuorumQueue
+
+    counted = [how for ending, how in _RETURNS.items() if ending in choices.failures]
+    others = [how for how in _RETURNS.values() if how not in counted]
+    for queue in _queues(state):
+        queued = queue.most_returned() if isinstance(queue, QuorumQueue) else None
+        if queued is None or queued.returns - queued.failures < _MOST_RETURNS:
+            continue
+        limit = queue.requeueing.limit  # type: ignore[attr-defined]
+        yield (
+            f"quorum queue {queue.name!r} redelivers {queued.message.body[:_LONGEST_BODY]!r}: its "
+            f"x-acquired-count is {queued.returns} and its x-delivery-count {queued.failures}. In "
+            f"{state.personality.name} only failed deliveries count towards the delivery limit "
+            f"({'none here' if limit is None else f'{limit:g}'}): {' and '.join(counted)} count, and "
+            f"{', '.join(others)} do not. Return it with basic.reject(requeue=True), or dead-letter it with "
+            "requeue=False"
+        )
+
+
+def _queues(state: BrokerState) -> list[Queue]:
+    return [queue for each in state.virtual_hosts.values() for queue in each.queues.values()]
 
 
 def wait_report(state: BrokerState, awaitable: str = "") -> str:
@@ -79,8 +121,9 @@ def _held(state: BrokerState) -> Iterator[str]:
     from fakeamqp.inspect.connections import connection_view
     from fakeamqp.inspect.topology import queue_line
 
-    queues = [queue for each in state.virtual_hosts.values() for queue in each.queues.values()]
-    queues.sort(key=lambda queue: not (len(queue.ready) or queue.unacked or queue.parked_count))
+    queues = sorted(
+        _queues(state), key=lambda queue: not (len(queue.ready) or queue.unacked or queue.parked_count)
+    )
     yield (
         "the broker holds:" if queues or state.connections else "the broker holds no queue and no connection"
     )

@@ -7,6 +7,7 @@ order, and then checks the limits. So a message beyond a limit is still delivere
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, islice
 from typing import TYPE_CHECKING, cast
 
 from fakeamqp.model.credit import InheritedCredit
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
     from fakeamqp.model.subscription import Subscriber, Subscription
 
 __all__ = ["QuorumQueue"]
+
+_MOST_LOOKED_AT = 1000
 
 
 class QuorumQueue(Queue):
@@ -170,6 +173,13 @@ class QuorumQueue(Queue):
     def parked_messages(self) -> list[Message]:
         """See the base class."""
         return self.parked.messages()
+
+    def most_returned(self) -> QuorumMessage | None:
+        """Of its first messages, the one with the most returns that were no failures."""
+        held = (delivery.queued for delivery in self.unacked)
+        messages = islice(chain(held, self.parked.retries.waiting(), self.ready), _MOST_LOOKED_AT)
+        by_returns = cast("Iterator[QuorumMessage]", messages)
+        return max(by_returns, key=lambda queued: queued.returns - queued.failures, default=None)
 
     # --- departure ----------------------------------------------------------------------------------
 

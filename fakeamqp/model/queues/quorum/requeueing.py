@@ -26,11 +26,11 @@ __all__ = ["Requeueing"]
 class Requeueing:
     """Places the messages that return to one queue."""
 
-    __slots__ = ("_limit", "_queue")
+    __slots__ = ("_queue", "limit")
 
     def __init__(self, queue: QuorumQueue) -> None:
         self._queue = queue
-        self._limit: float | None = None
+        self.limit: float | None = None
         """How often a message may return; None means any number of times."""
 
     def adopt(self, options: QueueOptions) -> None:
@@ -39,7 +39,7 @@ class Requeueing:
         limit = choices.delivery_limit if options.delivery_limit is None else options.delivery_limit
         if limit is not None and limit < 0 and choices.negative_limit_is_none:
             limit = None
-        self._limit = limit
+        self.limit = limit
 
     def taking_back(self, deliveries: Sequence[Delivery], *, redelivered: bool) -> Iterator[None]:
         """Requeue deliveries that were not accepted, in steps; the queue dispatches between groups.
@@ -96,7 +96,7 @@ class Requeueing:
         """Place a message whose delivery was not accepted."""
         queue = self._queue
         choices = queue.choices
-        limit = self._limit
+        limit = self.limit
         queued.returns += 1
         queued.redelivered = True
         if limit is None and ending in choices.back_without_limit:
