@@ -288,6 +288,13 @@ class Broker(Inspection):
         self._state.races = Races(self._state.peer_timers, draw, seed=seed, alias=alias)
         self._engine.late = self._state.races
 
+    def _named(self, connection: ClientConnection) -> str:
+        """The name of a connection in texts."""
+        from fakeamqp.model.races import named
+
+        alias = None if self._recorder is None else self._recorder.alias(connection.name)
+        return named(alias or connection.name, connection.client_properties)
+
     def _populate(self) -> None:
         state = self._state
         for name in self._virtual_hosts:
@@ -358,6 +365,9 @@ class Broker(Inspection):
             self._state.draw_from(engine.seed)
         if (self._asked_races is None or self._asked_races is True) and engine.lateness is not None:
             self._race(engine.lateness)
+        name_connection = engine.name_connection
+        if name_connection is not None:
+            self._state.on_opened = lambda each: name_connection(each.name, self._named(each))
         try:
             engine.start()
             if self._recorder is not None and not self._has_run:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 
 import pytest
 
@@ -140,3 +141,106 @@ def test_a_seed_of_its_own_makes_a_broker_late_in_a_simulation():
     simulation.run(test(), seed=5)
     assert late[0]
     assert late[0] == late[1]
+
+
+# -- names in the report
+
+
+async def two_publishers(names=("place", "pay"), client_name="billing"):
+    """Two tasks publish on connections of their own, in no certain order."""
+    published: list[str] = []
+    async with Broker(runtime="asyncio") as broker:
+        start = asyncio.Event()
+
+        async def publish(name):
+            properties = {"connection_name": f"{client_name} {name}"} if client_name else {}
+            async with await aio_pika.connect(broker.url, client_properties=properties) as connection:
+                channel = await connection.channel()
+                await channel.declare_queue("orders", durable=True)
+                await start.wait()
+                await channel.default_exchange.publish(aio_pika.Message(b""), "orders")
+                published.append(name)
+
+        tasks = []
+        for number, name in enumerate(("first", "second")):
+            tasks.append(asyncio.create_task(publish(name), name=names and names[number]))
+            await asyncio.sleep(1)
+        start.set()
+        await asyncio.gather(*tasks)
+        assert published == ["first", "second"]
+
+
+PUBLISHING = "two_publishers.<locals>.publish"
+
+
+@pytest.mark.parametrize(
+    ("names", "first", "second"),
+    [(("place", "pay"), "place", "pay"), (None, f"{PUBLISHING} 1", f"{PUBLISHING} 2")],
+)
+def test_the_report_names_the_tasks_of_the_app_that_interleave(names, first, second):
+    failure = simulation.explore(lambda: two_publishers(names), SEEDS, kinds=("delay",)).failure
+    assert failure is not None
+    assert failure.text.splitlines()[-1] == (
+        f"The task {second} goes on before the task {first}; in the passing schedule, {first} does."
+    )
+
+
+@pytest.mark.parametrize(
+    ("client_name", "client"), [("billing", r"c\d \(billing (first|second)\)"), (None, r"c\d")]
+)
+def test_the_report_names_connections(client_name, client):
+    for kind in ("delay", "latency"):
+        failure = simulation.explore(
+            lambda: two_publishers(client_name=client_name), SEEDS, kinds=(kind,)
+        ).failure
+        assert failure is not None
+        for decision in failure.needed:
+            assert re.search(
+                rf" ({client} -> broker|broker -> {client}) (are under way|takes) ", decision.text
+            )
+            assert "127.0.0.1" not in str(decision)
+            assert "127.0.0.1" in decision.what
+
+
+def test_a_decision_about_tasks_has_the_names_that_the_app_gave_them():
+    async def test():
+        steps: list[str] = []
+
+        async def step(name):
+            steps.append(name)
+
+        for name in ("place", "pay"):
+            asyncio.create_task(step(name), name=name).add_done_callback(lambda _: None)
+        await asyncio.sleep(0)
+        assert steps == ["place", "pay"]
+
+    [decision] = simulation.explore(test, SEEDS, kinds=("task",)).failure.needed
+    function = "test_a_decision_about_tasks_has_the_names_that_the_app_gave_them.<locals>.test.<locals>.step"
+    assert decision.text == f"pay ({function} 2) goes on before place ({function} 1)"
+
+
+def test_connections_of_several_brokers_have_different_names():
+    texts = set()
+
+    async def test():
+        async with Broker(runtime="asyncio") as one, Broker(runtime="asyncio") as other:
+            for broker in (one, other):
+                async with await aio_pika.connect(broker.url):
+                    pass
+
+    schedule = Schedule(3)
+    simulation.run(test(), schedule=schedule)
+    texts = {decision.named for decision in schedule.decisions}
+    assert {"c1 -> broker", "broker -> c1", "c1 -> broker 2", "broker 2 -> c1"} <= texts
+
+
+def test_the_report_names_no_tasks_where_their_order_does_not_matter():
+    failure = simulation.explore(count_after_an_unconfirmed_publish, SEEDS, kinds=("enqueue",)).failure
+    assert failure is not None
+    assert failure.tasks == ""
+
+
+def test_a_late_confirm_names_the_tasks_of_client_and_server():
+    failure = simulation.explore(call_that_registers_its_future_too_late, SEEDS, kinds=("confirm",)).failure
+    assert failure is not None
+    assert re.fullmatch(r"The task .*(serve|answered) 1 goes on before the task .*; in the .*", failure.tasks)

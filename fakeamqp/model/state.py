@@ -205,6 +205,8 @@ class BrokerState:
         self.tap: Tap | None = None
         self.latest_events: Callable[[int], str] | None = None
         """Text about at most so many of the latest events; None without a trace."""
+        self.on_opened: Callable[[ClientConnection], object] | None = None
+        """Called when a client has opened its connection; None if nothing is to happen."""
         self.races: Races | None = None
         """What happens late; None if everything happens at once."""
         self.message_numbers = count(1)

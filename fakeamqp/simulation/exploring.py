@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Callable, Coroutine, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from fakeamqp.simulation.errors import SimulationError
 from fakeamqp.simulation.running import run
 from fakeamqp.simulation.schedule import KINDS, Decision, Key, Schedule
 from fakeamqp.simulation.shrinking import Deviations, shrink
+from fakeamqp.simulation.steps import Steps, difference
 
 __all__ = ["Exploration", "FailingSchedule", "Failure", "check", "explore", "explore_runs"]
 
@@ -36,6 +37,8 @@ class Failure:
     #: How many runs it took to find them, and whether the test passes without any one of them.
     runs: int
     minimal: bool
+    #: In words, which tasks of the app go on in another order than without the last decision; "" if none do.
+    tasks: str = ""
 
     @property
     def deviations(self) -> dict[Key, int]:
@@ -65,6 +68,8 @@ class Failure:
         if self.minimal:
             last = "it" if few == 1 else "the last one"
             lines.append(f"Without {last} the test passes: there it parts from a passing schedule.")
+        if self.tasks:
+            lines.append(self.tasks)
         if any(decision.kind == "task" for decision in self.needed):
             lines.append(
                 "It needs tasks that go on in another order than they became ready. asyncio promises no "
@@ -178,7 +183,23 @@ def _explain(outcome: Outcome, schedule: Schedule, error: BaseException, shrink_
     runs = 0
     if shrink_runs:
         _, runs = shrink(fails, schedule.deviations, shrink_runs)
-    return Failure(seed, error, schedule.decisions, needed, last_error, runs, minimal=0 < runs < shrink_runs)
+    failure = Failure(
+        seed, error, schedule.decisions, needed, last_error, runs, minimal=0 < runs < shrink_runs
+    )
+    return replace(failure, tasks=_overtaking(outcome, failure))
+
+
+def _overtaking(outcome: Outcome, failure: Failure) -> str:
+    """Which tasks of the app go on in another order than in the passing run without the last decision."""
+    if not (failure.minimal and failure.needed):
+        return ""
+    orders: list[list[str]] = []
+    for deviations in (failure.deviations, dict(list(failure.deviations.items())[:-1])):
+        schedule = Schedule(failure.seed, deviations=deviations)
+        schedule.steps = Steps()
+        outcome(schedule)
+        orders.append(schedule.steps.order)
+    return difference(*orders)
 
 
 def _kind_of(error: BaseException) -> tuple[object, ...]:

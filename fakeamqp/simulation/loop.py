@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import re
 import threading
 from asyncio import Handle, TimerHandle
 from collections import deque
@@ -61,6 +62,7 @@ _THREAD_PATIENCE = 1.0
 _GIVEN_PATIENCE = 0.01
 
 _INFINITY = float("inf")
+_DEFAULT_NAME = re.compile(r"Task-\d+")
 
 
 class SimulatedTask(asyncio.Task[Any]):
@@ -143,6 +145,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         self._in_foreign_call = False
         self._given: set[asyncio.Task[Any]] = set()
         self._threads_before = threading.enumerate()
+        self._steps = None if schedule is None else schedule.steps
         #: Whether tasks may go on in another order.
         self._draws_tasks = schedule is not None and schedule.deviates("task")
         self._draws_pauses = schedule is not None and schedule.deviates("pause")
@@ -260,6 +263,11 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         """Draws how late something is that a broker does; None without a schedule. Brokers ask."""
         return None if self.schedule is None else self._draw_lateness
 
+    def name_connection(self, way: str, name: str) -> None:
+        """A broker names a connection, whose addresses are those of client and broker: "a:1 -> b:2"."""
+        if self.schedule is not None:
+            self.schedule.name_connection(way, name)
+
     def _draw_lateness(self, kind: RaceKind, what: str, _nth: int) -> float:
         schedule = self.schedule
         assert schedule is not None
@@ -310,7 +318,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
             else:
                 ready.append(timer)
         count = len(ready)
-        if count > 1 and self._draws_tasks:
+        if (count > 1 and self._draws_tasks) or self._steps is not None:
             self._run_drawn([ready.popleft() for _ in range(count)])
             return
         for _ in range(count):
@@ -334,8 +342,10 @@ class SimulatedLoop(asyncio.BaseEventLoop):
                 group.append(handles[index])
                 index += 1
             while group:
-                handle = self._draw_task(group) if len(group) > 1 else group.pop()
+                handle = self._draw_task(group) if len(group) > 1 and self._draws_tasks else group.pop(0)
                 if not handle._cancelled:
+                    if self._steps is not None and (task := _task_of(handle)) is not None:
+                        self._steps.note(task)
                     handle._run()
 
     def _draw_task(self, group: list[Handle]) -> Handle:
@@ -344,6 +354,9 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         chosen = schedule.choose("task", _label(group[0]), len(group), self._now)
         if chosen:
             schedule.note(_label(group[chosen]))
+            for handle in (group[0], group[chosen]):
+                if given := given_name(_task_of(handle)):
+                    schedule.names[_label(handle)] = f"{given} ({_label(handle)})"
         return group.pop(chosen)
 
     def _take_by_iteration(self, ready: deque[Handle]) -> None:
@@ -574,6 +587,12 @@ def _task_of(handle: Handle) -> asyncio.Task[Any] | None:
     if not isinstance(task, asyncio.Task) or getattr(callback, "__name__", "") == "cancel":
         return None
     return task
+
+
+def given_name(task: asyncio.Task[Any] | None) -> str:
+    """The name that the app gave a task; "" if it gave none."""
+    name = "" if task is None else task.get_name()
+    return "" if _DEFAULT_NAME.fullmatch(name) else name
 
 
 def _label(handle: Handle) -> str:

@@ -16,9 +16,12 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fakeamqp.model.races import Late, RaceKind
+
+if TYPE_CHECKING:
+    from fakeamqp.simulation.steps import Steps
 
 __all__ = ["CUTS", "DELAYS", "KINDS", "LATENCIES", "LATENESS", "Decision", "Key", "Schedule", "delay_text"]
 
@@ -84,6 +87,8 @@ class Decision(NamedTuple):
     chosen: int
     #: The task that went first, if that is what was chosen.
     other: str = ""
+    #: What it is about, as texts call it: by the names of connections and tasks, if it has any.
+    named: str = ""
 
     @property
     def key(self) -> Key:
@@ -93,7 +98,7 @@ class Decision(NamedTuple):
     @property
     def text(self) -> str:
         """The choice in words."""
-        chosen, what = self.chosen, self.what
+        chosen, what = self.chosen, self.named or self.what
         if kind := _LATENESS_KINDS.get(self.kind):
             return str(Late(kind, what, self.nth, LATENESS[chosen]))
         if self.kind == "delay":
@@ -134,7 +139,7 @@ class Schedule:
         kinds: the kinds of decisions that may deviate.
     """
 
-    __slots__ = ("_counts", "_deviations", "_draws", "_made", "_rates", "seed")
+    __slots__ = ("_counts", "_deviations", "_draws", "_made", "_rates", "_servers", "names", "seed", "steps")
 
     def __init__(
         self,
@@ -151,6 +156,11 @@ class Schedule:
         # The fields of decisions: a tuple is made in a third of the time.
         self._made: list[tuple[Any, ...]] = []
         self._counts: dict[tuple[str, str], int] = {}
+        #: What directions of connections, and tasks with a name, are called in texts.
+        self.names: dict[str, str] = {}
+        #: The order of the steps of the app's tasks, if it is to be noted.
+        self.steps: Steps | None = None
+        self._servers: list[str] = []
         self._deviations = None if deviations is None else dict(deviations)
         draw = random.Random(seed)
         # A source of their own, so that what a broker does leaves what the network does as it is.
@@ -179,6 +189,16 @@ class Schedule:
         self._made.append((time, kind, what, nth, options, chosen))
         return chosen
 
+    def name_connection(self, way: str, name: str) -> None:
+        """Name a connection, whose addresses are those of client and broker: "a:1 -> b:2"."""
+        client, server = way.split(" -> ")
+        if server not in self._servers:
+            self._servers.append(server)
+        nth = self._servers.index(server) + 1
+        broker = "broker" if nth == 1 else f"broker {nth}"
+        self.names[way] = f"{name} -> {broker}"
+        self.names[f"{server} -> {client}"] = f"{broker} -> {name}"
+
     def note(self, other: str) -> None:
         """Name what the last decision chose."""
         self._made[-1] = (*self._made[-1], other)
@@ -186,7 +206,12 @@ class Schedule:
     @property
     def decisions(self) -> list[Decision]:
         """All decisions of the run so far."""
-        return [Decision(number, *made) for number, made in enumerate(self._made, 1)]
+        made = (Decision(number, *made) for number, made in enumerate(self._made, 1))
+        names = self.names
+        return [
+            each._replace(named=names.get(each.what, ""), other=names.get(each.other, each.other))
+            for each in made
+        ]
 
     @property
     def deviations(self) -> dict[Key, int]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from fakeamqp.simulation.loop import SimulatedLoop
 
-__all__ = ["deadlock_text", "describe_tasks", "limit_text"]
+__all__ = ["deadlock_text", "describe_tasks", "frames_of", "limit_text"]
 
 _ASYNCIO = os.path.dirname(asyncio.__file__) + os.sep
 # How many tasks a text lists.
@@ -57,7 +57,7 @@ def describe_tasks(loop: asyncio.AbstractEventLoop) -> str:
 def _describe(task: asyncio.Task[Any]) -> list[str]:
     coroutine = task.get_coro()
     function = getattr(coroutine, "__qualname__", None) or repr(coroutine)
-    frames = list(_frames(coroutine))
+    frames = list(frames_of(coroutine))
     own = [frame for frame in frames if not frame.f_code.co_filename.startswith(_ASYNCIO)]
     lines = [f"  {task.get_name()} ({function}) waits for {_awaited(task, frames)}"]
     for frame in own or frames[:1]:
@@ -69,7 +69,7 @@ def _describe(task: asyncio.Task[Any]) -> list[str]:
     return lines
 
 
-def _frames(coroutine: Any) -> Iterator[FrameType]:
+def frames_of(coroutine: Any) -> Iterator[FrameType]:
     """The frames of a coroutine and of what it awaits, from the outermost inwards."""
     while coroutine is not None:
         for prefix, awaited in (("cr", "await"), ("gi", "yieldfrom"), ("ag", "await")):

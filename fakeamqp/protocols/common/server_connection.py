@@ -337,6 +337,8 @@ class ServerConnection:
         self._cancel_timeouts()
         if self.broker.tap is not None:
             self.broker.tap.connection(self.name, "opened", f"virtual host {virtual_host.name!r}")
+        if self.broker.on_opened is not None:
+            self.broker.on_opened(self)
         if self.broker.blocked_reason is not None:
             self.set_blocked(self.broker.blocked_reason)
 

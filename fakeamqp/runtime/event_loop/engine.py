@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from types import TracebackType
-from typing import TYPE_CHECKING, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from fakeamqp.runtime.clock import EngineClock, TimerQueue
 from fakeamqp.runtime.engine_base import EngineBase
@@ -100,7 +100,15 @@ class LoopEngine(EngineBase):
     @property
     def lateness(self) -> Callable[..., float] | None:
         """Draws how late something is, if the event loop is a simulation with a schedule."""
-        found = getattr(asyncio._get_running_loop() or self._event_loop, "lateness", None)
+        return self._of_simulation("lateness")
+
+    @property
+    def name_connection(self) -> Callable[[str, str], object] | None:
+        """Takes the addresses and the name of a connection, if the event loop is a simulation."""
+        return self._of_simulation("name_connection")
+
+    def _of_simulation(self, name: str) -> Callable[..., Any] | None:
+        found = getattr(asyncio._get_running_loop() or self._event_loop, name, None)
         return found if callable(found) else None
 
     @property
