@@ -209,6 +209,7 @@ class Broker(Inspection):
                 time=broker_clock.time,
                 clock=clock,
                 most_octets=self._state.bounds.trace_octets,
+                real_time=None if clock == "real" else machine.now,
             )
             if trace
             else None

@@ -300,6 +300,28 @@ def test_of_many_lines_the_latest_are_told(broker: Broker):
     assert timeline.lines(100, 5) is None
 
 
+def test_lines_of_the_timeline_are_folded_and_have_real_time_beside_virtual_time():
+    with Broker(management=True, clock="virtual") as broker:
+        connection = pika.BlockingConnection(pika.URLParameters(broker.url))
+        channel = connection.channel()
+        channel.basic_publish("", "nowhere", b"two apples")
+        broker.wait_until_idle()
+        recorder = broker._recorder
+        assert recorder is not None
+        name = broker.connections[0].name
+        for _ in range(34):
+            recorder.frame(name, "sent", 8, 0, b"")
+            broker.clock.advance(1)
+        lines = inspector_of(broker).timeline.lines(0, 1000)["lines"]
+        [publish] = [line for line in lines if line[7] == "basic.publish"]
+        assert publish[8] == "exchange='' routing_key='nowhere' body_size=10 body=b'two apples'"
+        *_, last = [line for line in lines if line[7] == "heartbeat"]
+        assert last[8:12] == [f"{last[10]} heartbeats until {last[11]:.3f}", 0, last[10], last[11]]
+        assert last[10] >= 34 and last[11] >= 33
+        assert all(0 <= line[12] < 30 for line in lines)
+        connection.close()
+
+
 def test_a_broker_without_trace_and_history_has_a_page_as_well():
     with Broker(management=True, trace=0, history=0) as broker:
         page = Page.of(broker)

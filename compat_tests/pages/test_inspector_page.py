@@ -232,6 +232,30 @@ def test_the_timeline_grows(open_page: Open, broker: Broker, channel: Any):
     )
 
 
+def test_heartbeats_in_the_timeline_stay_one_line(open_page: Open, broker: Broker, channel: Any):
+    page = open_page(broker)
+    page.click("#tab-timeline")
+    channel.queue_declare("orders")
+    wait_for_text(page, "#line-list", "queue.declare-ok")
+    recorder, name = broker._recorder, broker.connections[0].name
+    assert recorder is not None
+    for count in range(1, 4):
+        with broker._engine:
+            recorder.frame(name, "received", 8, 0, b"")
+            recorder.frame(name, "sent", 8, 0, b"")
+        words = "heartbeat" if count == 1 else f"{count} heartbeats until"
+        page.wait_for_function(
+            "([words]) => [...document.querySelectorAll('#line-list .row.k-heartbeat')]"
+            ".filter((row) => row.textContent.includes(words)).length === 2",
+            arg=[words],
+        )
+    assert page.locator("#line-list .row.k-heartbeat").count() == 2
+    channel.queue_declare("orders")
+    with broker._engine:
+        recorder.frame(name, "sent", 8, 0, b"")
+    page.wait_for_function("() => document.querySelectorAll('#line-list .row.k-heartbeat').length === 3")
+
+
 def test_the_trace_can_be_saved(open_page: Open, broker: Broker, channel: Any, tmp_path: Path):
     busy(broker, channel)
     page = open_page(broker)

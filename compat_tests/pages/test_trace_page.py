@@ -151,6 +151,19 @@ def test_the_header_says_what_it_is(show: Show):
     assert "<b>c1</b>billing<i>8</i>" in dom
 
 
+def test_heartbeats_are_one_row_with_real_time_beside_virtual_time(show: Show):
+    name = "10.0.0.1:c1 -> b"
+    beats = [
+        FrameEvent(30.0 * number, name, "c1", "sent", 8, 0, b"", real_time=number / 1000)
+        for number in range(34)
+    ]
+    page = show(Trace.of(beats, clock="virtual"), "#e20&kind=heartbeat")
+    assert page.labels == ["0.000000 s, broker to c1, channel 0: heartbeat 34 heartbeats until 990.000"]
+    page = show(Trace.of(beats[1:2], clock="virtual"))
+    assert page.labels == ["30.000000 s, real 0.001000 s, broker to c1, channel 0: heartbeat "]
+    assert "<small>real 0.001000</small>" in page.dom
+
+
 @pytest.mark.parametrize(
     ("address", "count"),
     [

@@ -120,6 +120,8 @@ def test_the_name_of_the_handshake_and_of_both_protocols(server: Server, recorde
     assert "c1 -> 0    connection.start-ok client_properties={} mechanism='PLAIN' response=(12 bytes)" in (
         trace.timeline()
     )
+    transfer = "message.transfer destination='d' accept_mode=explicit acquire_mode=pre-acquired delivery("
+    assert f"c1 <- 0    {transfer}" in trace.timeline()
     assert "session 'orders' failed on c1 channel 0: " in trace.timeline()
 
 

@@ -129,16 +129,17 @@ def test_the_lines_of_a_timeline(server: Server, recorder: Recorder) -> None:
     for line in (
         "connected: 127.0.0.1:50001 -> 127.0.0.1:0 AMQP 1-1-0-9",
         "c1 -> 0    connection.start-ok mechanism='PLAIN' response=(12 bytes) locale='en_US'",
-        "content header weight=2 body_size=10 content_type='text/plain' headers={'shop': 'north'}",
-        "content header class_id=80 body_size=1",
-        "content header class_id=70 body_size=3 filename='report'",
+        "basic.publish ticket=0 exchange='' routing_key='q' weight=2 body_size=10 content_type='text/plain' "
+        "headers={'shop': 'north'} message_id='1' [inside: weight=1 body_size=5, class_id=80 body_size=1, "
+        "body=b'x', body=b'inner', body_size=0] body=b",
+        "class_id=70 body_size=3 filename='report'",
         "-> 0    trace b'seen by nobody'",
         "message.transfer (request 1, mark 0) destination='' routing_key='r' content_type='text/plain' "
         "security_token=(9 bytes) body=b'by request'",
         "<- 1    message.ok (response 1 to 1)",
         "-> 1    message.ok (response 1 to 1)",
         "channel.pong (request 2, mark 1)",
-        "content header class_id=110 body_size=9 proxy_name='p'",
+        "tunnel.request meta_data={'a': None} class_id=110 body_size=9 proxy_name='p' body=",
     ):
         assert line in said, line
     assert "malformed" not in said

@@ -12,6 +12,7 @@ Instants are on the broker's clock, in seconds.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
+from dataclasses import replace
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
 from fakeamqp.trace.cutting import frames_in
@@ -244,7 +245,12 @@ def unpack(packed: Packed) -> Entry:
     return _KINDS[kind](*values)
 
 
-def events_of(entries: Iterable[Packed], began: float, aliases: Mapping[str, str]) -> Iterator[Event]:
+def events_of(
+    entries: Iterable[Packed],
+    began: float,
+    aliases: Mapping[str, str],
+    real_times: Iterable[float] = (),
+) -> Iterator[Event]:
     """The events that packed entries stand for.
 
     Time never runs backwards. Of frames that arrived together, the first has the instant of their arrival,
@@ -254,13 +260,17 @@ def events_of(entries: Iterable[Packed], began: float, aliases: Mapping[str, str
         entries: in order.
         began: the instant that times are counted from.
         aliases: short names of connections, for those that no entry introduces.
+        real_times: of the entries, since the same instant; none if time is real.
     """
+    times = iter(real_times)
     known = dict(aliases)
     latest = began
     for packed in entries:
         entry = unpack(packed)
         latest = max(latest, entry.instant)
-        yield from entry.events(latest - began, known)
+        real = next(times, None)
+        events = entry.events(latest - began, known)
+        yield from events if real is None else (replace(event, real_time=real) for event in events)
 
 
 def _introduced(peer: Peer, aliases: Aliases) -> Peer:

@@ -28,11 +28,14 @@ class Event:
         time: seconds on the broker's clock since the trace began.
         connection: the name of the connection, or None for an event without one.
         alias: the short name of that connection, unique in the trace; "" without a connection.
+        real_time: real seconds since the trace began, if the broker's clock is virtual or a wall clock;
+            otherwise None. Events that differ in it alone are equal.
     """
 
     time: float
     connection: str | None
     alias: str
+    real_time: float | None = field(default=None, kw_only=True, compare=False, repr=False)
 
     @property
     def name(self) -> str:
@@ -71,7 +74,7 @@ class FrameEvent(Event):
     def __repr__(self) -> str:
         """Without passwords: see `redacted`."""
         shown = self.redacted
-        values = ", ".join(f"{each.name}={getattr(shown, each.name)!r}" for each in fields(self))
+        values = ", ".join(f"{each.name}={getattr(shown, each.name)!r}" for each in fields(self) if each.repr)
         return f"{type(self).__name__}({values})"
 
     @property

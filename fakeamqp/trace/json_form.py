@@ -10,6 +10,7 @@ Every event has
 | `kind` | "frame", "connection" or "model" |
 | `name` | the kind of event: "basic.publish", "content header", "connected", "published", ... |
 | `text` | the event in one line |
+| `real_time` | real seconds since the trace began; missing if the broker's clock was real |
 
 A frame also has `protocol` ("0-8", "0-9", "0-9-1" or "0-10"), `direction` ("received" by the broker or "sent"
 by it), `channel`, `type` (a number, see `fakeamqp.adapters`), `part` ("method", "header", "body",
@@ -111,6 +112,8 @@ def event_to_json(event: Event) -> dict[str, Any]:
         "name": event.name,
         "text": event.text,
     }
+    if event.real_time is not None:
+        said["real_time"] = event.real_time
     if isinstance(event, FrameEvent):
         said.update(kind="frame", protocol=event.protocol, direction=event.direction, channel=event.channel)
         said.update(

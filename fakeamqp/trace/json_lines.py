@@ -188,6 +188,9 @@ def _event(said: Any) -> Event:
             f"there is no event of kind {said.get('kind')!r:.200}; 'kind' must be one of {', '.join(_EVENTS)}"
         )
     _check(said, fields)
+    if "real_time" in said:
+        _check(said, {"real_time": _INSTANT})
+    real_time = said.get("real_time")
     where = (float(said["time"]), said["connection"], said["alias"])
     kind = said["kind"]
     if kind == "frame":
@@ -202,12 +205,12 @@ def _event(said: Any) -> Event:
             said["channel"],
             payload,
             _protocol(said),
+            real_time=real_time,
         )
     if kind == "connection":
-        return ConnectionEvent(*where, said["event"], said["detail"])
-    return ModelEvent(
-        *where, said["event"], {name: _fact(name, each) for name, each in said["facts"].items()}
-    )
+        return ConnectionEvent(*where, said["event"], said["detail"], real_time=real_time)
+    facts = {name: _fact(name, each) for name, each in said["facts"].items()}
+    return ModelEvent(*where, said["event"], facts, real_time=real_time)
 
 
 def _protocol(said: dict[str, Any]) -> str:

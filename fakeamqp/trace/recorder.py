@@ -55,12 +55,13 @@ class Named(Protocol):
 
 
 class Mark(NamedTuple):
-    """A moment of a recorder: how often it was cleared, the number of entries since, and the time."""
+    """A moment of a recorder: how often it was cleared, the number of entries since, and the times."""
 
     clears: int
     entries: int
     instant: float
     wall_time: float | None
+    real_time: float = 0.0
 
 
 class Recorder:
@@ -79,6 +80,7 @@ class Recorder:
         time: the wall time of the same clock, in seconds since 1970. Without it a trace has no wall time.
         clock: the name of the clock's mode.
         most_octets: bytes of entries and messages above which the oldest entries are dropped.
+        real_time: a clock in real seconds, if that of the broker is another one.
     """
 
     confirms_singly = False
@@ -94,6 +96,9 @@ class Recorder:
         "_most_octets",
         "_now",
         "_peers",
+        "_real_began",
+        "_real_time",
+        "_real_times",
         "_size",
         "_sized_at",
         "_time",
@@ -109,6 +114,7 @@ class Recorder:
         time: Callable[[], float] | None = None,
         clock: str = "real",
         most_octets: int = 32 * 1024 * 1024,
+        real_time: Callable[[], float] | None = None,
     ) -> None:
         self._now = now
         self._most_octets = most_octets
@@ -116,7 +122,10 @@ class Recorder:
         self._clock = clock
         self.capacity = max(1, capacity)
         self._entries: deque[Packed] = deque(maxlen=self.capacity)
-        self._keep = self._entries.append
+        self._real_time = real_time
+        self._real_times: deque[float] = deque(maxlen=self.capacity)
+        """Of the entries, if there is another clock."""
+        self._keep = self._entries.append if real_time is None else self._keep_with_real_time
         self._peers = Peers()
         self._clears = 0
         self.clear()
@@ -126,7 +135,9 @@ class Recorder:
         self._clears += 1
         self._began = self._now()
         self._wall_time = None if self._time is None else self._time()
+        self._real_began = 0.0 if self._real_time is None else self._real_time()
         self._entries.clear()
+        self._real_times.clear()
         self._count = 0
         self._long = 0
         """Bytes of long payloads since the entries were looked at."""
@@ -149,7 +160,9 @@ class Recorder:
 
     def mark(self) -> Mark:
         """The present moment, for a trace of what comes later."""
-        return Mark(self._clears, self._count, self._now(), None if self._time is None else self._time())
+        wall_time = None if self._time is None else self._time()
+        real_time = 0.0 if self._real_time is None else self._real_time()
+        return Mark(self._clears, self._count, self._now(), wall_time, real_time)
 
     def trace(self, since: Mark | None = None) -> Trace:
         """The current record, or what came since a mark. Call it while the broker does not run.
@@ -159,16 +172,18 @@ class Recorder:
         from fakeamqp.trace.timeline import Trace
 
         if since is None or since.clears != self._clears:
-            since = Mark(self._clears, 0, self._began, self._wall_time)
+            since = Mark(self._clears, 0, self._began, self._wall_time, self._real_began)
         dropped = self._count - len(self._entries)
+        first = max(0, since.entries - dropped)
         return Trace(
-            tuple(islice(self._entries, max(0, since.entries - dropped), None)),
+            tuple(islice(self._entries, first, None)),
             max(0, dropped - since.entries),
             since.instant,
             capacity=self.capacity,
             aliases={name: alias for name, alias, _ in self._peers.values()},
             wall_time=since.wall_time,
             clock=self._clock,
+            real_times=tuple(each - since.real_time for each in islice(self._real_times, first, None)),
         )
 
     @property
@@ -197,11 +212,17 @@ class Recorder:
         latest = tuple(islice(reversed(self._entries), wanted))
         return self._count - wanted, latest[::-1]
 
-    def events_of(self, entries: Iterable[Packed]) -> Iterator[Event]:
+    def real_times(self, latest: int) -> tuple[float, ...]:
+        """The real times of the latest entries; () if the clock is real. Call it inside the engine."""
+        times = tuple(islice(reversed(self._real_times), latest))
+        return tuple(each - self._real_began for each in times[::-1])
+
+    def events_of(self, entries: Iterable[Packed], real_times: Iterable[float] = ()) -> Iterator[Event]:
         """The events that some of the entries stand for. It needs no lock."""
         from fakeamqp.trace.entries import events_of
 
-        return events_of(entries, self._began, {name: alias for name, alias, _ in [*self._peers.values()]})
+        aliases = {name: alias for name, alias, _ in [*self._peers.values()]}
+        return events_of(entries, self._began, aliases, real_times)
 
     # --- memory ---------------------------------------------------------------------------------------
 
@@ -233,6 +254,8 @@ class Recorder:
             kept += 1
         while len(entries) > kept:
             entries.popleft()
+        while len(self._real_times) > kept:
+            self._real_times.popleft()
         self._long = 0
         self._sized_at = -len(entries)  # Have `size` look at them.
 
@@ -241,6 +264,11 @@ class Recorder:
         self._long += octets
         if self._long > self._most_octets:
             self.shrink(self._most_octets // 2)
+
+    def _keep_with_real_time(self, entry: Packed) -> None:
+        assert self._real_time is not None
+        self._entries.append(entry)
+        self._real_times.append(self._real_time())
 
     # --- frames and connections -----------------------------------------------------------------------
 

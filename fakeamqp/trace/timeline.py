@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from fakeamqp.trace.entries import events_of
 from fakeamqp.trace.events import ConnectionEvent, Event, FrameEvent
+from fakeamqp.trace.folding import Line, fold, latest
 
 if TYPE_CHECKING:
     import os
@@ -32,9 +33,20 @@ class Trace:
         aliases: short names of connections by their names, for those that no entry introduces.
         wall_time: the wall time of that instant, in seconds since 1970, or None if unknown.
         clock: the mode of the clock: "real", "virtual" or "wall".
+        real_times: of the entries, in seconds since the trace began; none if the clock is real.
     """
 
-    __slots__ = ("_aliases", "_began", "_capacity", "_dropped", "_entries", "_events", "clock", "wall_time")
+    __slots__ = (
+        "_aliases",
+        "_began",
+        "_capacity",
+        "_dropped",
+        "_entries",
+        "_events",
+        "_real_times",
+        "clock",
+        "wall_time",
+    )
 
     def __init__(
         self,
@@ -46,8 +58,10 @@ class Trace:
         aliases: Mapping[str, str] | None = None,
         wall_time: float | None = None,
         clock: str = "real",
+        real_times: Iterable[float] = (),
     ) -> None:
         self._entries = entries
+        self._real_times = real_times
         self._began = began
         self._capacity = capacity
         self._aliases = aliases or {}
@@ -91,7 +105,7 @@ class Trace:
     def events(self) -> tuple[Event, ...]:
         """All events, in order."""
         if self._events is None:
-            events = tuple(events_of(self._entries, self._began, self._aliases))
+            events = tuple(events_of(self._entries, self._began, self._aliases, self._real_times))
             more = 0 if self._capacity is None else max(0, len(events) - self._capacity)
             self._events = events[more:]
             self._dropped += more
@@ -203,36 +217,39 @@ class Trace:
         return check(self.events, *names, allow=allow, at_end=at_end, dropped=self.dropped)
 
     def timeline(self, limit: int | None = None, connection: str | None = None) -> str:
-        """One line per event: time, connection, direction, channel, text.
+        """The events in order, a line each: time, connection, direction, channel, text.
 
         `->` marks frames that the broker received, `<-` frames that it sent. Times are seconds since the
-        trace began.
+        trace began; if the broker has a virtual clock, real seconds are in brackets where they differ. A
+        method is one line with its content, as are heartbeats in a row.
 
         Args:
-            limit: show only this number of latest events.
+            limit: show only this number of latest lines, and of the latest faults before them.
             connection: show only events of this connection, by its name or its short name.
         """
         events = list(self.events)
         if connection is not None:
             events = [event for event in events if connection in (event.connection, event.alias)]
-        left_out = max(0, len(events) - limit) if limit is not None else 0
-        events = events[left_out:]
-        notes = []
-        if self.dropped:
-            notes.append(f"({self.dropped} earlier events are no longer kept)")
-        if left_out:
-            notes.append(f"({left_out} earlier events left out)")
-        return "\n".join((*notes, *_introductions(events), *_lines(events)))
+        shown = list(latest(fold(events), limit))
+        notes = [f"({self.dropped} earlier events are no longer kept)"] if self.dropped else []
+        if shown and isinstance(shown[0], int):
+            notes.append(f"({shown.pop(0)} earlier events left out)")
+        told = [line for line in shown if isinstance(line, Line)]
+        with_real = any(map(_differs, told))
+        if with_real:
+            notes.append("(in brackets: real time)")
+        return "\n".join((*notes, *_introductions(told), *_lines(shown, with_real)))
 
     def __repr__(self) -> str:
         older = f" and {self.dropped} that are no longer kept" if self.dropped else ""
         return f"<Trace of {len(self)} events{older}>"
 
 
-def _introductions(events: list[Event]) -> Iterator[str]:
+def _introductions(lines: list[Line]) -> Iterator[str]:
     """The names of connections whose "connected" line is not shown."""
     told = set()
-    for event in events:
+    for line in lines:
+        event = line.first
         if not event.alias or event.alias in told:
             continue
         told.add(event.alias)
@@ -240,16 +257,38 @@ def _introductions(events: list[Event]) -> Iterator[str]:
             yield f"({event.alias} is {event.connection})"
 
 
-def _lines(events: list[Event]) -> Iterator[str]:
-    width = max((len(event.alias) for event in events), default=0)
-    for event in events:
-        yield line_of(event, width)
+def _lines(shown: list[Line | int], with_real: bool) -> Iterator[str]:
+    width = max((len(line.first.alias) for line in shown if isinstance(line, Line)), default=0)
+    for line in shown:
+        if isinstance(line, Line):
+            real_time = line.first.real_time if _differs(line) else None
+            yield line_of(line.first, width, line.text, _bracketed(real_time) if with_real else "")
+        else:
+            yield f"({line} events left out)"
 
 
-def line_of(event: Event, width: int = 0) -> str:
-    """The line of one event; `width` is that of the short names of connections."""
-    start = f"{event.time:9.3f}  {event.alias:<{width}}"
+def _differs(line: Line) -> bool:
+    """Whether real time is another one than that of the broker's clock, as far as it is shown."""
+    event = line.first
+    return event.real_time is not None and f"{event.real_time:.3f}" != f"{event.time:.3f}"
+
+
+def _bracketed(real_time: float | None) -> str:
+    return " " * 12 if real_time is None else f" [{real_time:9.3f}]"
+
+
+def line_of(event: Event, width: int = 0, text: str | None = None, real_time: str = "") -> str:
+    """The line of one event.
+
+    Args:
+        event: the event, or the first of several.
+        width: that of the short names of connections.
+        text: that of the line; None means that of the event.
+        real_time: the second column.
+    """
+    start = f"{event.time:9.3f}{real_time}  {event.alias:<{width}}"
+    text = event.text if text is None else text
     if isinstance(event, FrameEvent):
-        return f"{start} {_ARROWS[event.direction]} {event.channel:<4} {event.text}"
+        return f"{start} {_ARROWS[event.direction]} {event.channel:<4} {text}"
     mark = "--" if isinstance(event, ConnectionEvent) else "=="
-    return f"{start} {mark}      {event.text}"
+    return f"{start} {mark}      {text}"

@@ -153,6 +153,34 @@ class TestRows:
         assert [row.problem for row in found] == [False, True, False, False]
         assert found[1].text == "the confirm was lost"
 
+    def test_heartbeats_in_a_row_are_one_row_to_which_links_of_each_lead(self):
+        def heartbeat(time: float, client: str, direction: str) -> FrameEvent:
+            return FrameEvent(time, client, client, direction, 8, 0, b"")  # type: ignore[arg-type]
+
+        found = rows(
+            *(
+                heartbeat(30.0 * number, client, direction)
+                for number in range(17)
+                for client, direction in (("c1", "sent"), ("c1", "received"), ("c2", "received"))
+            ),
+            frame(PUBLISH),
+            heartbeat(600.0, "c1", "sent"),
+        )
+        assert [(row.connection, row.direction, row.name, row.text) for row in found] == [
+            ("c1", 1, "heartbeat", "17 heartbeats until 480.000"),
+            ("c1", 0, "heartbeat", "17 heartbeats until 480.000"),
+            ("c2", 0, "heartbeat", "17 heartbeats until 480.000"),
+            ("c1", 0, "basic.publish", found[3].text),
+            ("c1", 1, "heartbeat", ""),
+        ]
+        assert found[0].events == [3 * number for number in range(17)]
+
+    def test_rows_have_real_time_if_the_clock_has_another_one(self):
+        heartbeat = FrameEvent(60.0, "a", "c1", "sent", 8, 0, b"", real_time=0.25)
+        opened = ConnectionEvent(0, "a", "c1", "connected", "")
+        data = data_of(Trace.of([opened, heartbeat]).html())
+        assert [row[14] for row in data["rows"]] == [None, 0.25]
+
     def test_notes_say_first_what_became_of_it(self):
         message = SimpleNamespace(body=b"two apples", exchange="e", routing_key="k", publisher=None)
         outcome = "routed to orders"

@@ -4,9 +4,18 @@ import pytest
 
 from compat_tests.protocol.driver import Server
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
-from fakeamqp.trace import Recorder
+from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
+from fakeamqp.protocols.framed.codec.frames import content_frames, frame, method_frame
+from fakeamqp.trace import FrameEvent, Recorder
 
 NAME = "127.0.0.1:50001 -> 127.0.0.1:0"
+HEARTBEAT = frame(8, 0, b"")
+
+
+def publish_frames(channel: int, body: bytes, limit: int = 4096) -> list[bytes]:
+    publish = m.BasicPublish(routing_key="orders").encode()
+    properties = BasicProperties().encode()
+    return [method_frame(channel, publish), *content_frames(channel, 60, properties, body, limit)]
 
 
 def test_the_whole_text(server: Server, recorder: Recorder):
@@ -33,9 +42,8 @@ def test_the_whole_text(server: Server, recorder: Recorder):
         "    0.000  c1 -> 1    queue.declare queue='orders'",
         "    0.000  c1 ==      queue 'orders' of type classic declared",
         "    0.000  c1 <- 1    queue.declare-ok queue='orders' message_count=0 consumer_count=0",
-        "    0.000  c1 -> 1    basic.publish exchange='' routing_key='orders'",
-        "    0.000  c1 -> 1    content header body_size=10 delivery_mode=2",
-        "    0.000  c1 -> 1    content body b'two apples'",
+        "    0.000  c1 -> 1    basic.publish exchange='' routing_key='orders' body_size=10 delivery_mode=2 "
+        "body=b'two apples'",
         "    0.000  c1 ==      message with exchange='' routing_key='orders': routed to orders",
         "    0.000  c1 ==      message b'two apples' enqueued in queue 'orders'",
         "    1.250  c1 -> 1    basic.get queue='missing'",
@@ -48,12 +56,131 @@ def test_the_whole_text(server: Server, recorder: Recorder):
     ]
 
 
-def test_there_is_one_line_per_event(server: Server, recorder: Recorder):
+def test_no_byte_of_a_peer_breaks_a_line(server: Server, recorder: Recorder):
     client = server.client()
     client.declare("a\nb")
     client.publish(b"\n\r\x0b\x0c\x1c\x85", routing_key="x\ny", headers={"\u2028": "\x1e"})
     trace = recorder.trace()
-    assert len(trace.timeline().splitlines()) == len(trace) == len(trace.events)
+    contents = sum(isinstance(each, FrameEvent) and each.part in ("header", "body") for each in trace.events)
+    assert contents == 2
+    assert len(trace.timeline().splitlines()) + contents == len(trace) == len(trace.events)
+
+
+def test_frames_of_other_channels_do_not_part_a_method_from_its_content(server: Server, recorder: Recorder):
+    client = server.client()
+    client.open_channel(2)
+    recorder.clear()
+    publish, *content = publish_frames(1, b"two " + b"apples" * 20, limit=60)
+    other, *other_content = publish_frames(2, b"")
+    client.send_bytes(
+        b"".join((publish, other, *other_content, content[0], content[1], HEARTBEAT, *content[2:]))
+    )
+    lines = recorder.trace().timeline().splitlines()
+    assert [line.partition("->")[2] for line in lines[1:] if "->" in line] == [
+        " 1    basic.publish exchange='' routing_key='orders' body_size=124 "
+        f"body={(b'two ' + b'apples' * 20)[:60]!r}... (124 bytes)",
+        " 2    basic.publish exchange='' routing_key='orders' body_size=0 body=b''",
+        " 0    heartbeat",
+    ]
+
+
+def test_the_line_of_a_method_says_that_its_content_is_not_complete(server: Server, recorder: Recorder):
+    client = server.client()
+    recorder.clear()
+    publish, header, body = publish_frames(1, b"two apples")
+    seen = []
+    for octets in (publish, header, body):
+        client.send_bytes(octets)
+        seen.append(recorder.trace().timeline().splitlines()[1].partition("'orders'")[2])
+    rest = "(the rest of the content has not come)"
+    assert seen == [f" {rest}", f" body_size=10 {rest}", " body_size=10 body=b'two apples'"]
+
+
+def test_heartbeats_are_one_line_until_something_happens_to_their_connection(
+    server: Server, recorder: Recorder
+):
+    north, south = server.connect(port=1), server.connect(port=2)
+    for client in (north, south):
+        client.handshake()
+    recorder.clear()
+    for _ in range(17):
+        for client in (north, south):
+            client.send_bytes(HEARTBEAT)
+        recorder.frame(north.connection.name, "sent", 8, 0, b"")
+        server.advance(30)
+    north.open_channel()
+    north.send_bytes(HEARTBEAT)
+    south.send_bytes(HEARTBEAT)
+    lines = recorder.trace().timeline().splitlines()
+    assert [line[:9] + line[9:].rstrip() for line in lines[2:]] == [
+        "    0.000  c1 -> 0    17 heartbeats until 480.000",
+        "    0.000  c2 -> 0    18 heartbeats until 510.000",
+        "    0.000  c1 <- 0    17 heartbeats until 480.000",
+        "  510.000  c1 -> 1    channel.open",
+        "  510.000  c1 <- 1    channel.open-ok",
+        "  510.000  c1 -> 0    heartbeat",
+    ]
+
+
+def test_a_limit_keeps_the_latest_faults_before_the_latest_lines():
+    recorder = Recorder(lambda: 0.0)
+    recorder.connection("a", "connected")
+    for number in range(50):
+        if number in (5, 10, 15, 45):
+            recorder.connection("a", "fault", f"number {number}")
+        recorder.model("alarm", reason=number)
+    timeline = recorder.trace().timeline
+    assert [line.split("      ")[-1] for line in timeline(limit=2).splitlines()] == [
+        "(18 earlier events left out)",
+        "(c1 is a)",
+        "fault: number 15",
+        "(30 events left out)",
+        "fault: number 45",
+        "(3 events left out)",
+        "alarm reason=48",
+        "alarm reason=49",
+    ]
+    assert [line for line in timeline(limit=40).splitlines() if "fault" in line] == [
+        line for line in timeline().splitlines() if "fault" in line
+    ]
+
+
+def test_real_time_is_in_a_second_column_where_it_differs():
+    now, real = [0.0], [100.0]
+    recorder = Recorder(lambda: now[0], clock="virtual", real_time=lambda: real[0])
+    recorder.connection("a", "connected")
+    now[0], real[0] = 60.0, 100.25
+    recorder.frame("a", "sent", 8, 0, b"")
+    mark = recorder.mark()
+    recorder.connection("a", "closed")
+    assert recorder.trace().timeline().splitlines() == [
+        "(in brackets: real time)",
+        "    0.000              c1 --      connected: a",
+        "   60.000 [    0.250]  c1 <- 0    heartbeat",
+        "   60.000 [    0.250]  c1 --      closed",
+    ]
+    assert recorder.trace(mark).timeline().splitlines() == ["(c1 is a)", "    0.000  c1 --      closed"]
+    real[0] = 200.0
+    recorder.clear()
+    recorder.connection("b", "connected")
+    assert recorder.trace().events[0].real_time == 0.0
+
+
+def test_real_times_belong_to_the_entries_that_are_kept():
+    real = [0.0]
+    recorder = Recorder(lambda: 7.0, capacity=3, clock="virtual", real_time=lambda: real[0])
+    for number in range(5):
+        real[0] = float(number)
+        recorder.model("alarm", number=number)
+    assert [event.real_time for event in recorder.trace().events] == [2.0, 3.0, 4.0]
+    assert recorder.real_times(2) == (3.0, 4.0)
+    recorder.shrink(200)
+    assert [event.real_time for event in recorder.trace().events] == [4.0]
+
+
+def test_lines_of_a_real_clock_have_no_second_column(server: Server, recorder: Recorder):
+    server.client()
+    assert all(event.real_time is None for event in recorder.trace().events)
 
 
 def test_an_empty_timeline_is_empty():
@@ -99,7 +226,7 @@ def test_one_connection_alone_with_what_became_of_its_messages(server: Server, r
     which = {"name": south.connection.name, "alias": "c2"}[by]
     lines = recorder.trace().timeline(connection=which).splitlines()
     assert lines[0] == f"(c2 is {south.connection.name})"
-    assert len(lines) == 6
+    assert len(lines) == 4
     assert lines[-2].endswith("c2 ==      message with exchange='' routing_key='b': unroutable")
     assert lines[-1].endswith("c2 ==      message b'south' dropped because no queue was there for it")
     assert recorder.trace().timeline(connection="nobody") == ""

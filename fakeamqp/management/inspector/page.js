@@ -113,7 +113,7 @@
     tab: "topology", paused: false, host: null, graphQueues: QUEUES_IN_GRAPH, selected: null, sort: ["", 1], token: "", login: "",
     kinds: new Set(KINDS.keys()), structure: true,
   };
-  const lines = { all: [], shown: [], skipped: 0 };
+  const lines = { all: [], shown: [], skipped: 0, heard: new Map() };
   const hotRoutes = new Map();   // key of a route or an exchange: when its count last rose
 
   class Problem extends Error {
@@ -164,7 +164,7 @@
       state.structure = true;
       store.broker = data.broker;
       store.time = data.time;
-      lines.all = []; lines.skipped = 0;
+      lines.all = []; lines.skipped = 0; lines.heard.clear();
     } else {
       for (const section of SECTIONS) {
         if (!data[section]) continue;
@@ -984,15 +984,16 @@
 
   // --- timeline ---------------------------------------------------------------------------------------------
 
-  const SERIAL = 0, PLACE = 1, TIME = 2, PEER = 3, KIND = 4, DIRECTION = 5, CHANNEL = 6, NAME = 7, TEXT = 8, BAD = 9;
+  const SERIAL = 0, PLACE = 1, TIME = 2, PEER = 3, KIND = 4, DIRECTION = 5, CHANNEL = 6, NAME = 7, TEXT = 8, BAD = 9, HEARTBEATS = 10, UNTIL = 11, REAL = 12;
   const WAYS = ["to the broker", "from the broker"];
+  const realTime = (line, digits) => (line[REAL] !== null && line[REAL].toFixed(3) !== line[TIME].toFixed(3) ? ` [${line[REAL].toFixed(digits)}]` : "");
   const lineList = new List($("line-list"), {
     height: 24,
     key: (line) => `${line[SERIAL]}.${line[PLACE]}`,
     label: (line) => `${line[TIME].toFixed(3)} s, ${line[PEER]} ${WAYS[line[DIRECTION]] || ""}, ${line[NAME]} ${line[TEXT]}${line[BAD] ? ", problem" : ""}`,
     make: (line) => {
       const made = element("div", `lines-grid k-${KINDS[line[KIND]][0]}${line[DIRECTION] === 1 ? " sent" : ""}${line[BAD] ? " bad" : ""}`,
-        cell("n time", line[TIME].toFixed(3)), cell("peer", line[PEER]), cell("way", ["\u2192", "\u2190"][line[DIRECTION]] || ""), cell("n time", line[CHANNEL] >= 0 ? String(line[CHANNEL]) : ""));
+        cell("n time", line[TIME].toFixed(3) + realTime(line, 3)), cell("peer", line[PEER]), cell("way", ["\u2192", "\u2190"][line[DIRECTION]] || ""), cell("n time", line[CHANNEL] >= 0 ? String(line[CHANNEL]) : ""));
       made.append(element("span", "what", element("b", "", ...seen(line[NAME])), element("span", "", ...seen(line[TEXT]))));
       return made;
     },
@@ -1007,16 +1008,33 @@
     return !wanted || `${line[NAME]} ${line[TEXT]} ${line[PEER]}`.toLowerCase().includes(wanted);
   }
 
+  /** Heartbeats that go on with a line of those before: see fakeamqp.trace.folding. */
+  function goesOn(line) {
+    if (!line[HEARTBEATS]) { lines.heard.delete(line[PEER]); return false; }
+    const known = lines.heard.get(line[PEER]) || {};
+    lines.heard.set(line[PEER], known);
+    const before = known[line[DIRECTION]];
+    known[line[DIRECTION]] = line;
+    const at = before ? lines.all.lastIndexOf(before) : -1;
+    if (at < 0) return false;
+    const joined = known[line[DIRECTION]] = [...before];
+    joined[HEARTBEATS] += line[HEARTBEATS];
+    joined[UNTIL] = line[UNTIL];
+    joined[TEXT] = `${joined[HEARTBEATS]} heartbeats until ${joined[UNTIL].toFixed(3)}`;
+    lines.all[at] = joined;
+    return true;
+  }
+
   function takeLines(news) {
-    if (news.cleared) { lines.all = []; lines.shown = []; lines.skipped = 0; }
+    if (news.cleared) { lines.all = []; lines.skipped = 0; lines.heard.clear(); }
     lines.skipped += news.skipped;
-    lines.all.push(...news.lines);
+    for (const line of news.lines) if (!goesOn(line)) lines.all.push(line);
     if (lines.all.length > MOST_LINES) {
       lines.skipped += lines.all.length - MOST_LINES;
       lines.all = lines.all.slice(-MOST_LINES);
-      lines.shown = lines.all.filter(fits);
-    } else if (lines.all.length === news.lines.length) lines.shown = lines.all.filter(fits);
-    else lines.shown = lines.shown.concat(news.lines.filter(fits));
+    }
+    lines.shown = lines.all.filter(fits);
+    $("view-timeline").classList.toggle("with-real", lines.all.some((line) => realTime(line, 3)));
   }
 
   function renderTimeline() {
@@ -1459,7 +1477,7 @@
 
   function eventPane(key, line) {
     const rest = element("div", "", element("p", "lead", "Loading"));
-    const parts = [heading("Event", line[NAME]), element("p", "lead", `${line[TIME].toFixed(6)} s, ${[line[PEER], WAYS[line[DIRECTION]], line[CHANNEL] >= 0 && `channel ${line[CHANNEL]}`].filter(Boolean).join(", ")}`), rest];
+    const parts = [heading("Event", line[NAME]), element("p", "lead", `${line[TIME].toFixed(6)}${realTime(line, 6)} s, ${[line[PEER], WAYS[line[DIRECTION]], line[CHANNEL] >= 0 && `channel ${line[CHANNEL]}`].filter(Boolean).join(", ")}`), rest];
     ask("event", { serial: line[SERIAL], place: line[PLACE] }).then((event) => {
       if (!event) { rest.replaceChildren(element("p", "lead", ...seen(line[TEXT])), element("p", "lead", "The trace no longer keeps this event.")); return; }
       const made = [element("p", "lead", ...seen(event.text))];

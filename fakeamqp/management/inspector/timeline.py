@@ -10,6 +10,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from fakeamqp.trace.events import FrameEvent, ModelEvent
+from fakeamqp.trace.folding import fold
 from fakeamqp.trace.html.rows import KINDS, Rows, is_problem, kind_of, line_of
 
 if TYPE_CHECKING:
@@ -18,9 +19,11 @@ if TYPE_CHECKING:
     from fakeamqp.runtime.engine import Engine
     from fakeamqp.trace import Recorder
     from fakeamqp.trace.events import Event
+    from fakeamqp.trace.folding import Line
 
 __all__ = ["Timeline"]
 
+_HEARTBEAT = KINDS.index("heartbeat")
 _MOST_TEXT = 400
 _DIRECTIONS = {"received": 0, "sent": 1}
 _MOST_FRAMES = 200
@@ -51,7 +54,8 @@ class Timeline:
             `next` and `clears`, with which to continue; `cleared`, whether the trace has begun again;
             `skipped`, the number of entries left out before the first line; `lines`, as lists of serial
             number, place, time in seconds, short name of the connection, kind, direction, channel, name, the
-            rest of the line, and whether it is a problem.
+            rest of the line, whether it is a problem, how many heartbeats it stands for (0 for other lines),
+            the time of its last event, and real time in seconds (None if the broker has no other time).
         """
         recorder = self._recorder
         if recorder is None:
@@ -61,13 +65,20 @@ class Timeline:
             wanted = 0 if cleared else serial
             first, entries = recorder.entries_from(wanted, most)
             count, clears = recorder.count, recorder.clears
+            real_times = recorder.real_times(len(entries))
         if count == wanted and not cleared:
             return None
-        lines = []
+        events, where = [], []
         for at, entry in enumerate(entries):
-            for place, event in enumerate(recorder.events_of((entry,))):
-                if not (isinstance(event, FrameEvent) and event.part in ("header", "body")):
-                    lines.append([first + at, place, *_line(event)])
+            for place, event in enumerate(recorder.events_of((entry,), real_times[at : at + 1])):
+                events.append(event)
+                where.append((first + at, place))
+        lines = [
+            [*where[line.numbers[0]], *_line(line)]
+            for line in fold(events)
+            # The rest of a content whose method came before.
+            if not (isinstance(line.first, FrameEvent) and line.first.part in ("header", "body"))
+        ]
         return {
             "next": count,
             "clears": clears,
@@ -112,8 +123,10 @@ class Timeline:
         }
 
 
-def _line(event: Event) -> list[Any]:
-    name, text = line_of(event)
+def _line(line: Line) -> list[Any]:
+    event = line.first
+    name, text = line_of(event, line.text)
+    heartbeats = len(line.events) if kind_of(event) == _HEARTBEAT else 0
     direction, channel = -1, -1
     if isinstance(event, FrameEvent):
         direction, channel = _DIRECTIONS[event.direction], event.channel
@@ -128,6 +141,9 @@ def _line(event: Event) -> list[Any]:
         name,
         text if len(text) <= _MOST_TEXT else text[:_MOST_TEXT] + "...",
         int(is_problem(event)),
+        heartbeats,
+        round(line.events[-1].time, 6),
+        None if event.real_time is None else round(event.real_time, 6),
     ]
 
 

@@ -3,7 +3,7 @@
 (() => {
   // The indexes of values in a row; see rows.py.
   const IDS = 0, TIME = 1, CONNECTION = 2, KIND = 3, DIRECTION = 4, CHANNEL = 5, NAME = 6, TEXT = 7, QUEUES = 8,
-    PROBLEM = 9, FIELDS = 10, PROPERTIES = 11, BODY = 12, SIZE = 13;
+    PROBLEM = 9, FIELDS = 10, PROPERTIES = 11, BODY = 12, SIZE = 13, REAL = 14;
   const TITLES = { method: "Methods", frame: "Other frames", heartbeat: "Heartbeats", model: "Model", connection: "Connections", fault: "Faults" };
   const MOST_LIFELINES = 8; // more connections than that share one lifeline
   const OVERSCAN = 8;     // rows made beyond what is visible
@@ -72,6 +72,9 @@
   }
 
   const seconds = (value) => value.toFixed(Math.abs(value) >= 1000 ? 3 : 6);
+
+  /** Real time, where that of the broker's clock is another one. */
+  const real = (row) => (row[REAL] !== null && row[REAL].toFixed(3) !== row[TIME].toFixed(3) ? `real ${seconds(row[REAL])}` : "");
 
   function span(value) {
     if (value < 1e-3) return `${Math.round(value * 1e6)} us`;
@@ -212,7 +215,7 @@
     const way = row[DIRECTION] === 0 ? `${who} to broker` : row[DIRECTION] === 1 ? `broker to ${who}` : [kinds[row[KIND]] === "model" ? "in the broker" : kinds[row[KIND]], who].filter(Boolean).join(", ");
     const channel = row[CHANNEL] >= 0 ? `, channel ${row[CHANNEL]}` : "";
     const content = row[SIZE] >= 0 ? `, body of ${octets(row[SIZE])}` : "";
-    return `${seconds(row[TIME])} s, ${way}${channel}: ${pool[row[NAME]]} ${pool[row[TEXT]]}${content}${row[PROBLEM] ? ", problem" : ""}`;
+    return `${seconds(row[TIME])} s${real(row) && `, ${real(row)} s`}, ${way}${channel}: ${pool[row[NAME]]} ${pool[row[TEXT]]}${content}${row[PROBLEM] ? ", problem" : ""}`;
   }
 
   function make(at) {
@@ -232,7 +235,7 @@
     made.style.setProperty("--from-x", `${row[CONNECTION] >= 0 ? lifelines[row[CONNECTION]] : 10}px`);
 
     const delta = at ? row[TIME] - rows[shown[at - 1]][TIME] : 0;
-    made.append(element("span", "time", seconds(row[TIME])));
+    made.append(element("span", "time", seconds(row[TIME]), ...(real(row) ? [element("small", "", real(row))] : [])));
     if (at) made.append(element("span", delta >= 1 ? "delta long" : "delta", delta < 0.0000005 ? "" : `+${span(delta)}`));
     const where = (state.connection < 0 && connection ? connection.alias : "") + (row[CHANNEL] >= 0 ? `/${row[CHANNEL]}` : "");
     made.append(element("span", "channel", where.replace(/^\//, "")));
@@ -451,6 +454,7 @@
     link.href = `#e${ids[0]}`;
     link.title = "Link to this event";
     const lead = [`${seconds(row[TIME])} s`];
+    if (real(row)) lead.push(`${real(row)} s`);
     if (connection) lead.push(row[DIRECTION] === 0 ? `${connection.alias} to broker` : row[DIRECTION] === 1 ? `broker to ${connection.alias}` : connection.alias);
     if (row[CHANNEL] >= 0) lead.push(`channel ${row[CHANNEL]}`);
     if (ids.length > 1) lead.push(`${ids.length} frames`);
@@ -797,7 +801,7 @@
       const what = element("td", "", element("b", "", ...seen(pool[row[NAME]])), " ", ...seen(pool[row[TEXT]]));
       if (row[SIZE] >= 0) what.append(" ", ...seen(preview(bodyOf(row), row[SIZE])));
       body.append(element("tr", `k-${kinds[row[KIND]]}${row[PROBLEM] ? " problem" : ""}`,
-        element("td", "", seconds(row[TIME])),
+        element("td", "", `${seconds(row[TIME])} ${real(row) && `(${real(row)})`}`),
         element("td", "", `${connection ? connection.alias : ""} ${way} ${row[CHANNEL] >= 0 ? row[CHANNEL] : ""}`), what));
     }
     const head = element("thead", "", element("tr", "", element("th", "", "Time, s"), element("th", "", "Connection, channel"), element("th", "", "Event")));

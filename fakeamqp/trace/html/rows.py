@@ -1,4 +1,4 @@
-"""The data of the page: one row per event, and one row for a method with all of its content.
+"""The data of the page: one row for each line of the timeline; see `fakeamqp.trace.folding`.
 
 The form is compact, because a page may have many thousands of rows. Rows are lists. Values that repeat are in
 the pool once, and rows refer to them by number.
@@ -19,6 +19,7 @@ the pool once, and rows refer to them by number.
 | 11 | properties: pool, or -1 |
 | 12 | body: pool, or -1 |
 | 13 | bytes in the body, or -1 without a body |
+| 14 | real time in seconds, or null if the broker has no other time |
 
 Fields are lists of (depth, name, value, type); types are "s" text, "n" number, "b" bit, "x" bytes in hex,
 "t" a table or array whose fields follow one level deeper, "z" void, "h" hidden, "o" anything else. A body is
@@ -31,6 +32,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from fakeamqp.trace.events import ConnectionEvent, Event, FrameEvent, ModelEvent
+from fakeamqp.trace.folding import Content, Line, fold
 from fakeamqp.trace.frame_readers import frame_reader
 from fakeamqp.trace.html.queues import Queues, queues_of
 from fakeamqp.trace.html.values import Field, body_form, bounded, fields_of, flat, plain
@@ -51,43 +53,6 @@ _REFUSALS = frozenset(
 """Methods that the broker sends only in case of a problem."""
 
 
-class _Content:
-    """The incomplete content of a method: the row of the method, and the rest that its headers announce."""
-
-    __slots__ = ("has_header", "kept", "levels", "row", "whole")
-
-    def __init__(self, row: list[Any]) -> None:
-        self.row = row
-        self.has_header = False
-        self.levels: list[list[int]] = []
-        """Missing nested contents and missing octets: of the content, of the one inside it, and so on."""
-        self.kept = bytearray()
-        self.whole = True
-
-    def announce(self, within: int, size: int) -> None:
-        """Add a header, of the content or of the next one inside it."""
-        if self.levels:
-            self.levels[-1][0] -= 1
-        self.levels.append([within, size])
-
-    def expects_header(self) -> bool:
-        """True if a header may follow."""
-        return not self.has_header or bool(self.levels and self.levels[-1][0])
-
-    def take(self, size: int) -> bool:
-        """Count bytes of a body. Returns False if they are not expected."""
-        if not self.levels or self.levels[-1][0] or size > self.levels[-1][1]:
-            return False
-        self.levels[-1][1] -= size
-        return True
-
-    def settle(self) -> bool:
-        """Remove the levels that are complete. Returns True if the whole content is complete."""
-        while self.levels and not any(self.levels[-1]):
-            self.levels.pop()
-        return not self.levels
-
-
 class Rows:
     """The rows of events, and the values that they refer to.
 
@@ -104,42 +69,38 @@ class Rows:
         self.ended = 0.0
         self._pooled: dict[object, int] = {}
         self._numbers: dict[str, int] = {}
-        self._contents: dict[tuple[int, int, int], _Content] = {}
         self._queues = Queues()
-        for number, event in enumerate(events):
-            self._add(number, event)
-        for content in list(self._contents.values()):
-            self._store_body(content)
+        for line in fold(events):
+            self._add(line)
         self._sort_connections()
 
     # --- events ---------------------------------------------------------------------------------------
 
-    def _add(self, number: int, event: Event) -> None:
-        if not number:
+    def _add(self, line: Line) -> None:
+        event = line.first
+        if not self.count:
             self.began = round(event.time, 6)
-        self.ended = round(event.time, 6)
-        self.count = number + 1
+        self.ended = max(self.ended, round(line.events[-1].time, 6))
+        self.count += len(line.events)
         connection = self._connection(event)
         if connection >= 0:
-            self.connections[connection]["events"] += 1
+            self.connections[connection]["events"] += len(line.events)
         if isinstance(event, FrameEvent):
-            self._add_frame(number, event, connection)
+            self._add_frame(line, event, connection)
         elif isinstance(event, ConnectionEvent):
-            self._add_connection_event(number, event, connection)
+            self._add_connection_event(line, event, connection)
         elif isinstance(event, ModelEvent):
-            self._add_model_event(number, event, connection)
+            self._add_model_event(line, event, connection)
 
-    def _add_frame(self, number: int, event: FrameEvent, connection: int) -> None:
+    def _add_frame(self, line: Line, event: FrameEvent, connection: int) -> None:
         event = event.redacted
         direction = _DIRECTIONS[event.direction]
         place = (connection, event.channel, direction)
         part = event.part
         reader = frame_reader(event.protocol)
-        if part in ("header", "body") and self._add_content(number, event, place):
-            return
         method = event.method if part == "method" else None
         kind = _kind_of_frame(part, method)
-        row = self._row(number, event, connection, kind, direction, event.channel)
+        row = self._row(line, event, connection, kind, direction, event.channel)
         self.rows.append(row)
         if method is None:
             row[9] = int(kind == _FRAME)
@@ -156,72 +117,36 @@ class Rows:
             self._queues.published(place, method, row)
         body = reader.body_within(method)
         if body is not None:
-            row[13] = len(body)
-            if body:
-                row[12] = self._put(body_form(body[:_MOST_BODY], len(body)))
-        if reader.begins_content(event.type, event.payload):
-            self._contents[place] = _Content(row)
+            self._put_body(row, bytes(body[:_MOST_BODY]), len(body))
+        if line.content is not None:
+            self._add_content(row, line.content)
 
-    def _add_content(self, number: int, event: FrameEvent, place: tuple[int, int, int]) -> bool:
-        """Add a header or body frame to the row of its method. Returns False if no method expects it."""
-        content = self._contents.get(place)
-        if content is None:
-            return False
-        reader = frame_reader(event.protocol)
-        ends = reader.ends_content(event.type)
-        row = content.row
-        outermost = len(content.levels) <= 1
-        if event.part == "header":
-            if not content.expects_header():
-                return False
-            properties = event.properties
-            if properties is None and ends is None:
-                return False
-            size = (reader.body_size(event.type, event.payload) or 0) if ends is None else 0
-            if not content.has_header:
-                if properties is not None:
-                    row[11] = self._put(bounded(fields_of(reader.values(properties), absent=False)))
-                row[13] = size
-            content.has_header = True
-            if ends is None:
-                content.announce(reader.contents_within(event.type, event.payload), size)
-        else:
-            if ends is None:
-                if not content.take(event.size):
-                    return False
-            else:
-                row[13] = max(0, row[13]) + event.size
-            if outermost:
-                if content.whole and len(content.kept) < _MOST_BODY:
-                    content.kept += event.payload
-                content.whole = content.whole and event.size == len(event.payload)
-        row[0].append(number)
-        if ends or (ends is None and content.settle()):
-            self._store_body(content)
-            del self._contents[place]
-        return True
+    def _add_content(self, row: list[Any], content: Content) -> None:
+        if content.header is not None and content.properties is not None:
+            values = frame_reader(content.header.protocol).values(content.properties)
+            row[11] = self._put(bounded(fields_of(values, absent=False)))
+        self._put_body(row, bytes(content.kept), content.size)
 
-    def _store_body(self, content: _Content) -> None:
-        if content.row[13] > 0:
-            content.row[12] = self._put(body_form(bytes(content.kept[:_MOST_BODY]), content.row[13]))
+    def _put_body(self, row: list[Any], kept: bytes, size: int) -> None:
+        row[13] = size
+        if size > 0:
+            row[12] = self._put(body_form(kept, size))
 
-    def _add_connection_event(self, number: int, event: ConnectionEvent, connection: int) -> None:
-        row = self._row(number, event, connection, kind_of(event))
+    def _add_connection_event(self, line: Line, event: ConnectionEvent, connection: int) -> None:
+        row = self._row(line, event, connection, kind_of(event))
         row[9] = int(is_problem(event))
         self.rows.append(row)
 
-    def _add_model_event(self, number: int, event: ModelEvent, connection: int) -> None:
+    def _add_model_event(self, line: Line, event: ModelEvent, connection: int) -> None:
         channel = event.facts.get("channel")
-        row = self._row(number, event, connection, _MODEL, -1, channel if isinstance(channel, int) else -1)
+        row = self._row(line, event, connection, _MODEL, -1, channel if isinstance(channel, int) else -1)
         queues = queues_of(event.facts)
         row[8] = [self._put(name) for name in queues]
         row[9] = int(is_problem(event))
         row[10] = self._put(bounded(_facts(event.facts)))
         body = getattr(event.facts.get("message"), "body", None)
         if isinstance(body, bytes):
-            row[13] = full_size(body)
-            if row[13]:
-                row[12] = self._put(body_form(bytes(body[:_MOST_BODY]), row[13]))
+            self._put_body(row, bytes(body[:_MOST_BODY]), full_size(body))
         if event.event == "published" and connection >= 0:
             publish = self._queues.outcome(connection, event.facts.get("message"))
             if publish is not None:
@@ -229,13 +154,16 @@ class Rows:
         self.rows.append(row)
 
     def _row(
-        self, number: int, event: Event, connection: int, kind: int, direction: int = -1, channel: int = -1
+        self, line: Line, event: Event, connection: int, kind: int, direction: int = -1, channel: int = -1
     ) -> list[Any]:
-        name, text = line_of(event)
+        # The page shows a content by itself.
+        name, text = line_of(event, "" if line.content else line.text)
         time = round(event.time, 6)
         pooled = self._put(name), self._put(text)
         nothing = self._put(())
-        return [[number], time, connection, kind, direction, channel, *pooled, [], 0, nothing, -1, -1, -1]
+        real = None if event.real_time is None else round(event.real_time, 6)
+        place = [line.numbers, time, connection, kind, direction, channel]
+        return [*place, *pooled, [], 0, nothing, -1, -1, -1, real]
 
     # --- what rows refer to ---------------------------------------------------------------------------
 
@@ -273,9 +201,9 @@ class Rows:
 # --- lines --------------------------------------------------------------------------------------------
 
 
-def line_of(event: Event) -> tuple[str, str]:
-    """The name of an event, and the rest of its line."""
-    name, text = event.name, event.text
+def line_of(event: Event, text: str = "") -> tuple[str, str]:
+    """The name of an event, and the rest of its line, made of `text` or else of the event's own."""
+    name, text = event.name, text or event.text
     if isinstance(event, ModelEvent):
         return one_line(name), _outcome_first(event, text)
     return one_line(name), text.removeprefix(name).lstrip(": ")
