@@ -12,8 +12,10 @@ from typing import Any
 
 import pytest
 
+from compat_tests.matrix import cases
 from compat_tests.plugin.conftest import RunTests
 from fakeamqp import PERSONALITIES
+from pytest_plugin.comparison.conversation import Conversation, _line, parting
 
 COMPARE = "--amqp-compare=old,new"
 # Differences that the tests below do not notice, among which the cause has to be found.
@@ -570,3 +572,145 @@ def test_no_test_takes_a_broker(run_tests: RunTests, differ: Differ) -> None:
     differ()
     result = run_tests("def test_it(): pass", COMPARE)
     assert section(result) == ["no test took a broker from a fixture, without a personality of its own"]
+
+
+RANDOM_NAMES = """
+    import os
+    import pika
+    import pytest
+
+    def name():
+        return f"n{os.urandom(3).hex()}"
+
+    def test_names(amqp_url):
+        queue, exchange, key, dead = name(), name(), name(), name()
+        parameters = pika.URLParameters(amqp_url)
+        parameters.client_properties = {"connection_name": name()}
+        with pika.BlockingConnection(parameters) as connection:
+            channel = connection.channel()
+            channel.confirm_delivery()
+            channel.exchange_declare(exchange, "topic")
+            channel.queue_declare(dead)
+            to_dead = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": dead}
+            channel.queue_declare(queue, arguments=to_dead)
+            channel.queue_bind(queue, exchange, key)
+            message = name()
+            properties = pika.BasicProperties(
+                reply_to=dead,
+                correlation_id=message,
+                message_id=name(),
+                headers={"id": name(), "CC": [queue]},
+            )
+            channel.basic_publish(exchange, key, f"{message} for {queue}".encode(), properties)
+            tag = name()
+            channel.basic_consume(queue, lambda *delivery: None, consumer_tag=tag)
+            channel.basic_cancel(tag)
+            channel.queue_unbind(queue, exchange, key)
+            other = connection.channel()
+            with pytest.raises(pika.exceptions.ChannelClosedByBroker):
+                other.queue_bind(name(), exchange)
+            with connection.channel() as last:
+                last.queue_delete(DELETED)
+"""
+
+
+def test_names_that_clients_choose_at_random_are_no_difference(run_tests: RunTests, differ: Differ) -> None:
+    differ(**UNNOTICED)
+    result = run_tests(RANDOM_NAMES.replace("DELETED", "queue"), COMPARE)
+    result.assert_outcomes(passed=2)
+    assert section(result) == ["1 test ran on both, 1 with no difference"]
+
+
+def test_the_first_difference_is_found_behind_random_names(run_tests: RunTests, differ: Differ) -> None:
+    differ(deleting_missing_is_an_error=True, **UNNOTICED)
+    lines = section(run_tests(RANDOM_NAMES.replace("DELETED", "name()"), COMPARE))
+    start = lines.index("    on old:")
+    assert lines[start + 1 : start + 3] == ["      c1 <- 2 queue.delete-ok message_count=0", "    on new:"]
+    assert lines[start + 3].startswith("      c1 <- 2 channel.close reply_code=404 ")
+    assert "  Choice deleting_missing_is_an_error: False in old, True in new" in lines
+
+
+@pytest.mark.parametrize(("first", "second"), [("a", "b"), ("b", "a")])
+def test_one_name_twice_is_not_the_same_as_two_names(
+    run_tests: RunTests, differ: Differ, first: str, second: str
+) -> None:
+    """The test declares the queue of the message again, or another one; only the names tell which."""
+    differ(longest_name=100, **UNNOTICED)
+    lines = section(
+        run_tests(
+            f"""
+            import os
+            import pika
+
+            def test_it(pika_connection):
+                a, b = os.urandom(3).hex(), os.urandom(3).hex()
+                channel = pika_connection.channel()
+                channel.queue_declare(a)
+                channel.queue_declare(b)
+                try:
+                    pika_connection.channel().queue_declare("x" * 200)
+                    chosen = {first}
+                except pika.exceptions.ChannelClosedByBroker:
+                    chosen = {second}
+                channel.queue_declare(a)
+                channel.queue_declare(chosen)
+            """,
+            COMPARE,
+        )
+    )
+    assert "  Choice longest_name: 255 in old, 100 in new" in lines
+
+
+class TestConversations:
+    """Two conversations by themselves."""
+
+    @staticmethod
+    def parted(first: list[str], second: list[str]) -> int | None:
+        """The index of the first line that differs, of queues that a client declares one after the other."""
+
+        def said(names: list[str]) -> Conversation:
+            lines = [
+                _line(at, f"c1 -> 1 queue.declare queue={name!r}", [name]) for at, name in enumerate(names)
+            ]
+            return {(0, "c1", "received", 1): lines}
+
+        parted = parting(said(first), said(second), {})
+        if parted is None:
+            return None
+        turn = parted.first or parted.second
+        assert turn is not None
+        return turn.index
+
+    def test_names_stand_for_each_other_one_by_one(self) -> None:
+        with cases() as case:
+            for first, second, expected in (
+                ("abab", "xyxy", None),
+                ("abab", "xyxx", 3),
+                ("abaa", "xyxy", 3),
+                ("abb", "xyx", 2),
+                ("ab", "ba", None),
+                ("aba", "baa", 2),
+                ("ab", "abc", 2),
+                ("", "", None),
+            ):
+                with case(f"{first} {second}"):
+                    assert self.parted(list(first), list(second)) == expected
+                    assert self.parted(list(second), list(first)) == expected
+
+    def test_reserved_names_stand_for_themselves(self) -> None:
+        assert self.parted(["amq.topic"], ["amq.direct"]) == 0
+        assert self.parted(["amq.gen-a"], ["amq.gen-b"]) is None
+
+    def test_a_name_in_another_text_is_that_of_its_field(self) -> None:
+        def said(name: str, text: str) -> Conversation:
+            return {
+                (0, "c1", "received", 1): [_line(0, f"c1 -> 1 queue.declare queue={name!r}", [name])],
+                (0, "c1", "sent", 1): [_line(1, f"c1 <- 1 channel.close {text}", [])],
+            }
+
+        def differs(first: str, second: str) -> bool:
+            return parting(said("q-1", first), said("q-2", second), {}) is not None
+
+        assert not differs("no queue 'q-1' in vhost '/'", "no queue 'q-2' in vhost '/'")
+        assert differs("no queue 'q-1' in vhost '/'", "no queue 'q-3' in vhost '/'")
+        assert differs("no queue 'q-1' in vhost '/'", "no queue 'q-1' in vhost '/'x")

@@ -236,8 +236,6 @@ class Trace:
             notes.append(f"({shown.pop(0)} earlier events left out)")
         told = [line for line in shown if isinstance(line, Line)]
         with_real = any(map(_differs, told))
-        if with_real:
-            notes.append("(in brackets: real time)")
         return "\n".join((*notes, *_introductions(told), *_lines(shown, with_real)))
 
     def __repr__(self) -> str:
@@ -274,7 +272,7 @@ def _differs(line: Line) -> bool:
 
 
 def _bracketed(real_time: float | None) -> str:
-    return " " * 12 if real_time is None else f" [{real_time:9.3f}]"
+    return " " * 16 if real_time is None else f" [real {real_time:8.3f}]"
 
 
 def line_of(event: Event, width: int = 0, text: str | None = None, real_time: str = "") -> str:

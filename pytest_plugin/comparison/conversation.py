@@ -3,18 +3,22 @@
 Clients and the broker do not wait for each other, so the order in which frames of different channels or
 directions were recorded differs from run to run. Each direction of a channel is compared by itself. So are
 the events of each queue.
+
+Names may differ, too: clients choose them at random, and brokers generate them. Two lines are the same if
+each name of one stands where a name of the other stands, and these two stand for each other in all lines,
+from where either first appears. So the same name twice is not the same as two names.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
     from fakeamqp import Broker
-    from fakeamqp.trace import Event
+    from fakeamqp.trace import Event, FrameEvent
 
 __all__ = ["Conversation", "Line", "Parting", "Stream", "conversation", "parting", "shows", "steady"]
 
@@ -23,20 +27,39 @@ Stream: TypeAlias = "tuple[int, str, str, object]"
 _MODEL = "model"
 _ARROWS = {"received": "->", "sent": "<-", _MODEL: "=="}
 
+_NAMES = frozenset(
+    (
+        *("queue", "exchange", "source", "destination", "alternate_exchange"),
+        *("routing_key", "binding_key", "routing-keys", "CC", "BCC"),
+        *("consumer", "consumer_tag", "reply_to", "correlation_id", "message_id", "identifier"),
+        *("connection_name", "client_id", "id", "root_id", "parent_id", "origin"),
+        *("alternate-exchange", "x-dead-letter-exchange", "x-dead-letter-routing-key"),
+        *("x-first-death-queue", "x-first-death-exchange", "x-last-death-queue", "x-last-death-exchange"),
+    )
+)
+"""Fields, properties, headers and arguments whose values are names."""
+_NAME = "\0"
+"""It stands for a name in the text of a line."""
+_NAMED = re.compile(
+    rf"{_NAME}(\d+){_NAME}"
+    r"|amq\.(?:gen|ctag)-[\w-]+"
+    r"|amq\.rabbitmq\.reply-to\.[\w.=+/-]+"
+    r"|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+    r"|[0-9a-fA-F]{16,}"
+)
+"""Names wherever they stand: those of fields, those that brokers generate, UUIDs, and long numbers."""
+_RESERVED = re.compile(r"(?!amq\.(gen|ctag)-|amq\.rabbitmq\.reply-to\.)amq\.|$")
+"""Names that are the same everywhere: those that begin with amq., and the empty one."""
 _UNSTABLE = tuple(
     (re.compile(pattern), replacement)
     for pattern, replacement in (
-        (r"amq\.(gen|ctag)-[\w-]+", r"amq.\1-"),
-        (r"amq\.rabbitmq\.reply-to\.[\w.=+/-]+", "amq.rabbitmq.reply-to."),
-        (r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", "UUID"),
-        (r"[0-9a-fA-F]{16,}", "HEX"),
         (r"datetime\.datetime\([^()]*(?:\([^()]*\))?[^()]*\)", "TIME"),
         (r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:?\d\d)?", "TIME"),
         (r"\b1\d{9}(?:\d{3})?(?:\.\d+)?\b", "TIME"),
         (r"(127\.0\.0\.1|localhost|\[::1\]):\d+", r"\1:PORT"),
     )
 )
-"""Generated names, timestamps and ports, which differ from run to run."""
+"""Timestamps and ports, which differ from run to run."""
 _START = "connection.start"
 """It announces the version. What follows from an announcement shows in what the client does next."""
 
@@ -48,12 +71,14 @@ class Line:
     Args:
         place: its number among the events of the run.
         text: as a timeline shows it.
-        key: the text without what differs from run to run.
+        key: the text without names, and without what else differs from run to run.
+        names: those in the text, in order.
     """
 
     place: int
     text: str
     key: str
+    names: tuple[str, ...] = ()
 
 
 Conversation: TypeAlias = "Mapping[Stream, list[Line]]"
@@ -72,17 +97,18 @@ class Turn:
 class Parting:
     """The point where two conversations part: the first line of each that the other one does not have there.
 
-    A conversation that only ends earlier has no such line.
+    A conversation that only ends earlier has no such line. `said` are the conversations.
     """
 
     first: Turn | None
     second: Turn | None
+    said: tuple[Conversation, Conversation] = field(repr=False, compare=False)
 
     @property
-    def at(self) -> tuple[Stream, int, str] | None:
-        """The point and what the second conversation says there."""
+    def at(self) -> tuple[object, int] | None:
+        """Where the second conversation says something else; None if it ends."""
         turn = self.second
-        return None if turn is None else (turn.stream, turn.index, turn.line.key)
+        return None if turn is None else (turn.stream[:3], turn.index)
 
 
 def conversation(brokers: Iterable[Broker]) -> Conversation:
@@ -111,13 +137,18 @@ def parting(first: Conversation, second: Conversation, steady: Mapping[Stream, i
         second: another one.
         steady: the number of lines to compare, for streams of which not all lines can be compared.
     """
-    found = list(_partings(first, second, steady))
-    found = [each for each in found if each[0][2] != _MODEL] or found
+    found = [
+        each
+        for each in _partings(first, second)
+        if each.index < min(steady.get(stream, each.index + 1) for stream in (each.first, each.second))
+    ]
+    found = [each for each in found if each.first[2] != _MODEL] or found
     if not found:
         return None
     return Parting(
-        _earliest((stream, index, first) for stream, index in found),
-        _earliest((stream, index, second) for stream, index in found),
+        _earliest((each.first, each.index, first) for each in found),
+        _earliest((each.second, each.index, second) for each in found),
+        (first, second),
     )
 
 
@@ -129,8 +160,8 @@ def steady(pairs: Iterable[tuple[Conversation, Conversation]]) -> dict[Stream, i
     """
     counts: dict[Stream, int] = {}
     for first, again in pairs:
-        for stream, index in _partings(first, again, {}):
-            counts[stream] = min(index, counts.get(stream, index))
+        for each in _partings(first, again):
+            counts[each.first] = min(each.index, counts.get(each.first, each.index))
     return counts
 
 
@@ -138,8 +169,8 @@ def shows(conversation: Conversation, parted: Parting) -> bool:
     """Whether a conversation goes on like the second one at the point where two parted."""
     turn = parted.second or parted.first
     assert turn is not None
-    line = _at(conversation.get(turn.stream, []), turn.index)
-    same = line is not None and line.key == turn.line.key
+    said = parted.said[parted.second is not None]
+    same = all(each.first != turn.stream or each.index > turn.index for each in _partings(said, conversation))
     return same if parted.second is not None else not same
 
 
@@ -149,39 +180,146 @@ def _line_of(event: Event, place: int) -> tuple[str, object, Line] | None:
 
     if isinstance(event, FrameEvent) and event.part != "heartbeat":
         text = f"{event.alias} {_ARROWS[event.direction]} {event.channel} {event.text}"
-        key = _START if event.name == _START else _stable(text)
-        return event.direction, event.channel, Line(place, text, key)
+        if event.name == _START:
+            return event.direction, event.channel, Line(place, text, _START)
+        return event.direction, event.channel, _line(place, text, _names_in_frame(event))
     if isinstance(event, ModelEvent):
         text = f"{event.alias} {_ARROWS[_MODEL]} {event.text}".lstrip()
-        return _MODEL, _stable(event.queue or ""), Line(place, text, _stable(text))
+        message = event.facts.get("message")
+        address = {name: getattr(message, name, None) for name in ("exchange", "routing_key")}
+        names = [*_names_in(event.facts), *_names_in(address)]
+        return _MODEL, event.queue or "", _line(place, text, names)
     return None
 
 
-def _stable(text: str) -> str:
+def _names_in_frame(event: FrameEvent) -> Iterator[str]:
+    from fakeamqp.trace.frame_readers import frame_reader
+
+    for record in (event.method, event.properties):
+        if record is not None:
+            yield from _names_in(dict(frame_reader(event.protocol).values(record)))
+
+
+def _names_in(value: object, named: bool = False) -> Iterator[str]:
+    """The values of fields that are names, down to those in tables."""
+    if isinstance(value, Mapping):
+        for name, item in value.items():
+            yield from _names_in(item, name in _NAMES)
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            yield from _names_in(item, named)
+    elif named and isinstance(value, str):
+        yield value
+
+
+def _line(place: int, text: str, names: Iterable[str]) -> Line:
+    from fakeamqp.trace.rendering import short
+
+    # A long name is shown by its beginning; its place is that of what is shown. No text has the mark itself.
+    shown = {short(name): name for name in names if not _RESERVED.match(name)}
+    quoted = sorted(shown, key=len, reverse=True)
+    key = text
+    for number, each in enumerate(quoted):
+        key = key.replace(each, f"{_NAME}{number}{_NAME}")
+    found: list[str] = []
+
+    def take(match: re.Match[str]) -> str:
+        number = match[1]
+        found.append(match[0] if number is None else shown[quoted[int(number)]])
+        return _NAME
+
+    key = _NAMED.sub(take, key)
     for pattern, replacement in _UNSTABLE:
-        text = pattern.sub(replacement, text)
-    return text
+        key = pattern.sub(replacement, key)
+    return Line(place, text, key, tuple(found))
 
 
-def _partings(
-    first: Conversation, second: Conversation, steady: Mapping[Stream, int]
-) -> Iterator[tuple[Stream, int]]:
-    """Each stream that parts, and the index of the first line that is not the same."""
-    for stream in dict.fromkeys([*first, *second]):
-        one, other = first.get(stream, []), second.get(stream, [])
-        index = _common(one, other)
-        if index < min(max(len(one), len(other)), steady.get(stream, index + 1)):
-            yield stream, index
+class _Names:
+    """Which names of two conversations stand for each other."""
+
+    def __init__(self) -> None:
+        self.of_first: dict[str, str] = {}
+        self._of_second: dict[str, str] = {}
+
+    def same(self, first: Line, second: Line) -> bool:
+        """Whether two lines are the same; if so, their names stand for each other from now on."""
+        if len(first.names) != len(second.names):
+            return False
+        if first.key != second.key and self._translated(first.key) != second.key:
+            return False
+        mine: dict[str, str] = {}
+        theirs: dict[str, str] = {}
+        for one, other in zip(first.names, second.names, strict=True):
+            if self.of_first.get(one, other) != other or mine.setdefault(one, other) != other:
+                return False
+            if self._of_second.get(other, one) != one or theirs.setdefault(other, one) != one:
+                return False
+        self.of_first.update(mine)
+        self._of_second.update(theirs)
+        return True
+
+    def _translated(self, text: str) -> str:
+        """A text with the names of the second conversation, such as that of an error or a body."""
+        others = [mine for mine, theirs in self.of_first.items() if mine != theirs]
+        if not others:
+            return text
+        names = "|".join(map(re.escape, sorted(others, key=len, reverse=True)))
+        return re.sub(rf"(?<![\w.-])(?:{names})(?![\w.-])", lambda match: self.of_first[match[0]], text)
 
 
-def _common(one: list[Line], other: list[Line]) -> int:
-    """The number of lines at the beginning that are the same."""
-    count = 0
-    for mine, theirs in zip(one, other, strict=False):
-        if mine.key != theirs.key:
-            break
-        count += 1
-    return count
+@dataclass(frozen=True)
+class _Parted:
+    """A stream of each conversation, and the index of the first line that is not the same."""
+
+    first: Stream
+    second: Stream
+    index: int
+
+
+def _partings(first: Conversation, second: Conversation) -> Iterator[_Parted]:
+    """The streams that part. Frames are compared before events inside the broker, and tell which queue is
+    which.
+    """
+    names = _Names()
+    frames = {stream: stream for stream in [*first, *second] if stream[2] != _MODEL}
+    yield from _parted(first, second, frames, names)
+    yield from _parted(first, second, _queues(first, second, names.of_first), names)
+
+
+def _queues(first: Conversation, second: Conversation, names: Mapping[str, str]) -> dict[Stream, Stream]:
+    """For each stream of a queue that of the same queue in the other conversation."""
+    pairs: dict[Stream, Stream] = {}
+    rest = {stream: None for stream in second if stream[2] == _MODEL}
+    for stream in first:
+        if stream[2] == _MODEL:
+            number, alias, direction, queue = stream
+            pairs[stream] = other = (number, alias, direction, names.get(str(queue), queue))
+            rest.pop(other, None)
+    for stream, other in pairs.items():
+        if other not in second:  # Its name is in no frame.
+            pairs[stream] = next((each for each in rest if each[:3] == stream[:3]), other)
+            rest.pop(pairs[stream], None)
+    return {**pairs, **{stream: stream for stream in rest if stream not in pairs}}
+
+
+def _parted(
+    first: Conversation, second: Conversation, pairs: Mapping[Stream, Stream], names: _Names
+) -> Iterator[_Parted]:
+    turns = [
+        (line.place, stream, index) for stream in pairs for index, line in enumerate(first.get(stream, []))
+    ]
+    parted: dict[Stream, int] = {}
+    for _, stream, index in sorted(turns, key=lambda turn: turn[0]):
+        if stream not in parted:
+            line = _at(second.get(pairs[stream], []), index)
+            if line is None or not names.same(first[stream][index], line):
+                parted[stream] = index
+    for stream, other in pairs.items():
+        mine, theirs = len(first.get(stream, [])), len(second.get(other, []))
+        if stream in parted:
+            yield _Parted(stream, other, parted[stream])
+        elif mine != theirs:
+            yield _Parted(stream, other, min(mine, theirs))
 
 
 def _earliest(places: Iterable[tuple[Stream, int, Conversation]]) -> Turn | None:

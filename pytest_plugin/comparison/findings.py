@@ -156,8 +156,14 @@ class _Investigation:
                 return
             if len(found) == 1:
                 self._known[found[0]] = None
-            changed = conversations.parting(self._first.conversation, self._run(found).conversation, steady)
-            alike = changed is not None and changed.at == (self._parted.at if self._parted else None)
+            said = self._run(found).conversation
+            changed = conversations.parting(self._first.conversation, said, steady)
+            alike = (
+                changed is not None
+                and self._parted is not None
+                and changed.at == self._parted.at
+                and conversations.shows(said, self._parted)
+            )
             yield Cause([_description(self._choices[name]) for name in found], _lines(changed), alike)
             names = tuple(name for name in names if name not in found)
             if not names or not self._shows(names):

@@ -154,10 +154,9 @@ def test_real_time_is_in_a_second_column_where_it_differs():
     mark = recorder.mark()
     recorder.connection("a", "closed")
     assert recorder.trace().timeline().splitlines() == [
-        "(in brackets: real time)",
-        "    0.000              c1 --      connected: a",
-        "   60.000 [    0.250]  c1 <- 0    heartbeat",
-        "   60.000 [    0.250]  c1 --      closed",
+        "    0.000                  c1 --      connected: a",
+        "   60.000 [real    0.250]  c1 <- 0    heartbeat",
+        "   60.000 [real    0.250]  c1 --      closed",
     ]
     assert recorder.trace(mark).timeline().splitlines() == ["(c1 is a)", "    0.000  c1 --      closed"]
     real[0] = 200.0
