@@ -239,7 +239,9 @@ def _parser() -> argparse.ArgumentParser:
     trace.add_argument(
         "--connection", metavar="NAME", help="only this connection, by its name or its short name, such as c1"
     )
-    trace.add_argument("--limit", type=_count, metavar="COUNT", help="only the latest COUNT events")
+    trace.add_argument(
+        "--limit", type=_count, metavar="COUNT", help="only the latest COUNT lines (of other formats: events)"
+    )
     trace.add_argument("--html", metavar="OUT", help="write an HTML page")
     trace.add_argument("--pcapng", metavar="OUT", help="write a packet capture for Wireshark")
     trace.add_argument("--parquet", metavar="OUT", help="write a Parquet table (needs fakeamqp[trace])")

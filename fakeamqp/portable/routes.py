@@ -227,24 +227,22 @@ class ToURL:
     def wait_until(self, holds: Callable[[], bool], timeout: float) -> bool:
         """Asks again and again."""
         ends = time.monotonic() + timeout
-        for pause in _pauses():
-            if holds():
-                return True
+        pauses = _pauses()
+        while not holds():
             if (left := ends - time.monotonic()) <= 0:
                 return False
-            time.sleep(min(pause, left))
-        raise AssertionError("there is always another pause")
+            time.sleep(min(next(pauses), left))
+        return True
 
     async def wait_until_async(self, holds: Callable[[], bool], timeout: float) -> bool:
         """Asks in another thread."""
         ends = time.monotonic() + timeout
-        for pause in _pauses():
-            if await asyncio.to_thread(holds):
-                return True
+        pauses = _pauses()
+        while not await asyncio.to_thread(holds):
             if (left := ends - time.monotonic()) <= 0:
                 return False
-            await asyncio.sleep(min(pause, left))
-        raise AssertionError("there is always another pause")
+            await asyncio.sleep(min(next(pauses), left))
+        return True
 
     def hint(self, awaitable: str) -> str:
         """Whether the wait has blocked the event loop."""

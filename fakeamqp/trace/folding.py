@@ -1,7 +1,8 @@
 """The lines of a timeline: events that belong together are one line, in all views that people read.
 
 - A method, its headers and its bodies are one line, at the place of the method.
-- Heartbeats of one connection in one direction are one line, until something else happens to the connection.
+- Heartbeats of one connection in one direction are one line, until the connection carries something else.
+  What happens to messages meanwhile does not matter.
 
 Formats for machines have each event by itself.
 """
@@ -161,7 +162,8 @@ def fold(events: Iterable[Event]) -> list[Line]:
     for number, event in enumerate(events):
         connection = event.alias or event.connection or ""
         if not isinstance(event, FrameEvent):
-            heartbeats.pop(connection, None)
+            if isinstance(event, ConnectionEvent):
+                heartbeats.pop(connection, None)
             lines.append(Line(number, event))
             continue
         part = event.part

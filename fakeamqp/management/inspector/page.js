@@ -1010,7 +1010,10 @@
 
   /** Heartbeats that go on with a line of those before: see fakeamqp.trace.folding. */
   function goesOn(line) {
-    if (!line[HEARTBEATS]) { lines.heard.delete(line[PEER]); return false; }
+    if (!line[HEARTBEATS]) {
+      if (KINDS[line[KIND]][0] !== "model") lines.heard.delete(line[PEER]);
+      return false;
+    }
     const known = lines.heard.get(line[PEER]) || {};
     lines.heard.set(line[PEER], known);
     const before = known[line[DIRECTION]];
