@@ -17,7 +17,7 @@ from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.codec.constants import PROTOCOL_HEADER
 from fakeamqp.protocols.framed.codec.frames import frame
 from fakeamqp.protocols.framed.codec.tables import encode_table
-from fakeamqp.replay import NoBroker, ReplayError, replay
+from fakeamqp.replay import NoBroker, NotTheSame, ReplayError, replay
 from fakeamqp.trace import Trace, load
 
 
@@ -43,7 +43,7 @@ def recorded(broker: Broker, tmp_path: Path) -> Callable[[], Trace]:
 def test_pika_does_it_again(broker, recorded):
     busy(broker)
     outcome = replay(recorded())
-    assert outcome.same, str(outcome)
+    outcome.expect_same()
     assert outcome.connections[0].replies > 20
 
 
@@ -52,7 +52,7 @@ def test_a_broker_at_a_url_answers_the_same(broker, recorded):
     trace = recorded()
     with Broker(users={"bob": "other"}) as other:
         outcome = replay(trace, url=other.url)
-        assert outcome.same, str(outcome)
+        outcome.expect_same()
         assert {view.exchange for view in other.published} == {"", "events"}
         assert not other.failures
 
@@ -60,7 +60,7 @@ def test_a_broker_at_a_url_answers_the_same(broker, recorded):
 def test_aio_pika_clients_talk_again_over_a_reply_queue(broker, recorded):
     calls(broker)
     outcome = replay(recorded())
-    assert outcome.same, str(outcome)
+    outcome.expect_same()
     assert len(outcome.connections) == 2
 
 
@@ -73,7 +73,7 @@ def test_time_passes_as_it_did(broker, recorded):
         channel.basic_publish("", "short", b"late")
         consume(channel, "dead", 1)
     outcome = replay(recorded())
-    assert outcome.same, str(outcome)
+    outcome.expect_same()
 
 
 def test_it_is_the_time_that_it_was():
@@ -96,7 +96,7 @@ def test_it_is_the_time_that_it_was():
             channel.cancel()
         broker.wait_for(lambda: not broker.connections)
         outcome = replay(broker.trace)
-    assert outcome.same, str(outcome)
+    outcome.expect_same()
 
 
 @pytest.mark.parametrize("guess", ["guess", "as long!!", ""])
@@ -112,7 +112,7 @@ def test_users_and_virtual_hosts_are_there_and_the_wrong_password_is_still_wrong
     with pika.BlockingConnection(right) as connection:
         connection.channel().queue_declare("q")
     outcome = replay(recorded())
-    assert outcome.same, str(outcome)
+    outcome.expect_same()
     assert [each.replies > 0 for each in outcome.connections] == [True, True]
 
 
@@ -130,7 +130,7 @@ def test_a_client_that_is_not_told_is_refused_again(broker, recorded):
     )
     pika.BlockingConnection(right).close()
     outcome = replay(recorded())
-    assert outcome.same, str(outcome)
+    outcome.expect_same()
 
 
 def test_at_a_url_too_nobody_gets_in_who_was_refused(broker, recorded):
@@ -142,7 +142,7 @@ def test_at_a_url_too_nobody_gets_in_who_was_refused(broker, recorded):
     trace = recorded()
     with Broker() as other:
         outcome = replay(trace, url=other.url)
-    assert outcome.same, str(outcome)
+    outcome.expect_same()
 
 
 def test_what_differs_is_told_by_connection(broker, recorded):
@@ -164,7 +164,9 @@ def test_what_differs_is_told_by_connection(broker, recorded):
             channel.queue_declare("other")
             connection.close()
         outcome = replay(trace, url=other.url, timeout=0.5)
-    assert not outcome.same
+    with pytest.raises(NotTheSame) as failure:
+        outcome.expect_same()
+    assert str(failure.value) == f"the replay differs from the recording:\n{outcome}"
     first, second = map(str, outcome.connections)
     assert "- channel 1: queue.declare-ok queue='q' message_count=0 consumer_count=0" in first
     assert "+ channel 1: queue.declare-ok queue='q' message_count=1 consumer_count=0" in first
@@ -218,7 +220,7 @@ def test_a_connection_that_was_lost_is_lost_again(broker, recorded):
         method, _, _ = second.channel().basic_get("held")
         assert method.redelivered
     outcome = replay(recorded())
-    assert outcome.same, str(outcome)
+    outcome.expect_same()
 
 
 def test_a_connection_without_its_beginning_is_not_replayed(broker, recorded):

@@ -233,10 +233,20 @@ class Faults:
         """Cancel the consumers of a queue from the broker's side (basic.cancel), as when its node goes down.
 
         Returns:
-            How many consumers there were.
+            How many consumers there were, at least one.
+
+        Raises:
+            FaultError: there was none, so that nothing has happened.
+            NoSuchQueue: the queue does not exist.
         """
         with self._context:
-            return self._context.cancel_consumers(queue, virtual_host)
+            cancelled = self._context.cancel_consumers(queue, virtual_host)
+        if not cancelled:
+            raise FaultError(
+                f"cancel_consumers({queue!r}): the queue has no consumer; wait for one with "
+                f"broker.queue({queue!r}).wait_for(consumers=1)"
+            )
+        return cancelled
 
     def send(
         self,

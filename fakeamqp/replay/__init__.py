@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from fakeamqp.replay.errors import NoBroker, ReplayError
+from fakeamqp.replay.errors import NoBroker, NotTheSame, ReplayError
 from fakeamqp.replay.outcome import Comparison, Difference, Replay
 from fakeamqp.replay.player import replay
 
-__all__ = ["Comparison", "Difference", "NoBroker", "Replay", "ReplayError", "replay"]
+__all__ = ["Comparison", "Difference", "NoBroker", "NotTheSame", "Replay", "ReplayError", "replay"]

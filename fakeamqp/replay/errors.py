@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from fakeamqp.errors import FakeAMQPError
 
-__all__ = ["NoBroker", "ReplayError"]
+__all__ = ["NoBroker", "NotTheSame", "ReplayError"]
 
 
 class ReplayError(FakeAMQPError):
     """The recording cannot be replayed on this broker."""
+
+    __module__ = "fakeamqp.replay"
+
+
+class NotTheSame(FakeAMQPError, AssertionError):
+    """Replayed answers differ from the recorded ones; the text is a diff."""
 
     __module__ = "fakeamqp.replay"
 

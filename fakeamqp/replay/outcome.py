@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from fakeamqp.replay.errors import NotTheSame
 from fakeamqp.trace.rendering import one_line
 
 __all__ = ["Comparison", "Difference", "Replay"]
@@ -60,6 +61,15 @@ class Replay:
     def same(self) -> bool:
         """True if every connection was replayed and all answers were the same."""
         return not any(each.differences or each.skipped for each in self.connections)
+
+    def expect_same(self) -> None:
+        """Assert that every connection was replayed and all answers were the same.
+
+        Raises:
+            NotTheSame: they were not.
+        """
+        if not self.same:
+            raise NotTheSame(f"the replay differs from the recording:\n{self}")
 
     def __str__(self) -> str:
         return "\n".join(map(str, self.connections))

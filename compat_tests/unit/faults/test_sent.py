@@ -8,7 +8,7 @@ import pytest
 
 from compat_tests.protocol.driver import Client
 from compat_tests.unit.faults.server import FaultServer, bytes_of
-from fakeamqp.faults import MALFORMATIONS, Faults
+from fakeamqp.faults import MALFORMATIONS, FaultError, Faults
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 
 
@@ -403,4 +403,6 @@ class TestAtOnce:
         client.declare("q")
         client.consume("q", "tag")
         assert faults.cancel_consumers("q") == 1
+        with pytest.raises(FaultError, match=r"cancel_consumers\('q'\): the queue has no consumer; wait for"):
+            faults.cancel_consumers("q")
         assert client.expect(m.BasicCancel).consumer_tag == "tag"

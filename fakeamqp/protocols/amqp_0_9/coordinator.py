@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from fakeamqp.model.errors import IllegalState
 from fakeamqp.model.transactions import XaOutcome, Xid
 
 if TYPE_CHECKING:
@@ -57,40 +58,37 @@ class Coordinator:
                 if each.xid == _xid(_text(each.xid))
             )
 
-    def prepare(self, identifier: str) -> bool:
+    def prepare(self, identifier: str) -> None:
         """Prepare a transaction: the broker guarantees that it can commit or roll back, even after a restart.
+
+        A transaction without work is completed.
 
         Args:
             identifier: as in dtx.start.
 
-        Returns:
-            False if the transaction can only be rolled back: its channel was lost, or it has timed out. A
-            transaction without work is completed.
-
         Raises:
             NotFound: the transaction does not exist.
-            IllegalState: it is already prepared.
+            IllegalState: it is already prepared; or it can only be rolled back, since its channel was lost or
+                it has timed out.
         """
         with self._engine:
-            return self._branches.prepare(_xid(identifier)) in (XaOutcome.OK, XaOutcome.READ_ONLY)
+            _check(identifier, self._branches.prepare(_xid(identifier)))
 
-    def commit(self, identifier: str) -> bool:
+    def commit(self, identifier: str) -> None:
         """Commit a transaction, prepared or not.
 
         Args:
             identifier: as in dtx.start.
 
-        Returns:
-            False if the transaction had to be rolled back instead.
-
         Raises:
             NotFound: the transaction does not exist.
+            IllegalState: it had to be rolled back instead.
         """
         xid = _xid(identifier)
         with self._engine:
             branches = self._branches
             prepared = any(each.xid == xid and each.state == _PREPARED for each in branches.views())
-            return branches.commit(xid, one_phase=not prepared) is XaOutcome.OK
+            _check(identifier, branches.commit(xid, one_phase=not prepared))
 
     def rollback(self, identifier: str) -> None:
         """Roll back a transaction: drop its publishes and undo its settlements.
@@ -107,6 +105,14 @@ class Coordinator:
     @property
     def _branches(self) -> Branches:
         return self._state.virtual_host(self._virtual_host).branches
+
+
+def _check(identifier: str, outcome: XaOutcome) -> None:
+    if outcome not in (XaOutcome.OK, XaOutcome.READ_ONLY):
+        raise IllegalState(
+            f"transaction {identifier!r} is rolled back ({outcome.value}): its channel was lost, or it has "
+            "timed out"
+        )
 
 
 def _xid(identifier: str) -> Xid:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fakeamqp.errors import WaitTimeout
 from fakeamqp.spark.errors import SparkError
 
 __all__ = ["CrashNotPossible", "NotACrash", "NotStarted", "QueryTimeout", "StreamTestError"]
@@ -15,7 +16,7 @@ class NotStarted(StreamTestError):
     """There is no query yet, or one is running already."""
 
 
-class QueryTimeout(StreamTestError, AssertionError):
+class QueryTimeout(StreamTestError, WaitTimeout):
     """A query did not end, or did not fail, in time; the text has its progress."""
 
 
