@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fakeamqp.trace.entries import events_of
+from fakeamqp.trace.errors import CheckFailed
 from fakeamqp.trace.events import ConnectionEvent, Event, FrameEvent
 from fakeamqp.trace.folding import Line, fold, latest
 
@@ -215,6 +216,16 @@ class Trace:
         from fakeamqp.trace.checks import check
 
         return check(self.events, *names, allow=allow, at_end=at_end, dropped=self.dropped)
+
+    def expect_no_findings(self, *names: str, allow: Allow = (), at_end: bool = False) -> None:
+        """Assert that `check` finds nothing; the arguments and other errors are the same.
+
+        Raises:
+            CheckFailed: there are findings; the text shows the events that led to each.
+        """
+        found = self.check(*names, allow=allow, at_end=at_end)
+        if found:
+            raise CheckFailed(found)
 
     def timeline(self, limit: int | None = None, connection: str | None = None) -> str:
         """The events in order, a line each: time, connection, direction, channel, text.

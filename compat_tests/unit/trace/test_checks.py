@@ -20,7 +20,7 @@ from fakeamqp.errors import FakeAMQPError
 from fakeamqp.protocols.amqp_0_9.codec.methods import StreamPublish
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.spark.traces.sql import QUERIES
-from fakeamqp.trace import ModelEvent, Trace, checks, load
+from fakeamqp.trace import CheckFailed, ModelEvent, Trace, checks, load
 from fakeamqp.trace.checks import findings
 from fakeamqp.trace.checks.rows import runs
 
@@ -347,6 +347,18 @@ def test_a_loaded_recording_has_the_same_findings(server: FaultServer, client: C
     trace = trace_of(server)
     trace.jsonl(tmp_path / "trace.jsonl")
     assert load(tmp_path / "trace.jsonl").check() == trace.check() != ()
+
+
+def test_an_expectation_of_no_findings_fails_with_their_report(server: FaultServer, client: Client):
+    client.publish(routing_key="q")
+    trace_of(server).expect_no_findings()
+    client.ack(7)
+    trace = trace_of(server)
+    with pytest.raises(CheckFailed) as failure:
+        trace.expect_no_findings("conformance", "lost")
+    assert failure.value.findings == trace.check() != ()
+    trace.expect_no_findings(allow="settles-nothing")
+    trace.expect_no_findings("lost")
 
 
 def test_checks_are_chosen_by_name(server: FaultServer, client: Client):
