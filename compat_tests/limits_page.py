@@ -63,6 +63,10 @@ ROWS: dict[str, tuple[str, str]] = {
         "sessions of 0-10 that are kept without a connection",
         "the one detached longest ends: its client gets a new session when it comes back; a warning",
     ),
+    "http_connections": (
+        "connections of the HTTP port; at most a quarter of the descriptors that the process may have",
+        "the one ends that has been waited for longest; the new one gets 503 if all wait for answers",
+    ),
 }
 """What each of `Bounds` counts, and what the peer sees."""
 

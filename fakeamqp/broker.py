@@ -400,15 +400,21 @@ class Broker(Inspection):
 
         Queues, messages and history can still be inspected.
         """
-        if self._management is not None:
-            self._management.stop()
-        if self._engine.running:
-            self._close_all()
-            self._state.stage = "stopped"
-        self._engine.stop()
-        self._listeners = ()
-        if self._tls is not None and self._tls is not self._tls_wanted:
-            self._tls.close()
+        try:
+            if self._management is not None:
+                self._management.stop()
+        finally:
+            try:
+                if self._engine.running:
+                    self._close_all()
+                    self._state.stage = "stopped"
+            finally:
+                try:
+                    self._engine.stop()
+                finally:
+                    self._listeners = ()
+                    if self._tls is not None and self._tls is not self._tls_wanted:
+                        self._tls.close()
 
     async def stop_async(self) -> None:
         """`stop` for coroutines. In an event loop, the loop has closed all streams afterwards."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from base64 import b64encode
+from collections.abc import Iterator
 from contextlib import closing
 from copy import copy
 from dataclasses import dataclass
@@ -55,7 +56,7 @@ class Api:
         sent = dict(headers or {})
         if self._credentials is not None:
             sent["authorization"] = "Basic " + b64encode(":".join(self._credentials).encode()).decode()
-        octets = body if isinstance(body, bytes) or body is None else json.dumps(body).encode()
+        octets = body if isinstance(body, bytes | Iterator) or body is None else json.dumps(body).encode()
         if octets is not None:
             sent.setdefault("content-type", "application/json")
         with closing(HTTPConnection(self._host, self._port, timeout=self._timeout)) as connection:

@@ -90,7 +90,10 @@ class ManagementCompanion:
             from fakeamqp.management.app import make_app
             from fakeamqp.management.server import HttpServer
 
-            self._server = HttpServer(make_app(self.management, (host, *self._hosts)))
+            self._server = HttpServer(
+                make_app(self.management, (host, *self._hosts)),
+                self._surroundings.state.bounds.http_connections,
+            )
         port = self._asked_port or (self._address[1] if self._address else 0)
         self._address = self._server.start(host, port)
         self.management.http_address = self._address

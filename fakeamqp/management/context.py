@@ -41,6 +41,8 @@ class Management:
         self.began = surroundings.state.clock.now()
         #: The numeric address and the port of the HTTP server.
         self.http_address = ("", 0)
+        self.body_octets = 0
+        """Bytes of bodies that come in at the moment."""
         self.logins = [0, 0]
         """How many requests have logged in, and how many have failed to."""
 

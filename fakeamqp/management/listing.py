@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from fakeamqp.management.errors import Refused, bad_request
 from fakeamqp.model.patterns import InvalidPattern, compiled
@@ -59,22 +60,41 @@ def listed(call: Call, rows: Sequence[dict[str, Any]], order: Sequence[str] = ("
 def columns_of(call: Call, row: dict[str, Any]) -> dict[str, Any]:
     """A row with the columns that the request asks for, such as "name" and "message_stats.publish"."""
     wanted = call.query.get("columns")
-    return row if not wanted else _chosen(row, wanted.split(","))
+    return row if not wanted else _chosen(row, _columns(wanted))
 
 
-def _chosen(row: Mapping[str, Any], paths: Sequence[str]) -> dict[str, Any]:
-    chosen: dict[str, Any] = {}
-    for path in paths:
-        name, _, rest = path.partition(".")
-        if name not in row:
-            continue
-        value = row[name]
-        # Arguments are one value, whatever part of them is asked for (measured).
-        if rest and isinstance(value, Mapping) and name != "arguments":
-            inner = chosen.setdefault(name, {})
-            inner.update(_chosen(value, [rest]))
+_Columns: TypeAlias = "dict[str, _Columns | None]"
+"""The columns by name, each with those inside of it; None for all of them."""
+
+
+@lru_cache(maxsize=16)
+def _columns(wanted: str) -> _Columns:
+    found: _Columns = {}
+    for path in wanted.split(","):
+        *outer, last = path.split(".")
+        columns = found
+        for name in outer:
+            inner = columns.setdefault(name, {})
+            if inner is None:
+                break
+            columns = inner
         else:
+            columns[last] = None
+    return found
+
+
+def _chosen(row: Mapping[str, Any], columns: _Columns) -> dict[str, Any]:
+    """Part of a row, in a time that the row limits, however many columns are asked for."""
+    chosen: dict[str, Any] = {}
+    for name, value in row.items():
+        if name not in columns:
+            continue
+        inner = columns[name]
+        # Arguments are one value, whatever part of them is asked for (measured).
+        if inner is None or not isinstance(value, Mapping) or name == "arguments":
             chosen[name] = value
+        else:
+            chosen[name] = _chosen(value, inner)
     return chosen
 
 
@@ -100,7 +120,8 @@ def _filtered(call: Call, rows: Sequence[dict[str, Any]]) -> Sequence[dict[str, 
     if not wanted:
         return rows
     if call.query.get("use_regex") != "true":
-        return [row for row in rows if wanted.lower() in str(row.get("name", "")).lower()]
+        wanted = wanted.lower()
+        return [row for row in rows if wanted in str(row.get("name", "")).lower()]
     try:
         pattern = compiled(f"(?i){wanted}")
     except InvalidPattern:
@@ -112,16 +133,18 @@ def _filtered(call: Call, rows: Sequence[dict[str, Any]]) -> Sequence[dict[str, 
 
 def _sorted(call: Call, rows: Sequence[dict[str, Any]], order: Sequence[str]) -> Sequence[dict[str, Any]]:
     asked = call.query.get("sort")
-    names = order if not asked else [asked]
+    paths = [name.split(".") for name in (order if not asked else [asked])]
     backwards = call.query.get("sort_reverse") == "true"
-    return sorted(rows, key=lambda row: [_place(row, name) for name in names], reverse=backwards)
+    return sorted(rows, key=lambda row: [_place(row, path) for path in paths], reverse=backwards)
 
 
-def _place(row: Mapping[str, Any], name: str) -> tuple[int, float, str]:
-    """Where a row stands by one column, which may be a path with dots. Numbers come before other values."""
+def _place(row: Mapping[str, Any], path: Sequence[str]) -> tuple[int, float, str]:
+    """Where a row stands by one column, which may be a path of names. Numbers come before other values."""
     value: Any = row
-    for part in name.split("."):
+    for part in path:
         value = value.get(part) if isinstance(value, Mapping) else None
+        if value is None:
+            break
     if isinstance(value, (int, float)):
         return 0, value, ""
     if isinstance(value, str):

@@ -37,6 +37,8 @@ class Bounds:
         idle_frames: heartbeats and empty frames in a row, with nothing between them, from one client.
         detached_sessions: sessions of AMQP 0-10 without a connection; beyond it the one that has been
             detached longest ends.
+        http_connections: connections of the HTTP port, and not more than a quarter of the descriptors that
+            the process may have; beyond it the one ends whose client has been waited for longest.
     """
 
     outbox_deliveries: int = _MIB
@@ -48,6 +50,7 @@ class Bounds:
     bindings_per_virtual_host: int = 1_000_000
     idle_frames: int = 100_000
     detached_sessions: int = 1_000
+    http_connections: int = 100
 
     def __post_init__(self) -> None:
         for each in fields(self):

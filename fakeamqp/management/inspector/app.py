@@ -22,6 +22,8 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from fakeamqp.errors import FakeAMQPError
+from fakeamqp.management.bodies import decoded, read_body
+from fakeamqp.management.errors import Refused
 from fakeamqp.management.inspector.access import Denied, check_login
 from fakeamqp.management.inspector.actions import ACTIONS, QUESTIONS
 from fakeamqp.management.inspector.snapshot import changes
@@ -48,7 +50,6 @@ _LINES = 300
 """Entries of the timeline that the first and every other event brings at most."""
 _SILENCE = 15.0
 """Real seconds without a change after which a comment is sent, so that a page that has gone is noticed."""
-_MOST_ASKED = 16 * 1024 * 1024
 
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; "
@@ -137,15 +138,12 @@ async def _asked(request: Request) -> dict[str, Any]:
     """The JSON object of a request."""
     if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
         raise Denied(415, "the request must be JSON, with the content type application/json")
-    octets = bytearray()
-    async for chunk in request.stream():
-        octets += chunk
-        if len(octets) > _MOST_ASKED:
-            raise Denied(413, f"the request has more than {_MOST_ASKED} bytes")
     try:
-        asked = json.loads(octets or b"{}")
-    except (ValueError, RecursionError) as problem:
+        asked = decoded(await read_body(request) or b"{}")
+    except ValueError as problem:
         raise Denied(400, f"the request is no JSON: {problem}") from None
+    except Refused as refusal:
+        raise Denied(refusal.status, str(refusal.reason)) from None
     if not isinstance(asked, dict):
         raise Denied(400, "the request must be a JSON object")
     return asked

@@ -76,7 +76,7 @@ def add(broker: Broker, wanted: Mapping[str, Any]) -> Rule:
     action = _text(wanted, "action") or "count"
     if action not in actions:
         raise FaultError(f"there is no action {action!r}")
-    given = wanted.get("arguments") or {}
+    given = _object(wanted, "arguments")
     arguments = {
         each["name"]: _value(each["name"], each["kind"], given[each["name"]])
         for each in actions[action]
@@ -86,7 +86,7 @@ def add(broker: Broker, wanted: Mapping[str, Any]) -> Rule:
     if trigger not in dict(_TRIGGERS):
         raise FaultError(f"there is no trigger {trigger!r}")
     conditions = {
-        name: value for name, value in (wanted.get("conditions") or {}).items() if value not in (None, "")
+        name: value for name, value in _object(wanted, "conditions").items() if value not in (None, "")
     }
     unknown = [name for name in conditions if name not in _CONDITIONS]
     if unknown:
@@ -137,8 +137,17 @@ def _found(broker: Broker, key: str) -> Any:
 
 
 def _text(wanted: Mapping[str, Any], name: str) -> str:
-    value = wanted.get(name)
-    return value.strip() if isinstance(value, str) else ""
+    value = wanted.get(name) or ""
+    if not isinstance(value, str):
+        raise FaultError(f"{name} must be text, not {value!r}")
+    return value.strip()
+
+
+def _object(wanted: Mapping[str, Any], name: str) -> dict[str, Any]:
+    value = wanted.get(name) or {}
+    if not isinstance(value, dict):
+        raise FaultError(f"{name} must be a JSON object, such as {{}}, not {value!r}")
+    return value
 
 
 def _value(name: str, kind: str, value: Any) -> Any:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from fakeamqp.management.access import Role
+from fakeamqp.management.bodies import decoded
 from fakeamqp.management.errors import Refused, bad_request
 from fakeamqp.management.resource import NO_CONTENT, InVirtualHost, Resource
 from fakeamqp.management.values import jsonable
@@ -89,8 +89,8 @@ def _parsed(call: Call) -> dict[str, Any]:
     if call.request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
         raise Refused(415, "unsupported_media_type", None)  # Measured; other resources take any type.
     try:
-        parsed = json.loads(call.body)
-    except (ValueError, RecursionError):
+        parsed = decoded(call.body)
+    except ValueError:
         raise bad_request("failed_to_parse_json") from None
     if not isinstance(parsed, dict):
         raise bad_request("failed_to_parse_json")

@@ -1,0 +1,211 @@
+"""Clients of the HTTP port that are slow, silent or many, and requests that never end."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import resource
+import socket
+import threading
+import time
+from collections.abc import Iterator
+
+import pika
+import pytest
+
+from compat_tests.management.client import Api
+from fakeamqp import Bounds, Broker
+from fakeamqp.management import app, server
+from fakeamqp.management.errors import ManagementError
+
+HALF = b"GET /api/whoami HTTP/1.1\r\nHost: localhost\r\n"
+LOGIN = b"Authorization: Basic Z3Vlc3Q6Z3Vlc3Q=\r\n"
+PUT = b"PUT /api/queues/%2F/q HTTP/1.1\r\nHost: localhost\r\n" + LOGIN
+
+
+@pytest.fixture
+def broker() -> Iterator[Broker]:
+    with Broker(management=True, bounds=Bounds(http_connections=20)) as broker:
+        yield broker
+        assert broker.failures == ()
+
+
+@contextlib.contextmanager
+def client(broker: Broker, sent: bytes) -> Iterator[socket.socket]:
+    with socket.create_connection((broker.host, broker.management_port), timeout=60) as sock:
+        sock.sendall(sent)
+        yield sock
+
+
+def rest(sock: socket.socket) -> bytes:
+    """What the server sends until it ends the connection."""
+    received = b""
+    with contextlib.suppress(ConnectionResetError):
+        while piece := sock.recv(65536):
+            received += piece
+    return received
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"",
+        HALF,
+        PUT + b"Content-Length: 100\r\n\r\n{",
+        PUT + b'Transfer-Encoding: chunked\r\n\r\n5\r\n{"a":\r\n',
+        # Answered before the body has come.
+        b"PUT /api/queues/%2F/q HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{",
+        HALF + LOGIN + b"\r\n" + HALF,
+        (HALF + LOGIN + b"\r\n") * 3 + PUT + b"Content-Length: 100\r\n\r\n{",
+    ],
+    ids=["silent", "half a head", "half a body", "chunks without end", "refused", "second half", "pipelined"],
+)
+def test_a_request_that_does_not_end_loses_its_connection(
+    broker: Broker, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, sent: bytes
+):
+    monkeypatch.setattr(server, "_PATIENCE", {"head": 0.2, "body": 0.2})
+    with client(broker, sent) as sock:
+        rest(sock)
+    assert Api(broker.management_url).get("whoami")["name"] == "guest"
+    assert "Traceback" not in caplog.text
+    assert "q" not in [each.name for each in broker.queues()]
+
+
+def test_a_body_that_drips_loses_its_connection(broker: Broker, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(server, "_PATIENCE", {"head": 60, "body": 0.2})
+    with client(broker, PUT + b"Content-Length: 1000000\r\n\r\n{") as sock, pytest.raises(OSError):
+        while True:
+            sock.sendall(b" ")
+            time.sleep(0.001)
+
+
+def test_a_client_that_reads_nothing_loses_its_connection(broker: Broker, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(server, "_SEND_SECONDS", 0.2)
+    broker.load_definitions({"queues": [{"name": f"q{number}", "durable": True} for number in range(500)]})
+    request = b"GET /api/queues HTTP/1.1\r\nHost: localhost\r\n" + LOGIN + b"\r\n"
+    with client(broker, request * 40) as sock:
+        connections = broker._management._server._uvicorn.server_state.connections  # type: ignore[union-attr]
+        deadline = time.monotonic() + 60
+        while connections and time.monotonic() < deadline:
+            time.sleep(0.01)
+        received = len(rest(sock))
+    assert received < 40 * 500_000
+
+
+def test_the_client_that_has_been_waited_for_longest_gives_way(broker: Broker):
+    with contextlib.ExitStack() as opened:
+        halves = [opened.enter_context(client(broker, HALF)) for _ in range(20)]
+        assert Api(broker.management_url).get("whoami")["name"] == "guest"
+        assert rest(halves[0]) == b""
+        halves[-1].sendall(LOGIN + b"\r\n")
+        assert halves[-1].recv(12) == b"HTTP/1.1 200"
+
+
+def test_many_half_requests_leave_descriptors_to_clients_of_amqp(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+):
+    """400 half requests under `ulimit -n 256`."""
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    # The clients are in this process, too, so the limit that the server sees is another one.
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (256, hard))
+    if soft < 1000:
+        pytest.skip("the test itself needs a thousand descriptors")
+    with Broker(management=True) as broker, contextlib.ExitStack() as opened:
+        for _ in range(400):
+            opened.enter_context(client(broker, HALF))
+        assert Api(broker.management_url).get("whoami")["name"] == "guest"
+        connections = broker._management._server._uvicorn.server_state.connections  # type: ignore[union-attr]
+        assert len(connections) <= 256 // 4 + 1
+        pika.BlockingConnection(pika.URLParameters(broker.url)).close()
+    lines = [each for each in caplog.records if each.levelno >= logging.WARNING]
+    assert len(lines) <= 2, lines
+
+
+def test_without_descriptors_the_server_rests_with_one_line(
+    broker: Broker, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+):
+    refusals = 0
+    real = socket.socket.accept
+
+    def accept(sock: socket.socket) -> object:
+        nonlocal refusals
+        if sock.getsockname()[1] == broker.management_port and refusals < 5:
+            refusals += 1
+            raise OSError(24, "Too many open files")
+        return real(sock)
+
+    monkeypatch.setattr(server, "_EXHAUSTED_SECONDS", 0.01)
+    monkeypatch.setattr(socket.socket, "accept", accept)
+    assert Api(broker.management_url).get("whoami")["name"] == "guest"
+    assert refusals == 5
+    texts = [each.getMessage() for each in caplog.records if "cannot accept" in each.getMessage()]
+    assert len(texts) <= 1
+    assert "Traceback" not in caplog.text
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"GET / HTTP/1.1\r\nHost: localhost\r\n" + b"X: y\r\n" * 100_000,
+        b"GET /" + b"x" * 1_000_000,
+        b"nonsense\r\n\r\n",
+        PUT + b"Transfer-Encoding: chunked\r\n\r\nzz\r\n",
+        PUT + b"Content-Length: -1\r\n\r\n",
+        PUT + b"Upgrade: websocket\r\nConnection: upgrade\r\n\r\n",
+    ],
+    ids=["headers", "path", "nonsense", "chunk", "length", "upgrade"],
+)
+def test_what_is_no_http_ends_its_connection_without_a_traceback(
+    broker: Broker, caplog: pytest.LogCaptureFixture, sent: bytes
+):
+    with contextlib.suppress(ConnectionResetError, BrokenPipeError), client(broker, sent) as sock:
+        with contextlib.suppress(OSError):  # The server has ended the connection already.
+            sock.shutdown(socket.SHUT_WR)
+        rest(sock)
+    assert Api(broker.management_url).get("whoami")["name"] == "guest"
+    assert "Traceback" not in caplog.text
+
+
+def test_a_client_that_goes_away_amid_a_body_leaves_no_traceback(
+    broker: Broker, caplog: pytest.LogCaptureFixture
+):
+    for _ in range(3):
+        with client(broker, PUT + b"Content-Length: 100\r\n\r\n{"):
+            pass
+    assert Api(broker.management_url).get("whoami")["name"] == "guest"
+    assert "Traceback" not in caplog.text
+
+
+def test_stop_ends_everything_and_then_reports_a_request_that_is_stuck(monkeypatch: pytest.MonkeyPatch):
+    stuck, released = threading.Event(), threading.Event()
+
+    def hang(call: object) -> object:
+        stuck.set()
+        released.wait()
+        return {}
+
+    whoami = next(each for each in app.RESOURCES if each.path == "/api/whoami")
+    monkeypatch.setitem(whoami._handlers, "GET", hang)
+    monkeypatch.setattr(server, "_STOP_SECONDS", 0.05)
+    broker = Broker(management=True).start()
+    amqp = pika.BlockingConnection(pika.URLParameters(broker.url))
+    with client(broker, HALF + LOGIN + b"\r\n") as sock:
+        assert stuck.wait(60)
+        (thread,) = [each for each in threading.enumerate() if each.name == "fakeamqp-management"]
+        with pytest.raises(ManagementError, match="a request is stuck in its handler"):
+            broker.stop()
+        assert not broker.running
+        assert rest(sock) == b""
+    for port in (broker.port, broker.management_port):
+        socket.create_server(("127.0.0.1", port)).close()
+    with pytest.raises(pika.exceptions.AMQPError):
+        amqp.process_data_events(60)
+    broker.stop()
+    monkeypatch.undo()
+    with broker:
+        assert Api(broker.management_url).get("whoami")["name"] == "guest"
+        released.set()
+        thread.join(60)
+        assert not thread.is_alive()
+        assert Api(broker.management_url).get("whoami")["name"] == "guest"
