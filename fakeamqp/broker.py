@@ -982,6 +982,20 @@ class Broker(Inspection):
             self._close_forced(lambda each: each.virtual_host_name == name, f"vhost '{name}' is deleted")
             self._state.remove_virtual_host(name)
 
+    def set_firehose(self, on: bool = True, virtual_host: str = "/") -> None:
+        """Switch the firehose of a virtual host on or off, as `rabbitmqctl trace_on` and `trace_off` do.
+
+        The exchange amq.rabbitmq.trace then gets a copy of each message that a client publishes, with the
+        routing key "publish.<exchange>", and of each that a client gets, with "deliver.<queue>". A restart of
+        the broker switches it off. The broker's own record of what happened is `Broker.trace`.
+
+        Raises:
+            ParameterError: the personality has no firehose.
+            NotAllowed, InvalidPath: the virtual host does not exist.
+        """
+        with self._engine:
+            self._state.virtual_host(virtual_host).set_firehose(on)
+
     def _close_forced(self, closes: Callable[[ClientConnection], bool], why: str) -> None:
         for connection in list(self._state.connections):
             if closes(connection):

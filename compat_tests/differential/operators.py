@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from dataclasses import replace
 
 from compat_tests.differential.rabbitmq_node import RabbitMQNode
@@ -27,6 +28,7 @@ class NodeOperator:
 
     def __init__(self, node: RabbitMQNode) -> None:
         self._node = node
+        self._tracing = threading.Lock()
 
     def close_all_connections(self, reason: str) -> None:
         self._node.control("close_all_connections", "--vhost=/", reason)
@@ -102,6 +104,10 @@ class NodeOperator:
 
     def delete_virtual_host(self, name: str) -> None:
         self._node.evaluate(f"rabbit_vhost:delete({_binary(name)}, {_NOBODY})")
+
+    def set_tracing(self, virtual_host: str, tracing: str) -> None:
+        with self._tracing:  # The node loses one of two changes at a time.
+            self._node.evaluate(f"rabbit_trace:{'start' if tracing else 'stop'}({_binary(virtual_host)})")
 
     def set_limits(self, virtual_host: str, limits: str) -> None:
         self._node.evaluate(
@@ -194,6 +200,9 @@ class BrokerOperator:
 
     def delete_virtual_host(self, name: str) -> None:
         self._broker.remove_virtual_host(name)
+
+    def set_tracing(self, virtual_host: str, tracing: str) -> None:
+        self._broker.set_firehose(bool(tracing), virtual_host)
 
     def set_limits(self, virtual_host: str, limits: str) -> None:
         self._broker.set_limits(virtual_host, **_named(limits))

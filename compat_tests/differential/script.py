@@ -116,6 +116,7 @@ class Scene:
         text = re.sub(r"amq\.(gen|ctag)-[A-Za-z0-9_-]{22}", r"amq.\1-~22", text)
         text = re.sub(r"(amq\.rabbitmq\.reply-to\.)[A-Za-z0-9_+/=-]{8,}(\.[A-Za-z0-9_+/=-]+)?", r"\1~", text)
         text = re.sub(r"cluster_name=S:'[^']*'", "cluster_name=S:~", text)
+        text = re.sub(r"127\.0\.0\.1:\d+ -> 127\.0\.0\.1:\d+", "client -> node", text)
         text = re.sub(r"T:\d{9,}", "T:~", text)
         text = re.sub(r"fakeamqp[-\w]*@localhost", "node@localhost", text)
         return re.sub(r"[\0-\x1f\x7f]", lambda found: f"\\x{ord(found[0]):02x}", text)

@@ -42,6 +42,24 @@ def test_a_message_published_here_reaches_a_consumer(broker, api):
     connection.close()
 
 
+def test_tracing_of_a_virtual_host_switches_the_firehose(broker, api):
+    connection = pika.BlockingConnection(pika.URLParameters(broker.url))
+    channel = connection.channel()
+    channel.queue_declare("trace")
+    channel.queue_bind("trace", "amq.rabbitmq.trace", "publish.#")
+    for tracing in (True, False):
+        assert api.put("vhosts/%2F", {"tracing": tracing}).status == 204
+        assert api.get("vhosts/%2F")["tracing"] is tracing
+        channel.basic_publish("amq.topic", "a.b", b"m")
+    _, seen, body = channel.basic_get("trace", auto_ack=True)
+    assert (seen.headers["exchange_name"], seen.headers["routing_keys"], body) == ("amq.topic", ["a.b"], b"m")
+    assert channel.basic_get("trace")[0] is None
+    api.put("vhosts/%2F", {"tracing": True})
+    assert api.put("vhosts/%2F", {"description": "d"}).status == 204
+    assert api.get("vhosts/%2F")["tracing"] is True  # What a request does not name stays.
+    connection.close()
+
+
 def test_the_client_is_told_why_its_connection_was_closed(broker, api):
     connection = pika.BlockingConnection(pika.URLParameters(broker.url))
     name = api.get("connections")[0]["name"].replace(" ", "%20").replace(">", "%3E")

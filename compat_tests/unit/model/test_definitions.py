@@ -136,6 +136,13 @@ def test_a_virtual_host_has_its_default_queue_type() -> None:
         assert server.state.virtual_hosts["v"].metadata.default_queue_type == "classic"
 
 
+def test_tracing_of_a_virtual_host_switches_its_firehose_and_is_not_exported() -> None:
+    state = loaded({"vhosts": [{"name": "v", "tracing": True}, {"name": "w", "tracing": False}]}).state
+    assert state.virtual_hosts["v"].firehose is not None
+    assert state.virtual_hosts["w"].firehose is None
+    assert not any("tracing" in entry for entry in dump_definitions(state)["vhosts"])
+
+
 def test_the_brokers_own_exchanges_are_passed_over() -> None:
     server = loaded({"exchanges": [{"name": "amq.rabbitmq.log", "type": "topic", "durable": True}]})
     assert "amq.rabbitmq.log" not in server.vhost.exchanges
@@ -281,7 +288,6 @@ def parameter(component: str, value: Any = None, name: str = "x") -> dict[str, A
         ({"policies": [{"name": "p", "pattern": "("  , "definition": {"expires": 1}}]}, "regular expression"),
         ({"policies": [{"name": "p", "pattern": "", "vhost": "v", "definition": {}}]}, "'v', which does not"),
         ({"vhosts": [{"name": "v", "metadata": {"tag": []}}]}, "metadata: unknown key 'tag'; .* 'tags'"),
-        ({"vhosts": [{"name": "v", "tracing": True}]}, "see broker.trace"),
         ({"vhosts": [{"name": "v", "default_queue_type": "clasic"}]}, "clasic is not a valid queue type"),
         ({"vhosts": [{"name": "v", "limits": {"max-queue": 1}}]}, "did you mean 'max-queues'"),
         ({"users": [{"name": "u", "limits": {"max-channel": 1}}]}, "did you mean 'max-channels'"),

@@ -31,7 +31,7 @@ def _view(call: Call, host: VirtualHost) -> dict[str, Any]:
         **about,
         "default_queue_type": kind,
         "metadata": {**about, "default_queue_type": kind},
-        "tracing": False,
+        "tracing": host.firehose is not None,
         "cluster_state": {NODE: "running"},
     }
     if call.choices.has_deletion_protection:
@@ -90,8 +90,7 @@ def _put(call: Call) -> object:
             else bad_request(f"{kind} is not a valid queue type")
         )
     tags = call.tags() or ()
-    if call.boolean("tracing"):
-        raise bad_request("fakeamqp publishes no messages that it traces; see broker.trace")
+    tracing = call.boolean("tracing") if "tracing" in fields else None
 
     def change(state: BrokerState) -> bool:
         new = name not in state.virtual_hosts
@@ -100,6 +99,8 @@ def _put(call: Call) -> object:
             # As in RabbitMQ the user that makes a virtual host may use it (measured).
             state.access.users[call.visitor.name].permissions[name] = Permission()
             state.access.changed()
+        if tracing is not None:
+            host.set_firehose(tracing)
         metadata = host.metadata
         host.metadata = replace(
             metadata,

@@ -128,11 +128,6 @@ class _Loading:
             )
 
     def _virtual_host(self, entry: Mapping[str, Any]) -> None:
-        if entry.get("tracing"):
-            raise DefinitionsError(
-                f"vhosts: fakeamqp cannot publish what it traces to amq.rabbitmq.trace; take tracing out of "
-                f"{shown(entry)}, and see broker.trace"
-            )
         metadata = entry.get("metadata")
         if metadata:
             check_metadata(f"vhosts: {entry['name']!r}: metadata", metadata)
@@ -142,6 +137,8 @@ class _Loading:
             outside.pop("default_queue_type", None)
         found = {**(metadata or {}), **outside}
         vhost = self._state.add_virtual_host(entry["name"])
+        if "tracing" in entry:
+            vhost.set_firehose(entry["tracing"])
         kind = found.get("default_queue_type")
         vhost.metadata = VirtualHostMetadata(
             description=found.get("description", vhost.metadata.description),

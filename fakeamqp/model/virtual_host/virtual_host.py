@@ -21,6 +21,7 @@ from fakeamqp.model.message_outcomes import MessageOutcomes
 from fakeamqp.model.metadata import VirtualHostMetadata
 from fakeamqp.model.operations import carry_out
 from fakeamqp.model.outcome import Outcome
+from fakeamqp.model.parameters import ParameterError
 from fakeamqp.model.policies.book import Policies
 from fakeamqp.model.reply_to import PSEUDO_QUEUE, ReplyAddress
 from fakeamqp.model.routing import Router
@@ -31,6 +32,7 @@ from fakeamqp.model.virtual_host.queues import QueueRegister
 
 if TYPE_CHECKING:
     from fakeamqp.model.delivery import Ledger
+    from fakeamqp.model.firehose import Firehose
     from fakeamqp.model.interrupted import Interrupted
     from fakeamqp.model.queues import Queue
     from fakeamqp.model.services import Service
@@ -61,6 +63,8 @@ class VirtualHost:
         """What system exchanges hand messages to, by the routing key that names it."""
         self.reply_addresses: dict[str, ReplyAddress] = {}
         self.routing = Router(self)
+        self.firehose: Firehose | None = None
+        """Copies what clients publish and receive; None while it is off."""
         self.message_outcomes = MessageOutcomes(self)
         self.dead_letters = DeadLetterRouter(self)
         self.delays = DelayedMessages(self)
@@ -188,6 +192,25 @@ class VirtualHost:
             self.state.published.append(Publication(self.name, message, outcome))
         return outcome
 
+    def set_firehose(self, on: bool) -> None:
+        """Switch the firehose on or off, for the channels that are open as well.
+
+        Raises:
+            ParameterError: the personality has no exchange for it.
+        """
+        if on is (self.firehose is not None):
+            return
+        if not on:
+            self.firehose, self.routing = None, Router(self)
+            return
+        from fakeamqp.model.firehose import TRACE_EXCHANGE, Firehose, TracingRouter
+
+        if not self.state.personality.has_trace_exchange:
+            reason = f"personality {self.state.personality.name!r} has no firehose"
+            raise ParameterError(f"{reason}: it has no exchange {TRACE_EXCHANGE}", reason)
+        self.firehose = Firehose(self)
+        self.routing = TracingRouter(self, self.firehose)
+
     # --- direct reply-to ----------------------------------------------------------------------------
 
     def open_reply_address(self, subscription: Subscription, ledger: Ledger) -> ReplyAddress:
@@ -227,6 +250,7 @@ class VirtualHost:
         be closed before. A crash also loses messages that were not confirmed. The work of prepared
         transaction branches is kept, as far as it is persistent.
         """
+        self.set_firehose(False)
         self.branches.abandon()
         self.interrupted.clear()
         self.extensions.restarted()

@@ -431,7 +431,8 @@ def encode_table(fields: Mapping[str, FieldInput]) -> bytes:
 
     bool becomes t, int I or l (the smallest that holds it; l for an int whose class has the attribute
     `field_tag = "l"`), float d, Decimal D, str S, bytes x, Timestamp and datetime T (a naive datetime is
-    taken as UTC; fractions of a second are cut off), mapping F, list and tuple A, None V. A negative
+    taken as UTC; fractions of a second are cut off), mapping F, list and tuple A, None V. A mapping with the
+    attribute `encoded_fields` is encoded as these bytes. A negative
     Decimal is written signed, which RabbitMQ's grammar does not read back.
 
     Raises FieldError for a value of another type or out of range, an overlong name, or nesting deeper than
@@ -497,8 +498,9 @@ def _write_value(out: bytearray, value: object, depth: int) -> None:
         out += _pack_length_field(getattr(value, "field_tag", "x").encode(), len(value))
         out += value
     elif isinstance(value, Mapping):
-        inner = bytearray()
-        _write_fields(inner, value, depth + 1)
+        inner = bytearray(getattr(value, "encoded_fields", b""))
+        if not inner:
+            _write_fields(inner, value, depth + 1)
         out += _pack_length_field(b"F", len(inner))
         out += inner
     elif isinstance(value, Decimal):

@@ -1,0 +1,121 @@
+"""The firehose: what amq.rabbitmq.trace gets. The differential cases compare it with RabbitMQ."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from compat_tests.protocol.driver import Client, Server
+from fakeamqp.model.parameters import ParameterError
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
+
+TRACE = "amq.rabbitmq.trace"
+
+
+def watched(server: Server) -> tuple[Client, Client]:
+    """A client, and another one that consumes what the firehose copies."""
+    server.state.virtual_host("/").set_firehose(True)
+    client, watcher = server.client(), server.client()
+    watcher.declare("trace")
+    watcher.bind("trace", TRACE, "#")
+    watcher.consume("trace", no_ack=True)
+    return client, watcher
+
+
+def copies(watcher: Client) -> list[tuple[str, dict[str, Any], bytes]]:
+    """Routing key, headers and body of each copy that has come."""
+    found = []
+    while watcher.inbox:
+        delivery = watcher.delivery()
+        assert delivery.method.exchange == TRACE
+        found.append((delivery.method.routing_key, delivery.properties.headers or {}, delivery.body))
+    return found
+
+
+def test_publish_and_delivery_are_copied_with_their_circumstances(rabbitmq: Server) -> None:
+    client, watcher = watched(rabbitmq)
+    client.declare("q")
+    client.consume("q", no_ack=True)
+    client.fill("q", b"body", content_type="text/plain", headers={"a": 1}, delivery_mode=2)
+    assert client.bodies() == [b"body"]
+    name = next(iter(rabbitmq.state.connections)).name
+    whence = {"vhost": "/", "connection": name, "channel": 1, "user": "guest"}
+    message = {
+        "exchange_name": "",
+        "routing_keys": ["q"],
+        "properties": {"delivery_mode": 2, "headers": {"a": 1}, "content_type": "text/plain"},
+        "node": "fakeamqp@localhost",
+    }
+    assert copies(watcher) == [
+        ("publish.", {**message, **whence, "routed_queues": ["q"]}, b"body"),
+        ("deliver.q", {**message, **whence, "redelivered": 0}, b"body"),
+    ]
+
+
+def test_get_is_copied_with_its_redelivered_flag(rabbitmq: Server) -> None:
+    client, watcher = watched(rabbitmq)
+    client.declare("q")
+    client.fill("q", b"m")
+    client.get("q")
+    client.send(m.BasicReject(delivery_tag=1, requeue=True))
+    client.get("q")
+    assert [(key, headers.get("redelivered")) for key, headers, _ in copies(watcher)] == [
+        ("publish.", None),
+        ("deliver.q", 0),
+        ("deliver.q", 1),
+    ]
+
+
+def test_header_types_of_a_copied_message_are_those_that_were_received(rabbitmq: Server) -> None:
+    client, watcher = watched(rabbitmq)
+    client.declare("dead")
+    client.declare("q", arguments={"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead"})
+    client.fill("q", b"m")
+    client.get("q")
+    client.send(m.BasicReject(delivery_tag=1))
+    client.get("dead")
+    delivered = [frame for frame in watcher.inbox if b"deliver.dead" in frame.payload]
+    assert len(delivered) == 1
+    header = watcher.inbox[watcher.inbox.index(delivered[0]) + 1].payload
+    assert b"\x05countl\0\0\0\0\0\0\0\x01" in header  # A 64-bit integer, as RabbitMQ sends it.
+
+
+def test_published_copy_of_a_transaction_does_not_wait_for_the_commit(rabbitmq: Server) -> None:
+    client, watcher = watched(rabbitmq)
+    client.declare("q")
+    client.call(m.TxSelect(), m.TxSelectOk)
+    client.fill("q", b"m")
+    assert [key for key, _, _ in copies(watcher)] == ["publish."]
+    client.call(m.TxRollback(), m.TxRollbackOk)
+    assert copies(watcher) == []
+
+
+def test_a_queue_of_copies_may_copy_its_own_deliveries(rabbitmq: Server) -> None:
+    client, watcher = watched(rabbitmq)
+    client.declare("q")
+    client.bind("q", TRACE, "deliver.#")
+    client.fill("q", b"m")
+    client.consume("q", no_ack=True)
+    assert client.bodies() == [
+        b"m",
+        b"m",
+    ]  # The message, then the copy of its delivery, of which none is made.
+    assert [key for key, _, _ in copies(watcher)] == ["publish.", "deliver.q"]
+
+
+def test_firehose_is_switched_for_open_channels_and_off_by_a_restart(rabbitmq: Server) -> None:
+    client, watcher = watched(rabbitmq)
+    host = rabbitmq.state.virtual_host("/")
+    host.set_firehose(False)
+    client.fill("nowhere", b"1")
+    host.set_firehose(True)
+    client.fill("nowhere", b"2")
+    assert [body for _, _, body in copies(watcher)] == [b"2"]
+    host.restart()
+    assert host.firehose is None
+
+
+def test_without_the_exchange_there_is_no_firehose(spec: Server) -> None:
+    with pytest.raises(ParameterError, match="personality 'spec' has no firehose"):
+        spec.state.virtual_host("/").set_firehose(True)
