@@ -11,7 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from compat_tests.fuzz.profile import examples
 from compat_tests.matrix import cases
 from compat_tests.plugin.conftest import RunTests
 from fakeamqp import PERSONALITIES
@@ -696,6 +699,19 @@ class TestConversations:
                 with case(f"{first} {second}"):
                     assert self.parted(list(first), list(second)) == expected
                     assert self.parted(list(second), list(first)) == expected
+
+    @examples(200)
+    @given(st.lists(st.integers(0, 5), max_size=12), st.permutations(range(6)))
+    def test_other_names_are_no_difference_and_one_name_for_two_is(
+        self, numbers: list[int], others: list[int]
+    ) -> None:
+        names = [f"a{number}" for number in numbers]
+        assert self.parted(names, [f"b{others[number]}" for number in numbers]) is None
+        two = sorted(set(numbers))[:2]
+        merged = [f"b{two[0] if number in two else number}" for number in numbers]
+        if len(two) == 2:
+            first_of_each = [numbers.index(number) for number in two]
+            assert self.parted(names, merged) == max(first_of_each)
 
     def test_reserved_names_stand_for_themselves(self) -> None:
         assert self.parted(["amq.topic"], ["amq.direct"]) == 0

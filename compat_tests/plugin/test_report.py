@@ -199,3 +199,38 @@ def test_a_wrong_seed_of_races_is_an_error(run_tests: RunTests) -> None:
     )
     result.assert_outcomes(errors=1)
     result.stdout.fnmatch_lines(["*races must be True, False or a seed*not 'often'*"])
+
+
+def test_the_fault_is_in_the_report_behind_many_heartbeats(run_tests: RunTests) -> None:
+    result = run_tests(
+        """
+        def test_it(amqp_broker, amqp_clock, amqp_faults, pika_connection):
+            channel = pika_connection.channel()
+            channel.queue_declare("orders", arguments={"x-message-ttl": 10_000})
+            dropped = amqp_faults.on("basic.publish").once().drop()
+            channel.basic_publish("", "orders", b"two apples")
+            dropped.wait(1)
+            for _ in range(60):
+                amqp_broker.publish(b"one pear", routing_key="orders")
+                amqp_clock.advance(30)
+            assert False, "on purpose"
+        """,
+        "-o",
+        "amqp_timeline_lines=20",
+    )
+    result.assert_outcomes(failed=1)
+    text = result.stdout.str().split("AMQP timeline")[1]
+    assert "fault: when a basic.publish comes: drop it" in text
+    assert text.count(" heartbeat") <= 1
+    full = run_tests(
+        """
+        def test_it(amqp_broker, amqp_clock, pika_connection):
+            for _ in range(60):
+                amqp_broker.publish(b"one pear", routing_key="orders")
+                amqp_clock.advance(30)
+            assert False, "on purpose"
+        """,
+        "-o",
+        "amqp_timeline_lines=0",
+    )
+    full.stdout.re_match_lines([r" +30\.000 \[real +\d\.\d{3}\]  c1 <- 0    60 heartbeats until 1800\.000"])
