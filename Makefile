@@ -110,8 +110,9 @@ faults: $(VENV)/.test ## Record what clients do about faults and write docs/faul
 fidelity: $(VENV)/.test ## Compare with every RabbitMQ at hand and write docs/fidelity.md
 	$(PY) -m compat_tests.differential.fidelity
 
-mutants: $(VENV)/.test ## Change a thousand lines of the model and the handlers: do the quick tests notice?
-	$(PY) -m compat_tests.reliability.mutants --sample $(or $(SAMPLE),1000) --seed $(or $(MUTANT_SEED),17)
+mutants: $(VENV)/.test ## Change lines of the model and the handlers, or PART=trace: do the quick tests notice?
+	$(PY) -m compat_tests.reliability.mutants --part $(or $(PART),model) --sample $(or $(SAMPLE),1000) \
+		--seed $(or $(MUTANT_SEED),17)
 
 attempts: $(VENV)/.test ## Attack the broker and RabbitMQ in every way there is and write docs/attempts.md
 	$(PY) -m compat_tests.attempts

@@ -6,7 +6,7 @@ so does one that names `protocols` in a mark, for all of them.
 `--conformance PATH` names the file. What the bodies of tests show (see `evidence`) is gathered only then. Ids
 and evidence travel in `user_properties`, so the report is the same under xdist.
 
-With `--blank`, the bodies of tests do nothing: see `blanking`.
+With `--blank`, the bodies of tests do nothing; with `--mute`, brokers deliver nothing: see `blanking`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from compat_tests.conformance import (
     to_the_letter,
     unknown,
 )
-from compat_tests.evidence import asserts, gathering, watch_connections
+from compat_tests.evidence import asserts, gathering, mute_deliveries, watch_connections
 from compat_tests.folding import CASE, EVIDENCE, RULE
 
 
@@ -39,6 +39,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
     parser.getgroup("fakeamqp").addoption(
         "--blank", action="store_true", help="with --conformance: run tests without their bodies"
+    )
+    parser.getgroup("fakeamqp").addoption(
+        "--mute", action="store_true", help="with --conformance: run tests on brokers that deliver nothing"
     )
 
 
@@ -55,6 +58,8 @@ def pytest_configure(config: pytest.Config) -> None:
     path = config.getoption("--conformance")
     if path is not None:
         watch_connections()
+        if config.getoption("--mute"):
+            mute_deliveries()
         config.pluginmanager.register(_Gatherer(blank=config.getoption("--blank")), "conformance-gatherer")
     if path is not None and not hasattr(config, "workerinput"):
         config.pluginmanager.register(_Reporter(config.invocation_params.dir / path), "conformance-reporter")
@@ -73,6 +78,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.user_properties += [(RULE, (id_, mark == "deviates")) for id_ in shown]
     if wrong:
         raise pytest.UsageError("\n".join(wrong))
+    if items and items[0].config.getoption("--mute"):
+        items[:] = [item for item in items if any(name == RULE for name, _ in item.user_properties)]
 
 
 @pytest.hookimpl(optionalhook=True)

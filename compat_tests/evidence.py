@@ -24,9 +24,11 @@ from typing import Any
 
 import fakeamqp
 from fakeamqp.model.personality import PERSONALITIES, Personality
+from fakeamqp.model.queues import Queue
+from fakeamqp.model.subscription import Subscription
 from fakeamqp.protocols.negotiation import Negotiation
 
-__all__ = ["Evidence", "asserts", "gathering", "watch_connections"]
+__all__ = ["Evidence", "asserts", "gathering", "mute_deliveries", "watch_connections"]
 
 _PACKAGE = str(Path(fakeamqp.__file__).parent)
 #: Choices that operators of any broker make: a broker with others is still one of its personality.
@@ -80,6 +82,26 @@ def watch_connections() -> None:
 
     Negotiation.receive = received  # type: ignore[method-assign]
     Negotiation.pending = sending  # type: ignore[method-assign]
+
+
+def mute_deliveries() -> None:
+    """Have brokers of this process answer everything and deliver nothing, for the rest of its life.
+
+    The model goes on as if the client had got the message. What clients get (basic.get) is an answer.
+    """
+    init = Subscription.__init__
+
+    def subscribe(self: Subscription, tag: str, queue: Queue, subscriber: Any, **more: Any) -> None:
+        kind = type(subscriber)
+        if kind.__module__.startswith("fakeamqp.protocols."):
+            kind.deliver = _swallow
+        init(self, tag, queue, subscriber, **more)
+
+    Subscription.__init__ = subscribe  # type: ignore[method-assign]
+
+
+def _swallow(*_delivery: object) -> None:
+    pass
 
 
 @contextmanager

@@ -269,6 +269,8 @@ def test_cancelling_after_the_queue_has_gone_is_confirmed(connect: Callable[[], 
 def test_nothing_is_delivered_after_cancel_ok(client: Client) -> None:
     client.declare("q")
     client.consume("q", "t")
+    client.fill("q", b"0")
+    assert client.delivery().body == b"0"
     client.call(m.BasicCancel(consumer_tag="t"), m.BasicCancelOk)
     client.fill("q", b"1", b"2")
     client.expect_nothing()

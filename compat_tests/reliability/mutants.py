@@ -1,10 +1,12 @@
-"""Mutation testing of the model and the handlers: do the quick tests notice a wrong line?
+"""Mutation testing: do the quick tests notice a wrong line?
 
     python -m compat_tests.reliability.mutants --sample 1000 --seed 17    (make mutants)
+    python -m compat_tests.reliability.mutants --part trace --sample 40 --seed 3    of one part (`PARTS`)
     python -m compat_tests.reliability.mutants --again    those that survived, after tests were added
 
 draws mutants (`mutations.py`), runs for each the quick tests that reach the changed lines until one fails,
-and writes mutants.json. `mutant_verdicts.toml` has the verdicts on survivors.
+and writes mutants.json, for parts other than the model mutants-PART.json. `mutant_verdicts.toml` has the
+verdicts on survivors.
 
 1. Which test reaches which line is measured once, with coverage.py, and kept in `.mutants/` until the code
    changes. `--measure` measures anew; `--measure FILES` only the tests of these files.
@@ -42,38 +44,47 @@ import coverage
 import pytest
 
 from compat_tests.reliability import results
-from compat_tests.reliability.mutations import SKIPPED, Mutant, chosen, files, mutants
+from compat_tests.reliability.mutations import PARTS, SKIPPED, Mutant, chosen, files, mutants
 from compat_tests.reliability.swapping import Functions
 
 __all__ = ["main"]
 
 ROOT = Path(__file__).resolve().parents[2]
-KEPT = ROOT / ".mutants"
-COVERAGE = KEPT / "coverage"
-DURATIONS = KEPT / "durations.json"
-OUTCOMES = KEPT / "outcomes.json"
-SOURCES = KEPT / "sources"
 VERDICTS = Path(__file__).with_name("mutant_verdicts.toml")
 
-#: Quick tests that run in one process and without a second program.
-TESTS = ("unit", "protocol", "golden", "broker", "fuzz", "programs", "time/test_virtual.py", "trace")
-LEFT_OUT = (
-    "unit/spark",
-    "unit/runtime",
-    "unit/test_deleted_protocols.py",
-    "broker/test_interrupts.py",
-)
-ARGUMENTS = [
-    *("--tier=quick", "-q", "-s", "--no-header", "--import-mode=importlib"),
-    *("-p", "no:cacheprovider", "-p", "no:randomly"),
-    *(f"--ignore={ROOT / 'compat_tests' / each}" for each in LEFT_OUT),
-]
+#: Tests with threads or processes of their own, and slow ones that other parts do not need.
+LEFT_OUT = ("unit/runtime", "unit/test_deleted_protocols.py", "broker/test_interrupts.py")
 MEMORY = 4 << 30
+
+
+class _Kept:
+    """The files in which the tool keeps what it knows about a part."""
+
+    def __init__(self, part: str) -> None:
+        self.part = part
+        self.folder = ROOT / ".mutants" / part
+        self.coverage = self.folder / "coverage"
+        self.durations = self.folder / "durations.json"
+        self.outcomes = self.folder / "outcomes.json"
+        self.sources = self.folder / "sources"
+
+    def arguments(self, given: list[str] | None) -> list[str]:
+        """Pytest's arguments for the tests of the part, or of the given files only."""
+        tests = ROOT / "compat_tests"
+        paths = given or [str(found) for each in PARTS[self.part].tests for found in sorted(tests.glob(each))]
+        left_out = LEFT_OUT if self.part == "spark" else ("unit/spark", *LEFT_OUT)
+        return [
+            *paths,
+            *("--tier=quick", "-q", "-s", "--no-header", "--import-mode=importlib"),
+            *("-p", "no:cacheprovider", "-p", "no:randomly"),
+            *(f"--ignore={tests / each}" for each in left_out),
+        ]
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run it. The status is 1 if less than nine of ten are killed."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
+    parser.add_argument("--part", choices=sorted(PARTS), default="model", help="what is changed")
     parser.add_argument("--sample", type=int, default=1000, help="how many mutants")
     parser.add_argument("--seed", type=int, default=17, help="which ones")
     parser.add_argument("--again", action="store_true", help="run those again that survived")
@@ -85,22 +96,24 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--until", help="HH:MM; what is left is not in the results")
     parser.add_argument("--inner", choices=("measure", "run"), help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
+    kept = _Kept(options.part)
     if options.inner == "measure":
-        return _measure(options.measure)
+        return _measure(kept, options.measure)
     if options.inner == "run":
-        return _run(options)
-    KEPT.mkdir(exist_ok=True)
-    changed = _sources() != (SOURCES.read_text() if SOURCES.exists() else "")
+        return _run(kept, options)
+    kept.folder.mkdir(parents=True, exist_ok=True)
+    changed = _sources(kept) != (kept.sources.read_text() if kept.sources.exists() else "")
     if changed:
-        OUTCOMES.unlink(missing_ok=True)  # What was known may be different now.
+        kept.outcomes.unlink(missing_ok=True)  # What was known may be different now.
+    measuring = ("--part", options.part, "--inner", "measure", "--measure")
     if changed or options.measure == []:
-        _python("--inner", "measure", "--measure")
+        _python(*measuring)
     if options.measure:
-        _python("--inner", "measure", "--measure", *options.measure)
+        _python(*measuring, *options.measure)
     if options.measure is not None:
         return 0
     _python("--inner", "run", *(sys.argv[1:] if arguments is None else arguments))
-    return _report(options)
+    return _report(kept, options)
 
 
 def _python(*arguments: str) -> None:
@@ -109,17 +122,9 @@ def _python(*arguments: str) -> None:
     )
 
 
-def _sources() -> str:
+def _sources(kept: _Kept) -> str:
     """Tells whether the code is the one that was measured."""
-    return hashlib.sha256(b"".join(path.read_bytes() for path in files(ROOT))).hexdigest()
-
-
-def _paths(given: list[str] | None) -> list[str]:
-    return (
-        [str(ROOT / each) for each in given]
-        if given
-        else [str(ROOT / "compat_tests" / each) for each in TESTS]
-    )
+    return hashlib.sha256(b"".join(path.read_bytes() for path in files(ROOT, kept.part))).hexdigest()
 
 
 # Which test reaches what
@@ -149,28 +154,28 @@ class _Measuring:
             self._failed.add(report.nodeid)
 
 
-def _measure(given: list[str] | None) -> int:
-    into = KEPT / "part" if given else COVERAGE
+def _measure(kept: _Kept, given: list[str] | None) -> int:
+    into = kept.folder / "some" if given else kept.coverage
     into.unlink(missing_ok=True)
-    inside = [f"{ROOT}/fakeamqp/{part}/*" for part in ("model", "protocols")]
+    inside = [f"{ROOT}/{folder}/*" for folder in PARTS[kept.part].folders]
     measured = coverage.Coverage(data_file=str(into), config_file=False, include=inside)
     measured.start()
     plugin = _Measuring(measured)
     try:
-        pytest.main([*_paths(given), *ARGUMENTS], plugins=[plugin])
+        pytest.main(kept.arguments(given), plugins=[plugin])
     finally:
         measured.stop()
         measured.save()
-    known = json.loads(DURATIONS.read_text()) if given else {}
-    DURATIONS.write_text(json.dumps({**known, **plugin.durations}))
+    known = json.loads(kept.durations.read_text()) if given else {}
+    kept.durations.write_text(json.dumps({**known, **plugin.durations}))
     if not given:
-        SOURCES.write_text(_sources())
+        kept.sources.write_text(_sources(kept))
     else:
-        whole = coverage.CoverageData(str(COVERAGE))
+        whole = coverage.CoverageData(str(kept.coverage))
         whole.read()
-        part = coverage.CoverageData(str(into))
-        part.read()
-        whole.update(part)
+        some = coverage.CoverageData(str(into))
+        some.read()
+        whole.update(some)
         whole.write()
     return 0
 
@@ -178,9 +183,9 @@ def _measure(given: list[str] | None) -> int:
 class _Reach:
     """Which tests reach which lines."""
 
-    def __init__(self) -> None:
-        self.durations: dict[str, float] = json.loads(DURATIONS.read_text())
-        self._data = coverage.CoverageData(str(COVERAGE))
+    def __init__(self, kept: _Kept) -> None:
+        self.durations: dict[str, float] = json.loads(kept.durations.read_text())
+        self._data = coverage.CoverageData(str(kept.coverage))
         self._data.read()
         self._files: dict[str, dict[int, list[str]]] = {}
         self._shares: dict[str, Counter[str]] = {}
@@ -206,33 +211,32 @@ class _Reach:
 # The run
 
 
-def _run(options: argparse.Namespace) -> int:
-    KEPT.mkdir(exist_ok=True)
-    reach = _Reach()
+def _run(kept: _Kept, options: argparse.Namespace) -> int:
+    reach = _Reach(kept)
     sample = _sample(options, reach)
-    known = _outcomes()
+    known = _outcomes(kept)
     if options.only:
         wanted = [mutant for mutant in sample if mutant.id in options.only]
     elif options.again:
         wanted = [mutant for mutant in sample if known.get(mutant.id, {}).get("outcome") == "survived"]
     else:
         wanted = [mutant for mutant in sample if mutant.id not in known]
-    for name in files(ROOT):
+    for name in files(ROOT, kept.part):
         importlib.import_module(
             ".".join(name.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
         )
-    plugin = _Running(wanted, reach, known, options)
-    pytest.main([*_paths(None), *ARGUMENTS], plugins=[plugin])
+    plugin = _Running(wanted, reach, known, kept, options)
+    pytest.main(kept.arguments(None), plugins=[plugin])
     return 0
 
 
 def _sample(options: argparse.Namespace, reach: _Reach) -> list[Mutant]:
-    all_of_them = [mutant for mutant in mutants(ROOT) if reach.of(mutant) != {""}]
+    all_of_them = [mutant for mutant in mutants(ROOT, options.part) if reach.of(mutant) != {""}]
     return chosen(all_of_them, options.sample, options.seed)
 
 
-def _outcomes() -> dict[str, dict[str, Any]]:
-    return json.loads(OUTCOMES.read_text()) if OUTCOMES.exists() else {}
+def _outcomes(kept: _Kept) -> dict[str, dict[str, Any]]:
+    return json.loads(kept.outcomes.read_text()) if kept.outcomes.exists() else {}
 
 
 class _Running:
@@ -243,9 +247,11 @@ class _Running:
         wanted: list[Mutant],
         reach: _Reach,
         known: dict[str, dict[str, Any]],
+        kept: _Kept,
         options: argparse.Namespace,
     ) -> None:
         self._wanted = wanted
+        self._kept = kept
         self._reach = reach
         self._known = known
         self._limit: float = options.limit
@@ -275,7 +281,7 @@ class _Running:
             before = self._known.get(mutant.id, {})
             outcome["first"] = before.get("first", outcome["outcome"])
             self._known[mutant.id] = outcome
-            OUTCOMES.write_text(json.dumps(self._known, indent=0))
+            self._kept.outcomes.write_text(json.dumps(self._known, indent=0))
             print(
                 f"{number}/{len(self._wanted)} {mutant.id} {mutant.file}:{mutant.first} {outcome['outcome']}"
                 f" {outcome['seconds']} s {outcome['by']}",
@@ -385,10 +391,10 @@ class _Running:
 # What it found
 
 
-def _report(options: argparse.Namespace) -> int:
+def _report(kept: _Kept, options: argparse.Namespace) -> int:
     verdicts = _verdicts()
-    known = _outcomes()
-    sample = [mutant for mutant in _sample(options, _Reach()) if mutant.id in known]
+    known = _outcomes(kept)
+    sample = [mutant for mutant in _sample(options, _Reach(kept)) if mutant.id in known]
     judged = [(mutant, known[mutant.id]) for mutant in sample if known[mutant.id]["outcome"] != "impossible"]
     killed = [each for _, each in judged if each["outcome"] != "survived"]
     survived: list[dict[str, Any]] = []
@@ -422,11 +428,9 @@ def _report(options: argparse.Namespace) -> int:
         "skipped": SKIPPED,
         "survived": survived,
     }
-    results.write(
-        "mutants",
-        f"python -m compat_tests.reliability.mutants --sample {options.sample} --seed {options.seed}",
-        found,
-    )
+    which = f"--part {kept.part} --sample {options.sample} --seed {options.seed}"
+    name = "mutants" if kept.part == "model" else f"mutants-{kept.part}"
+    results.write(name, f"python -m compat_tests.reliability.mutants {which}", found)
     share = len(killed) / max(len(judged), 1)
     print(
         f"{len(judged)} mutants of seed {options.seed}: {len(killed)} killed ({share:.1%}),"

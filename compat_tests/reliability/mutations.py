@@ -1,6 +1,6 @@
 """What a mutant is: one small change of the code of one function.
 
-`mutants(root)` lists all of them for the model and the handlers. What it leaves out is in `SKIPPED`.
+`mutants(root, part)` lists all of them for a part of the package (`PARTS`); `SKIPPED` has what it leaves out.
 A mutant is compiled from the changed tree of its file, with the line numbers of the file, so that its code
 objects can take the places of those that they differ from (`swapping.py`).
 """
@@ -13,14 +13,37 @@ import hashlib
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
-__all__ = ["SKIPPED", "Mutant", "changed_tree", "chosen", "files", "mutants"]
+__all__ = ["PARTS", "SKIPPED", "Mutant", "Part", "changed_tree", "chosen", "files", "mutants"]
 
-ROOTS = ("fakeamqp/model", "fakeamqp/protocols")
+
+class Part(NamedTuple):
+    """A part of the package whose code is changed, and the tests that run for it."""
+
+    folders: tuple[str, ...]
+    """Below the root of the project."""
+    tests: tuple[str, ...]
+    """Below compat_tests: quick tests that run in one process and without a second program."""
+    of_codecs: bool = False
+    """Only the packages named codec; otherwise all but these."""
+
+
+#: Their names are those of `--part`.
+PARTS = {
+    "model": Part(
+        ("fakeamqp/model", "fakeamqp/protocols"),
+        ("unit", "protocol", "golden", "broker", "fuzz", "programs", "time/test_virtual.py", "trace"),
+    ),
+    "codecs": Part(("fakeamqp/protocols",), ("unit/codec", "unit/amqp_0_9", "golden"), of_codecs=True),
+    "faults": Part(("fakeamqp/faults",), ("unit/faults", "broker/test_faults.py")),
+    "trace": Part(("fakeamqp/trace",), ("unit/trace", "trace")),
+    "management": Part(("fakeamqp/management",), ("management/test_*.py",)),
+    "spark": Part(("fakeamqp/spark",), ("unit/spark",)),
+}
 
 SKIPPED = {
-    "codecs": "the packages named codec: the golden tables and their mutants hold these",
+    "codecs": "the packages named codec, which are a part of their own",
     "run at import": "tables, class bodies, decorators, default values and functions that only imports run",
     "texts": "docstrings, f-strings and strings with spaces: sentences for people, compared on real nodes",
     "logs": "calls of a logger",
@@ -55,6 +78,8 @@ _ARITHMETIC: dict[type[ast.operator], type[ast.operator]] = {
     ast.BitOr: ast.BitAnd,
     ast.BitXor: ast.BitAnd,
 }
+_Function: TypeAlias = "ast.FunctionDef | ast.AsyncFunctionDef"
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 #: Their arguments are types, or nothing of theirs is behaviour.
 _LEFT_ALONE = re.compile(r"(cast|super|isinstance|issubclass|TypeVar|(\w*\.)*_?log(ger)?\.\w+|self\._warn)$")
 _LOGGING = re.compile(r"((\w*\.)*_?log(ger)?\.\w+|self\._warn)$")
@@ -98,15 +123,16 @@ def chosen(all_of_them: list[Mutant], count: int, seed: int) -> list[Mutant]:
     return sorted(all_of_them, key=key)[:count]
 
 
-def files(root: Path) -> list[Path]:
+def files(root: Path, part: str = "model") -> list[Path]:
     """The modules whose functions are changed."""
-    found = [path for each in ROOTS for path in sorted((root / each).rglob("*.py"))]
-    return [path for path in found if "codec" not in path.relative_to(root).parts]
+    folders, of_codecs = PARTS[part].folders, PARTS[part].of_codecs
+    found = [path for each in folders for path in sorted((root / each).rglob("*.py"))]
+    return [path for path in found if ("codec" in path.relative_to(root).parts) == of_codecs]
 
 
-def mutants(root: Path) -> list[Mutant]:
-    """All mutants of all files."""
-    return [mutant for path in files(root) for mutant, _ in _of_file(root, str(path.relative_to(root)))]
+def mutants(root: Path, part: str = "model") -> list[Mutant]:
+    """All mutants of all files of a part."""
+    return [mutant for path in files(root, part) for mutant, _ in _of_file(root, str(path.relative_to(root)))]
 
 
 def changed_tree(root: Path, mutant: Mutant) -> ast.Module:
@@ -141,23 +167,26 @@ def _spliced(lines: list[str], old: Any, new: ast.AST) -> str:
     return text
 
 
-def _functions(body: list[ast.stmt], prefix: str) -> Iterator[tuple[str, ast.FunctionDef]]:
+def _functions(body: list[ast.stmt], prefix: str) -> Iterator[tuple[str, _Function]]:
     for node in body:
         if isinstance(node, ast.ClassDef):
             yield from _functions(node.body, f"{prefix}{node.name}.")
-        elif isinstance(node, ast.FunctionDef) and node.name not in ("__repr__", "__str__"):
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name not in (
+            "__repr__",
+            "__str__",
+        ):
             if not _is_abstract(node):
                 yield prefix + node.name, node
         elif isinstance(node, ast.If) and "TYPE_CHECKING" not in ast.unparse(node.test):
             yield from _functions([*node.body, *node.orelse], prefix)
 
 
-def _is_abstract(node: ast.FunctionDef) -> bool:
+def _is_abstract(node: _Function) -> bool:
     body = node.body[1:] if ast.get_docstring(node) is not None else node.body
     return not body or (len(body) == 1 and "NotImplementedError" in ast.unparse(body[0]))
 
 
-def _changes(function: ast.FunctionDef) -> Iterator[tuple[str, Any, ast.AST]]:
+def _changes(function: _Function) -> Iterator[tuple[str, Any, ast.AST]]:
     """Change a node in the tree, give it and what is in its place, and change it back."""
     for index, statement in enumerate(function.body):
         if index == 0 and ast.get_docstring(function) is not None:

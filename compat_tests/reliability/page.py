@@ -12,6 +12,7 @@ from typing import Any
 
 from compat_tests import tables
 from compat_tests.reliability import results
+from compat_tests.reliability.mutations import PARTS
 
 __all__ = ["PAGE", "main", "with_tables"]
 
@@ -102,6 +103,31 @@ def _mutants(found: dict[str, Any]) -> str:
     return f"{tables.table(['', ''], counts)}\n{survivors}"
 
 
+def _parts() -> str:
+    """The parts other than the model, and their survivors."""
+    rows, left = [], []
+    for part in PARTS:
+        found = None if part == "model" else results.load(f"mutants-{part}")
+        if found is None:
+            continue
+        survived = [each for each in found["survived"] if not each["verdict"].startswith("killed since")]
+        left += [[f"`{each['file']}`", each["function"], each["kind"], each["verdict"]] for each in survived]
+        share = found["killed"] / found["sample"]
+        rows.append(
+            [
+                f"`{part}`",
+                f"{found['sample']}, {found['seed']}",
+                f"{found['killed_at_first'] / found['sample']:.1%}",
+                f"{share:.1%}",
+                str(found["equivalent"]),
+                f"{found['commit']}, {found['day']}",
+            ]
+        )
+    heads = ["Part", "Mutants, seed", "Killed at first", "Killed", "Survive: equivalent", "Commit, day"]
+    survivors = tables.table(["File", "Function", "Changed", "Verdict"], left)
+    return f"{tables.table(heads, rows)}\n{survivors}"
+
+
 def _course(values: list[float]) -> str:
     return f"{values[0]}, {max(values)}, {values[-1]}"
 
@@ -109,6 +135,7 @@ def _course(values: list[float]) -> str:
 _TABLES: dict[str, Callable[[], str]] = {
     "flakes": _measured("flakes", _flakes),
     "mutants": _measured("mutants", _mutants),
+    "mutants-parts": _parts,
     "soak": _measured("soak", _soak),
     "stalls": _measured("stalls", _stalls),
     "stalls-million": _measured("stalls-million", _stalls),

@@ -8,6 +8,7 @@ from textwrap import dedent
 
 import pytest
 
+from compat_tests.blanking import deaf, excused_tests
 from compat_tests.conformance import (
     COMPLETE,
     PROTOCOL_0_9_1,
@@ -480,6 +481,57 @@ def test_without_its_body_no_test_shows_anything(pytester: pytest.Pytester) -> N
         ("**not yet**", "shows nothing"),
         ("**not yet**", "deviates; shows nothing"),
     }
+
+
+DEAF = """
+import pytest
+from compat_tests.protocol.driver import Server
+rule = pytest.mark.rule
+
+def got(count):
+    client = Server("spec").client()
+    client.declare("q")
+    client.consume("q")
+    client.fill("q", *[b"m"] * count)
+    return client.bodies()
+
+@rule("0-9-1/basic/08")
+def test_looks(): assert got(2) == [b"m"] * 2
+
+@rule("0-9-1/basic/08")
+def test_looks_away(): assert all(body == b"m" for body in got(2))
+
+@rule("0-9-1/frame/layout")
+def test_is_not_about_deliveries(): assert got(0) == []
+
+def test_has_no_rule(): assert not got(1)
+"""
+
+
+def test_on_a_mute_broker_only_tests_of_rules_run_and_fail_that_look_at_deliveries(
+    pytester: pytest.Pytester,
+) -> None:
+    pytester.makepyfile(test_inner=DEAF)
+    result = pytester.runpytest_subprocess(
+        *("-p", "compat_tests.conformance_plugin", "-p", "no:cacheprovider"),
+        *("--conformance", "report.md", "--mute"),
+    )
+    result.assert_outcomes(passed=2, failed=1)
+    result.stdout.fnmatch_lines("FAILED test_inner.py::test_looks - *")
+
+
+def test_tests_of_rules_about_deliveries_that_pass_without_any_are_found() -> None:
+    results = Results()
+    (first, *_) = excused = sorted(excused_tests())
+    deliveries, others = "0-9-1/basic/08", "0-9-1/frame/layout"
+    results.add(deliveries, "a", "passed")
+    results.add(deliveries, "b", "failed")
+    results.add(deliveries, "c", "passed", kind="code")
+    results.add(deliveries, first, "passed")
+    results.add(others, "d", "passed")
+    assert deaf(results) == [f"{deliveries}: a"]
+    results.add(deliveries, excused[1], "failed")
+    assert deaf(results) == [f"{deliveries}: a", f"excused without need: {excused[1]}"]
 
 
 def test_finalizers_that_the_collector_runs_are_no_evidence() -> None:

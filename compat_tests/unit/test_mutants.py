@@ -6,7 +6,7 @@ from types import ModuleType
 
 import pytest
 
-from compat_tests.reliability.mutations import Mutant, chosen, mutants
+from compat_tests.reliability.mutations import PARTS, Mutant, chosen, files, mutants
 from compat_tests.reliability.swapping import Functions
 
 SOURCE = '''
@@ -47,6 +47,24 @@ def root(tmp_path: Path) -> Path:
     (folder / "codec" / "left_out.py").write_text("def codec(): return 1\n")
     (folder / "box.py").write_text(SOURCE)
     return tmp_path
+
+
+def test_each_part_has_its_own_files() -> None:
+    root = Path(__file__).parents[2]
+    names = {part: {path.relative_to(root).as_posix() for path in files(root, part)} for part in PARTS}
+    assert "fakeamqp/model/queues/classic.py" in names["model"]
+    assert "fakeamqp/trace/dialogue.py" in names["trace"]
+    assert "fakeamqp/protocols/framed/codec/frames.py" in names["codecs"]
+    assert all(names.values())
+    assert sum(map(len, names.values())) == len(set().union(*names.values()))
+
+
+def test_coroutines_are_changed_too(root: Path) -> None:
+    folder = root / "fakeamqp" / "management"
+    folder.mkdir()
+    (folder / "app.py").write_text("async def answer(asked):\n    return asked + 1\n")
+    found = {(each.function, each.kind, each.new.strip()) for each in mutants(root, "management")}
+    assert ("answer", "arithmetic", "return asked - 1") in found
 
 
 def _loaded(root: Path) -> ModuleType:

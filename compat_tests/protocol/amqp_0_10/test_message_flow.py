@@ -49,6 +49,10 @@ def test_credit_begins_at_nothing(session: Session) -> None:
     fill(session)
     subscribe(session)
     session.expect_nothing()
+    session.flow(1)
+    session.expect_nothing()
+    session.flow(UNLIMITED, unit=BYTE)
+    assert len(session.transfers()) == 1
 
 
 @pytest.mark.rule("0-10/message.subscribe/default-flow-mode")
