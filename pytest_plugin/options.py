@@ -191,9 +191,8 @@ def check(config: pytest.Config) -> None:
     if wanted is not None and wanted < 1:
         raise pytest.UsageError(f"--amqp-schedules: {wanted} is not a number of schedules")
     folder = trace_folder(config)
-    for path in () if folder is None else (folder, *folder.parents):
-        if path.exists() and not path.is_dir():
-            raise pytest.UsageError(f"{_given_by(config, _TRACE)}: {path} is not a folder")
+    if folder is not None and folder.exists() and not folder.is_dir():
+        raise pytest.UsageError(f"{_given_by(config, _TRACE)}: {folder} is not a folder")
     for name in trace_formats(config):
         if name not in _FORMATS:
             known = _nearest(name, _FORMATS) or f"the formats are {', '.join(_FORMATS)}"

@@ -424,7 +424,7 @@ def test_an_argument_that_contradicts_the_options_names_both(run_tests: RunTests
         ("--amqp-runtime=thraed", "--amqp-runtime: there is no runtime 'thraed'; did you mean 'thread'?"),
         ("--amqp-real-url=amqp://host:99999/", "--amqp-real-url: 'amqp://host:99999/' is not of the form *"),
         ("-oamqp_spark_fast=perhaps", "the ini option amqp_spark_fast: *perhaps*"),
-        ("--amqp-trace=test_inner.py/recordings", "--amqp-trace: *test_inner.py is not a folder"),
+        ("--amqp-trace=test_inner.py", "--amqp-trace: *test_inner.py is not a folder"),
         (
             "--amqp-trace-formats=htlm",
             "--amqp-trace-formats: there is no format 'htlm'; did you mean 'html'?",
