@@ -334,19 +334,20 @@ class Broker(Inspection):
                 "a broker with runtime='asyncio' starts in its event loop: use `async with broker:`, or "
                 "`await broker.start_async()`"
             )
-        if self._engine.running:
-            return self
-        port = self._prepare_start()
         engine = cast("ThreadEngine", self._engine)
-        try:
-            engine.start()
-            self._listeners = engine.listen_on(self._host, port, tls=self._tls)
-            if self._management is not None:
-                self._management.start(self._host)
-        except BaseException:
-            engine.stop()
-            raise
-        self._started()
+        with engine.one_by_one():
+            if engine.running:
+                return self
+            port = self._prepare_start()
+            try:
+                engine.start()
+                self._listeners = engine.listen_on(self._host, port, tls=self._tls)
+                if self._management is not None:
+                    self._management.start(self._host)
+            except BaseException:
+                engine.stop()
+                raise
+            self._started()
         return self
 
     async def start_async(self) -> Self:
@@ -400,21 +401,22 @@ class Broker(Inspection):
 
         Queues, messages and history can still be inspected.
         """
-        try:
-            if self._management is not None:
-                self._management.stop()
-        finally:
+        with self._engine.one_by_one():
             try:
-                if self._engine.running:
-                    self._close_all()
-                    self._state.stage = "stopped"
+                if self._management is not None:
+                    self._management.stop()
             finally:
                 try:
-                    self._engine.stop()
+                    if self._engine.running:
+                        self._close_all()
+                        self._state.stage = "stopped"
                 finally:
-                    self._listeners = ()
-                    if self._tls is not None and self._tls is not self._tls_wanted:
-                        self._tls.close()
+                    try:
+                        self._engine.stop()
+                    finally:
+                        self._listeners = ()
+                        if self._tls is not None and self._tls is not self._tls_wanted:
+                            self._tls.close()
 
     async def stop_async(self) -> None:
         """`stop` for coroutines. In an event loop, the loop has closed all streams afterwards."""
@@ -433,10 +435,9 @@ class Broker(Inspection):
         Raises:
             BrokerError: the broker does not run.
         """
-        listeners = self._running_listeners()
-        with self._engine:
+        with self._engine.one_by_one(), self._engine:
             # A client that reconnects at once finds the port open, and is accepted after the restart.
-            for listener in listeners:
+            for listener in self._running_listeners():
                 listener.pause()
                 listener.resume()
             if not crash:

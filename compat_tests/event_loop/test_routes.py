@@ -166,3 +166,18 @@ def test_what_is_under_way_arrives_when_an_interrupted_loop_runs_on() -> None:
         assert arrived == [0, 1, 2, 3]
     finally:
         loop.close()
+
+
+def test_the_event_loop_of_a_stopped_broker_is_freed():
+    loops = []
+
+    async def test() -> None:
+        loops.append(weakref.ref(asyncio.get_running_loop()))
+        async with Broker(runtime="asyncio") as broker:
+            connection = await aio_pika.connect(broker.url)
+            await connection.close()
+
+    for _ in range(3):
+        asyncio.run(test())
+    gc.collect()
+    assert [loop() for loop in loops] == [None] * 3

@@ -373,3 +373,53 @@ def test_a_field_of_the_fault_form_of_another_type_is_an_error_that_names_it(
 def test_lists_are_valid_json_after_all_of_this(api: Api):
     for path in LISTS:
         json.loads(api.request("GET", path).body, parse_constant=pytest.fail)
+
+
+def test_columns_and_sort_take_a_time_that_the_rows_limit(broker: Broker, api: Api):
+    """However many are asked for: the parts of a row that are looked at are counted."""
+    from fakeamqp.management import listing
+
+    looked = 0
+
+    class Row(dict[str, Any]):
+        def __getitem__(self, name: str) -> Any:
+            nonlocal looked
+            looked += 1
+            return super().__getitem__(name)
+
+        def items(self) -> Any:
+            nonlocal looked
+            looked += len(self)
+            return super().items()
+
+    columns = listing._columns(",".join(f"c{number}" for number in range(4000)))
+    assert listing._chosen(Row(name="q", c7=1), columns) == {"c7": 1}
+    assert looked <= 2
+    for wanted, chosen in (
+        ("a.b,a", {"a": {"b": 1, "c": 2}}),
+        ("a,a.b", {"a": {"b": 1, "c": 2}}),
+        ("a.b", {"a": {"b": 1}}),
+        ("a.b,a.c,x", {"a": {"b": 1, "c": 2}}),
+        ("." * 5000, {}),
+    ):
+        assert listing._chosen({"a": {"b": 1, "c": 2}}, listing._columns(wanted)) == chosen
+
+
+def test_a_pattern_that_takes_long_for_each_name_is_refused_for_a_list(
+    broker: Broker, api: Api, monkeypatch: pytest.MonkeyPatch
+):
+    from fakeamqp.management import listing
+
+    monkeypatch.setattr(listing, "_MOST_STEPS", 200)
+    names = [f"{'a' * 60}{number}" for number in range(20)]
+    broker.load_definitions({"queues": [{"name": name, "durable": True} for name in names]})
+    reply = api.request("GET", "queues?page=1&use_regex=true&name=%5E(a%2B)%2B%24")
+    assert reply.status == 400
+    assert reply.json["reason"] == "The search with this pattern takes too long: give a simpler one."
+
+
+def test_too_many_samples_are_refused(broker: Broker, api: Api):
+    api.put("queues/%2F/sampled")
+    broker.publish(b"", routing_key="sampled")
+    for query, status in (("age=500&msg_rates_incr=1", 200), ("age=3600&msg_rates_incr=1", 400)):
+        assert api.request("GET", f"queues/%2F/sampled?msg_rates_{query}").status == status

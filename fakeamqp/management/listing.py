@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from fakeamqp.management.errors import Refused, bad_request
-from fakeamqp.model.patterns import InvalidPattern, compiled
+from fakeamqp.model.patterns import MOST_STEPS, InvalidPattern, compiled
 
 if TYPE_CHECKING:
     from fakeamqp.management.resource import Call
@@ -17,6 +17,8 @@ __all__ = ["columns_of", "listed"]
 
 _PAGE_SIZE = 100
 _LARGEST_PAGE = 500
+_MOST_STEPS = 100 * MOST_STEPS
+"""Of a pattern on all names of a list: some seconds."""
 
 
 def listed(call: Call, rows: Sequence[dict[str, Any]], order: Sequence[str] = ("vhost", "name")) -> object:
@@ -128,7 +130,16 @@ def _filtered(call: Call, rows: Sequence[dict[str, Any]]) -> Sequence[dict[str, 
         if call.choices.ignores_bad_filters:
             return []
         raise bad_request("Pagination parameters are invalid") from None
-    return [row for row in rows if pattern.search(str(row.get("name", "")))]
+    kept: list[dict[str, Any]] = []
+    steps = 0
+    for row in rows:
+        found = pattern.run(str(row.get("name", "")))
+        steps += found.steps
+        if steps > _MOST_STEPS:
+            raise bad_request("The search with this pattern takes too long: give a simpler one.")
+        if found.fits:
+            kept.append(row)
+    return kept
 
 
 def _sorted(call: Call, rows: Sequence[dict[str, Any]], order: Sequence[str]) -> Sequence[dict[str, Any]]:

@@ -107,6 +107,10 @@ class Engine(Protocol):
         """Let others enter meanwhile, at whatever depth the caller is inside, to wait for one of them."""
         ...
 
+    def one_by_one(self) -> AbstractContextManager[None]:
+        """For starts, stops and restarts of the broker: wait until that of another thread has ended."""
+        ...
+
     def in_turn(self) -> bool:
         """Whether the caller is inside a turn, and must not wait for those that enter the engine."""
         ...

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta, timezone
 from itertools import takewhile
 from typing import TYPE_CHECKING, Literal, TypeAlias, cast
 
-from fakeamqp.runtime.clock.modes import finite, seconds_since_epoch
+from fakeamqp.runtime.clock.modes import check_year, finite, seconds_since_epoch
 from fakeamqp.runtime.clock.stepped import MARGIN, SteppedClock, seconds_in_words
 from fakeamqp.runtime.errors import ClockError, NothingPending
 
@@ -130,19 +130,20 @@ class Clock:
         their handshake; those that do not finish are disconnected.
 
         Raises:
-            ClockError: the clock is not virtual, or `seconds` is negative.
+            ClockError: the clock is not virtual, `seconds` is negative, or the time is after the year 9999.
         """
         if isinstance(seconds, timedelta):
             seconds = seconds.total_seconds()
         distance = finite(seconds, "seconds")
         with self._engine, self._moving("advance()", heartbeats) as clock:
+            check_year(clock.time() + distance, f"advance({seconds_in_words(distance)})")
             self._move(clock, clock.now() + distance)
 
     def advance_to(self, when: Instant, *, heartbeats: Heartbeats | None = None) -> None:
         """`advance` to a point in time: a datetime (a naive one is UTC), or seconds since the epoch.
 
         Raises:
-            ClockError: the clock is not virtual, or `when` has passed.
+            ClockError: the clock is not virtual, `when` has passed, or is after the year 9999.
         """
         wall = seconds_since_epoch(when, "when")
         with self._engine, self._moving("advance_to()", heartbeats) as clock:
@@ -161,13 +162,14 @@ class Clock:
 
         Raises:
             NothingPending: no timer is pending.
-            ClockError: the clock is not virtual.
+            ClockError: the clock is not virtual, or the timer is due after the year 9999.
         """
         with self._engine, self._moving("advance_to_next()", heartbeats) as clock:
             timer = clock.awaited(self._engine.timers, housekeeping=clock.strict)
             if timer is None:
                 raise NothingPending(self._nothing_pending(clock))
             before = clock.now()
+            check_year(clock.time() + timer.due - before, f"advance_to_next(): {timer.words!r}")
             self._move(clock, timer.due)
             return round(clock.now() - before, 9)
 

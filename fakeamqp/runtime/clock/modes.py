@@ -11,7 +11,7 @@ from fakeamqp.runtime.errors import ClockError
 if TYPE_CHECKING:
     from fakeamqp.runtime.clock.stepped import SteppedClock
 
-__all__ = ["MODES", "Instant", "Mode", "clock_of", "seconds_since_epoch"]
+__all__ = ["LATEST", "MODES", "Instant", "Mode", "check_year", "clock_of", "seconds_since_epoch"]
 
 Mode: TypeAlias = Literal["real", "virtual", "wall"]
 MODES: tuple[Mode, ...] = ("real", "virtual", "wall")
@@ -49,17 +49,33 @@ def clock_of(mode: str, now: Instant | None = None) -> RealClock | SteppedClock:
     return RealClock()
 
 
+LATEST = 253_402_300_799.0
+"""The last second of the year 9999, in seconds since the epoch: a datetime cannot be later."""
+
+
+def check_year(wall: float, what: str) -> None:
+    """Refuse a time of a clock that no datetime can hold; `what` leads to it, for the error.
+
+    Raises:
+        ClockError: it is after the year 9999.
+    """
+    if wall > LATEST:
+        raise ClockError(f"{what} leads beyond the year 9999, which is the last one of a datetime")
+
+
 def seconds_since_epoch(instant: Instant, name: str) -> float:
     """A point in time in seconds since the epoch. `name` is the name of the argument, for errors.
 
     Raises:
-        ClockError: it is not a point in time.
+        ClockError: it is not a point in time, or after the year 9999.
     """
     if isinstance(instant, datetime):
         if instant.tzinfo is None:
             instant = instant.replace(tzinfo=timezone.utc)
         return instant.timestamp()
-    return finite(instant, name)
+    seconds = finite(instant, name)
+    check_year(seconds, f"{name}={instant!r}")
+    return seconds
 
 
 def finite(number: float, name: str) -> float:
@@ -70,4 +86,7 @@ def finite(number: float, name: str) -> float:
     """
     if isinstance(number, bool) or not isinstance(number, (int, float)) or not 0 <= number < float("inf"):
         raise ClockError(f"{name}={number!r} must be a number, 0 or more")
-    return float(number)
+    try:
+        return float(number)
+    except OverflowError:
+        raise ClockError(f"{name} is too large for a number of seconds") from None

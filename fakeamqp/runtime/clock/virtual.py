@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fakeamqp.runtime.clock.modes import LATEST
 from fakeamqp.runtime.clock.real import RealClock
 from fakeamqp.runtime.clock.stepped import SteppedClock, seconds_in_words
 
@@ -59,7 +60,12 @@ class VirtualClock(SteppedClock):
         if not self._rate:
             return self._now
         instant, real = self._based
-        return instant + (self._real.now() - real) * self._rate
+        return min(self._last, instant + (self._real.now() - real) * self._rate)
+
+    @property
+    def _last(self) -> float:
+        """The end of the year 9999: a running clock stops there."""
+        return LATEST - self._wall
 
     def moved(self) -> None:
         """A test has moved time: continue from here."""
@@ -81,14 +87,14 @@ class VirtualClock(SteppedClock):
         if self.autojump is None or self._real.now() < self._jump_at:
             return None
         timer = self.awaited(timers)
-        return None if timer is None else timer.due
+        return None if timer is None or timer.due > self._last else timer.due
 
     def sleep(self, timers: TimerQueue) -> float | None:
         """Real seconds until a running clock reaches a timer, or until it jumps."""
         timeout = None
         if self._rate and (due := timers.next_due()) is not None:
             timeout = max(0.0, (due - self._due_instant(True)) / self._rate)
-        if self.autojump is not None and self.awaited(timers) is not None:
+        if self.autojump is not None and (timer := self.awaited(timers)) and timer.due <= self._last:
             until_jump = max(0.0, self._jump_at - self._real.now())
             timeout = until_jump if timeout is None else min(timeout, until_jump)
         return timeout

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
@@ -213,6 +213,10 @@ class LoopEngine(EngineBase):
     def released(self) -> Iterator[None]:
         """Does nothing: the event loop has one thread, so no other caller waits to enter."""
         yield
+
+    def one_by_one(self) -> AbstractContextManager[None]:
+        """Does nothing: the event loop has one thread."""
+        return self.released()
 
     def in_turn(self) -> bool:
         """Whether the caller is inside a turn."""

@@ -12,7 +12,6 @@ import asyncio
 from collections.abc import Callable
 from contextvars import copy_context
 from typing import Any
-from weakref import WeakKeyDictionary
 
 from fakeamqp.runtime.event_loop.arrivals import Arrivals
 from fakeamqp.runtime.event_loop.memory import MemoryTransport, connect
@@ -95,7 +94,8 @@ class Routes:
         await arrived
 
 
-_routes: WeakKeyDictionary[asyncio.AbstractEventLoop, Routes] = WeakKeyDictionary()
+# The loop itself keeps its routes, which know it: a table of all loops would keep every loop for ever.
+_ATTRIBUTE = "_fakeamqp_routes"
 
 
 def _address(host: object, port: object, options: dict[str, Any]) -> tuple[str, int] | None:
@@ -117,7 +117,7 @@ def routes_of(loop: asyncio.AbstractEventLoop) -> Routes | None:
 
 def routes_in_spite_of(loop: asyncio.AbstractEventLoop) -> Routes | None:
     """The routes of a loop that refuses all connections; None if it cannot be told of any."""
-    if loop not in _routes:
+    if not hasattr(loop, _ATTRIBUTE):
         try:
             loop.create_connection = loop.create_connection  # type: ignore[method-assign]
             del loop.create_connection
@@ -127,7 +127,8 @@ def routes_in_spite_of(loop: asyncio.AbstractEventLoop) -> Routes | None:
 
 
 def _of(loop: asyncio.AbstractEventLoop) -> Routes:
-    found = _routes.get(loop)
+    found: Routes | None = getattr(loop, _ATTRIBUTE, None)
     if found is None:
-        found = _routes[loop] = Routes(loop)
+        found = Routes(loop)
+        setattr(loop, _ATTRIBUTE, found)
     return found

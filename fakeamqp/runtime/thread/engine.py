@@ -89,6 +89,7 @@ class ThreadEngine(EngineBase):
         )
         self.name = name
         self._lock = FairLock()
+        self._life = threading.RLock()
         self._loop: Loop | None = None
         self._thread: threading.Thread | None = None
         self._listeners: list[Listener] = []
@@ -179,6 +180,7 @@ class ThreadEngine(EngineBase):
     def _abandon(self) -> None:
         """In a forked child: the thread does not exist, and the sockets belong to the parent."""
         self._lock.after_fork()
+        self._life = threading.RLock()
         loop, self._loop, self._thread = self._loop, None, None
         listeners, self._listeners = self._listeners, []
         if loop is not None:
@@ -371,6 +373,20 @@ class ThreadEngine(EngineBase):
     def in_turn(self) -> bool:
         """Whether the caller is the loop thread, which must not wait for those that enter the engine."""
         return threading.current_thread() is self._thread
+
+    @contextmanager
+    def one_by_one(self) -> Iterator[None]:
+        """See `Engine`. The loop thread does not wait, since the others may wait for its end."""
+        if self.in_turn():
+            yield
+            return
+        if not self._life.acquire(blocking=False):
+            with self.released():
+                self._life.acquire()
+        try:
+            yield
+        finally:
+            self._life.release()
 
     @contextmanager
     def released(self) -> Iterator[None]:
