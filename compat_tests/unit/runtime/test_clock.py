@@ -9,6 +9,7 @@ import subprocess
 import sys
 import textwrap
 import time
+from types import SimpleNamespace
 
 import pytest
 
@@ -121,6 +122,20 @@ def test_first_imported_inside_time_machine() -> None:
             everywhere(clock)
         everywhere(clock)
     """)
+
+
+def test_time_machine_is_not_asked_for_the_time_before_its_first_travel(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Version 2 ends the process then; its pytest plugin imports it in tests that never travel."""
+
+    def segmentation_fault() -> float:
+        raise AssertionError("time-machine 2 ends the process here")
+
+    hatch = SimpleNamespace(is_travelling=lambda: False, time=SimpleNamespace(time=segmentation_fault))
+    monkeypatch.setitem(sys.modules, "time_machine", SimpleNamespace(escape_hatch=hatch))
+    monkeypatch.setitem(sys.modules, "_time_machine", SimpleNamespace(original_time=segmentation_fault))
+    assert abs(RealClock().time() - time.time()) < 60
 
 
 def test_a_timer_of_an_engine_runs_while_time_is_frozen() -> None:

@@ -6,7 +6,7 @@ Tests freeze time in two ways, and neither may affect the broker in its default 
   real or frozen time depending on the call stack. So no module global here refers to a time function, and if
   freezegun was active when this module was imported, the real function is taken from freezegun's module.
 * time-machine changes the C function itself, so no reference is safe. It does not change the monotonic clock,
-and provides the original wall clock under another name, which is used if time-machine is imported.
+  and has an escape hatch to the original wall clock, which is used while it travels.
 """
 
 from __future__ import annotations
@@ -48,13 +48,16 @@ class RealClock:
 
     def time(self) -> float:
         """Real wall time, in seconds since the epoch."""
-        time_machine = sys.modules.get("_time_machine")
+        time_machine = sys.modules.get("time_machine")
         if time_machine is not None:
             try:
-                original: float = time_machine.original_time()
-                return original
+                hatch = time_machine.escape_hatch
+                # Before its first travel, time-machine 2 ends the process if it is asked for the time.
+                if hatch.is_travelling():
+                    original: float = hatch.time.time()
+                    return original
             except (AttributeError, ValueError):
-                pass  # time-machine is not active, so the plain function is right
+                pass  # it is being imported, or another thread has just ended its travel
         return self._wall()
 
     def seconds_until(self, due: float) -> float:
