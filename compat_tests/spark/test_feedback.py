@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from pyspark.sql import functions as F
 
 from fakeamqp import Broker
 from fakeamqp.spark.causes import cause_of
+
+F = pytest.importorskip("pyspark.sql.functions", reason="PySpark is not installed")
 
 
 @pytest.fixture

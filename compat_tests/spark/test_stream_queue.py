@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pika
 import pytest
-from pyspark.errors import StreamingQueryException
-from pyspark.sql.datasource import DataSourceReader
 
 from fakeamqp import Broker
+
+REASON = "PySpark is not installed"
+StreamingQueryException = pytest.importorskip("pyspark.errors", reason=REASON).StreamingQueryException
+DataSourceReader = pytest.importorskip("pyspark.sql.datasource", reason=REASON).DataSourceReader
 
 
 @pytest.fixture

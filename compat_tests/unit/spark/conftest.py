@@ -5,7 +5,6 @@ import sys
 import pika
 import pytest
 
-from compat_tests.unit.spark.micro_batches import Query
 from fakeamqp import Broker
 
 
@@ -29,7 +28,7 @@ def no_idle_connections():
 
 @pytest.fixture
 def query(broker, tmp_path):
-    import compat_tests.needs_pyspark  # noqa: F401
+    from compat_tests.unit.spark.micro_batches import Query
 
     queries = []
 

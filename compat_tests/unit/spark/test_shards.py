@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
+import stat
 import threading
 import time
 from pathlib import Path
@@ -483,6 +486,23 @@ def test_a_folder_is_on_the_disk_before_its_segments_are(monkeypatch, tmp_path):
     assert synced == [str(tmp_path)]
     folder.new("a", 0, SCHEMA)
     assert synced == [str(tmp_path), str(tmp_path / "spool")]
+
+
+def test_a_segment_that_is_not_brought_to_the_disk_is_no_segment_of_another_task(monkeypatch, tmp_path):
+    """The name is given by then, and only the folder's own entry may be lost."""
+    folder = SharedFolder(str(tmp_path / "spool"))
+    folder.make()
+    segment = folder.new("a", 0, SCHEMA)
+    fsync = os.fsync
+
+    def fails(descriptor):
+        if stat.S_ISDIR(os.fstat(descriptor).st_mode):
+            raise OSError(errno.EIO, "Input/output error")
+        fsync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", fails)
+    with pytest.raises(SpoolError, match="Input/output error"):
+        segment.commit()
 
 
 # --- what is no shard --------------------------------------------------------------------------------------

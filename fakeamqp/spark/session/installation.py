@@ -116,7 +116,7 @@ def _checked_version(java: Path) -> str:
 
 def _released_version(java: Path) -> str | None:
     try:
-        text = java.resolve().parents[1].joinpath("release").read_text(errors="replace")
+        text = java.resolve().parents[1].joinpath("release").read_text("utf-8", "replace")
     except OSError:
         return None
     found = re.search(r'^JAVA_VERSION="(\d[\w.+-]*)"', text, re.MULTILINE)
@@ -126,7 +126,11 @@ def _released_version(java: Path) -> str | None:
 def _said_version(java: Path) -> str | None:
     try:
         said = subprocess.run(
-            [java, "-version"], capture_output=True, text=True, errors="replace", timeout=60
+            [java, "-version"],
+            capture_output=True,
+            encoding="utf-8",
+            errors="replace",
+            timeout=60,
         )
     except (OSError, subprocess.TimeoutExpired):
         return None

@@ -247,17 +247,24 @@ class SharedFolder:
                 os.close(descriptor)
 
     def publish(self, temporary: str, path: str) -> bool:
-        """Give a complete file its name. Returns False if another file has it; that one stays."""
+        """Give a complete file its name. Returns False if another file has it; that one stays.
+
+        Raises:
+            OSError: it could not be given, or not be brought to the disk.
+        """
         try:
             if self._local:
-                os.link(temporary, path)
+                try:
+                    os.link(temporary, path)
+                except FileExistsError:
+                    return False
                 self.sync(os.path.dirname(path))
             elif self._files.get_file_info(path).type != fs.FileType.NotFound:
                 return False
             else:
                 self._files.move(temporary, path)
         except OSError:
-            if self._files.get_file_info(path).type == fs.FileType.NotFound:
+            if self._local or self._files.get_file_info(path).type == fs.FileType.NotFound:
                 raise
             return False
         finally:

@@ -42,11 +42,11 @@ def the_archive(home: Path, folder: Path) -> Path:
         with _alone(folder):
             if not archive.exists():
                 if _is_recent(failure):
-                    raise FastModeUnavailable(f"{failure.read_text()} (delete {folder} to try again)")
+                    raise FastModeUnavailable(f"{failure.read_text('utf-8')} (delete {folder} to try again)")
                 try:
                     _make(archive, home)
                 except FastModeUnavailable as error:
-                    failure.write_text(str(error))
+                    failure.write_text(str(error), "utf-8")
                     raise
                 failure.unlink(missing_ok=True)
                 forget_the_unused(folder)
@@ -77,7 +77,7 @@ def _run(command: list[str], environment: dict[str, str]) -> subprocess.Complete
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
-        text=True,
+        encoding="utf-8",
         errors="replace",
         start_new_session=True,
     ) as running:
@@ -104,6 +104,6 @@ def _last_words(done: subprocess.CompletedProcess[str]) -> str:
 @contextmanager
 def _alone(folder: Path) -> Iterator[None]:
     """Lock the folder against other processes. The end of a process releases its lock."""
-    with folder.joinpath("lock").open("w") as lock:
+    with folder.joinpath("lock").open("wb") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield

@@ -1,0 +1,39 @@
+"""What a machine lacks makes the tests that need it skip, and never fails a run."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+NO_PYSPARK = """
+import importlib.util, sys
+
+class Nothing:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] == "pyspark":
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+sys.meta_path.insert(0, Nothing())
+found = importlib.util.find_spec
+importlib.util.find_spec = lambda name, package=None: None if name == "pyspark" else found(name, package)
+"""
+
+
+def test_the_tests_about_spark_are_collected_without_pyspark(tmp_path: Path) -> None:
+    tmp_path.joinpath("no_pyspark.py").write_text(NO_PYSPARK, "utf-8")
+    options = ["-p", "no_pyspark", "-p", "no:cacheprovider", "--collect-only", "-q"]
+    folders = ["compat_tests/unit/spark", "compat_tests/spark", "compat_tests/crashes"]
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", *options, *folders],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        encoding="utf-8",
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout
