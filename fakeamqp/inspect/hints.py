@@ -1,7 +1,7 @@
 """What the error of a wait that timed out adds: hints, what the broker holds, and the latest events.
 
-A hint says what holds the broker or its clients up: the broker's clock stands still, the memory alarm blocks
-publishers, or the wait itself blocks the clients.
+A hint says why the wait cannot succeed: the clock stands still, the memory alarm blocks publishers, the wait
+itself blocks the clients, a reset has removed a queue, or a message never reaches its delivery limit.
 """
 
 from __future__ import annotations

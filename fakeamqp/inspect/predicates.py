@@ -112,6 +112,8 @@ def _node_of(function: object) -> ast.Lambda | ast.FunctionDef | None:
         return None
     functions = (node for node in ast.walk(tree) if isinstance(node, (ast.Lambda, ast.FunctionDef)))
     found = [node for node in functions if _may_be(node, code)]
+    if len(found) > 1 and not hasattr(code, "co_positions"):
+        return None  # Python 3.10 cannot tell the lambdas of one line apart.
     # Of several lambdas that fit, one inside the other, the innermost.
     return min(found, key=lambda node: (node.end_lineno or 0, node.end_col_offset or 0), default=None)
 
@@ -126,7 +128,7 @@ def _may_be(node: ast.Lambda | ast.FunctionDef, code: CodeType) -> bool:
     names |= {each.attr for each in ast.walk(node) if isinstance(each, ast.Attribute)}
     if not names.issuperset((*code.co_names, *code.co_freevars)):
         return False
-    if not hasattr(code, "co_positions"):  # Python 3.10
+    if not hasattr(code, "co_positions"):
         return True
     begin = (node.lineno, node.col_offset)
     end = (node.end_lineno or 0, node.end_col_offset or 0)
