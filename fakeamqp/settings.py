@@ -160,6 +160,7 @@ class PersonalityChoices(TypedDict, total=False):
     announces_host: bool
     capabilities: tuple[str, ...]
     mechanisms: tuple[str, ...]
+    refuses_unknown_locales: bool
     channel_max: int
     frame_max: int
     heartbeat: int
@@ -183,6 +184,7 @@ class BrokerArguments(PersonalityChoices, total=False):
     virtual_hosts: Iterable[str]
     definitions: Definitions | None
     seed: int | str | None
+    races: bool | int | None
     permit: Iterable[str]
     deny: Iterable[str]
     history: int
