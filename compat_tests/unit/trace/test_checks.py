@@ -247,6 +247,22 @@ def out_of_order(server: FaultServer) -> list[tuple[Any, Any]]:
     return [(row["message"], row["overtaken_by"]) for row in checks.fifo_violations(records)]
 
 
+def test_message_that_was_overtaken_is_told_of_with_its_place(server: FaultServer):
+    client = server.client()
+    client.declare("q")
+    client.fill("q", b"1", b"2")
+    client.consume("q", "tag")
+    records = recorded(server)
+    first, second = [record for record in records if record["name"] == "enqueued"]
+    first["number"], second["number"] = second["number"], first["number"]
+    (row,) = checks.fifo_violations(records)
+    assert list(row) == [
+        *("run", "number", "alias", "channel", "session", "queue", "consumer_tag", "delivery_tag"),
+        *("priority", "message", "enqueued_number", "overtaken_by", "overtaken_by_number"),
+    ]
+    assert (row["channel"], row["session"], row["queue"], row["consumer_tag"]) == (1, 1, "q", "tag")
+
+
 @pytest.mark.parametrize("reader", ["one", "several", "priorities", "dead letters"])
 def test_when_order_is_promised(server: FaultServer, reader: str):
     client = server.client(channels=2)

@@ -19,6 +19,8 @@ from fakeamqp.protocols.framed.codec.frames import CONTENT_HEADER
 from fakeamqp.protocols.framed.codec.method import Method
 from fakeamqp.protocols.framed.codec.tables import Timestamp
 from fakeamqp.trace import ConnectionEvent, Event, FrameEvent, ModelEvent, Recorder, Trace
+from fakeamqp.trace.html.queues import Queues
+from fakeamqp.trace.html.rows import KINDS, kind_of
 from fakeamqp.trace.truncation import Truncated
 
 HOSTILE = [
@@ -447,3 +449,18 @@ class TestEverything:
         path = tmp_path / "trace.html"
         text = Trace.of([frame(m.QueueDeclare(queue="grün"))]).html(path, title="grün")
         assert path.read_bytes().decode() == text
+
+
+def test_events_of_the_model_have_a_kind_of_their_own():
+    event = ModelEvent(0.0, None, "", "queue declared", {})
+    assert KINDS[kind_of(event)] == "model"
+
+
+def test_outcomes_of_two_publishes_to_one_address_are_those_of_two_rows():
+    queues = Queues()
+    first, second = [1], [2]
+    publish = m.BasicPublish(exchange="x", routing_key="k")
+    for row in (first, second):
+        queues.published((1, 1, 0), publish, row)
+    message = SimpleNamespace(exchange="x", routing_key="k")
+    assert [queues.outcome(1, message) for _ in range(3)] == [first, second, None]

@@ -299,6 +299,16 @@ def test_a_connection_that_reuses_a_name_has_a_short_name_of_its_own(clock: Cloc
     assert [event.alias for event in recorder.trace().events] == ["c1"] * 4 + ["c2"] * 4
 
 
+def test_shrinking_drops_events_until_the_rest_fits(clock: Clock):
+    recorder = Recorder(clock)
+    for number in range(10):
+        recorder.model("queue declared", queue=f"q{number}")
+    recorder.shrink(1_000_000)
+    assert len(recorder.trace().events) == 10
+    recorder.shrink(0)
+    assert not recorder.trace().events
+
+
 def test_a_late_word_about_a_closed_connection_goes_under_its_name(clock: Clock):
     recorder = Recorder(clock)
     recorder.connection("a", "connected")
