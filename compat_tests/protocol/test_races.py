@@ -9,6 +9,7 @@ import pytest
 
 from compat_tests.protocol.driver import Client, Server
 from compat_tests.protocol.quorum import declare as declare_quorum
+from compat_tests.protocol.test_confirm import publishes
 from fakeamqp.model.races import Races, seeded
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 
@@ -20,7 +21,7 @@ def racing(request: pytest.FixtureRequest) -> Racing:
     """Makes a broker where some things are late, in seconds: by (kind, what it is about, which one)."""
 
     def make(late: dict[tuple[str, str, int], float]) -> Server:
-        server = Server(request.param)
+        server = Server(request.param, history=10)
         server.state.races = Races(
             server.state.peer_timers, lambda kind, what, nth: late.get((kind, what, nth), 0.0)
         )
@@ -98,8 +99,7 @@ def test_confirms_of_other_queues_overtake_a_late_one_and_are_not_multiple(racin
     client = confirming(server.client())
     declare(client, "q")
     declare(client, "other")
-    for name in ("q", "other", "other"):
-        client.publish(routing_key=name)
+    client.send_bytes(publishes(["q", "other", "other"]))
     assert acks(client) == [(2, False), (3, False)]
     server.advance(0.01)
     assert acks(client) == [(1, False)]
@@ -271,6 +271,9 @@ def test_late_message_of_a_deleted_queue_is_dropped_and_confirmed(racing: Racing
     client.call(m.QueueDelete(queue="q"), m.QueueDeleteOk, 2)
     server.advance(0.01)
     assert acks(client) == [(1, False)]
+    assert server.state.outcome_histories is not None
+    [dropped] = server.state.outcome_histories.dropped
+    assert (dropped.queue, dropped.reason) == ("q", "deleted")
 
 
 def test_transaction_is_not_late_and_follows_what_was_published_before(racing: Racing) -> None:
@@ -308,7 +311,7 @@ def test_settle_has_everything_happen_in_its_order(racing: Racing) -> None:
 def test_crash_loses_late_messages_and_restart_keeps_them(racing: Racing) -> None:
     for crash in (False, True):
         server = racing({enqueue(1): 0.01})
-        client = server.client()
+        client = confirming(server.client())
         declare(client, durable=True)
         client.publish(routing_key="q", delivery_mode=2)
         server.restart(crash=crash)
