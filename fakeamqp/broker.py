@@ -112,8 +112,8 @@ class Broker(Inspection):
         definitions: RabbitMQ definitions, as a path or parsed; loaded now, and again by `reset`.
         seed: determines generated names, the choices of random exchanges, and what fault rules draw. By
             default another one each time; in a simulation, the seed of the simulation.
-        races: True lets confirms and messages on their way to queues be late, as RabbitMQ's are; a number is
-            the seed of what is late. Default: only in a simulation, whose schedule decides.
+        races: True lets confirms, and messages and acks on their way to queues, be late, as RabbitMQ's are;
+            a number is the seed of what is late. Default: only in a simulation, whose schedule decides.
         permit: deprecated RabbitMQ features to permit although the personality denies them, such as
             `["global_qos"]` in rabbitmq-4.3.
         deny: deprecated features to deny although the personality permits them, such as

@@ -144,6 +144,8 @@ def _body(event: Event) -> str:
 
 
 _KINDS = ("classic", "quorum")
+_LARGE = 100_000
+"""Bytes of a message that a classic queue keeps in the message store."""
 _PAUSES = (0.0, 0.001)
 """Seconds between two methods; without a pause they are sent in one write."""
 
@@ -257,6 +259,31 @@ def deliveries_of_two_queues(address: Address) -> Iterator[str]:
         for first, second in cycle(pairs):
             client.send(_publish(first, body=b"a", persistent=True), _publish(second, body=b"b"))
             yield "".join(_body(consumer.next("basic.deliver")) for _ in range(2))
+
+
+@scene("ab", "ba")
+def deliveries_after_acks_to_two_queues(address: Address) -> Iterator[str]:
+    """The next deliveries of two queues, after both first ones are acknowledged in one write.
+
+    The messages of the first queue are large, so that RabbitMQ reads them from its store.
+    """
+    with _Client(address) as client, _Client(address) as consumer:
+        consumer.call("basic.qos", prefetch_count=1)
+        client.call("confirm.select")
+        queues = {tag: consumer.queue() for tag in "ab"}
+        for tag, queue in queues.items():
+            consumer.call("basic.consume", queue=queue, consumer_tag=tag)
+        while True:
+            for tag, queue in queues.items():
+                for _ in range(2):
+                    client.send(_publish(queue, body=bytes(_LARGE if tag == "a" else 1), persistent=True))
+                    client.next("basic.ack")
+            for _ in range(2):
+                came = [consumer.next("basic.deliver") for _ in range(2)]
+                order = "".join("a" if "consumer_tag='a'" in each.text else "b" for each in came)
+                tags = [_number(came[order.index(tag)], "delivery_tag") for tag in "ab"]
+                consumer.send(*(_method("basic.ack", delivery_tag=tag) for tag in tags))
+            yield order
 
 
 @scene("abc", "acb", "bac")

@@ -16,18 +16,28 @@ from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 Racing = Callable[..., Server]
 
 
-@pytest.fixture(params=("rabbitmq-4.3", "rabbitmq-4.0", "spec"))
-def racing(request: pytest.FixtureRequest) -> Racing:
+def racing_as(name: str) -> Racing:
     """Makes a broker where some things are late, in seconds: by (kind, what it is about, which one)."""
 
     def make(late: dict[tuple[str, str, int], float]) -> Server:
-        server = Server(request.param, history=10)
+        server = Server(name, history=10)
         server.state.races = Races(
             server.state.peer_timers, lambda kind, what, nth: late.get((kind, what, nth), 0.0)
         )
         return server
 
     return make
+
+
+@pytest.fixture(params=("rabbitmq-4.3", "rabbitmq-4.0", "spec"))
+def racing(request: pytest.FixtureRequest) -> Racing:
+    return racing_as(request.param)
+
+
+@pytest.fixture(params=("rabbitmq-4.3", "rabbitmq-4.0"))
+def racing_rabbitmq(request: pytest.FixtureRequest) -> Racing:
+    """For consumers with a prefetch of their own, which `spec` does not have."""
+    return racing_as(request.param)
 
 
 def enqueue(nth: int, *, queue: str = "q", channel: int = 1, connection: str = "c1") -> tuple[str, str, int]:
@@ -285,6 +295,54 @@ def test_transaction_is_not_late_and_follows_what_was_published_before(racing: R
     client.publish(b"within", routing_key="q")
     client.call(m.TxCommit(), m.TxCommitOk)
     assert [each.message.body for each in server.vhost.queues["q"].ready] == [b"before", b"within"]
+
+
+# --- acks that arrive late ---------------------------------------------------------------------------
+
+
+def consuming_two_queues(server: Server, kind: str = "classic") -> Client:
+    """A client that has the first message of each of the queues a and b, and a prefetch of 1."""
+    client = server.client()
+    client.call(m.BasicQos(prefetch_count=1), m.BasicQosOk)
+    for name in ("a", "b"):
+        declare(client, name, durable=True, arguments={"x-queue-type": kind})
+        for nth in (1, 2):
+            client.publish(f"{name}{nth}".encode(), routing_key=name)
+        client.call(m.BasicConsume(queue=name, consumer_tag=name), m.BasicConsumeOk)
+        assert client.expect_content(m.BasicDeliver).body == f"{name}1".encode()
+    return client
+
+
+@pytest.mark.parametrize("kind", ["classic", "quorum"])
+def test_late_ack_lets_another_queue_deliver_first(racing_rabbitmq: Racing, kind: str) -> None:
+    server = racing_rabbitmq({("settle", "channel 1 of c1 to queue a", 1): 0.01})
+    client = consuming_two_queues(server, kind)
+    client.send(m.BasicAck(delivery_tag=2, multiple=True))
+    assert client.expect_content(m.BasicDeliver).body == b"b2"
+    client.expect_nothing()
+    server.advance(0.01)
+    assert client.expect_content(m.BasicDeliver).body == b"a2"
+
+
+def test_late_ack_precedes_a_cancel_of_its_channel(racing_rabbitmq: Racing) -> None:
+    server = racing_rabbitmq({("settle", "channel 1 of c1 to queue a", 1): 0.01})
+    client = consuming_two_queues(server)
+    client.send(m.BasicAck(delivery_tag=1))
+    client.send(m.BasicCancel(consumer_tag="a"))
+    assert client.expect_content(m.BasicDeliver).body == b"a2"
+    client.expect(m.BasicCancelOk)
+
+
+def test_acknowledged_message_does_not_return_if_its_channel_closes_before_the_ack_arrives(
+    racing_rabbitmq: Racing,
+) -> None:
+    server = racing_rabbitmq({("settle", "channel 1 of c1 to queue a", 1): 0.01})
+    client = consuming_two_queues(server)
+    client.send(m.BasicAck(delivery_tag=1))
+    client.call(m.ChannelClose(reply_code=200), m.ChannelCloseOk)
+    server.advance(0.01)
+    assert [each.message.body for each in server.vhost.queues["a"].ready] == [b"a2"]
+    assert not server.vhost.queues["a"].unacked
 
 
 # --- the end of what is late -------------------------------------------------------------------------

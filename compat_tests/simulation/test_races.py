@@ -79,9 +79,28 @@ async def deliveries_of_two_queues_in_the_order_of_their_publishes():
         assert consumed == [b"a", b"b"]
 
 
+async def two_queues_in_turn():
+    async with (
+        Broker(runtime="asyncio") as broker,
+        await aio_pika.connect(broker.url) as connection,
+    ):
+        channel = await connection.channel()
+        await channel.set_qos(prefetch_count=1)
+        consumed: asyncio.Queue[aio_pika.IncomingMessage] = asyncio.Queue()
+        for name in ("a", "b"):
+            queue = await channel.declare_queue(name, durable=True)
+            for nth in (1, 2):
+                broker.publish(f"{name}{nth}", routing_key=name)
+            await queue.consume(consumed.put)
+        for message in [await consumed.get(), await consumed.get()]:
+            await message.ack()
+        assert [(await consumed.get()).body for _ in range(2)] == [b"a2", b"b2"]
+
+
 @pytest.mark.parametrize(
     ("test", "said"),
     [
+        (two_queues_in_turn, "ack 1 from channel 1 of c1 to queue a arrives 1 ms late"),
         (call_that_registers_its_future_too_late, "confirm 1 on channel 1 of c2 is sent 1 ms late"),
         (
             count_after_an_unconfirmed_publish,
@@ -94,7 +113,7 @@ async def deliveries_of_two_queues_in_the_order_of_their_publishes():
     ],
 )
 def test_a_race_with_the_broker_is_found_shrinks_to_one_decision_and_is_named(test, said):
-    failure = simulation.explore(test, SEEDS, kinds=("enqueue", "confirm")).failure
+    failure = simulation.explore(test, SEEDS, kinds=("enqueue", "confirm", "settle")).failure
     assert failure is not None
     assert [decision.text for decision in failure.needed] == [said]
     assert said in failure.text
@@ -117,7 +136,7 @@ def test_nothing_is_late_in_first_come_order_and_without_a_schedule(test):
 
 
 def test_kinds_of_decisions_about_the_broker_can_be_left_out():
-    others = [kind for kind in KINDS if kind not in ("enqueue", "confirm")]
+    others = [kind for kind in KINDS if kind not in ("enqueue", "confirm", "settle")]
     assert simulation.explore(count_after_an_unconfirmed_publish, SEEDS, kinds=others).failure is None
 
 

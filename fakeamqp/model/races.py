@@ -11,6 +11,7 @@ confirm how late it is sent. Nothing else deviates, so clients see orders that R
 - A call of a channel to a classic queue follows what this channel has published; the counts of queue.declare
   do not wait for that. Quorum queues, and calls of other channels, do not either (measured).
 - A message that cannot be routed is returned and confirmed at once (measured).
+- The acks of one channel reach one queue in their order, and several queues in any order (measured).
 
 Late outcomes happen when timers on the time of clients run out, or when a test enters the engine: it never
 sees the broker in between.
@@ -19,15 +20,17 @@ sees the broker in between.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from random import Random
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias
 
 from fakeamqp.errors import printable
+from fakeamqp.model.delivery import accept_all
 from fakeamqp.model.queues import Queue
 
 if TYPE_CHECKING:
+    from fakeamqp.model.delivery import Delivery
     from fakeamqp.model.message import Message
     from fakeamqp.model.outcome import Outcome
     from fakeamqp.model.timers import Timer, Timers
@@ -35,8 +38,8 @@ if TYPE_CHECKING:
 
 __all__ = ["ChannelRaces", "Draw", "Late", "RaceKind", "Races", "named", "seeded"]
 
-RaceKind: TypeAlias = Literal["enqueue", "confirm"]
-"""What is late: a message on its way to a queue, or the confirm of a publish."""
+RaceKind: TypeAlias = Literal["enqueue", "confirm", "settle"]
+"""What is late: a message on its way to a queue, the confirm of a publish, an ack on its way to a queue."""
 
 Draw: TypeAlias = Callable[[RaceKind, str, int], float]
 """Draws how late something is, in seconds: its kind, what it is, and which one of these, from 1 on."""
@@ -62,7 +65,8 @@ class Late(NamedTuple):
         when = f"{self.seconds * 1000:g} ms late" if self.seconds else "at once"
         if self.kind == "confirm":
             return f"confirm {self.nth} on {self.what} is sent {when}"
-        return f"message {self.nth} from {self.what} arrives {when}"
+        subject = "ack" if self.kind == "settle" else "message"
+        return f"{subject} {self.nth} from {self.what} arrives {when}"
 
 
 def seeded(seed: int) -> Draw:
@@ -223,6 +227,8 @@ class ChannelRaces:
         """The messages that a queue has not received yet."""
         self._confirms: dict[Queue, Timer] = {}
         """The latest late confirm of a message of each queue."""
+        self._acks: dict[Queue, deque[Timer]] = {}
+        """The acks that a queue has not received yet."""
         self._arrivals: _Arrivals | None = None
         """Those of the latest publish, if it is late."""
 
@@ -271,12 +277,37 @@ class ChannelRaces:
     def precede(self, name: str) -> None:
         """A call to the queue of this name is next: what was published to it arrives, if it is classic."""
         queue = self._virtual_host.queues.get(name)
-        if queue is not None and not queue.replicated and queue in self._on_the_way:
-            self._races.hurry(tuple(self._on_the_way[queue]))
+        if queue is not None and not queue.replicated:
+            for way in (self._on_the_way, self._acks):
+                self._races.hurry(tuple(way.get(queue, ())))
+
+    def accept(self, deliveries: Sequence[Delivery]) -> None:
+        """The client has acknowledged these: their queues learn it, perhaps later."""
+        of_queues: dict[Queue, list[Delivery]] = {}
+        for delivery in deliveries:
+            of_queues.setdefault(delivery.queue, []).append(delivery)
+        for queue, part in of_queues.items():
+            seconds = self._races.draw("settle", f"{self._name} to queue {printable(queue.name)}")
+            if seconds or queue in self._acks:
+                self._accept_later(seconds, queue, part)
+            else:
+                accept_all(part)
+
+    def _accept_later(self, seconds: float, queue: Queue, deliveries: Sequence[Delivery]) -> None:
+        way = self._acks.setdefault(queue, deque())
+
+        def arrive() -> None:
+            way.popleft()
+            if not way:
+                del self._acks[queue]
+            accept_all(deliveries)
+
+        what = f"an ack from {self._name} arrives in queue {printable(queue.name)}"
+        way.append(self._races.later(seconds, way[-1] if way else None, arrive, what))
 
     def arrive(self) -> None:
-        """Let everything that the channel has published arrive."""
-        for way in list(self._on_the_way.values()):
+        """Let everything arrive that the channel has published or acknowledged."""
+        for way in (*self._on_the_way.values(), *self._acks.values()):
             self._races.hurry(tuple(way))
 
     def confirm(self, tag: int, outcome: Outcome) -> None:

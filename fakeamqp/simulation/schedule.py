@@ -34,7 +34,8 @@ __all__ = ["CUTS", "DELAYS", "KINDS", "LATENCIES", "LATENESS", "Decision", "Key"
 #: - task: which of the tasks that are ready goes on first
 #: - enqueue: how late a message arrives in a queue
 #: - confirm: how late a confirm is sent
-KINDS = ("latency", "delay", "cut", "pause", "task", "enqueue", "confirm")
+#: - settle: how late an ack arrives in a queue
+KINDS = ("latency", "delay", "cut", "pause", "task", "enqueue", "confirm", "settle")
 
 #: How long bytes are under way: iterations of the loop, then seconds.
 DELAYS: tuple[tuple[int, float], ...] = (
@@ -65,8 +66,9 @@ _RATES_OF = {
     "task": (0.0, 0.0, 0.02, 0.1, 0.5),
     "enqueue": _LATENESS_RATES,
     "confirm": _LATENESS_RATES,
+    "settle": _LATENESS_RATES,
 }
-_LATENESS_KINDS: dict[str, RaceKind] = {"enqueue": "enqueue", "confirm": "confirm"}
+_LATENESS_KINDS: dict[str, RaceKind] = {"enqueue": "enqueue", "confirm": "confirm", "settle": "settle"}
 
 
 class Decision(NamedTuple):
@@ -163,9 +165,11 @@ class Schedule:
         self._servers: list[str] = []
         self._deviations = None if deviations is None else dict(deviations)
         draw = random.Random(seed)
-        # A source of their own, so that what a broker does leaves what the network does as it is.
-        lateness = random.Random(f"{seed}:lateness")
-        self._draws = {kind: (lateness if kind in _LATENESS_KINDS else draw).random for kind in KINDS}
+        # Sources of their own, so that what a broker does leaves what the network does as it is.
+        self._draws = {
+            kind: (random.Random(f"{seed}:{kind}") if kind in _LATENESS_KINDS else draw).random
+            for kind in KINDS
+        }
         self._rates: dict[str, float] = {}
         for kind in KINDS:
             rates = _RATES_OF.get(kind, _RATES)

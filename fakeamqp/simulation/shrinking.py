@@ -11,7 +11,7 @@ __all__ = ["Deviations", "shrink"]
 Deviations = dict[Key, int]
 
 # Kinds of deviations that a failure had better not need, the least likely in practice first.
-_DISPENSABLE = ("task", "cut", "pause", "latency", "delay", "enqueue", "confirm")
+_DISPENSABLE = ("task", "cut", "pause", "latency", "delay", "settle", "enqueue", "confirm")
 
 
 def shrink(

@@ -236,7 +236,8 @@ def get(channel: Amqp091Channel, method: m.BasicGet) -> None:
 
 def ack(channel: Amqp091Channel, method: m.BasicAck) -> None:
     """Acknowledge deliveries."""
-    settle(channel, accept_all, "acked", method.delivery_tag, method.multiple)
+    act = accept_all if channel.races is None else channel.races.accept
+    settle(channel, act, "acked", method.delivery_tag, method.multiple)
 
 
 def nack(channel: Amqp091Channel, method: m.BasicNack) -> None:
