@@ -7,12 +7,16 @@ see one consistent state, and their effects have been sent when they return.
 from __future__ import annotations
 
 import os
+import sys
+import warnings
 from collections.abc import Callable, Iterable, Mapping
 from copy import deepcopy
 from dataclasses import replace
+from functools import partial
 from random import Random
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, cast
+from weakref import finalize
 
 from fakeamqp.connection import bracketed
 from fakeamqp.errors import BrokerError, WaitTimeout, nearest
@@ -72,6 +76,7 @@ _NO_JSON: Any = object()
 Runtime: TypeAlias = Literal["thread", "asyncio"]
 _RUNTIMES: tuple[Runtime, ...] = ("thread", "asyncio")
 
+_PACKAGE = os.path.dirname(__file__) + os.sep
 _SHUTDOWN = "CONNECTION_FORCED - broker forced connection closure with reason 'shutdown'"
 _CONNECTION_FORCED = 320
 
@@ -231,6 +236,8 @@ class Broker(Inspection):
         self._tls: ServerTLS | None = None
         self._address: tuple[str, int] | None = None
         self._has_run = False
+        self._dropped: finalize[..., Any] = finalize(self, bool)
+        self._dropped.detach()
         self._observer: Tap | None = self._recorder
         self._management: AddressedCompanion | None = None
         if management or management_port is not None:
@@ -255,11 +262,12 @@ class Broker(Inspection):
 
     def _make_engine(self, clock: _Clock, machine: RealClock | LoopClock) -> Engine:
         state = self._state
+        accept = partial(_accept, state)  # The thread of the engine does not keep the broker alive.
         if not self._in_loop:
             return ThreadEngine(
                 clock,
                 state.timers,
-                self._accept,
+                accept,
                 transport_timers=state.peer_timers,
                 operations=state.operations,
                 before_flush=state.memory.settle,
@@ -269,17 +277,12 @@ class Broker(Inspection):
         return LoopEngine(
             clock,
             state.timers,
-            self._accept,
+            accept,
             transport_clock=cast("LoopClock", machine),
             transport_timers=state.peer_timers,
             operations=state.operations,
             before_flush=state.memory.settle,
         )
-
-    def _accept(self, peer: Any, notify: Any) -> Any:
-        from fakeamqp.protocols.negotiation import accept
-
-        return accept(self._state, peer, notify)
 
     def _race(self, draw: Draw, seed: int | None = None) -> None:
         """Let some of what clients see be late, as `draw` says."""
@@ -394,6 +397,8 @@ class Broker(Inspection):
     def _started(self) -> None:
         self._address = self._listeners[0].address
         self._has_run = True
+        self._dropped.detach()
+        self._dropped = finalize(self, _warn_of_drop, self._engine, self._address, *_caller())
         self._state.stage = "running"
 
     def stop(self) -> None:
@@ -414,6 +419,7 @@ class Broker(Inspection):
                     try:
                         self._engine.stop()
                     finally:
+                        self._dropped.detach()
                         self._listeners = ()
                         if self._tls is not None and self._tls is not self._tls_wanted:
                             self._tls.close()
@@ -1146,6 +1152,32 @@ class _Checkable:
     async def wait_until_idle_async(self, timeout: float) -> None:
         """The broker's."""
         await self._broker.wait_until_idle_async(timeout)
+
+
+def _accept(state: BrokerState, peer: Any, notify: Any) -> Any:
+    from fakeamqp.protocols.negotiation import accept
+
+    return accept(state, peer, notify)
+
+
+def _caller() -> tuple[str, int]:
+    """The file and the line that called this package."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        frame = frame.f_back
+    return frame.f_code.co_filename, frame.f_lineno
+
+
+def _warn_of_drop(engine: Engine, address: tuple[str, int], file: str, line: int) -> None:
+    """A broker was dropped, or the process ends. The engine goes on, since clients may use its port."""
+    if engine.running:
+        warnings.warn_explicit(
+            f"the broker on port {address[1]}, started in {file}, line {line}, was not stopped: call stop(), "
+            "or use `with Broker() as broker`",
+            ResourceWarning,
+            file,
+            line,
+        )
 
 
 class _EngineReader:
