@@ -68,6 +68,7 @@ FAMILIES = {
     "exchange-type": "exchange types",
     "expiration": "texts about expirations",
     "filter": "streams: filters",
+    "firehose": "the firehose: copies of messages",
     "float": "texts with floats",
     "frame": "frames, contents and tables that cannot be read",
     "frame-max": "sizes of frames at the agreed limit",
