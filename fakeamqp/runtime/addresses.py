@@ -26,6 +26,7 @@ __all__ = [
 _log = logging.getLogger("fakeamqp.runtime")
 BACKLOG = 512
 _EXHAUSTED = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
+_WSAEACCES = 10013
 _EVERY_NETWORK = ("0.0.0.0", "::")
 
 SocketAddress: TypeAlias = "tuple[str, int] | tuple[str, int, int, int]"
@@ -104,9 +105,13 @@ def bound_socket(family: int, sockaddr: SocketAddress) -> socket.socket:
     try:
         sock.setblocking(False)
         if os.name == "posix":
-            # Connections of an earlier listener in TIME_WAIT must not block the port. On other systems this
-            # option would share the port with another process.
+            # Connections of an earlier listener in TIME_WAIT must not block the port. On Windows this option
+            # would share the port with another process.
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        exclusive = getattr(socket, "SO_EXCLUSIVEADDRUSE", None)
+        if exclusive is not None:
+            # Windows: a process that sets SO_REUSEADDR would share the port all the same.
+            sock.setsockopt(socket.SOL_SOCKET, exclusive, 1)
         if family == socket.AF_INET6:
             sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
         sock.bind(sockaddr)
@@ -119,6 +124,7 @@ def bound_socket(family: int, sockaddr: SocketAddress) -> socket.socket:
 def cannot_listen(error: OSError, sockaddr: SocketAddress) -> CannotListen:
     """The error to raise for one of the operating system."""
     host, port = sockaddr[:2]
-    if error.errno == errno.EADDRINUSE:
+    # Windows says WSAEACCES where another socket has the port for itself, or the system has reserved it.
+    if error.errno == errno.EADDRINUSE or getattr(error, "winerror", None) == _WSAEACCES:
         return PortInUse(host, port)
     return CannotListen(f"cannot listen on {host} port {port}: {error.strerror or error}")

@@ -13,6 +13,7 @@ from compat_tests.loopback import free_port, needs_ipv6
 from compat_tests.unit.runtime.fakes import Echoes
 from fakeamqp import Broker, FakeAMQPError
 from fakeamqp.runtime import CannotListen, EngineError, PortInUse, ThreadEngine
+from fakeamqp.runtime.addresses import cannot_listen, listening_socket
 
 SECONDS = 20
 
@@ -216,3 +217,21 @@ def test_listening_on_every_network_is_warned_of(host: str, caplog: pytest.LogCa
 def test_listening_for_this_machine_only_is_not_warned_of(caplog: pytest.LogCaptureFixture) -> None:
     with Broker(), Broker(host="localhost"):
         assert not [each for each in caplog.records if "every machine" in each.getMessage()]
+
+
+def test_a_port_is_bound_exclusively_where_ports_can_be_shared(
+    engine: ThreadEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on Windows. Another option of sockets stands for the one that only Windows has."""
+    monkeypatch.setattr(socket, "SO_EXCLUSIVEADDRUSE", socket.SO_KEEPALIVE, raising=False)
+    sock = listening_socket("127.0.0.1", 0)
+    assert sock.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
+    sock.close()
+
+
+def test_a_port_that_windows_denies_is_in_use() -> None:
+    """Windows answers with WSAEACCES if another socket has the port exclusively."""
+    denied = OSError(errno.EACCES, "An attempt was made to access a socket in a way forbidden")
+    assert not isinstance(cannot_listen(denied, ("127.0.0.1", 80)), PortInUse)
+    denied.winerror = 10013
+    assert isinstance(cannot_listen(denied, ("127.0.0.1", 80)), PortInUse)
