@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from io import TextIOWrapper
 from typing import TYPE_CHECKING, Literal
 
 from fakeamqp.errors import FakeAMQPError
@@ -50,6 +51,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         SystemExit: code 2 if the command line cannot be parsed, code 0 after `--help` and `--version`.
     """
     options = _parser().parse_args(arguments)
+    if isinstance(sys.stdout, TextIOWrapper):
+        # Names of queues have characters that the console of Windows may not have.
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         code = _COMMANDS[options.command](options)
         sys.stdout.flush()

@@ -35,6 +35,23 @@ def test_a_recording_is_shown_as_a_timeline(recording, capsys):
     assert "guest\0guest" not in out
 
 
+def test_a_name_that_the_console_cannot_show_is_escaped(tmp_path):
+    """As on a console of Windows in code page 1252."""
+    path = tmp_path / "trace.jsonl"
+    with Broker() as broker:
+        with pika.BlockingConnection(pika.URLParameters(broker.url)) as connection:
+            connection.channel().queue_declare("ordrés-注文")
+        broker.trace.jsonl(path)
+    shown = subprocess.run(
+        [sys.executable, "-m", "fakeamqp", "trace", str(path)],
+        env={**os.environ, "PYTHONIOENCODING": "cp1252", "PYTHONUTF8": "0"},
+        capture_output=True,
+        timeout=50,
+    )
+    assert shown.returncode == 0, shown.stderr
+    assert "queue='ordrés-\\u6ce8\\u6587'" in shown.stdout.decode("cp1252")
+
+
 def test_who_has_read_enough_may_go(recording):
     reader, writer = os.pipe()
     os.close(reader)
