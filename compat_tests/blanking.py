@@ -57,7 +57,7 @@ def excused_tests() -> set[str]:
     return {f"compat_tests/protocol/{test}" for group in groups for test in group["tests"]}
 
 
-def deaf(results: Results) -> list[str]:
+def passing_without_deliveries(results: Results) -> list[str]:
     """The tests of rules about deliveries that pass without any, and are not excused: `rule: test`.
 
     A test that is excused and does not pass is in the list, too: its excuse must go.
@@ -97,7 +97,7 @@ def main(arguments: list[str]) -> int:
     tests = {
         test for rule in keeper.results.shown for test, _ in keeper.results.tests(rule, "empty", "passed")
     }
-    wrong = deaf(keeper.results) if options.mute else counting(keeper.results)
+    wrong = passing_without_deliveries(keeper.results) if options.mute else counting(keeper.results)
     without = "deliveries" if options.mute else "bodies"
     print(
         f"{len(keeper.results.shown)} rules, {len(tests)} tests pass without {without}, {len(wrong)} wrongly"

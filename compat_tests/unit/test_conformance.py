@@ -8,7 +8,7 @@ from textwrap import dedent
 
 import pytest
 
-from compat_tests.blanking import deaf, excused_tests
+from compat_tests.blanking import excused_tests, passing_without_deliveries
 from compat_tests.conformance import (
     COMPLETE,
     PROTOCOL_0_9_1,
@@ -483,7 +483,7 @@ def test_without_its_body_no_test_shows_anything(pytester: pytest.Pytester) -> N
     }
 
 
-DEAF = """
+LOOKING_AWAY = """
 import pytest
 from compat_tests.protocol.driver import Server
 rule = pytest.mark.rule
@@ -511,7 +511,7 @@ def test_has_no_rule(): assert not got(1)
 def test_on_a_mute_broker_only_tests_of_rules_run_and_fail_that_look_at_deliveries(
     pytester: pytest.Pytester,
 ) -> None:
-    pytester.makepyfile(test_inner=DEAF)
+    pytester.makepyfile(test_inner=LOOKING_AWAY)
     result = pytester.runpytest_subprocess(
         *("-p", "compat_tests.conformance_plugin", "-p", "no:cacheprovider"),
         *("--conformance", "report.md", "--mute"),
@@ -529,9 +529,9 @@ def test_tests_of_rules_about_deliveries_that_pass_without_any_are_found() -> No
     results.add(deliveries, "c", "passed", kind="code")
     results.add(deliveries, first, "passed")
     results.add(others, "d", "passed")
-    assert deaf(results) == [f"{deliveries}: a"]
+    assert passing_without_deliveries(results) == [f"{deliveries}: a"]
     results.add(deliveries, excused[1], "failed")
-    assert deaf(results) == [f"{deliveries}: a", f"excused without need: {excused[1]}"]
+    assert passing_without_deliveries(results) == [f"{deliveries}: a", f"excused without need: {excused[1]}"]
 
 
 def test_finalizers_that_the_collector_runs_are_no_evidence() -> None:
