@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from compat_tests.fuzz.profile import examples
 from compat_tests.management.client import Api
 from compat_tests.management.inspector_client import Page, Refusal
-from fakeamqp import Broker
+from fakeamqp import Broker, FakeAMQPError
 from fakeamqp.management.bodies import decoded
 from fakeamqp.management.errors import Refused
 from fakeamqp.management.inspector.actions import ACTIONS, QUESTIONS
@@ -423,3 +423,19 @@ def test_too_many_samples_are_refused(broker: Broker, api: Api):
     broker.publish(b"", routing_key="sampled")
     for query, status in (("age=500&msg_rates_incr=1", 200), ("age=3600&msg_rates_incr=1", 400)):
         assert api.request("GET", f"queues/%2F/sampled?msg_rates_{query}").status == status
+
+
+@pytest.mark.parametrize("depth", [101, 250, 600, 20_000])
+def test_definitions_that_are_too_deep_are_refused_from_python_too(depth: int):
+    value: Any = 1
+    for number in range(depth):
+        value = [value] if number % 2 else {"a": value}
+    with Broker() as broker:
+        for definitions in (
+            {"queues": [{"name": "deep", "durable": True, "arguments": {"x": value}}]},
+            {"global_parameters": [{"name": "deep", "value": value}]},
+        ):
+            with pytest.raises(FakeAMQPError, match="'deep' are nested deeper than 100 levels"):
+                broker.load_definitions(definitions)
+        str(broker.topology())
+        assert broker.queues() == ()

@@ -134,6 +134,10 @@ class DefinitionsError(FakeAMQPError):
     __module__ = "fakeamqp"
 
 
+_DEEPEST = 100
+"""Levels of an entry: views and exports of deeper values would exceed Python's recursion limit."""
+
+
 def checking(definitions: Mapping[str, Any]) -> Iterator[None]:
     """Check that every section and every key is known, no required key is missing, and every type is right.
 
@@ -157,8 +161,24 @@ def checking(definitions: Mapping[str, Any]) -> Iterator[None]:
         required, further = _SECTIONS[key]
         known = {**required, **further}
         for entry in value:
+            _check_depth(key, entry)
             _check_entry(key, entry, required, known)
             yield
+
+
+def _check_depth(section: str, entry: Any) -> None:
+    level = [entry]
+    for _ in range(_DEEPEST):
+        level = [
+            inner
+            for each in level
+            if isinstance(each, (Mapping, list, tuple))
+            for inner in (each.values() if isinstance(each, Mapping) else each)
+        ]
+        if not level:
+            return
+    name = entry.get("name") if isinstance(entry, Mapping) else None
+    raise DefinitionsError(f"{section}: the values of {name!r} are nested deeper than {_DEEPEST} levels")
 
 
 def check_metadata(where: str, metadata: Any) -> None:
