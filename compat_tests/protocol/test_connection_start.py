@@ -397,6 +397,15 @@ def test_a_handshake_that_goes_nowhere_is_not_waited_for(server: Server) -> None
     assert client.connection.aborted
 
 
+def test_the_time_in_which_the_broker_is_busy_does_not_count_for_a_handshake(server: Server) -> None:
+    client, _ = begin(server)
+    server.state.operations.busy_seconds += 23
+    server.advance(32.9)
+    assert not client.closed
+    server.advance(0.2)
+    assert client.connection.aborted
+
+
 # --- secure, secure-ok -------------------------------------------------------------------------------------
 
 

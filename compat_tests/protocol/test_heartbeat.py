@@ -196,6 +196,22 @@ def test_after_two_silent_intervals_the_socket_is_closed_without_a_word(
     assert other.count("q") == 1, "what it held goes back"
 
 
+@pytest.mark.parametrize("interval", [1, 10])
+def test_the_time_in_which_the_broker_is_busy_does_not_count_as_silence(
+    server: Server, interval: int
+) -> None:
+    client = server.client(heartbeat=interval)
+    server.advance(1.1 * interval)
+    server.state.operations.busy_seconds += 40
+    server.advance(0.9 * interval + 35)
+    assert not client.closed
+    client.send_bytes(HEARTBEAT)
+    server.advance(1.9 * interval)
+    assert not client.closed
+    server.advance(3 * interval + 5)
+    assert client.connection.aborted
+
+
 @pytest.mark.rule("0-9-1/heartbeat/missed-two#closes")
 @pytest.mark.parametrize("moment", [0, 0.25, 5, 9.75, 10])
 def test_the_two_intervals_begin_with_the_last_octet(spec: Server, moment: float) -> None:

@@ -37,7 +37,7 @@ class Asker(Protocol):
 class Operations:
     """The operations of one broker that have not ended yet."""
 
-    __slots__ = ("asker", "pauses", "pending")
+    __slots__ = ("asker", "busy_seconds", "pauses", "pending")
 
     def __init__(self) -> None:
         self.pending: dict[Asker | None, deque[Iterator[object]]] = {}
@@ -46,6 +46,9 @@ class Operations:
         """The connection whose input is being handled."""
         self.pauses: Callable[[], bool] | None = None
         """Whether the slice is over; None if operations run to their end."""
+        self.busy_seconds = 0.0
+        """How long turns that kept peers waiting took in all, in real seconds. What waits for a peer waits
+        longer by as much."""
 
     def run(self, steps: Iterator[object], asker: Asker | None = None) -> None:
         """Carry out an operation for `asker`, by default the connection whose input is being handled.

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from heapq import heapify, heappop, heappush
 from itertools import count
+from math import inf
 from typing import Protocol, TypeAlias
 
 __all__ = ["Clock", "Label", "Timer", "Timers"]
@@ -194,10 +195,11 @@ class Timers:
                 if below < len(heap):
                     heappush(front, (*heap[below][:2], below, False))
 
-    def run_due(self, pauses: Callable[[], bool] | None = None) -> int:
+    def run_due(self, pauses: Callable[[], bool] | None = None, until: float = inf) -> int:
         """Run every timer that is due, including due timers that these schedule. Returns how many ran.
 
-        `pauses`, if given, is asked after each: once it is true, the others run at the next call.
+        `pauses`, if given, is asked after each: once it is true, the others run at the next call. So do those
+        that are due after `until`.
 
         An exception from a callback propagates; the timer that raised it counts as run, and the others that
         are due run at the next call.
@@ -206,7 +208,7 @@ class Timers:
         if not heap:
             return 0
         ran = 0
-        now = self.clock.now()
+        now = min(self.clock.now(), until)
         while heap and heap[0][0] <= now:
             callback = heappop(heap)[2]._take()
             if callback is None:
@@ -216,7 +218,7 @@ class Timers:
             callback()
             if pauses is not None and pauses():
                 break
-            now = self.clock.now()
+            now = min(self.clock.now(), until)
         return ran
 
     def _one_cancelled(self) -> None:

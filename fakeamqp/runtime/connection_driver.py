@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from enum import Enum
+from math import inf
 from selectors import EVENT_READ, EVENT_WRITE
 from typing import TYPE_CHECKING, Protocol
 
@@ -90,6 +91,8 @@ class ConnectionDriver:
         "_address",
         "_alone",
         "_batches",
+        "_busy",
+        "_costly",
         "_eof_told",
         "_input_ended",
         "_loop",
@@ -126,6 +129,10 @@ class ConnectionDriver:
         # Input that waits for the next turn.
         self._unread = b""
         self._slice = _FIRST_SLICE
+        # Whether the last input took long, or more than its share of a turn.
+        self._costly = False
+        # The time in which the broker was busy, when the timer was set.
+        self._busy = 0.0
         self.transport = transport
         #: The protocol's connection, or its wrapper.
         self.connection: Connection | None = None
@@ -197,7 +204,7 @@ class ConnectionDriver:
             if self.state is OPEN:
                 if self._unread:
                     self.notify()  # `settle` goes on with it in this turn.
-                else:
+                elif not self._put_off():
                     self._read()
             elif self.state is OPENING:
                 self._open()
@@ -241,6 +248,19 @@ class ConnectionDriver:
             certificate_subject=transport.certificate_subject,
         )
 
+    def _put_off(self) -> bool:
+        """Whether input has to wait for its share of a turn, because it is probably expensive."""
+        loop = self._loop
+        if not self._costly or loop.turn_seconds == inf:
+            return False
+        loop.costly[self] = None
+        return True
+
+    def go_on(self) -> None:
+        """Process input that was put off."""
+        if self.state is OPEN:
+            self._read()
+
     def _read(self) -> None:
         connection = self.connection
         assert connection is not None
@@ -277,7 +297,7 @@ class ConnectionDriver:
         before = now()
         end = before + loop.turn_seconds
         start = 0
-        size = self._slice
+        size = min(self._slice, _SMALLEST_SLICE) if loop.costly else self._slice
         while True:
             connection.receive(data[start : start + size] if start or len(data) > size else data)
             start += size
@@ -291,7 +311,8 @@ class ConnectionDriver:
             fitting = size * (end - after) / max(after - before, _SHORTEST)
             size = int(max(_SMALLEST_SLICE, min(2 * size, _LARGEST_SLICE, fitting)))
             before = after
-        if self._unread or after - before > _LONG_SLICE:
+        self._costly = bool(self._unread) or after - before > _LONG_SLICE
+        if self._costly:
             fitting = size * _LONG_SLICE / max(after - before, _SHORTEST)
             self._slice = int(max(_SMALLEST_SLICE, min(_FIRST_SLICE, fitting)))
 
@@ -367,7 +388,13 @@ class ConnectionDriver:
         if self.state is OPEN and connection is not None and connection.finished:
             self._finish()
         left = bool(self._unread) or transport.input_left
-        if self.state is OPEN and left and connection is not None and connection.reading:
+        if (
+            self.state is OPEN
+            and left
+            and connection is not None
+            and connection.reading
+            and not self._put_off()
+        ):
             self._read()  # What one turn left for the next one, or what the transport has read ahead.
         if self.state is FINISHING and not self.dirty and connection is not None and connection.resets:
             self.close()  # Output that the peer has not read yet is lost.
@@ -399,9 +426,10 @@ class ConnectionDriver:
 
     @property
     def takes_input(self) -> bool:
-        """Whether all input was processed, and the connection takes more."""
+        """Whether all input was processed, cheaply, and the connection takes more."""
         connection = self.connection
-        return self.state is OPEN and not self._unread and connection is not None and connection.reading
+        taking = self.state is OPEN and not self._unread and not self._costly
+        return taking and connection is not None and connection.reading
 
     def leave_alone(self, alone: bool) -> None:
         """Do not watch for input for a while, or watch for it again."""
@@ -428,6 +456,7 @@ class ConnectionDriver:
             self._loop.watch(self, self.transport.fileno(), self._watched, 0)
             self._watched = 0
         self._loop.drivers.pop(self, None)
+        self._loop.costly.pop(self, None)
         self.rest = self._unread = b""
         self._batches = iter(())
         try:
@@ -482,6 +511,7 @@ class ConnectionDriver:
     def _arm(self, seconds: float, label: str) -> None:
         self._disarm()
         self._moved = False
+        self._busy = self._loop.operations.busy_seconds
         timers = self._loop.transport_timers
         due = self._loop.transport_clock.now() + seconds
         self._timer = timers.call_at(due, self._expired, f"{label} {self.name}")
@@ -495,6 +525,9 @@ class ConnectionDriver:
         self._timer = None
         if self.state is FINISHING and self._moved:
             self._arm(LINGER_SECONDS, "linger")  # the peer reads slowly
+            return
+        if self.state is OPENING and (busy := self._loop.operations.busy_seconds - self._busy):
+            self._arm(busy, "handshake")
             return
         if self.state is OPENING:
             self._loop.log.info("%s: no TLS handshake within %g s", self.name, HANDSHAKE_SECONDS)

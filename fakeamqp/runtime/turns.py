@@ -30,6 +30,10 @@ MOST_ROUNDS = 64
 _TURN_SECONDS = 0.01
 # How long operations go on in a turn, and how long the first slice of one may last, in real seconds.
 _SLICE_SECONDS = 0.005
+# How long the expensive input of all connections goes on in a turn, in real seconds.
+_COSTLY_SECONDS = 0.02
+# A turn that took longer, in real seconds, does not count as time in which peers could have done something.
+_LONG_TURN = 0.05
 
 
 class Source(Protocol):
@@ -54,6 +58,8 @@ class Operations(Protocol):
 
     pauses: Callable[[], bool] | None
     """Whether the slice is over; None if operations run to their end."""
+    busy_seconds: float
+    """How long turns that kept peers waiting took in all, in real seconds."""
 
     @property
     def pending(self) -> Mapping[Any, Sized]:
@@ -86,6 +92,7 @@ class NoOperations:
     """Of a broker whose operations are all short."""
 
     pauses: Callable[[], bool] | None = None
+    busy_seconds = 0.0
     pending: Mapping[Any, Sized] = MappingProxyType({})
 
     def step(self) -> None:
@@ -170,6 +177,8 @@ class Turns:
         #: Wraps every connection, unless None.
         self.wrap: Wrap | None = None
         self.dirty: list[ConnectionDriver] = []
+        #: Drivers with expensive input that waits, in the order in which they are served.
+        self.costly: dict[ConnectionDriver, None] = {}
         self.waiters: list[Waiter] = []
         self.turns = 0
         self.stopping = False
@@ -197,6 +206,26 @@ class Turns:
 
     def input_came(self, driver: ConnectionDriver, octets: int) -> None:
         """So many bytes of a client were read."""
+
+    # -- expensive input
+
+    def serve_costly(self) -> None:
+        """Let drivers process expensive input, one after the other, until their share of the turn is over."""
+        end = self.transport_clock.now() + min(_COSTLY_SECONDS, self.turn_seconds)
+        for driver in list(self.costly):
+            self.costly.pop(driver, None)
+            try:
+                driver.go_on()
+            except BaseException as error:  # A function of the test may raise SystemExit.
+                self.give_up_on(driver, "input", error)
+            if self.turn_seconds < inf and self.transport_clock.now() >= end:
+                return
+
+    def count_busy(self, since: float) -> None:
+        """Note that a turn has ended, which began at `since` on the clock of the transports."""
+        took = self.transport_clock.now() - since
+        if took > _LONG_TURN:
+            self.operations.busy_seconds += took
 
     # -- long operations
 
@@ -230,10 +259,12 @@ class Turns:
             except Exception as error:  # this operation is removed
                 self.record("an operation", error)
 
-    def _run_due(self, timers: TimerQueue, pauses: Callable[[], bool] | None = None) -> None:
+    def _run_due(
+        self, timers: TimerQueue, pauses: Callable[[], bool] | None = None, until: float = inf
+    ) -> None:
         while True:
             try:
-                timers.run_due(pauses)
+                timers.run_due(pauses, until)
                 return
             except Exception as error:  # this timer is removed; the others are still due
                 self.record("timer", error)
@@ -271,6 +302,7 @@ class Turns:
         self.flush()
         if (
             self.dirty
+            or self.costly
             or self.operations.pending
             or (self.late is not None and self.late.pending)
             or any(driver.rest or driver.transport.backlog for driver in self.drivers)
@@ -283,7 +315,7 @@ class Turns:
         due = self.timers.next_due()
         transport_due = None if self.transport_timers is self.timers else self.transport_timers.next_due()
         self._due = (inf if due is None else due, inf if transport_due is None else transport_due)
-        if self.dirty or self.operations.pending:
+        if self.dirty or self.costly or self.operations.pending:
             return 0.0
         if self.stepped is not None:
             timeout = self._own_sleep(self.stepped)

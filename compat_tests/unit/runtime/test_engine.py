@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import socket
 import threading
+from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
+from selectors import EVENT_READ
+from typing import Any, cast
 
 import pytest
 
 from compat_tests.unit.runtime.fakes import EchoConnection, Echoes, real_engine
 from fakeamqp.model.timers import Timers
 from fakeamqp.runtime import EngineError, RealClock, ThreadEngine, turns
+from fakeamqp.runtime.failures import Failures
+from fakeamqp.runtime.thread.loop import Loop
 
 SECONDS = 20  # until a test that waits in vain gives up
 
@@ -125,6 +129,78 @@ def test_a_connection_with_expensive_input_lets_the_others_have_their_turns(
     assert senders[0] is senders[-1] is accept.accepted[0]
     assert senders.index(accept.accepted[1]) < 10
     assert bytes(accept.accepted[0].received) == bytes(100_000)
+
+
+def test_a_turn_processes_expensive_input_of_one_connection_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(turns, "_TURN_SECONDS", 0.0)  # Each slice uses up a turn,
+    monkeypatch.setattr(turns, "_COSTLY_SECONDS", 0.0)  # and the share of all connections.
+    accept = Echoes()
+    engine = real_engine(accept)
+    engine.start()
+    clients = [engine.connect_socketpair() for _ in range(20)]
+    before = engine.turns
+    for client in clients:
+        client.sendall(bytes(6400))
+    assert engine.wait_until(lambda: all(len(each.received) == 6400 for each in accept.accepted), SECONDS)
+    slices = sum(len(each.chunks) for each in accept.accepted)
+    # The first slice of each shows that its input is expensive.
+    assert slices <= engine.turns - before + len(clients)
+    engine.stop()
+    for client in clients:
+        client.close()
+
+
+class _Busy:
+    """A source whose input keeps the loop busy for 23 seconds of a clock."""
+
+    name = "busy"
+
+    def __init__(self, clock: StandingClock, order: list[str]) -> None:
+        self.socket, self.peer = socket.socketpair()
+        self._clock = clock
+        self._order = order
+
+    def ready(self, _mask: int) -> None:
+        self._order.append(self.socket.recv(1).decode())
+        self._clock.instant += 23
+
+    def failed(self) -> None:
+        raise AssertionError
+
+
+class _SlowLock:
+    """A lock that the loop gets only after something else has happened."""
+
+    def __init__(self, meanwhile: Callable[[], object]) -> None:
+        self._meanwhile = meanwhile
+
+    def acquire(self) -> None:
+        self._meanwhile()
+
+    def release(self) -> None:
+        pass
+
+
+def test_a_timer_that_falls_due_in_a_busy_turn_runs_after_input_that_has_come_meanwhile() -> None:
+    clock = StandingClock()
+    timers = Timers(clock)
+    operations = turns.NoOperations()
+    loop = Loop(turns.TurnParts(clock, timers, clock, timers, Failures(), operations, None, None, None))
+    order: list[str] = []
+    busy, waiting = _Busy(clock, order), _Busy(clock, order)
+    for each in (busy, waiting):
+        loop.watch(each, each.socket.fileno(), 0, EVENT_READ)
+    timers.call_at(clock.now() + 10, lambda: order.append("timer"))
+    busy.peer.send(b"1")
+    loop._turn(cast("Any", _SlowLock(lambda: waiting.peer.send(b"2"))), 0.0)
+    assert order == ["1"]
+    assert operations.busy_seconds == 23
+    loop._turn(cast("Any", _SlowLock(lambda: None)), 0.0)
+    assert order == ["1", "2", "timer"]
+    loop.close()
+    for each in (busy, waiting):
+        each.socket.close()
+        each.peer.close()
 
 
 def test_expensive_input_of_one_small_read_is_cut_as_well(monkeypatch: pytest.MonkeyPatch) -> None:

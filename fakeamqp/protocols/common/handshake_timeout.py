@@ -16,7 +16,8 @@ class HandshakeTimeout:
     """Expires after `seconds` on the client's clock, unless cancelled.
 
     The broker's clock can differ from the client's (virtual time). The timeout then also expires on the
-    broker's clock, if that clock holds new connections to it (`Clock.holds_newcomers`).
+    broker's clock, if that clock holds new connections to it (`Clock.holds_newcomers`). On the client's clock
+    the time does not count in which the broker was too busy to serve the client.
 
     Args:
         state: the broker.
@@ -25,7 +26,7 @@ class HandshakeTimeout:
         on_expiry: called when the timeout expires.
     """
 
-    __slots__ = ("_label", "_on_expiry", "_peer_timer", "_seconds", "_state", "_timer")
+    __slots__ = ("_busy", "_label", "_on_expiry", "_peer_timer", "_seconds", "_state", "_timer")
 
     def __init__(
         self, state: BrokerState, seconds: float, label: str, on_expiry: Callable[[], object]
@@ -34,12 +35,12 @@ class HandshakeTimeout:
         self._seconds = seconds
         self._label = label
         self._on_expiry = on_expiry
+        self._busy = state.operations.busy_seconds
         self._timer = self._set_timer(state.clock.now() + seconds)
         timers = state.peer_timers
         self._peer_timer = None
         if timers is not state.timers:
-            due = timers.clock.now() + seconds
-            self._peer_timer = timers.call_at(due, self._expire, label, housekeeping=True)
+            self._peer_timer = self._set_peer_timer(seconds)
 
     @property
     def due(self) -> float | None:
@@ -54,10 +55,28 @@ class HandshakeTimeout:
 
     def _on_timer(self) -> None:
         clock = self._state.clock
-        if clock.holds_newcomers:
-            self._expire()
-        else:
+        if not clock.holds_newcomers:
             self._timer = self._set_timer(clock.heading() + self._seconds)
+        elif self._peer_timer is None and (busy := self._busy_meanwhile()):
+            self._timer = self._set_timer(clock.now() + busy)
+        else:
+            self._expire()
+
+    def _on_peer_timer(self) -> None:
+        if busy := self._busy_meanwhile():
+            self._peer_timer = self._set_peer_timer(busy)
+        else:
+            self._expire()
+
+    def _busy_meanwhile(self) -> float:
+        """How long the broker was too busy to serve the client, since the last call."""
+        before, self._busy = self._busy, self._state.operations.busy_seconds
+        return self._busy - before
+
+    def _set_peer_timer(self, seconds: float) -> Timer:
+        timers = self._state.peer_timers
+        due = timers.clock.now() + seconds
+        return timers.call_at(due, self._on_peer_timer, self._label, housekeeping=True)
 
     def _set_timer(self, due: float) -> Timer:
         timers = self._state.timers

@@ -48,6 +48,7 @@ class Heartbeats:
     """
 
     __slots__ = (
+        "_busy",
         "_check",
         "_connection",
         "_first",
@@ -70,6 +71,8 @@ class Heartbeats:
         self.heard_before = 0.0
         """When the bytes before those arrived."""
         self._held_since: float | None = None
+        self._busy = 0.0
+        """How long the broker had been busy in all when the silence began."""
         self._connection = connection
         self._frame = frame
         self._interval = 0
@@ -91,6 +94,7 @@ class Heartbeats:
         self._interval = interval
         if interval:
             self.heard_at = self._connection.broker.clock.now()
+            self._busy = self._connection.broker.operations.busy_seconds
             self._send = self._set(interval / 2, self._send_if_idle, "sends a heartbeat")
             first = interval if self._ticks else 2 * interval
             self._check = self._set(first, self._check_silence, "checks for received bytes")
@@ -177,6 +181,14 @@ class Heartbeats:
             left = 0 if self._missed == 2 else self._interval
         else:
             left = heard_at + 2 * self._interval - now
+        broker = self._connection.broker
+        busy = broker.operations.busy_seconds
+        if left > _MARGIN:
+            self._busy = self._busy if self._missed else busy
+        elif busy > self._busy and broker.peer_timers is broker.timers:
+            # The broker read little meanwhile: what the client has sent may still wait.
+            left, self._busy = busy - self._busy, busy
+            self._missed = min(self._missed, 1)
         if left <= _MARGIN:
             self._connection.abort(f"missed heartbeats from client, timeout: {self._interval}s")
         else:

@@ -51,8 +51,11 @@ class TimerQueue(Protocol):
         """The pending timers, in the order in which they are due."""
         ...
 
-    def run_due(self, pauses: Callable[[], bool] | None = None) -> int:
-        """Run the due timers, until `pauses()` is true if it is given; return how many."""
+    def run_due(self, pauses: Callable[[], bool] | None = None, until: float = ...) -> int:
+        """Run the timers that are due by `until`, or up to the one after which `pauses()` is true.
+
+        Returns how many ran.
+        """
         ...
 
 

@@ -95,6 +95,7 @@ class LoopTurns(Turns):
 
     def _take(self) -> None:
         self.turns += 1
+        began = self.transport_clock.now()
         news, self._readable = self._readable, {}
         stepped, operations = self.stepped, self.operations
         if stepped is not None:
@@ -110,7 +111,10 @@ class LoopTurns(Turns):
             self._run_due(self.transport_timers)
         if operations.pending:
             self._continue(operations)
+        if self.costly:
+            self.serve_costly()
         self.flush()
+        self.count_busy(began)
         # While an operation is under way, a predicate would see a part of it.
         if self.waiters and not operations.pending:
             self.check_waiters()
@@ -145,6 +149,7 @@ class LoopTurns(Turns):
         """Process the input that the event loop has delivered, and write the output."""
         before, self.turn_seconds = self.turn_seconds, float("inf")
         try:
+            self.serve_costly()
             for _ in range(MOST_ROUNDS):
                 news, self._readable = self._readable, {}
                 for driver, mask in news.items():

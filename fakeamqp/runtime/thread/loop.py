@@ -104,6 +104,7 @@ class Loop(Turns):
             if not self._unwatched_elsewhere:
                 raise
             events = []
+        seen = self.transport_clock.now()
         lock.acquire()
         try:
             self.turns += 1
@@ -127,14 +128,17 @@ class Loop(Turns):
                     source.ready(mask)
                 except BaseException as error:  # A function of the test may raise SystemExit.
                     self.give_up_on(source, "input", error)
+            # A timer that is due after `select` may wait for input that the next one reports.
             if stepped is None:
-                self._run_due(self.timers, self._slice_over)
+                self._run_due(self.timers, self._slice_over, seen)
             elif handover is None or not stepped.moving:  # Else the thread that moves time runs them.
                 self._run_due(self.timers)
             if self.transport_timers is not self.timers:
-                self._run_due(self.transport_timers)
+                self._run_due(self.transport_timers, None, seen)
             if operations.pending:
                 self._continue(operations)
+            if self.costly:
+                self.serve_costly()
             self.flush()
             coalescing.decide(self.transport_clock.now(), allowed=self._may_coalesce())
             # While an operation or a call is under way, a predicate would see a part of it.
@@ -144,6 +148,7 @@ class Loop(Turns):
             return self._sleep() if self.handover is expected else 0.0
         finally:
             self.operations.pauses = None
+            self.count_busy(seen)
             if expected is not None and self.handover is expected:
                 expected.turned.set()
             lock.release()
@@ -170,6 +175,7 @@ class Loop(Turns):
 
     def _take_input(self) -> None:
         self.coalescing.end()
+        self.serve_costly()
         self.flush()  # Processes input that was left for the next turn.
         for _ in range(MOST_ROUNDS):
             events = [
@@ -190,7 +196,12 @@ class Loop(Turns):
 
     def awaited(self) -> bool:
         """Whether a turn would do something that peers wait for, other than to send them output."""
-        if self.operations.pending or self.readable() or [each for each in self.dirty if each.rest]:
+        if (
+            self.operations.pending
+            or self.costly
+            or self.readable()
+            or [each for each in self.dirty if each.rest]
+        ):
             return True
         timers = self.transport_timers
         due = timers.next_due()
