@@ -58,6 +58,13 @@ DEFINITIONS: dict[str, str] = {
     "20 000 queues": json.dumps(_queues(*({"name": f"q{number}"} for number in range(20_000)))),
     "a queue in no virtual host": json.dumps(_queues({"name": "q", "vhost": "missing"})),
     "a policy of (a+)+$": json.dumps({**_policy("^(a+)+$"), **_queues({"name": "a" * 60 + "!"})}),
+    "a policy of lookaheads in each other": json.dumps(
+        {**_policy("^(?=.*(?=.*(?=.*(?=.*x))))"), **_queues({"name": "a" * 200})}
+    ),
+    "a policy of a back reference": json.dumps({**_policy(r"(.*)\1\1x"), **_queues({"name": "a" * 255})}),
+    "a policy of repeated counts": json.dumps(
+        {**_policy("^((a{0,99}){0,99}){0,9}$"), **_queues({"name": "a" * 200 + "!"})}
+    ),
     "a policy of a thousand brackets": json.dumps(_policy("(" * 1000 + ")" * 1000)),
     "16 MB of spaces": "{" + " " * 16_000_000 + "}",
 }
