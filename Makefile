@@ -26,7 +26,7 @@ PYSPARK ?= 4.0
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-all test-long fuzz flake-hunt crashes spark spark-core conformance blanking personalities
 .PHONY: faults bench bench-profile bench-parts lint format clean environment fidelity spark-environment attempts soak mutants
-.PHONY: docs docs-serve dist recipes recipes-environment
+.PHONY: docs docs-serve dist recipes recipes-environment pythons
 .NOTPARALLEL:
 
 help: ## Show what can be made
@@ -59,6 +59,16 @@ endif
 test: $(VENV)/.test ## Run the quick tests: what must be green before a commit
 	@$(PY) -m compileall -q -j 0 fakeamqp pytest_plugin
 	$(TESTING) compat_tests examples --tier quick $(SHARED) $(PYTEST_ARGS)
+
+PYTHONS ?= 3.10 3.12 3.13 3.14
+pythons: ## Run the quick tests on every other Python at hand: make pythons PYTHONS='3.12 3.14'
+	@failed=; for version in $(PYTHONS); do \
+		if python$$version -c '' 2>/dev/null; then \
+			$(MAKE) --no-print-directory test PYTHON=python$$version VENV=.venv-$$version || failed="$$failed $$version"; \
+		else \
+			echo "Skipped: there is no python$$version."; \
+		fi; \
+	done; [ -z "$$failed" ] || { echo "Failed on Python$$failed."; exit 1; }
 
 test-all: test test-long spark-core ## Run every test of the project, with new random examples
 
@@ -155,7 +165,7 @@ format: $(VENV)/.test ## Let ruff put the code into shape
 	$(PY) -m ruff format .
 
 clean: ## Remove the virtual environment and all caches
-	rm -rf $(VENV) $(VENV)-pyspark-* build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-* build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	rm -rf .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
