@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from random import Random
 from typing import Any
 
 import pytest
@@ -412,3 +413,48 @@ def test_a_seed_draws_the_same_whatever_was_drawn_before() -> None:
     assert 0.0 in drawn
     assert len(set(drawn)) == 4
     assert [seeded(8)("confirm", "channel 1 of c1", nth) for nth in range(1, 50)] != drawn
+
+
+@pytest.mark.parametrize("protocol", ["0-9-1", "0-9"])
+def test_nothing_is_lost_or_confirmed_twice_and_paths_keep_their_order_under_any_seed(protocol: str) -> None:
+    for seed in range(40):
+        server = Server("rabbitmq-4.3", protocol=protocol)
+        server.state.races = races = Races(server.state.peer_timers, seeded(seed))
+        client, consumer = server.client(channels=2), server.client()
+        for channel in (1, 2):
+            confirming(client, channel)
+        for name in ("a", "b"):
+            declare(client, name, durable=True)
+            client.bind(name, "amq.fanout")
+            consumer.call(m.BasicConsume(queue=name, consumer_tag=name), m.BasicConsumeOk)
+        draw = Random(seed)
+        published: dict[tuple[int, str], list[bytes]] = {}
+        counts = {1: 0, 2: 0}
+        for nth in range(60):
+            channel, key = draw.choice((1, 2)), draw.choice(("a", "b", "both", "nowhere"))
+            body = b"%d %d" % (channel, nth)
+            exchange = "amq.fanout" if key == "both" else ""
+            client.publish(body, exchange=exchange, routing_key=key, channel=channel)
+            counts[channel] += 1
+            for queue in "ab":
+                if key in (queue, "both"):
+                    published.setdefault((channel, queue), []).append(body)
+            server.advance(draw.choice((0.0, 0.002)))
+        races.settle()
+        consumed: dict[tuple[int, str], list[bytes]] = {}
+        while consumer.inbox:
+            content = consumer.expect_content(m.BasicDeliver)
+            consumed.setdefault((int(content.body[:1]), content.method.consumer_tag), []).append(content.body)
+            consumer.send(m.BasicAck(delivery_tag=content.method.delivery_tag))
+        assert consumed == published
+        races.settle()
+        assert not any(queue.unacked for queue in server.vhost.queues.values())
+        confirmed: dict[int, list[int]] = {1: [], 2: []}
+        for frame in client.inbox:
+            assert isinstance(frame.method, m.BasicAck)
+            open_tags = set(range(1, counts[frame.channel] + 1)).difference(confirmed[frame.channel])
+            tag = frame.method.delivery_tag
+            assert tag in open_tags
+            covered = {each for each in open_tags if each <= tag} if frame.method.multiple else {tag}
+            confirmed[frame.channel] += covered
+        assert {channel: len(tags) for channel, tags in confirmed.items()} == counts
