@@ -13,6 +13,8 @@ from compat_tests.protocol.quorum import declare as declare_quorum
 from compat_tests.protocol.test_confirm import publishes
 from fakeamqp.model.races import Races, seeded
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
+from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
+from fakeamqp.protocols.framed.codec.frames import content_frames
 
 Racing = Callable[..., Server]
 
@@ -114,6 +116,18 @@ def test_confirms_of_other_queues_overtake_a_late_one_and_are_not_multiple(racin
     assert acks(client) == [(2, False), (3, False)]
     server.advance(0.01)
     assert acks(client) == [(1, False)]
+
+
+def test_call_that_brings_a_late_message_forward_confirms_it_together_with_later_ones(
+    racing: Racing,
+) -> None:
+    server = racing({enqueue(1): 0.01})
+    client = confirming(server.client())
+    declare(client, "q")
+    declare(client, "other")
+    purge = client.method_frame(m.QueuePurge(queue="q", no_wait=True))
+    client.send_bytes(publishes(["q", "other"]) + purge)
+    assert acks(client) == [(2, True)]
 
 
 def test_unroutable_message_is_returned_and_confirmed_while_another_confirm_is_late(racing: Racing) -> None:
@@ -430,16 +444,23 @@ def test_nothing_is_lost_or_confirmed_twice_and_paths_keep_their_order_under_any
         draw = Random(seed)
         published: dict[tuple[int, str], list[bytes]] = {}
         counts = {1: 0, 2: 0}
+        written = b""
         for nth in range(60):
             channel, key = draw.choice((1, 2)), draw.choice(("a", "b", "both", "nowhere"))
             body = b"%d %d" % (channel, nth)
             exchange = "amq.fanout" if key == "both" else ""
-            client.publish(body, exchange=exchange, routing_key=key, channel=channel)
+            method = m.BasicPublish(exchange=exchange, routing_key=key)
+            content = content_frames(channel, 60, BasicProperties().encode(), body, 4000)
+            written += client.method_frame(method, channel) + b"".join(content)
             counts[channel] += 1
             for queue in "ab":
                 if key in (queue, "both"):
                     published.setdefault((channel, queue), []).append(body)
-            server.advance(draw.choice((0.0, 0.002)))
+            if draw.random() < 0.5:
+                client.send_bytes(written)
+                written = b""
+                server.advance(draw.choice((0.0, 0.002)))
+        client.send_bytes(written)
         races.settle()
         consumed: dict[tuple[int, str], list[bytes]] = {}
         while consumer.inbox:
