@@ -386,6 +386,9 @@ class Broker(Inspection):
 
     def _prepare_start(self) -> int:
         """Make the broker ready to be started; the port to listen on, 0 for any."""
+        from fakeamqp.protocols.registry import preload
+
+        preload()
         if self._tls_wanted:
             self._tls = self._make_tls()
         if self._has_run:

@@ -46,6 +46,43 @@ def test_importing_a_broker_loads_nothing_that_can_wait() -> None:
     assert sorted(loaded & LATER) == []
 
 
+FIRST_DELIVERY = """
+import sys, pika
+from fakeamqp import Broker
+
+with Broker() as broker:
+    started = set(sys.modules)
+    connection = pika.BlockingConnection(pika.URLParameters(broker.url))
+    channel = connection.channel()
+    channel.queue_declare("q")
+    channel.basic_publish("", "q", b"m")
+    delivered = next(channel.consume("q"))
+    print(*sorted(set(sys.modules) - started))
+    print(*sys.modules)
+    connection.close()
+"""
+
+
+def test_the_first_client_waits_for_no_import() -> None:
+    done = subprocess.run([sys.executable, "-c", FIRST_DELIVERY], capture_output=True, text=True, check=True)
+    late, loaded = (set(line.split()) for line in done.stdout.split("\n")[:2])
+    assert sorted(each for each in late if each.startswith("fakeamqp")) == []
+    assert "fakeamqp.protocols.amqp_0_9_1.server_connection" in loaded
+    assert not any(each.startswith("fakeamqp.protocols.amqp_0_10") for each in loaded)
+
+
+def test_a_login_with_a_password_loads_no_openssl() -> None:
+    program = """
+import sys
+from fakeamqp import Broker
+with Broker() as broker:
+    assert broker._state.access.authenticate("guest", "guest").name == "guest"
+    print(*{"hashlib", "hmac", "ssl"} & set(sys.modules))
+"""
+    done = subprocess.run([sys.executable, "-S", "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == []
+
+
 @pytest.mark.parametrize("name", PACKAGES)
 def test_names_on_first_use_are_those_that_type_checkers_see(name: str) -> None:
     if name.startswith("fakeamqp.spark"):

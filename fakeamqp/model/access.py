@@ -92,12 +92,13 @@ class User:
 
     def has_password(self, password: str) -> bool:
         """Whether this is the account's password."""
-        import hmac  # Imported for the first login only: it makes importing `Broker` slower.
+        # `hmac` has the same function, but loads OpenSSL while the first client waits.
+        from _operator import _compare_digest
 
         if self.password is None:
             return self.fits_hash(password)
         octets = password.encode("utf-8", "surrogateescape")
-        return hmac.compare_digest(self.password.encode("utf-8", "surrogateescape"), octets)
+        return _compare_digest(self.password.encode("utf-8", "surrogateescape"), octets)
 
     def fits_hash(self, password: str) -> bool:
         """Whether `password_hash` is the hash of this password."""

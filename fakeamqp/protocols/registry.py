@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from fakeamqp.model.state import BrokerState
     from fakeamqp.trace.frame_readers import FrameReader
 
-__all__ = ["PROTOCOLS", "Row", "by_header", "check_absent", "named"]
+__all__ = ["PROTOCOLS", "Row", "by_header", "check_absent", "named", "preload"]
 
 
 class Row:
@@ -184,6 +184,13 @@ def named(name: str) -> Row:
 def by_header(header: bytes) -> Row | None:
     """The row that a protocol header selects; None if there is none."""
     return _by_header.get(header)
+
+
+def preload() -> None:
+    """Load what clients of the first protocol need, so that none waits for imports until it times out."""
+    import_module("fakeamqp.protocols.negotiation")
+    for row in PROTOCOLS[:1]:
+        _ = row.connection
 
 
 def check_absent(names: object) -> None:

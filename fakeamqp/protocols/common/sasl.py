@@ -5,7 +5,6 @@ Sources: PLAIN RFC 4616, EXTERNAL RFC 4422 appendix A, ANONYMOUS RFC 4505, CRAM-
 
 from __future__ import annotations
 
-import hmac
 from typing import Protocol
 
 from fakeamqp.connection import PeerAddress
@@ -81,6 +80,8 @@ class CramMd5:
 
     def step(self, response: bytes) -> User | bytes:
         """See `Mechanism`."""
+        import hmac
+
         if self._challenge is None:
             self._challenge = f"<{self._state.names.token()}@fakeamqp>".encode()
             return self._challenge

@@ -5,7 +5,7 @@ The client's methods have the same bytes in both protocols, so these functions a
 
 from __future__ import annotations
 
-import platform
+import sys
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -40,7 +40,7 @@ def server_properties(connection: FramedConnection[Any]) -> dict[str, Any]:
         "cluster_name": connection.broker.cluster_name,
         "copyright": "Copyright (c) the fakeamqp developers",
         "information": "fakeamqp, a broker for tests: licensed under Apache-2.0",
-        "platform": f"Python {platform.python_version()}",
+        "platform": f"Python {sys.version.split()[0]}",
         "product": personality.product,
         "version": personality.version,
     }
