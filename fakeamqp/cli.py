@@ -698,9 +698,11 @@ def _findings() -> Iterator[tuple[str, str, str]]:
 
 
 def _java() -> tuple[str, str, str]:
-    from fakeamqp.spark.errors import SparkError
-    from fakeamqp.spark.session.installation import find_java
-
+    try:
+        from fakeamqp.spark.errors import SparkError
+        from fakeamqp.spark.session.installation import find_java
+    except ImportError as error:  # Not on Windows.
+        return "missing", "Java", str(error)
     try:
         path, version = find_java()
     except SparkError as error:

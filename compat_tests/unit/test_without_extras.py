@@ -37,3 +37,22 @@ def test_the_tests_about_spark_are_collected_without_pyspark(tmp_path: Path) -> 
         check=False,
     )
     assert done.returncode == 0, done.stdout
+
+
+NO_FCNTL = """
+import importlib.util
+found = importlib.util.find_spec
+importlib.util.find_spec = lambda name, *rest: None if name == "fcntl" else found(name, *rest)
+"""
+
+
+def test_spark_on_a_system_without_fcntl_says_what_to_do() -> None:
+    program = NO_FCNTL + "import fakeamqp, pytest_fakeamqp\nimport fakeamqp.spark"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, encoding="utf-8", check=False)
+    assert done.stderr.splitlines()[-1].startswith("ImportError: fakeamqp.spark locks its spool with fcntl")
+
+
+def test_doctor_runs_on_a_system_without_fcntl() -> None:
+    program = NO_FCNTL + "from fakeamqp.cli import main\nmain(['doctor'])"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, encoding="utf-8", check=True)
+    assert "fakeamqp.spark locks its spool with fcntl" in " ".join(done.stdout.split())

@@ -7,6 +7,7 @@ Names are loaded when first used: workers import this package for every query, a
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from fakeamqp.lazy import on_first_use
@@ -23,6 +24,12 @@ from fakeamqp.spark.errors import (
     SpoolError,
     UnreadableAnswer,
 )
+
+if find_spec("fcntl") is None:
+    raise ImportError(
+        "fakeamqp.spark locks its spool with fcntl, which Windows does not have; "
+        "run jobs and their tests on Linux or macOS, such as in WSL"
+    )
 
 if TYPE_CHECKING:
     from fakeamqp.spark.poison import PoisonSplit, dead_letters, poison_split
