@@ -339,6 +339,16 @@ def test_late_ack_lets_another_queue_deliver_first(racing_rabbitmq: Racing, kind
     assert client.expect_content(m.BasicDeliver).body == b"a2"
 
 
+def test_ack_of_a_transaction_is_not_late(racing_rabbitmq: Racing) -> None:
+    server = racing_rabbitmq({("settle", "channel 1 of c1 to queue a", 1): 0.01})
+    client = consuming_two_queues(server)
+    client.call(m.TxSelect(), m.TxSelectOk)
+    client.send(m.BasicAck(delivery_tag=1))
+    client.send(m.TxCommit())
+    assert client.expect_content(m.BasicDeliver).body == b"a2"
+    client.expect(m.TxCommitOk)
+
+
 def test_late_ack_precedes_a_cancel_of_its_channel(racing_rabbitmq: Racing) -> None:
     server = racing_rabbitmq({("settle", "channel 1 of c1 to queue a", 1): 0.01})
     client = consuming_two_queues(server)

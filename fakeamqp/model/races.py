@@ -1,8 +1,9 @@
 """Races: what RabbitMQ does late, since its channels and queues are processes that send messages.
 
 Theory of operation. Without races, a publish reaches its queues and is confirmed before anything else
-happens. With them, a draw decides for each message and queue how late the message arrives, and for each
-confirm how late it is sent. Nothing else deviates, so clients see orders that RabbitMQ was seen to produce:
+happens. With them, a draw decides for each message and queue how late the message arrives, for each ack
+how late it arrives, and for each confirm how late it is sent. Nothing else deviates, so clients see orders
+that RabbitMQ was seen to produce:
 
 - The messages of one channel arrive at one queue in their order. Those of several channels, or at several
   queues, arrive in any order (measured).

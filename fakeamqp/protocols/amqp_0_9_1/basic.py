@@ -236,7 +236,8 @@ def get(channel: Amqp091Channel, method: m.BasicGet) -> None:
 
 def ack(channel: Amqp091Channel, method: m.BasicAck) -> None:
     """Acknowledge deliveries."""
-    act = accept_all if channel.races is None else channel.races.accept
+    races = channel.races if channel.transaction is None else None
+    act = accept_all if races is None else races.accept
     settle(channel, act, "acked", method.delivery_tag, method.multiple)
 
 
