@@ -270,7 +270,7 @@ def test_a_late_goodbye_is_said_before_the_transport_ends(personality: str) -> N
         with socket.create_connection((broker.host, broker.port), timeout=10) as client:
             client.sendall(
                 b"AMQP\x00\x00\x09\x01"
-                + method_frame(0, m.ConnectionStartOk(mechanism="PLAIN", response=b"\0guest\0guest").encode())
+                + method_frame(0, m.ConnectionStartOk({}, "PLAIN", b"\0guest\0guest", "en_US").encode())
                 + method_frame(0, m.ConnectionTuneOk(channel_max=9, frame_max=131_072).encode())
                 + method_frame(0, m.ConnectionOpen(virtual_host="/").encode())
             )
