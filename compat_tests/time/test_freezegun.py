@@ -395,16 +395,18 @@ def test_waiting_in_vain_says_that_time_stands_still(minute: Any, wall_broker: B
         freezer.tick(55.8)
         with pytest.raises(AssertionError) as caught:
             wall_broker.queue("dead").wait_for(ready=1, timeout=0.001)
-    last = str(caught.value).splitlines()[-1]
-    assert last.startswith("The broker follows the wall clock, which freezegun holds still; ")
-    assert ". Next, q 'minute' " in last
-    assert last.endswith(" in 4.2 s: freezer.tick(4.2)")
+    [hint] = [each for each in str(caught.value).splitlines() if "holds still" in each]
+    assert hint.startswith("The broker follows the wall clock, which freezegun holds still; ")
+    assert ". Next, q 'minute' " in hint
+    assert hint.endswith(" in 4.2 s: freezer.tick(4.2)")
 
 
 def test_waiting_in_vain_in_the_present_says_nothing_of_time(minute: Any, wall_broker: Broker) -> None:
     with pytest.raises(AssertionError) as caught:
         wall_broker.queue("dead").wait_for(ready=1, timeout=0.001)
-    assert str(caught.value).endswith("<queue 'dead' ready=0 unacked=0 consumers=0>")
+    first, *others = str(caught.value).splitlines()
+    assert first.endswith("<queue 'dead' ready=0 unacked=0 consumers=0>")
+    assert not any("clock" in each for each in others)
 
 
 def test_a_frozen_broker_without_timers_sleeps(wall_broker: Broker, connect: Connect) -> None:

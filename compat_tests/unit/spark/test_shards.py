@@ -97,7 +97,7 @@ def test_all_messages_of_a_shard_may_be_more_than_a_window(broker, sharded, monk
     monkeypatch.setattr(filling, "_LARGEST_WINDOW", 7)
     monkeypatch.setattr(filling, "_BATCH_ROWS", 5)
     publish(broker, *range(40))
-    job = sharded(maxMessagesPerTrigger=3).start()
+    job = sharded(maxMessagesPerTrigger=3, idleTimeout="1min").start()
     consume, arrived = filling.SegmentFiller._consume, []
 
     def note_and_consume(self):

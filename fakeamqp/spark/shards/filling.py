@@ -139,6 +139,7 @@ class SegmentFiller:
             while self._arrived < self._most:
                 if self._arrived == self._asked_for:
                     self._consume()
+                    asked_at = time.monotonic()  # Idle is the queue, not the link that opens a consumer.
                 before = self._arrived
                 self._link.check()
                 self._link.turn(_QUIET)
