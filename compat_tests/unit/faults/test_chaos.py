@@ -30,3 +30,18 @@ def test_chaos_cancels_the_consumers_of_the_queue_that_a_delivery_came_from(
     elsewhere.expect_nothing()
     queues = server.state.virtual_hosts["shop"].queues
     assert [len(queues[name].subscriptions) for name in ("q", "other")] == [0, 1]
+
+
+def test_chaos_cancels_nothing_if_the_queue_of_a_delivery_has_no_consumer(server: FaultServer) -> None:
+    client = server.client()
+    client.declare("q")
+    client.fill("q", b"m")
+    client.send(m.BasicGet(queue="q"))
+    tag = client.expect(m.BasicGetOk).delivery_tag
+    client.inbox.clear()
+    server.faults.chaos(1, {"cancel-consumers": 1.0})
+    client.ack(tag)
+    server.settle()
+    assert not any("has failed" in each for each in server.said)
+    client.expect_nothing()
+    assert len(server.state.virtual_hosts["/"].queues["q"].unacked) == 0

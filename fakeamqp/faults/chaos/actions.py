@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, cast
 
 from fakeamqp.faults.actions import Action
+from fakeamqp.faults.errors import FaultError
 from fakeamqp.faults.handle import Handle
 
 if TYPE_CHECKING:
@@ -100,8 +102,13 @@ class CancelConsumers(Deferred):
         virtual_host = port.virtual_host
         if held and virtual_host is not None:
             queue = held[-1][0]
-            self._act = lambda faults, group: faults.cancel_consumers(queue, virtual_host)
+            self._act = lambda faults, group: _cancel(faults, queue, virtual_host)
             super().apply(interception)
+
+
+def _cancel(faults: Any, queue: str, virtual_host: str) -> None:
+    with suppress(FaultError):  # The delivery was one of basic.get, or its consumer has ended.
+        faults.cancel_consumers(queue, virtual_host)
 
 
 def _chaos_rule(interception: Interception) -> ChaosRule:
