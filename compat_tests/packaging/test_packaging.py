@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -187,6 +188,35 @@ def test_the_sources_hold_tests_documentation_and_changelog(sources):
         if path.is_file() and "__pycache__" not in path.parts
     }
     assert wanted - files == set()
+
+
+def test_builds_of_a_commit_have_the_same_bytes(tmp_path):
+    built = []
+    for name, modified in (("one", 1_000_000_000), ("other", 1_700_000_000)):
+        checkout = copied_to(tmp_path / name)
+        commit_all(checkout)
+        for path in checkout.rglob("*"):
+            os.utime(path, (modified, modified))
+        sources = build("sdist", checkout, tmp_path / name)
+        with tarfile.open(sources) as archive:
+            archive.extractall(tmp_path / f"{name}-unpacked", filter="data")
+        [unpacked] = (tmp_path / f"{name}-unpacked").iterdir()
+        wheels = [
+            build("wheel", each, tmp_path / f"{name}-wheel-{each.name}") for each in (checkout, unpacked)
+        ]
+        built += [sources.read_bytes(), *(wheel.read_bytes() for wheel in wheels)]
+    sources, *wheels = built[:3]
+    assert built[3] == sources
+    assert {*wheels, *built[4:]} == {wheels[0]}
+
+
+def commit_all(folder: Path) -> None:
+    date = "2026-01-02T03:04:06Z"
+    identity = ("-c", "user.name=developers", "-c", "user.email=developers@localhost")
+    for command in (("init", "-q"), ("add", "."), (*identity, "commit", "-q", "-m", "All")):
+        subprocess.run(
+            ["git", *command], cwd=folder, check=True, env={**os.environ, "GIT_COMMITTER_DATE": date}
+        )
 
 
 def test_an_installation_without_extras_serves_clients(wheel, tmp_path):
