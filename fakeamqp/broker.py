@@ -117,8 +117,8 @@ class Broker(Inspection):
         definitions: RabbitMQ definitions, as a path or parsed; loaded now, and again by `reset`.
         seed: determines generated names, the choices of random exchanges, and what fault rules draw. By
             default another one each time; in a simulation, the seed of the simulation.
-        races: True lets confirms, and messages and acks on their way to queues, be late, as RabbitMQ's are;
-            a number is the seed of what is late. Default: only in a simulation, whose schedule decides.
+        races: True delays some confirms, and some messages and acks on their way to queues, as RabbitMQ does;
+            a number is the seed of the delays. Default: only in a simulation, whose schedule draws them.
         permit: deprecated RabbitMQ features to permit although the personality denies them, such as
             `["global_qos"]` in rabbitmq-4.3.
         deny: deprecated features to deny although the personality permits them, such as
@@ -285,7 +285,7 @@ class Broker(Inspection):
         )
 
     def _race(self, draw: Draw, seed: int | None = None) -> None:
-        """Let some of what clients see be late, as `draw` says."""
+        """Delay some messages, confirms and acks, as `draw` says."""
         from fakeamqp.model.races import Races
 
         alias = (lambda _: None) if self._recorder is None else self._recorder.alias
@@ -715,13 +715,13 @@ class Broker(Inspection):
 
     @property
     def race_seed(self) -> int | None:
-        """The seed that `races` was given or has drawn; None without races, and where a schedule decides."""
+        """The seed of the races, given or drawn; None without races, and in a simulation that draws them."""
         races = self._state.races
         return None if races is None else races.seed
 
     @property
     def late(self) -> tuple[Late, ...]:
-        """What was late, the latest 1 000: see `races`. Each says in words what it was."""
+        """The latest 1 000 messages, confirms and acks that `races` delayed; `str` describes each."""
         races = self._state.races
         return () if races is None else self._reader.read(lambda _: tuple(races.occurred))
 
@@ -1172,7 +1172,7 @@ def _caller() -> tuple[str, int]:
 
 
 def _warn_of_drop(engine: Engine, address: tuple[str, int], file: str, line: int) -> None:
-    """A broker was dropped, or the process ends. The engine goes on, since clients may use its port."""
+    """Warn that a running broker was dropped, or that the process ends. Clients may still use its engine."""
     if engine.running:
         warnings.warn_explicit(
             f"the broker on port {address[1]}, started in {file}, line {line}, was not stopped: call stop(), "

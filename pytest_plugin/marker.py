@@ -164,7 +164,7 @@ def _has(mark: pytest.Mark, names: tuple[str, ...]) -> bool:
 
 
 def _place(node: Any, mark: pytest.Mark) -> str:
-    """Where a marker stands: at a test, a class or a module, with its file and line."""
+    """The place of a marker: a test, a class or a module, with its file and line."""
     if isinstance(node, pytest.Item):
         path, line, _ = node.location
         return f"the test {node.name}, {path}:{(line or 0) + 1}"

@@ -21,7 +21,7 @@ _RECORDING = "AMQP recording"
 _WRITTEN = "amqp_recordings"
 """The attribute of a report with the number of recordings; pytest-xdist sends it to the controller."""
 _MOST_LATE = 20
-"""How many of the things that were late are shown."""
+"""The most late messages, confirms and acks that a report shows."""
 _LEFT_OUT = re.compile(r"^(\(\d+ earlier events left out)\)$", re.MULTILINE)
 
 
@@ -90,12 +90,12 @@ def _timeline(item: pytest.Item, broker: Broker) -> str:
 
 
 def _races(broker: Broker, seed: int) -> str:
-    """The seed of what was late, and the latest of it."""
+    """The seed of the races, and the latest late messages, confirms and acks."""
     late = [str(each) for each in broker.late]
     if not late:
         return f"races={seed} repeats them. Nothing was late."
     left_out = [f"({len(late) - _MOST_LATE} earlier ones left out)"] if len(late) > _MOST_LATE else []
-    return "\n".join([f"races={seed} repeats them. What was late:", *left_out, *late[-_MOST_LATE:]])
+    return "\n".join([f"races={seed} repeats these delays:", *left_out, *late[-_MOST_LATE:]])
 
 
 def _plans(broker: Broker) -> Iterable[str]:

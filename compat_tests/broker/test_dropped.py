@@ -64,7 +64,7 @@ def test_a_broker_that_is_dropped_without_stop_warns_with_the_place_of_its_start
     assert f"{__file__}, line {line}" in str(found.message)
 
 
-def test_a_broker_that_was_stopped_says_nothing():
+def test_a_broker_that_was_stopped_gives_no_warning():
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         broker = Broker().start()
@@ -85,7 +85,7 @@ def test_a_broker_that_was_stopped_says_nothing():
         "Broker(management=True).start()",
     ],
 )
-def test_a_broker_that_runs_when_the_process_ends_says_so(program: str):
+def test_a_broker_that_runs_when_the_process_ends_warns(program: str):
     program = f"from fakeamqp import Broker\n{program}\n"
     done = subprocess.run(
         [sys.executable, "-W", "always::ResourceWarning", "-c", program],

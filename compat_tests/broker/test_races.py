@@ -43,7 +43,7 @@ def counts(seed: int) -> Iterator[int]:
             yield channel.queue_declare(f"orders.{nth}", passive=True).method.message_count
 
 
-def test_a_seed_repeats_what_is_late() -> None:
+def test_a_seed_repeats_the_delays() -> None:
     seed, late = late_of(7)
     assert seed == 7
     assert any(text.startswith("confirm ") for text in late)
@@ -52,19 +52,19 @@ def test_a_seed_repeats_what_is_late() -> None:
     assert late_of(8)[1] != late
 
 
-def test_true_draws_a_seed_and_tells_it() -> None:
+def test_races_true_draws_a_seed_and_tells_it() -> None:
     seed, late = late_of(True)
     assert seed is not None
     assert late_of(seed) == (seed, late)
 
 
-def test_true_draws_the_same_seed_from_the_seed_of_the_broker() -> None:
+def test_races_true_draws_the_same_seed_from_the_seed_of_the_broker() -> None:
     assert late_of(True, seed=1) == late_of(True, seed=1)
     assert late_of(True, seed=1)[0] != late_of(True, seed=2)[0]
 
 
 @pytest.mark.parametrize("races", [None, False])
-def test_nothing_is_late_by_default(races: bool | None) -> None:
+def test_a_broker_without_races_has_no_seed_and_no_late_outcome(races: bool | None) -> None:
     with Broker(races=races) as broker:
         publish(broker)
         assert broker.race_seed is None
@@ -111,6 +111,6 @@ def test_all_checks_of_the_trace_hold() -> None:
 
 
 @pytest.mark.parametrize("wrong", ["yes", 1.5, "7", [1]])
-def test_what_is_no_seed_is_an_error(wrong: Any) -> None:
+def test_a_value_of_races_that_is_no_seed_is_an_error(wrong: Any) -> None:
     with pytest.raises(BrokerError, match="races must be True, False or a seed, which is a whole number"):
         Broker(races=wrong)

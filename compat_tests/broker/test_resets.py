@@ -1,4 +1,4 @@
-"""What a reset takes away, what it keeps, and a broker that was not started."""
+"""Entities that a reset removes or keeps, and a broker that was not started."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ def test_a_login_that_fails_since_the_reset_is_named(broker: Broker, url: str, w
     assert LOST.format(what) in str(failure.value).splitlines()
 
 
-def test_what_an_earlier_reset_has_removed_is_named_as_well(broker: Broker) -> None:
+def test_a_queue_that_an_earlier_reset_has_removed_is_named(broker: Broker) -> None:
     broker.load_definitions(definitions("orders"))
     broker.reset()
     broker.reset()
@@ -207,7 +207,7 @@ def test_use_of_a_broker_that_was_not_started_says_so(use: Callable[[Broker], ob
         use(Broker(tls=True, management=True))
 
 
-def test_what_a_broker_has_before_its_start_can_be_read() -> None:
+def test_queues_of_definitions_can_be_read_before_the_start() -> None:
     broker = Broker(definitions=definitions("orders"))
     broker.publish(b"", routing_key="orders")
     assert broker.queue("orders").ready == 1

@@ -36,7 +36,7 @@ def test_a_recording_is_shown_as_a_timeline(recording, capsys):
 
 
 def test_a_name_that_the_console_cannot_show_is_escaped(tmp_path):
-    """As on a console of Windows in code page 1252."""
+    """A console of Windows in code page 1252 is simulated."""
     path = tmp_path / "trace.jsonl"
     with Broker() as broker:
         with pika.BlockingConnection(pika.URLParameters(broker.url)) as connection:

@@ -1,4 +1,4 @@
-"""What a broker with races does, RabbitMQ was seen to do; and it does all of that under some draw."""
+"""A broker with races shows only orders that RabbitMQ was seen to show, and each of them under some draw."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ NO_JSON = [
 
 
 @pytest.mark.parametrize("body", NO_JSON)
-def test_what_rabbitmq_takes_for_no_json_is_refused(body: bytes):
+def test_json_that_rabbitmq_refuses_is_refused(body: bytes):
     with pytest.raises(ValueError):
         decoded(body)
 
@@ -370,7 +370,7 @@ def test_a_field_of_the_fault_form_of_another_type_is_an_error_that_names_it(
         Page.of(broker).do("add-fault", **{"method": "basic.publish", **form})
 
 
-def test_lists_are_valid_json_after_all_of_this(api: Api):
+def test_every_list_is_valid_json_after_hostile_requests(api: Api):
     for path in LISTS:
         json.loads(api.request("GET", path).body, parse_constant=pytest.fail)
 

@@ -142,7 +142,7 @@ def test_the_own_origin_is_taken(page: Page):
     assert page.send("POST", "ask/fault-offers", b"{}", {**page.headers, **own})[0] == 200
 
 
-def test_a_name_that_the_broker_was_given_is_a_name_of_the_page():
+def test_a_name_of_management_hosts_is_accepted_in_any_case_with_a_port():
     with Broker("localhost", management=True, management_hosts=["ci-runner"]) as broker:
         page = Page.of(broker)
         named = {**page.headers, "host": "CI-runner:80"}

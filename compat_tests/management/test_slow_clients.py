@@ -92,7 +92,7 @@ def test_a_client_that_reads_nothing_loses_its_connection(broker: Broker, monkey
     assert received < 40 * 500_000
 
 
-def test_the_client_that_has_been_waited_for_longest_gives_way(broker: Broker):
+def test_without_room_the_connection_that_has_waited_longest_ends(broker: Broker):
     with contextlib.ExitStack() as opened:
         halves = [opened.enter_context(client(broker, HALF)) for _ in range(20)]
         assert Api(broker.management_url).get("whoami")["name"] == "guest"
@@ -156,7 +156,7 @@ def test_without_descriptors_the_server_rests_with_one_line(
     ],
     ids=["headers", "path", "nonsense", "chunk", "length", "upgrade"],
 )
-def test_what_is_no_http_ends_its_connection_without_a_traceback(
+def test_input_that_is_no_http_ends_its_connection_without_a_traceback(
     broker: Broker, caplog: pytest.LogCaptureFixture, sent: bytes
 ):
     with contextlib.suppress(ConnectionResetError, BrokenPipeError), client(broker, sent) as sock:

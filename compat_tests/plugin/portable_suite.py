@@ -91,7 +91,7 @@ def test_two_workers_are_counted(amqp_url: str, amqp_queue: MakeQueue) -> None:
     orders.wait_for(consumers=0)
 
 
-def test_what_a_worker_holds_is_not_ready(amqp_url: str, amqp_queue: MakeQueue) -> None:
+def test_unacked_messages_of_a_worker_are_not_ready(amqp_url: str, amqp_queue: MakeQueue) -> None:
     orders = amqp_queue("orders")
     for _ in range(5):
         orders.publish(b"two apples")

@@ -684,7 +684,7 @@ class TestConversations:
         assert turn is not None
         return turn.index
 
-    def test_names_stand_for_each_other_one_by_one(self) -> None:
+    def test_each_name_is_paired_with_one_name_of_the_other_run(self) -> None:
         with cases() as case:
             for first, second, expected in (
                 ("abab", "xyxy", None),
@@ -717,7 +717,7 @@ class TestConversations:
         assert self.parted(["amq.topic"], ["amq.direct"]) == 0
         assert self.parted(["amq.gen-a"], ["amq.gen-b"]) is None
 
-    def test_a_name_in_another_text_is_that_of_its_field(self) -> None:
+    def test_a_name_within_another_text_is_compared_as_the_field_of_that_name(self) -> None:
         def said(name: str, text: str) -> Conversation:
             return {
                 (0, "c1", "received", 1): [_line(0, f"c1 -> 1 queue.declare queue={name!r}", [name])],

@@ -175,7 +175,7 @@ def test_the_queue_is_no_client_of_the_app(run_tests: RunTests) -> None:
     result.assert_outcomes(passed=1)
 
 
-def test_what_a_queue_cannot_do_is_an_error_that_says_so(run_tests: RunTests) -> None:
+def test_a_wrong_argument_or_use_of_a_queue_is_an_error_that_says_why(run_tests: RunTests) -> None:
     declaring = {
         "exclusive=True": "only the connection that declares an exclusive queue can use it",
         "durabel=True": "has no argument 'durabel'; did you mean 'durable'?",

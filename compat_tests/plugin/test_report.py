@@ -156,7 +156,7 @@ def test_a_report_has_no_password(run_tests: RunTests) -> None:
     assert "kanarienvogel" not in timeline
 
 
-def test_a_failing_test_with_races_reports_their_seed_and_what_was_late(run_tests: RunTests) -> None:
+def test_a_failing_test_with_races_reports_their_seed_and_delays(run_tests: RunTests) -> None:
     test = """
         import pytest
 
@@ -173,7 +173,7 @@ def test_a_failing_test_with_races_reports_their_seed_and_what_was_late(run_test
     first.stdout.fnmatch_lines(
         [
             "*AMQP races*",
-            "races=* repeats them. What was late:",
+            "races=* repeats these delays:",
             "(* earlier ones left out)",
             "* on channel 1 of c1 *is sent * ms late",
         ]

@@ -196,7 +196,7 @@ def test_a_full_shared_limit_leaves_consumers_without_acknowledgement_alone_by_t
     assert client.bodies() == [b"a1", b"n1", b"n2"]
 
 
-def test_what_a_cancelled_consumer_holds_still_fills_the_shared_limit(rabbitmq_4_2: Server) -> None:
+def test_unacked_messages_of_a_cancelled_consumer_still_fill_the_shared_limit(rabbitmq_4_2: Server) -> None:
     client = acking_and_not(rabbitmq_4_2)
     client.fill("a", b"a1")
     assert client.bodies() == [b"a1"]
@@ -245,7 +245,9 @@ def test_another_channel_is_not_held_by_a_shared_limit(rabbitmq_4_2: Server) -> 
     assert client.bodies(channel=2) == [b"n1"]
 
 
-def test_what_was_got_before_a_shared_limit_takes_room_until_it_is_lifted(rabbitmq_4_2: Server) -> None:
+def test_messages_of_basic_get_take_room_in_a_new_shared_limit_until_it_is_lifted(
+    rabbitmq_4_2: Server,
+) -> None:
     client = rabbitmq_4_2.client()
     client.declare("q")
     client.fill("q", b"1")
@@ -267,7 +269,7 @@ def test_what_was_got_before_a_shared_limit_takes_room_until_it_is_lifted(rabbit
     assert client.bodies() == [b"4"]
 
 
-def test_what_a_quorum_queue_delivered_before_a_shared_limit_takes_room_in_it(rabbitmq_4_2: Server) -> None:
+def test_earlier_deliveries_of_a_quorum_queue_take_room_in_a_new_shared_limit(rabbitmq_4_2: Server) -> None:
     client = rabbitmq_4_2.client()
     client.declare("quorum", durable=True, arguments={"x-queue-type": "quorum"})
     client.declare("q")

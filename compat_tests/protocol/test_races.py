@@ -374,7 +374,7 @@ def test_acknowledged_message_does_not_return_if_its_channel_closes_before_the_a
 # --- the end of what is late -------------------------------------------------------------------------
 
 
-def test_settle_has_everything_happen_in_its_order(racing: Racing) -> None:
+def test_settle_carries_out_all_late_outcomes_in_their_order(racing: Racing) -> None:
     server = racing({enqueue(1): 0.02, enqueue(1, channel=2): 0.01, confirm(1): 0.01})
     client = confirming(server.client(channels=2))
     declare(client)
@@ -403,7 +403,7 @@ def test_crash_loses_late_messages_and_restart_keeps_them(racing: Racing) -> Non
         assert len(server.vhost.queues["q"].ready) == (0 if crash else 1)
 
 
-def test_texts_say_what_was_late(racing: Racing) -> None:
+def test_text_of_a_late_outcome_names_kind_channel_and_delay(racing: Racing) -> None:
     server = racing({enqueue(2): 0.01, confirm(1): 0.001})
     client = confirming(server.client())
     declare(client)
@@ -441,7 +441,9 @@ def test_a_seed_draws_the_same_whatever_was_drawn_before() -> None:
 
 
 @pytest.mark.parametrize("protocol", [each for each in ("0-9-1", "0-9") if each in protocol_names()])
-def test_nothing_is_lost_or_confirmed_twice_and_paths_keep_their_order_under_any_seed(protocol: str) -> None:
+def test_races_of_any_seed_lose_no_message_confirm_none_twice_and_keep_the_order_of_paths(
+    protocol: str,
+) -> None:
     for seed in range(40):
         server = Server("rabbitmq-4.3", protocol=protocol)
         server.state.races = races = Races(server.state.peer_timers, seeded(seed))

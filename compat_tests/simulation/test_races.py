@@ -1,4 +1,4 @@
-"""What a broker does late is drawn as well: confirms, and messages on their way to queues."""
+"""Simulations draw the delays of confirms, acks and messages on their way to queues."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def test_a_race_with_the_broker_is_found_shrinks_to_one_decision_and_is_named(te
         simulation.run(test(), schedule=Schedule(failure.seed, deviations=failure.deviations))
 
 
-def test_all_kinds_together_find_a_late_confirm():
+def test_a_simulation_with_all_kinds_finds_a_late_confirm():
     failure = simulation.explore(call_that_registers_its_future_too_late, SEEDS).failure
     assert failure is not None
     assert [decision.kind for decision in failure.needed] == ["confirm"]
@@ -130,7 +130,7 @@ def test_all_kinds_together_find_a_late_confirm():
 @pytest.mark.parametrize(
     "test", [call_that_registers_its_future_too_late, count_after_an_unconfirmed_publish]
 )
-def test_nothing_is_late_in_first_come_order_and_without_a_schedule(test):
+def test_a_simulation_in_first_come_order_or_without_a_schedule_has_no_late_outcome(test):
     simulation.run(test())
     simulation.run(test(), seed=0)
 

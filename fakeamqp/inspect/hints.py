@@ -1,4 +1,4 @@
-"""What the error of a wait that timed out adds: hints, what the broker holds, and the latest events.
+"""Lines of the error of a wait that timed out: hints, what the broker holds, and the latest events.
 
 A hint says why the wait cannot succeed: the clock stands still, the memory alarm blocks publishers, the wait
 itself blocks the clients, a reset has removed a queue, or a message never reaches its delivery limit.

@@ -39,14 +39,14 @@ class Predicate(Generic[T]):
             )
         self._function = function
         self.result: T
-        """What it returned last."""
+        """The latest result of the function."""
         self._results: list[str] = []
 
     def __call__(self, _state: object = None) -> T:
         """Call the function.
 
         Raises:
-            BadExpectation: it returns what is true by its type alone, such as a coroutine.
+            BadExpectation: its result is always true, such as a coroutine.
         """
         result = self._function()
         mistake = _true_by_type(result)
@@ -69,7 +69,7 @@ class Predicate(Generic[T]):
 
     @property
     def results(self) -> str:
-        """What it has returned, in order, without repetitions."""
+        """The results of the function, in order, without repetitions."""
         shown = self._results
         if len(shown) > _MOST_RESULTS:
             shown = [shown[0], "...", *shown[2 - _MOST_RESULTS :]]
@@ -88,7 +88,7 @@ class Predicate(Generic[T]):
 
 
 def _true_by_type(result: object) -> str:
-    """What a result is that says nothing by being true; "" for all others."""
+    """The problem with a result that is always true, such as a coroutine; "" for others."""
     if inspect.isgenerator(result):
         return "a generator, which is always true; use any(...) or all(...)"
     if inspect.isawaitable(result):

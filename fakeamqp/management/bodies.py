@@ -31,7 +31,7 @@ _MOST_TOKENS = 500_000
 """Brackets, commas and colons. 10 000 queues in definitions have some 200 000."""
 _DEEPEST = 100
 _MOST_DIGITS = 308
-"""Of an integer, so that each can be a float."""
+"""Digits of an integer; a longer one may be too large for a float."""
 
 _STRING = re.compile(rb'"[^"]*"')
 _BRACKET = re.compile(rb"[\[\]{}]")
@@ -121,5 +121,5 @@ def _no_constant(name: str) -> Any:
 
 
 def _same(value: dict[str, Any]) -> dict[str, Any]:
-    """A function of Python, so that other threads may go on between two objects."""
+    """A Python function, so that other threads can run between two objects."""
     return value

@@ -14,9 +14,9 @@ __all__ = ["history_of"]
 
 _LONGEST = 3600
 _MOST_SAMPLES = 500
-"""Of one count, as in RabbitMQ."""
+"""Samples of one count, as in RabbitMQ."""
 _MOST_IN_ALL = 200_000
-"""Of one count of all rows of a list."""
+"""Samples of one count, over all rows of a list."""
 
 
 def history_of(call: Call, kind: str) -> History | None:

@@ -18,7 +18,7 @@ __all__ = ["columns_of", "listed"]
 _PAGE_SIZE = 100
 _LARGEST_PAGE = 500
 _MOST_STEPS = 100 * MOST_STEPS
-"""Of a pattern on all names of a list: some seconds."""
+"""Steps of a pattern on all names of a list: some seconds."""
 
 
 def listed(call: Call, rows: Sequence[dict[str, Any]], order: Sequence[str] = ("vhost", "name")) -> object:

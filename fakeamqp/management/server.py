@@ -49,7 +49,7 @@ _BUSY = b"HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\nconnection: c
 
 
 class _Seldom(logging.Filter):
-    """Lets one record of each text pass in a span of time, which says how many others there were."""
+    """Passes one record of each text per interval, with the number of records that it left out."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -311,7 +311,7 @@ class _Protocol(H11Protocol):
         self._look()
 
     def send_400_response(self, msg: str) -> None:
-        """Refuse what is no HTTP, unless an answer has begun."""
+        """Refuse input that is no HTTP, unless an answer has begun."""
         try:
             super().send_400_response(msg)
         except LocalProtocolError:
@@ -346,12 +346,12 @@ class _Protocol(H11Protocol):
         self.transport.abort()
 
     def pause_writing(self) -> None:
-        """The client has not read all that was sent."""
+        """Stop writing: the client has not read the output."""
         super().pause_writing()
         self._expect_reading()
 
     def resume_writing(self) -> None:
-        """The client has read all that was sent."""
+        """Go on writing: the client has read the output."""
         super().resume_writing()
         if self._send_timer is not None:
             self._send_timer.cancel()
@@ -371,7 +371,7 @@ class _Protocol(H11Protocol):
 class _Acceptor:
     """Accepts the clients of one listening socket, and rests while there are no descriptors.
 
-    asyncio's own would log a traceback for each place of the backlog then.
+    asyncio's own acceptor would log a traceback for each place of the backlog.
     """
 
     def __init__(self, server: _Uvicorn, sock: socket.socket) -> None:
@@ -470,7 +470,7 @@ class _Uvicorn(Server):
         return _Protocol(self, self.config, self.server_state, {}, loop)
 
     def has_room_for(self, new: _Protocol) -> bool:
-        """Whether there is room for a connection, which is made if another one can be ended."""
+        """Whether there is room for a connection; another one is ended for it if possible."""
         return len(self._open()) <= self._most_connections or self.make_room(new)
 
     def make_room(self, new: _Protocol | None = None) -> bool:

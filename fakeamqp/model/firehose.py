@@ -57,7 +57,7 @@ class TracedChannel(Protocol):
 
     @property
     def connection(self) -> NamedConnection:
-        """Its connection."""
+        """The connection of the channel."""
 
 
 class _Headers(dict[str, Any]):
@@ -125,7 +125,7 @@ class TracingRouter(Router):
         self._firehose = firehose
 
     def plan(self, message: Message, alternates: bool = True) -> tuple[Message, Outcome]:
-        """See the base class; the copy precedes the message."""
+        """Plan the routing, and publish the copy before the message."""
         message, outcome = super().plan(message, alternates)
         self._firehose.published(message, outcome)
         return message, outcome

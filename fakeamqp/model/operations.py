@@ -47,8 +47,7 @@ class Operations:
         self.pauses: Callable[[], bool] | None = None
         """Whether the slice is over; None if operations run to their end."""
         self.busy_seconds = 0.0
-        """How long turns that kept peers waiting took in all, in real seconds. What waits for a peer waits
-        longer by as much."""
+        """Real seconds of all turns that kept peers waiting. Timeouts about peers are longer by as much."""
 
     def run(self, steps: Iterator[object], asker: Asker | None = None) -> None:
         """Carry out an operation for `asker`, by default the connection whose input is being handled.

@@ -1,4 +1,4 @@
-"""Races: what RabbitMQ does late, since its channels and queues are processes that send messages.
+"""Races: late messages, confirms and acks, as in RabbitMQ, whose channels and queues are processes.
 
 Theory of operation. Without races, a publish reaches its queues and is confirmed before anything else
 happens. With them, a draw decides for each message and queue how late the message arrives, for each ack
@@ -14,8 +14,8 @@ that RabbitMQ was seen to produce:
 - A message that cannot be routed is returned and confirmed at once (measured).
 - The acks of one channel reach one queue in their order, and several queues in any order (measured).
 
-Late outcomes happen when timers on the time of clients run out, or when a test enters the engine: it never
-sees the broker in between.
+Late outcomes happen when their timers on the time of clients run out, or when a test enters the engine: a
+test never sees a message on its way.
 """
 
 from __future__ import annotations
@@ -40,26 +40,26 @@ if TYPE_CHECKING:
 __all__ = ["ChannelRaces", "Draw", "Late", "RaceKind", "Races", "named", "seeded"]
 
 RaceKind: TypeAlias = Literal["enqueue", "confirm", "settle"]
-"""What is late: a message on its way to a queue, the confirm of a publish, an ack on its way to a queue."""
+"""A message on its way to a queue, the confirm of a publish, or an ack on its way to a queue."""
 
 Draw: TypeAlias = Callable[[RaceKind, str, int], float]
-"""Draws how late something is, in seconds: its kind, what it is, and which one of these, from 1 on."""
+"""Draws a delay in seconds, from the kind of the outcome, its channel and queue, and its number from 1 on."""
 
 _DELAYS = (0.001, 0.003, 0.01)
-"""How late something is outside of simulations, in seconds: 10 ms after a publish, RabbitMQ counted all but 2
-of 1 200 messages (measured)."""
+"""Seconds, outside of simulations: 10 ms after a publish, RabbitMQ counted all but 2 of 1 200 messages
+(measured)."""
 
 _RATE = 0.3
 _MOST_REMEMBERED = 1000
 
 
 class Late(NamedTuple):
-    """Something that was late."""
+    """A message, confirm or ack that was late."""
 
     kind: RaceKind
     what: str
     nth: int
-    """Which one of this kind about it, from 1 on."""
+    """Its number, from 1 on, among those of the same `kind` and `what`."""
     seconds: float
 
     def __str__(self) -> str:
@@ -73,8 +73,7 @@ class Late(NamedTuple):
 def seeded(seed: int) -> Draw:
     """Draws from a seed.
 
-    What is drawn for one thing depends on nothing that was drawn for another, so threads of the test do not
-    change each other's draws.
+    Each draw is independent of all others, so the threads of a test do not change each other's draws.
     """
 
     def draw(kind: RaceKind, what: str, nth: int) -> float:
@@ -89,8 +88,8 @@ class Races:
 
     Args:
         timers: on the time of clients, which passes also while the broker's clock stands still.
-        draw: says how late something is.
-        seed: repeats the draws; None if it is not known here.
+        draw: draws each delay.
+        seed: repeats the draws; None if a schedule draws.
         alias: returns the short name of a connection.
     """
 
@@ -104,7 +103,7 @@ class Races:
     ) -> None:
         self.seed = seed
         self.occurred: deque[Late] = deque(maxlen=_MOST_REMEMBERED)
-        """What was late so far; the latest."""
+        """The latest late outcomes."""
         self._timers = timers
         self._draw = draw
         self._alias = alias
@@ -114,7 +113,7 @@ class Races:
 
     @property
     def pending(self) -> bool:
-        """Whether something has not happened yet."""
+        """Whether any outcome is still late."""
         return bool(self._pending)
 
     def of(self, channel: PublishingChannel) -> ChannelRaces:
@@ -126,12 +125,12 @@ class Races:
         return ChannelRaces(self, channel, f"channel {channel.number} of {name}")
 
     def settle(self) -> None:
-        """Have everything happen that is late, in its order."""
+        """Carry out all late outcomes now, in their order."""
         while self._pending:
             self.hurry(sorted(self._pending, key=lambda each: each.due))
 
     def forget(self) -> None:
-        """Nothing that is late happens any more, and draws begin again: the broker was reset, or crashed."""
+        """Drop all late outcomes and begin the draws again: the broker was reset, or crashed."""
         for timer in self._pending:
             timer.cancel()
         self._pending.clear()
@@ -140,7 +139,7 @@ class Races:
         self.occurred.clear()
 
     def draw(self, kind: RaceKind, what: str) -> float:
-        """How late something is, in seconds."""
+        """Draw a delay, in seconds."""
         nth = self._counts[kind, what] = self._counts.get((kind, what), 0) + 1
         seconds = self._draw(kind, what, nth)
         if seconds:
@@ -148,7 +147,7 @@ class Races:
         return seconds
 
     def later(self, seconds: float, after: Timer | None, act: Callable[[], object], what: str) -> Timer:
-        """Have something happen later, and not before `after`."""
+        """Carry out an outcome in so many seconds, and not before `after`."""
         due = self._timers.clock.now() + seconds
         if after is not None and after.active:
             due = max(due, after.due)
@@ -157,7 +156,7 @@ class Races:
         return timer
 
     def hurry(self, timers: Iterable[Timer]) -> None:
-        """Have these happen now, as far as they have not happened."""
+        """Carry out the outcomes of these timers now, unless that was done before."""
         for timer in timers:
             self._happen(timer)
 
@@ -169,7 +168,7 @@ class Races:
 
 
 class NamedConnection(Protocol):
-    """What names of connections are made of."""
+    """The parts of a connection that its name is made of."""
 
     name: str
     client_properties: Mapping[str, Any]
@@ -180,7 +179,7 @@ class PublishingChannel(Protocol):
 
     @property
     def connection(self) -> NamedConnection:
-        """Its connection."""
+        """The connection of the channel."""
 
     number: int
     virtual_host: VirtualHost
@@ -188,11 +187,11 @@ class PublishingChannel(Protocol):
     """Tags to confirm; each with True for ack, False for nack."""
 
     def confirm_now(self) -> None:
-        """Send these confirms."""
+        """Send the confirms in `unconfirmed`."""
 
 
 def named(alias: str, client_properties: Mapping[str, Any]) -> str:
-    """The name of a connection in texts: the short one, and the one that the client gave it, if it did."""
+    """The name of a connection in texts: its alias, and the client's `connection_name` if there is one."""
     given = client_properties.get("connection_name")
     return f"{alias} ({printable(given)})" if given and isinstance(given, str) else alias
 
@@ -231,10 +230,10 @@ class ChannelRaces:
         self._acks: dict[Queue, deque[Timer]] = {}
         """The acks that a queue has not received yet."""
         self._arrivals: _Arrivals | None = None
-        """Those of the latest publish, if it is late."""
+        """The arrivals of the latest publish, if it is late."""
 
     def publish(self, message: Message, immediate: bool = False, mandatory: bool = False) -> Outcome:
-        """See `VirtualHost.publish`: the message reaches some of its queues later."""
+        """Publish a message as `VirtualHost.publish` does, but let it reach some queues later."""
         message, outcome = self._virtual_host.routing.plan(message, True)
         late = {} if immediate else self._draw(outcome)
         if late:
@@ -276,14 +275,14 @@ class ChannelRaces:
         way.append(self._races.later(seconds, way[-1] if way else None, arrive, what))
 
     def precede(self, name: str) -> None:
-        """A call to the queue of this name is next: what was published to it arrives, if it is classic."""
+        """Let the messages and acks of the channel arrive at a classic queue before a call to it."""
         queue = self._virtual_host.queues.get(name)
         if queue is not None and not queue.replicated:
             for way in (self._on_the_way, self._acks):
                 self._races.hurry(tuple(way.get(queue, ())))
 
     def accept(self, deliveries: Sequence[Delivery]) -> None:
-        """The client has acknowledged these: their queues learn it, perhaps later."""
+        """Settle acknowledged deliveries in their queues, now or later."""
         of_queues: dict[Queue, list[Delivery]] = {}
         for delivery in deliveries:
             of_queues.setdefault(delivery.queue, []).append(delivery)
@@ -307,7 +306,7 @@ class ChannelRaces:
         way.append(self._races.later(seconds, way[-1] if way else None, arrive, what))
 
     def arrive(self) -> None:
-        """Let everything arrive that the channel has published or acknowledged."""
+        """Let all messages and acks of the channel arrive now."""
         for way in (*self._on_the_way.values(), *self._acks.values()):
             self._races.hurry(tuple(way))
 

@@ -1,4 +1,4 @@
-"""What resets have removed from a broker, and what of it clients or the test have asked for since."""
+"""The entities that resets have removed, and those of them that clients or the test asked for since."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MOST = 10_000
 
 
 class Resets:
-    """The entities that resets have removed. So the error of a test that lacks one says where it went."""
+    """The removed entities: the error about a missing entity names the reset that has removed it."""
 
     def __init__(self) -> None:
         self._removed: dict[Entity, int] = {}
@@ -36,7 +36,7 @@ class Resets:
             del self._removed[entity]
 
     def miss(self, kind: str, virtual_host: str, name: str) -> str:
-        """Note that an entity was asked for that does not exist; the hint about it, if a reset removed it."""
+        """Note a request for a missing entity; return a hint if a reset has removed it, otherwise ""."""
         entity = (kind, virtual_host, name)
         if entity not in self._removed:
             return ""

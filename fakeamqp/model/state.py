@@ -208,7 +208,7 @@ class BrokerState:
         self.on_opened: Callable[[ClientConnection], object] | None = None
         """Called when a client has opened its connection; None if nothing is to happen."""
         self.races: Races | None = None
-        """What happens late; None if everything happens at once."""
+        """The late outcomes; None without races."""
         self.message_numbers = count(1)
         self.connections: dict[ClientConnection, None] = {}
         self.leaving: dict[ClientConnection, None] = {}
@@ -326,7 +326,7 @@ class BrokerState:
             virtual_host.restart(crash=crash)
 
     def check_started(self) -> None:
-        """Refuse what has no meaning before the broker was started.
+        """Check that the broker was started.
 
         Raises:
             BrokerError: it was not.
@@ -350,7 +350,7 @@ class BrokerState:
             self.outcome_histories.clear()
 
     def _entities(self) -> Iterator[Entity]:
-        """What clients or definitions can have made and a reset removes, without generated names."""
+        """The entities that a reset removes, without those that have generated names."""
         for user in self.access.users:
             yield "user", "", user
         for each in self.virtual_hosts.values():

@@ -1,4 +1,4 @@
-"""A queue of a test, seen and changed over AMQP alone."""
+"""Portable queues: queues that a test reads and changes over AMQP alone."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ QueueType: TypeAlias = Literal["classic", "quorum", "stream"]
 
 _NUMBERS = ("ready", "consumers")
 _ELSEWHERE = ("unacked", "total", "count")
-"""Numbers of `amqp_broker.queue(...)` that a broker does not tell over AMQP, and a usual mistake."""
+"""Numbers of `amqp_broker.queue(...)` that AMQP does not have, and a usual mistake."""
 _MISSING = 404
 
 
@@ -63,7 +63,7 @@ class PortableQueue:
 
     @property
     def virtual_host(self) -> str:
-        """The name of its virtual host."""
+        """The name of the virtual host of the queue."""
         return self._requests.virtual_host
 
     @property
@@ -263,7 +263,7 @@ class PortableQueue:
 
 
 class _Watch:
-    """What `wait_for` waits for, and what it has seen last."""
+    """The numbers that `wait_for` waits for, and those that it read last."""
 
     def __init__(
         self,

@@ -29,7 +29,7 @@ _FRAME_MAX = 131_072
 
 
 class Requests:
-    """One client of a broker, on one connection, opened when it is needed, and again when it was lost.
+    """One client of a broker, on one connection, which the first request opens, and another one after a loss.
 
     Calls from several threads wait for each other.
 
@@ -46,7 +46,7 @@ class Requests:
         self._confirms = False
 
     def ask(self, method: Method) -> Reply:
-        """The answer to a method.
+        """Send a method and return its answer.
 
         Raises:
             Refused: the broker closes the channel or the connection instead.
@@ -156,7 +156,7 @@ class Requests:
             raise
 
     def _next(self, asked: Method) -> Reply:
-        """The next answer, unless it is a close."""
+        """Receive the next answer; a close is an error."""
         while not self._replies:
             self._receive(asked)
         reply = self._replies.popleft()

@@ -1,4 +1,4 @@
-"""The ways to a broker: to one in this process without a socket, and to one at a URL."""
+"""Routes: the ways of a portable queue to a broker in this process, or to one at a URL."""
 
 from __future__ import annotations
 
@@ -28,29 +28,29 @@ __all__ = ["Line", "Route", "ToBroker", "ToURL"]
 _PATIENCE = 10.0
 """Seconds within which a broker must answer a request."""
 _PAUSES = (0.005, 0.01, 0.02, 0.05)
-"""Seconds between the questions to a broker at a URL; the last one goes on."""
+"""Seconds between the requests of a wait to a broker at a URL; the last pause is repeated."""
 _READ = 64 << 10
 
 
 class Line(Protocol):
-    """A connection without its protocol."""
+    """Carries the bytes of one connection."""
 
     @property
     def ended(self) -> bool:
-        """Whether the broker has ended it since the last answer, or has been reset."""
+        """Whether the broker has ended the connection since the last answer, or was reset."""
 
     def send(self, octets: bytes) -> None:
         """Send bytes."""
 
     def receive(self) -> bytes:
-        """The bytes that come next; b"" once the broker has ended the connection.
+        """Return the next bytes; b"" once the broker has ended the connection.
 
         Raises:
-            NotAnswered: none come.
+            NotAnswered: the broker sends no bytes.
         """
 
     def close(self) -> None:
-        """Close without a word."""
+        """Close the connection without sending connection.close."""
 
 
 class Route(Protocol):
@@ -58,21 +58,21 @@ class Route(Protocol):
 
     Attributes:
         login: the account, and the virtual host of the URL.
-        lock: held during a request. Conditions of `wait_until` are evaluated with it.
+        lock: held during a request, and while `wait_until` evaluates its condition.
     """
 
     login: Login
 
     @property
     def lock(self) -> AbstractContextManager[object]:
-        """See above."""
+        """The lock of the requests."""
 
     @property
     def running(self) -> bool:
-        """Whether the broker runs, as far as that can be known."""
+        """Whether the broker runs; always True for a URL."""
 
     def connect(self) -> Line:
-        """A new connection.
+        """Open a connection.
 
         Raises:
             NotAnswered: the broker does not run.
@@ -80,20 +80,20 @@ class Route(Protocol):
         """
 
     def wait_until(self, holds: Callable[[], bool], timeout: float) -> bool:
-        """Wait until a condition about the broker holds, at most `timeout` seconds; whether it did."""
+        """Wait until a condition holds, at most `timeout` real seconds; return whether it holds."""
 
     async def wait_until_async(self, holds: Callable[[], bool], timeout: float) -> bool:
         """`wait_until` for coroutines: it does not block the event loop."""
 
     def hint(self, awaitable: str) -> str:
-        """What to add to the error of a wait that has timed out; see `fakeamqp.inspect.hints`."""
+        """Lines to add to the error of a wait that timed out; see `fakeamqp.inspect.hints`."""
 
 
 class ToBroker:
-    """The way to a broker in this process, whatever runs it and whatever its clock is.
+    """The way to a broker in this process, with any runtime and any clock.
 
-    No socket is used, so that nothing has to run meanwhile: neither a thread nor an event loop. Frames pass
-    neither faults nor the trace, and the connection is in no list: it belongs to the test, not to the app.
+    It uses no socket, so neither a thread nor an event loop has to run. Its frames bypass faults and the
+    trace, and no list has its connection, which belongs to the test and not to the app.
 
     Args:
         broker: the broker.
@@ -106,35 +106,35 @@ class ToBroker:
 
     @property
     def lock(self) -> AbstractContextManager[object]:
-        """That of the engine, which the broker's thread holds where it evaluates a condition."""
+        """The engine's lock, which the broker's thread holds while it evaluates a condition."""
         return self._broker._engine
 
     @property
     def running(self) -> bool:
-        """See `Route`, here and below."""
+        """See `Route.running`."""
         return self._broker.running
 
     def connect(self) -> InProcessLine:
-        """Inside the engine."""
+        """Open a connection; call it inside the engine."""
         if not self.running:
             raise NotAnswered("the broker of the test does not run; start it first")
         return InProcessLine(self._broker)
 
     def wait_until(self, holds: Callable[[], bool], timeout: float) -> bool:
-        """Evaluates the condition after each turn of the broker."""
+        """See `Route`; the broker evaluates the condition after each of its turns."""
         return self._broker._engine.wait_until(holds, timeout)
 
     async def wait_until_async(self, holds: Callable[[], bool], timeout: float) -> bool:
-        """The same in the event loop."""
+        """See `Route.wait_until_async`."""
         return await self._broker._engine.wait_until_async(holds, timeout)
 
     def hint(self, awaitable: str) -> str:
-        """What holds the broker up, what it holds, and the latest events."""
+        """Hints, what the broker holds, and the latest events."""
         return self._broker._reader.read(lambda state: wait_report(state, awaitable))
 
 
 class InProcessLine:
-    """A connection to a broker in this process that hands bytes over in calls, inside the engine."""
+    """A connection to a broker in this process. Its methods pass bytes on in calls, inside the engine."""
 
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
@@ -145,17 +145,17 @@ class InProcessLine:
 
     @property
     def ended(self) -> bool:
-        """A reset makes other virtual hosts of the same names."""
+        """See `Line.ended`. A reset replaces each virtual host by a new object of the same name."""
         opened = self._connection.chosen.virtual_host
         known = opened is not None and self._state.virtual_hosts.get(opened.name) is opened
         return not (known and self._broker.running)
 
     def send(self, octets: bytes) -> None:
-        """See `Line`, here and below."""
+        """See `Line.send`."""
         self._connection.receive(octets)
 
     def receive(self) -> bytes:
-        """What the broker has answered: at once, or at the end of a long operation."""
+        """See `Line.receive`. A long operation is finished first if the broker has not answered yet."""
         octets = self._pending()
         if not octets:
             self._state.operations.finish()
@@ -170,12 +170,12 @@ class InProcessLine:
         return octets
 
     def close(self) -> None:
-        """End the transport."""
+        """See `Line.close`."""
         self._connection.receive_eof()
 
 
 class _Apart:
-    """The state of a broker for one connection that is in no list, and whose frames pass no other tap."""
+    """The state of a broker for one connection that no list has, and whose frames bypass the broker's tap."""
 
     def __init__(self, broker: Broker) -> None:
         self._state = broker._state
@@ -187,13 +187,13 @@ class _Apart:
 
 
 class _Taken(NullTap):
-    """Tells the trace of the messages that the connection takes, so that it shows where they went."""
+    """Records in the trace the messages that the connection takes."""
 
     def __init__(self, recorder: Recorder | None) -> None:
         self._recorder = recorder
 
     def delivered(self, *facts: Any) -> None:
-        """See `Tap`."""
+        """See `Tap.delivered`."""
         if self._recorder is not None:
             self._recorder.delivered(*facts)
 
@@ -212,20 +212,20 @@ class ToURL:
 
     @property
     def lock(self) -> AbstractContextManager[object]:
-        """Threads of a test wait for each other."""
+        """A lock of this route: the requests of a test's threads follow each other."""
         return self._lock
 
     @property
     def running(self) -> bool:
-        """See `Route`, here and below."""
+        """See `Route.running`."""
         return True
 
     def connect(self) -> SocketLine:
-        """A socket."""
+        """See `Route.connect`."""
         return SocketLine(self._target.connect())
 
     def wait_until(self, holds: Callable[[], bool], timeout: float) -> bool:
-        """Asks again and again."""
+        """See `Route.wait_until`; the condition is evaluated at intervals."""
         ends = time.monotonic() + timeout
         pauses = _pauses()
         while not holds():
@@ -235,7 +235,7 @@ class ToURL:
         return True
 
     async def wait_until_async(self, holds: Callable[[], bool], timeout: float) -> bool:
-        """Asks in another thread."""
+        """See `Route.wait_until_async`; another thread evaluates the condition."""
         ends = time.monotonic() + timeout
         pauses = _pauses()
         while not await asyncio.to_thread(holds):
@@ -245,7 +245,7 @@ class ToURL:
         return True
 
     def hint(self, awaitable: str) -> str:
-        """Whether the wait has blocked the event loop."""
+        """A hint if the wait has blocked the event loop."""
         said = loop_hint(awaitable) if awaitable else ""
         return said and f"\n{said}"
 
@@ -265,20 +265,20 @@ class SocketLine:
 
     @property
     def ended(self) -> bool:
-        """Between two requests a broker sends a close, or ends the stream; anything else is not expected."""
+        """See `Line.ended`. Between requests, a broker sends only a close or the end of the stream."""
         with selectors.DefaultSelector() as selector:
             selector.register(self._socket, selectors.EVENT_READ)
             return bool(selector.select(0))
 
     def send(self, octets: bytes) -> None:
-        """See `Line`, here and below."""
+        """See `Line.send`."""
         try:
             self._socket.sendall(octets)
         except OSError as error:
             raise NotAnswered(f"the broker has ended the connection: {error}") from None
 
     def receive(self) -> bytes:
-        """Waits for bytes."""
+        """See `Line.receive`."""
         try:
             return self._socket.recv(_READ)
         except TimeoutError:
@@ -287,5 +287,5 @@ class SocketLine:
             return b""
 
     def close(self) -> None:
-        """Close the socket."""
+        """See `Line.close`."""
         self._socket.close()

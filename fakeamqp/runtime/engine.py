@@ -58,7 +58,7 @@ class Engine(Protocol):
     stepped: SteppedClock | None
     """The clock if it is a stepped one, which the engine moves; otherwise None."""
     late: LateOutcomes | None
-    """What happens late, if anything does; set before the start."""
+    """The late outcomes; None without races. Set it before the start."""
     failures: Failures
     """Exceptions caused by bugs, in order. Empty, whatever peers do."""
 
@@ -108,7 +108,7 @@ class Engine(Protocol):
         ...
 
     def one_by_one(self) -> AbstractContextManager[None]:
-        """For starts, stops and restarts of the broker: wait until that of another thread has ended."""
+        """Wait until another thread's start, stop or restart of the broker has ended."""
         ...
 
     def in_turn(self) -> bool:

@@ -59,7 +59,7 @@ class Operations(Protocol):
     pauses: Callable[[], bool] | None
     """Whether the slice is over; None if operations run to their end."""
     busy_seconds: float
-    """How long turns that kept peers waiting took in all, in real seconds."""
+    """Real seconds of all turns that kept peers waiting."""
 
     @property
     def pending(self) -> Mapping[Any, Sized]:
@@ -76,15 +76,15 @@ class Operations(Protocol):
 
 
 class LateOutcomes(Protocol):
-    """What a broker does late, so that clients see other orders."""
+    """The late outcomes of a broker with races."""
 
     @property
     def pending(self) -> bool:
-        """Whether something has not happened yet."""
+        """Whether any outcome is still late."""
         ...
 
     def settle(self) -> None:
-        """Have it happen now."""
+        """Carry out all late outcomes now."""
         ...
 
 
@@ -282,7 +282,7 @@ class Turns:
                 clock.not_idle()
 
     def settle_late(self) -> None:
-        """Have what is late happen now, because a caller enters the engine."""
+        """Carry out all late outcomes, because a caller enters the engine."""
         late = self.late
         while late is not None and late.pending:
             try:

@@ -260,11 +260,11 @@ class SimulatedLoop(asyncio.BaseEventLoop):
 
     @property
     def lateness(self) -> Draw | None:
-        """Draws how late something is that a broker does; None without a schedule. Brokers ask."""
+        """Draws the delays of the late outcomes of brokers; None without a schedule."""
         return None if self.schedule is None else self._draw_lateness
 
     def name_connection(self, way: str, name: str) -> None:
-        """A broker names a connection, whose addresses are those of client and broker: "a:1 -> b:2"."""
+        """Name a connection of a broker; `way` has the addresses of client and broker: "a:1 -> b:2"."""
         if self.schedule is not None:
             self.schedule.name_connection(way, name)
 

@@ -194,7 +194,7 @@ class Schedule:
         return chosen
 
     def name_connection(self, way: str, name: str) -> None:
-        """Name a connection, whose addresses are those of client and broker: "a:1 -> b:2"."""
+        """Name a connection; `way` has the addresses of client and broker: "a:1 -> b:2"."""
         client, server = way.split(" -> ")
         if server not in self._servers:
             self._servers.append(server)

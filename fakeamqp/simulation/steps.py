@@ -1,4 +1,4 @@
-"""The order in which the tasks of an app go on, and where two runs differ in it."""
+"""The order in which the tasks of an app go on, and the first difference of two runs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Steps:
         self.order: list[str] = []
 
     def note(self, task: asyncio.Task[Any]) -> None:
-        """The next step is one of this task."""
+        """Note that the next step is one of this task."""
         code = [frame.f_code for frame in frames_of(task.get_coro())]
         own = next((each for each in code if not each.co_filename.startswith(_NOT_THE_APP)), None)
         if own is not None:

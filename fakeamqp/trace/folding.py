@@ -119,7 +119,7 @@ class Line:
     Attributes:
         events: in order, the first of which has the place and the time of the line.
         numbers: of these events, their places in the trace.
-        content: that of a method which has one, otherwise None.
+        content: the content of a method that has one, otherwise None.
     """
 
     __slots__ = ("content", "events", "numbers")
@@ -136,12 +136,12 @@ class Line:
 
     @property
     def is_fault(self) -> bool:
-        """Whether it tells of a fault of the test."""
+        """Whether the line is about a fault of the test."""
         return isinstance(self.first, ConnectionEvent) and self.first.event == "fault"
 
     @property
     def text(self) -> str:
-        """All of the line behind connection, direction and channel."""
+        """The text of the line after connection, direction and channel."""
         text = self.first.text
         if self.content is not None:
             return f"{text} {self.content.words}"

@@ -124,7 +124,7 @@ class Recorder:
         self._entries: deque[Packed] = deque(maxlen=self.capacity)
         self._real_time = real_time
         self._real_times: deque[float] = deque(maxlen=self.capacity)
-        """Of the entries, if there is another clock."""
+        """The real times of the entries, if the broker's clock is not real."""
         self._keep = self._entries.append if real_time is None else self._keep_with_real_time
         self._peers = Peers()
         self._clears = 0

@@ -277,7 +277,7 @@ def _lines(shown: list[Line | int], with_real: bool) -> Iterator[str]:
 
 
 def _differs(line: Line) -> bool:
-    """Whether real time is another one than that of the broker's clock, as far as it is shown."""
+    """Whether real time, as shown, differs from the time of the broker's clock."""
     event = line.first
     return event.real_time is not None and f"{event.real_time:.3f}" != f"{event.time:.3f}"
 

@@ -39,7 +39,7 @@ _NAMES = frozenset(
 )
 """Fields, properties, headers and arguments whose values are names."""
 _NAME = "\0"
-"""It stands for a name in the text of a line."""
+"""A placeholder for a name in the text of a line."""
 _NAMED = re.compile(
     rf"{_NAME}(\d+){_NAME}"
     r"|amq\.(?:gen|ctag)-[\w-]+"
@@ -106,7 +106,7 @@ class Parting:
 
     @property
     def at(self) -> tuple[object, int] | None:
-        """Where the second conversation says something else; None if it ends."""
+        """Where the second conversation differs; None if it ends."""
         turn = self.second
         return None if turn is None else (turn.stream[:3], turn.index)
 

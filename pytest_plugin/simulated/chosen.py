@@ -97,7 +97,7 @@ def runner_settings(item: pytest.Item) -> dict[str, Any]:
 
 
 def settings_problem(item: pytest.Item) -> str:
-    """What is wrong with the arguments of the marker that are about simulations; "" if nothing is."""
+    """The problem with the marker's arguments about simulations; "" if there is none."""
     given = marker.arguments(item)
     own = [name for name in marker.SIMULATION if name in given and name != "simulated"]
     if own and not applies(item):

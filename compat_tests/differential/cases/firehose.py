@@ -30,7 +30,7 @@ from compat_tests.differential.script import (
 _ON = operate("set_tracing", "@v", "on")
 _OFF = operate("set_tracing", "@v", "")
 _SEEN = nothing_more(0.5, on="t")
-"""What the firehose has published since."""
+"""The copies that the firehose publishes within 0.5 s."""
 
 
 def _firehose(case_id: str, *steps: Step | Sequence[Step], key: str = "#", on: bool = True) -> None:

@@ -1,4 +1,4 @@
-"""What the error of `broker.wait_for` shows of the function that it has waited for."""
+"""The parts of a predicate that the error of `broker.wait_for` shows."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def test_partial_functions_are_shown_as_they_are() -> None:
     assert "functools.partial(" in shown(partial(app.done, 5))[0]
 
 
-def test_all_that_was_returned_is_shown_in_order_without_repetitions() -> None:
+def test_results_of_a_predicate_are_shown_in_order_without_repetitions() -> None:
     values: list[Any] = [None, None, [], [], 0, False]
     predicate = Predicate(lambda: values.pop(0))
     for _ in range(6):
@@ -143,7 +143,7 @@ def test_a_result_that_is_always_true_is_an_error(function: Callable[[], object]
         Predicate(function)()
 
 
-def test_what_is_no_function_is_an_error() -> None:
+def test_a_predicate_that_is_no_function_is_an_error() -> None:
     with pytest.raises(BadExpectation, match=r"wait_for\(False\): give a function"):
         Predicate(app.done())  # type: ignore[arg-type]
     assert asyncio.run(soon()) is False

@@ -136,7 +136,7 @@ def test_matches_come_in_the_order_in_which_they_were_added() -> None:
         assert list(trie.match("a.b")) == order
 
 
-def test_patterns_that_come_and_go_leave_no_places_behind() -> None:
+def test_removed_patterns_leave_no_places_in_the_automaton() -> None:
     trie: TopicTrie[int] = TopicTrie()
     trie.add("#.stays", 0)
     for number in range(2_000):

@@ -222,7 +222,7 @@ def test_listening_for_this_machine_only_is_not_warned_of(caplog: pytest.LogCapt
 def test_a_port_is_bound_exclusively_where_ports_can_be_shared(
     engine: ThreadEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As on Windows. Another option of sockets stands for the one that only Windows has."""
+    """Windows is simulated: another socket option replaces the one that only Windows has."""
     monkeypatch.setattr(socket, "SO_EXCLUSIVEADDRUSE", socket.SO_KEEPALIVE, raising=False)
     sock = listening_socket("127.0.0.1", 0)
     assert sock.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)

@@ -38,7 +38,7 @@ class Kind(NamedTuple):
 
 _TEXT = Kind("a string", lambda value: isinstance(value, str))
 _LONGEST_NAME = 255
-"""In bytes of UTF-8."""
+"""Bytes of UTF-8."""
 _SHOWN_OF_LONG = 40
 _NAME = Kind("a string", _TEXT.fits)
 """A short string of the protocols. (RabbitMQ loads longer names, which no client can then use: measured.)"""

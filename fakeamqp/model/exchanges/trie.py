@@ -28,7 +28,7 @@ class _Node(Generic[T]):
     def __init__(self) -> None:
         self.children: dict[str, _Node[T]] = {}
         self.items: dict[T, int] = {}
-        """With the number of the addition."""
+        """The items, each with the number of its addition."""
 
 
 class _Automaton(Generic[T]):
@@ -53,17 +53,17 @@ class _Automaton(Generic[T]):
         """The places before each other word."""
         self._places: dict[tuple[str, ...], int] = {}
         self._items: dict[int, dict[T, int]] = {}
-        """What is filed under the pattern that ends at a place."""
+        """The items of the pattern that ends at a place."""
 
     def __len__(self) -> int:
         return len(self._places)
 
     def patterns(self) -> Iterable[tuple[tuple[str, ...], dict[T, int]]]:
-        """The patterns, each with what is filed under it."""
+        """The patterns, each with its items."""
         return [(words, self._items[first + len(words)]) for words, first in self._places.items()]
 
     def items(self, words: tuple[str, ...]) -> dict[T, int]:
-        """What is filed under a pattern."""
+        """The items of a pattern."""
         return self._items[self._places[words] + len(words)]
 
     def add(self, words: tuple[str, ...], items: dict[T, int]) -> None:
@@ -91,7 +91,7 @@ class _Automaton(Generic[T]):
         self.removed += len(words) + 1
 
     def match(self, key: list[str]) -> Iterable[dict[T, int]]:
-        """What is filed under each pattern that matches the key."""
+        """The items of each pattern that matches the key."""
         hashes, steps = self._hashes, self._words
         now = self._starts
         now |= (now & hashes) << 1  # A `#` may stand for no word. It is never followed by another one.
@@ -136,7 +136,7 @@ class TopicTrie(Generic[T]):
         node.items.setdefault(item, self._added)
 
     def _items(self, words: tuple[str, ...]) -> dict[T, int]:
-        """What is filed under a pattern with words behind a `#`, which is added if it is new."""
+        """The items of a pattern with words behind a `#`; a new pattern is added."""
         automaton = self._where.get(words)
         if automaton is not None:
             return automaton.items(words)

@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 __all__ = ["LONGEST_PATTERN", "MOST_STEPS", "InvalidPattern", "compiled", "octets"]
 
 LONGEST_PATTERN = 32_750
-"""In bytes. (RabbitMQ: measured, for a pattern of letters. Its bound is in bytes of the compiled pattern.)"""
+"""Bytes. (RabbitMQ: measured, for a pattern of letters. Its bound is in bytes of the compiled pattern.)"""
 MOST_STEPS = 50_000
-"""How many steps a search may take: 10 to 20 milliseconds. Most patterns and names need fewer than 100."""
+"""The most steps of a search: 10 to 20 milliseconds. Most patterns and names need fewer than 100."""
 
 
 class InvalidPattern(FakeAMQPError, ValueError):
-    """A regular expression that is none, or that has parts which only PCRE runs."""
+    """A pattern that is no regular expression, or has parts that only PCRE runs."""
 
     def __init__(self, problem: str, place: int = 0) -> None:
         super().__init__(f"{problem} (at {place})")
@@ -39,7 +39,7 @@ def compiled(pattern: str) -> Program:
     """Compile a pattern; `search` of the result runs it on a text.
 
     Raises:
-        InvalidPattern: see there.
+        InvalidPattern: the pattern cannot be run.
     """
     return _short(pattern) if len(pattern) <= _LONGEST_SHORT else _long(pattern)
 

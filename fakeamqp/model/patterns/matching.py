@@ -39,7 +39,7 @@ Operation: TypeAlias = "tuple[int, Any, Any]"
 
 
 class Way(NamedTuple):
-    """One of several ways to go on."""
+    """One alternative of an operation."""
 
     jump: int
     first: str | None
@@ -82,7 +82,7 @@ class Program:
         slots: the number of groups whose texts are kept.
         first: the characters with which a match begins; None if a match may be empty.
         anchored: whether a match begins at the start of the text.
-        depth: how many repetitions are inside each other.
+        depth: the depth of nested repetitions.
     """
 
     __slots__ = ("_anchored", "_first", "_forgets", "_operations", "_slots", "_targets", "_weight")
@@ -149,7 +149,7 @@ class Program:
         log: list[_State] = []
         """All states that came into the memo, if some must be forgotten."""
         frames: list[tuple[_State, list[tuple[_State, int]], list[_State], int]] = []
-        """What goes on after a lookaround or an atomic group."""
+        """The searches to resume after a lookaround or an atomic group."""
         while True:
             if stack:
                 (at, place, loops, groups), passed = stack.pop()

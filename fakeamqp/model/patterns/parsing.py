@@ -94,7 +94,7 @@ class _Part(NamedTuple):
     anchored: bool = False
     """Whether it matches at the start of the text only."""
     depth: int = 0
-    """How many repetitions are inside each other."""
+    """The depth of nested repetitions."""
     repeatable: bool = True
 
 
@@ -105,9 +105,9 @@ class _Group:
     kind: str
     """Its beginning, such as "(?:"."""
     flags: frozenset[str]
-    """What holds again behind it."""
+    """The flags that apply again after the group."""
     number: int | str = 0
-    """Of a capturing group, or the number or the name of the group that is the condition."""
+    """The number of a capturing group, or the number or name of the group that a condition refers to."""
     ways: list[list[_Part]] = field(default_factory=lambda: [[]])
 
 
@@ -115,7 +115,7 @@ def parsed(pattern: str) -> Program:
     """Compile a pattern, given as `octets`.
 
     Raises:
-        InvalidPattern: see there.
+        InvalidPattern: the pattern cannot be run.
     """
     return _Parser(pattern).program()
 
@@ -461,12 +461,12 @@ class _Parser:
             self._add(self._set(self._folded(1 << self._character())))
 
     def _is_octal(self) -> bool:
-        """Whether digits are not the number of a group."""
+        """Whether the digits are an octal character, not the number of a group."""
         digits = re.compile("[0-9]{1,6}").match(self._pattern, self._place + 1)
         return digits is not None and int(digits[0]) > max(7, self._groups)
 
     def _refer(self) -> None:
-        """A back reference by name, or in braces."""
+        """Read a back reference by name, or in braces."""
         found = _REFERENCE.match(self._pattern, self._place)
         if found is None:
             self._refuse(

@@ -163,7 +163,7 @@ class VirtualHost:
         return outcome if self.state.published is None else self._published(message, outcome)
 
     def arrive(self, message: Message, queue: Queue) -> bool:
-        """A message arrives in one of the queues that it reaches late; False if it is full and refuses it."""
+        """Put a late message into one of its queues; False if the queue is full and refuses it."""
         if queue.deleted:
             detail = "the queue was deleted before the message arrived"
             self.message_outcomes.dropped(message, queue.name, "deleted", detail)

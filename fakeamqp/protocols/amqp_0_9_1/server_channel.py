@@ -84,7 +84,7 @@ class Amqp091Channel(server_channel.FramedChannel):
         self.targets: dict[bytes, Target] = {}
         races = connection.broker.races
         self.races = None if races is None else races.of(self)
-        """What happens late of the publishes of this channel; None if everything happens at once."""
+        """The late outcomes of this channel; None without races."""
         self.publisher: ChannelRaces | VirtualHost = self.races or self.virtual_host
         """Takes the messages that the channel publishes."""
 

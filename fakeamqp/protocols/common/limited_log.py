@@ -1,4 +1,4 @@
-"""Warnings that peers can cause as often as they like, so their number is limited."""
+"""Warnings that peers cause, limited in number."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PERIOD = 10.0
 
 
 class LimitedLog(Extension):
-    """The warnings of one broker about one thing, which `about` names.
+    """The warnings of one broker about one subject, which `about` names.
 
     In each period the first `MOST_WARNINGS` are logged. The others are counted, and one warning at the end of
     the period says how many they were.

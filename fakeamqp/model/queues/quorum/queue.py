@@ -175,7 +175,7 @@ class QuorumQueue(Queue):
         return self.parked.messages()
 
     def most_returned(self) -> QuorumMessage | None:
-        """Of its first messages, the one with the most returns that were no failures."""
+        """The message, among the first ones, with the most returns that were no failures."""
         held = (delivery.queued for delivery in self.unacked)
         messages = islice(chain(held, self.parked.retries.waiting(), self.ready), _MOST_LOOKED_AT)
         by_returns = cast("Iterator[QuorumMessage]", messages)
