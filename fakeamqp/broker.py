@@ -64,13 +64,14 @@ if TYPE_CHECKING:
 
     _Clock: TypeAlias = RealClock | LoopClock | SteppedClock
 
-__all__ = ["BadBody", "Broker", "BrokerError", "NotIdle"]
+__all__ = ["NO_JSON", "BadBody", "Broker", "BrokerError", "NotIdle", "payload_of"]
 
 Definitions: TypeAlias = "str | os.PathLike[str] | Mapping[str, Any]"
 
 T = TypeVar("T")
 
-_NO_JSON: Any = object()
+NO_JSON: Any = object()
+"""In place of a value to be encoded as JSON: None is one."""
 """`json` of `Broker.publish` that was not given: None is a JSON value."""
 
 Runtime: TypeAlias = Literal["thread", "asyncio"]
@@ -252,7 +253,7 @@ class Broker(Inspection):
                 "management", surroundings, port=management_port or 0, hosts=management_hosts
             )
             self._observer = self._state.tap = self._management.observe(self._recorder)
-        self._populate()
+        self._populate(self._state, self._kept)
 
     def __repr__(self) -> str:
         if not self.running:
@@ -299,8 +300,8 @@ class Broker(Inspection):
         alias = None if self._recorder is None else self._recorder.alias(connection.name)
         return named(alias or connection.name, connection.client_properties)
 
-    def _populate(self) -> None:
-        state = self._state
+    def _populate(self, state: BrokerState, kept: Iterable[Mapping[str, Any]]) -> None:
+        """Bring an empty state to the initial one, with definitions that are kept."""
         for name in self._virtual_hosts:
             state.add_virtual_host(name)
         if self._users is not None:
@@ -310,8 +311,7 @@ class Broker(Inspection):
         else:
             guest = state.access.users["guest"]
             guest.permissions = {name: Permission() for name in state.virtual_hosts}
-        definitions = self._kept if self._definitions is None else [self._definitions, *self._kept]
-        for each in definitions:
+        for each in kept if self._definitions is None else (self._definitions, *kept):
             from fakeamqp.model.definitions import load_definitions
 
             load_definitions(state, each)
@@ -456,7 +456,7 @@ class Broker(Inspection):
             if not durable:
                 self._state.discard("the broker came back without its disk")
                 self._state.populate()
-                self._populate()
+                self._populate(self._state, self._kept)
             if self._faults is not None:
                 self._faults.after_restart()
             if self._management is not None:
@@ -487,7 +487,7 @@ class Broker(Inspection):
             self._state.populate()
             if self._engine.stepped is not None:
                 self._engine.stepped.reset()
-            self._populate()
+            self._populate(self._state, self._kept)
             if self._recorder is not None:
                 self._recorder.clear()
             if self._management is not None:
@@ -811,7 +811,7 @@ class Broker(Inspection):
         self,
         body: bytes | bytearray | memoryview | str | None = None,
         *,
-        json: Any = _NO_JSON,
+        json: Any = NO_JSON,
         exchange: str = "",
         routing_key: str = "",
         virtual_host: str = "/",
@@ -843,8 +843,8 @@ class Broker(Inspection):
         from fakeamqp.model.message import Message
         from fakeamqp.model.properties import plain_properties
 
-        payload = _payload(body, json)
-        if json is not _NO_JSON:
+        payload = payload_of("broker.publish", body, json)
+        if json is not NO_JSON:
             properties.setdefault("content_type", "application/json")
         made = plain_properties(headers=headers, **properties)
         with self._engine:
@@ -911,7 +911,8 @@ class Broker(Inspection):
                 are now. Definitions that it keeps already move to the end.
 
         Raises:
-            DefinitionsError: a key or value is misspelled or not supported; the text says which.
+            DefinitionsError: a key or value is misspelled or not supported; the text says which. Or
+                definitions to keep need what a reset removes.
         """
         from fakeamqp.model.definitions import loading
 
@@ -920,7 +921,24 @@ class Broker(Inspection):
         with self._engine:
             self._engine.carry_out(loading(self._state, parsed))
             if keep:
-                self._kept = [*(each for each in self._kept if each != parsed), deepcopy(dict(parsed))]
+                kept = [*(each for each in self._kept if each != parsed), deepcopy(dict(parsed))]
+                self._check_kept(kept)
+                self._kept = kept
+
+    def _check_kept(self, kept: Iterable[Mapping[str, Any]]) -> None:
+        """Check that a reset can load definitions again."""
+        from fakeamqp.model.definitions import DefinitionsError
+
+        trial = BrokerState(self._state.clock, personality=self._state.personality)
+        trial.features = self._state.features
+
+        try:
+            self._populate(trial, kept)
+        except DefinitionsError as problem:
+            raise DefinitionsError(
+                f"the definitions are loaded, but cannot be kept: after a reset, {problem}; a reset removes "
+                "all that was not given to Broker(...) or kept, so keep what these definitions need, too"
+            ) from None
 
     def definitions(self) -> dict[str, Any]:
         """The broker's topology and accounts in RabbitMQ's definitions format."""
@@ -1000,9 +1018,14 @@ class Broker(Inspection):
         the broker switches it off. The broker's own record of what happened is `Broker.trace`.
 
         Raises:
+            BrokerError: `on` is neither True nor False.
             ParameterError: the personality has no firehose.
             NotAllowed, InvalidPath: the virtual host does not exist.
         """
+        if not isinstance(on, bool):
+            raise BrokerError(
+                f"set_firehose(on={on!r}): on must be True or False; virtual_host= is the other argument"
+            )
         with self._engine:
             self._state.virtual_host(virtual_host).set_firehose(on)
 
@@ -1225,23 +1248,33 @@ class _EngineReader:
         return await self._engine.wait_until_async(lambda: predicate(self._state), timeout, every)
 
 
-def _payload(body: object, json: object) -> bytes:
-    if json is not _NO_JSON:
+def payload_of(call: str, body: object, json: object) -> bytes:
+    """The bytes of a message.
+
+    Args:
+        call: the call that got the arguments, for errors.
+        body: bytes or text.
+        json: a value to be encoded as JSON, or `NO_JSON`.
+
+    Raises:
+        BadBody: the body is neither bytes nor text, or not exactly one of `body` and `json` is given.
+    """
+    if json is not NO_JSON:
         if body is not None:
-            raise BadBody("broker.publish: body and json are given; give one of them")
+            raise BadBody(f"{call}: body and json are given; give one of them")
         from json import dumps
 
         return dumps(json).encode()
     if isinstance(body, str):
         return body.encode()
     if body is None:
-        raise BadBody("broker.publish: no body; give bytes, text, or a value as json=")
+        raise BadBody(f"{call}: no body; give bytes, text, or a value as json=")
     try:
         return memoryview(body).tobytes()  # type: ignore[arg-type]
     except TypeError:
         raise BadBody(
-            f"broker.publish: the body is {type(body).__name__}, and must be bytes or str; "
-            "what is to be encoded as JSON goes as json=, such as broker.publish(json={...})"
+            f"{call}: the body is {type(body).__name__}, and must be bytes or str; "
+            f"what is to be encoded as JSON goes as json=, such as {call}(json={{...}})"
         ) from None
 
 

@@ -670,3 +670,10 @@ def test_every_wait_raises_wait_timeout_with_the_same_report(
         wait(broker)
     assert "\nthe broker holds:\n  <queue 'orders' ready=0" in str(failure.value)
     assert "\nthe latest events of the broker:\n" in str(failure.value)
+
+
+def test_the_firehose_is_switched_by_true_and_false_only() -> None:
+    with Broker(virtual_hosts=["shop"]) as broker:
+        for wrong in ("shop", "off", None):
+            with pytest.raises(BrokerError, match=r"set_firehose\(on=.*\): on must be True or False"):
+                broker.set_firehose(wrong)  # type: ignore[arg-type]

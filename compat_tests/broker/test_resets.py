@@ -77,6 +77,28 @@ def test_definitions_that_cannot_be_loaded_are_not_kept(broker: Broker) -> None:
     assert names(broker) == ["first"]
 
 
+@pytest.mark.parametrize("lacking", ["virtual host", "queue", "deleted queue"])
+def test_definitions_that_need_what_a_reset_removes_are_not_kept(broker: Broker, lacking: str) -> None:
+    queue = {"name": "late", "vhost": "/", "durable": True}
+    binding = {"source": "amq.fanout", "vhost": "/", "destination": "late", "destination_type": "queue"}
+    if lacking == "virtual host":
+        broker.add_virtual_host("shop")
+        given: dict[str, Any] = {"queues": [{"name": "a", "vhost": "shop"}]}
+    elif lacking == "queue":
+        broker.load_definitions({"queues": [queue]})
+        given = {"bindings": [binding]}
+    else:
+        broker.load_definitions({"queues": [queue]}, keep=True)
+        broker.queue("late").delete()
+        given = {"queues": [{**queue, "arguments": {"x-max-length": 1}}]}
+    with pytest.raises(
+        DefinitionsError, match=r"are loaded, but cannot be kept: after a reset, .*; a reset removes"
+    ):
+        broker.load_definitions(given, keep=True)
+    broker.reset()
+    assert set(names(broker)) <= {"first", "late"}
+
+
 @pytest.mark.parametrize("crash", [False, True])
 def test_definitions_that_are_kept_outlast_the_loss_of_the_disk(broker: Broker, crash: bool) -> None:
     broker.load_definitions(definitions("orders"), keep=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -190,13 +191,16 @@ def test_a_wrong_argument_or_use_of_a_queue_is_an_error_that_says_why(run_tests:
         "wait_for(redy=1)": "wait_for knows no number 'redy'; did you mean 'ready'?",
         "wait_for(ready='a')": "ready='a': give a number",
         "publish('a', mesage_id='1')": "did you mean 'message_id'?",
+        "publish({'a': 1})": "queue.publish: the body is dict, and must be bytes or str",
+        "publish(3)": "queue.publish: the body is int, and must be bytes or str",
+        "publish()": "queue.publish: no body",
         "bind('nix')": "404 NOT_FOUND - no exchange 'nix'",
     }
     missing = {
         "purge()": "404 NOT_FOUND - no queue",
         "ready": "404 NOT_FOUND - no queue",
         "publish('a')": "there is no queue 'queue-",
-        "get(timeout=0)": "404 NOT_FOUND - no queue",
+        "get(timeout=0)": "waited 0 s for a message in queue 'queue-",
         "wait_for(timeout=0.01)": "to exist, but it does not exist",
     }
     run_tests(
@@ -226,6 +230,13 @@ def test_a_wrong_argument_or_use_of_a_queue_is_an_error_that_says_why(run_tests:
                 eval(f"queue.{{call}}")
         """
     ).assert_outcomes(passed=len(declaring) + len(using) + len(missing))
+
+
+def test_publish_of_json_sets_the_content_type(amqp_queue: Any) -> None:
+    orders = amqp_queue("orders")
+    orders.publish(json={"fruit": "apple"})
+    message = orders.get()
+    assert (message.body, message.properties["content_type"]) == (b'{"fruit": "apple"}', "application/json")
 
 
 def test_a_queue_at_a_url_survives_the_loss_of_its_connection(amqp_broker: Broker) -> None:

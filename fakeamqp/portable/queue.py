@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+from fakeamqp.broker import NO_JSON, payload_of
 from fakeamqp.errors import nearest
 from fakeamqp.inspect.counts import Count, Range
 from fakeamqp.inspect.errors import WaitTimeout
@@ -135,7 +136,7 @@ class PortableQueue:
         return self
 
     def get(self, timeout: float = 5.0) -> ReceivedMessage:
-        """Take the next message from the queue, and wait for one if there is none.
+        """Take the next message from the queue, and wait for one if there is none, or no queue yet.
 
         The message is acknowledged by this.
 
@@ -144,17 +145,17 @@ class PortableQueue:
 
         Raises:
             WaitTimeout: no message came in time; the text shows what was seen.
-            Refused: the queue does not exist, or is exclusive to a connection of the app.
+            Refused: the queue is exclusive to a connection of the app.
         """
         taken: list[ReceivedMessage] = []
-        if not self._requests.route.wait_until(lambda: self._take(taken), timeout):
+        if not self._requests.route.wait_until(lambda: self._takes(taken), timeout):
             raise WaitTimeout(self._nothing_came(timeout, "get_async"))
         return taken[0]
 
     async def get_async(self, timeout: float = 5.0) -> ReceivedMessage:
         """`get` for coroutines: it does not block the event loop."""
         taken: list[ReceivedMessage] = []
-        if not await self._requests.route.wait_until_async(lambda: self._take(taken), timeout):
+        if not await self._requests.route.wait_until_async(lambda: self._takes(taken), timeout):
             raise WaitTimeout(self._nothing_came(timeout, ""))
         return taken[0]
 
@@ -171,8 +172,9 @@ class PortableQueue:
 
     def publish(
         self,
-        body: bytes | str,
+        body: bytes | bytearray | memoryview | str | None = None,
         *,
+        json: Any = NO_JSON,
         headers: Mapping[str, Any] | None = None,
         **properties: Unpack[MessageProperties],
     ) -> None:
@@ -180,16 +182,21 @@ class PortableQueue:
 
         Args:
             body: bytes, or text to be encoded as UTF-8.
+            json: instead of `body`: a value to be encoded as JSON, with the content type "application/json"
+                unless `content_type` is given.
             headers: of the message.
             properties: `content_type`, `delivery_mode`, `expiration`, `priority`, ...
 
         Raises:
+            BadBody: the body is neither bytes nor text, or not exactly one of `body` and `json` is given.
             Refused: the queue does not exist, or does not take the message.
             UnknownProperty: a property is misspelled.
             FieldError: a value does not fit its field.
         """
+        octets = payload_of("queue.publish", body, json)
+        if json is not NO_JSON:
+            properties.setdefault("content_type", "application/json")
         made = plain_properties(headers=headers, **properties)
-        octets = body.encode() if isinstance(body, str) else bytes(body)
         self._requests.publish(self.name, BasicProperties(**vars(made)), octets)
 
     def bind(
@@ -252,6 +259,15 @@ class PortableQueue:
             taken.append(_message(reply, reply.method))
             return True
         return False
+
+    def _takes(self, taken: list[ReceivedMessage]) -> bool:
+        """As `_take`; a queue that does not exist yet has no message."""
+        try:
+            return self._take(taken)
+        except Refused as refused:
+            if refused.code != _MISSING:
+                raise
+            return False
 
     def _nothing_came(self, timeout: float, awaitable: str) -> str:
         seen = _said(self._counts())
