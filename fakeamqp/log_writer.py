@@ -28,7 +28,7 @@ class LogWriter:
         self._queue: Queue[logging.LogRecord | None] = Queue(capacity)
         self._told = 0
         #: The handler to install. It never blocks.
-        self.handler = _Handler(self._queue)
+        self.handler: _Handler = _Handler(self._queue)
         self._thread = threading.Thread(target=self._run, name="fakeamqp log", daemon=True)
         self._thread.start()
 
@@ -73,7 +73,7 @@ class LogWriter:
 class _Handler(QueueHandler):
     def __init__(self, queue: Queue[logging.LogRecord | None]) -> None:
         super().__init__(queue)
-        self.left_out = 0
+        self.left_out: int = 0
 
     def enqueue(self, record: logging.LogRecord) -> None:
         """Never block."""

@@ -43,7 +43,7 @@ class Faults:
         self._handles = Handles()
         self._rules_made = 0
         self._alarms_made = 0
-        self.network = Network(context, self._handles)
+        self.network: Network = Network(context, self._handles)
         self._tap = FaultTap(context, self.network.silence_port)
 
     # --- rules ----------------------------------------------------------------------------------------

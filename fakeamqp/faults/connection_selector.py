@@ -26,7 +26,7 @@ class ConnectionSelector:
     """
 
     def __init__(self, said: Any, alias: Callable[[str], str | None]) -> None:
-        self.said = said if isinstance(said, str) else getattr(said, "name", said)
+        self.said: str | Any = said if isinstance(said, str) else getattr(said, "name", said)
         if not isinstance(self.said, str) or not self.said:
             raise FaultError(f"a connection is named by a str, or is one of broker.connections, not {said!r}")
         self._alias = alias

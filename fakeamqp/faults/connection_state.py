@@ -24,9 +24,9 @@ class ConnectionFaultState:
         self.tapped = tapped
         self.port: FaultPort = tapped.fault_port
         self.protocol = adapter_named(tapped.protocol)
-        self.prefix_size = self.protocol.prefix_size
-        self.confirms = self.protocol.confirms
-        self.channel_closers = self.protocol.channel_closers
+        self.prefix_size: int = self.protocol.prefix_size
+        self.confirms: frozenset[str] = self.protocol.confirms
+        self.channel_closers: frozenset[str] = self.protocol.channel_closers
         self.watched_prefixes: dict[Direction, frozenset[bytes]] = {
             "received": frozenset(),
             "sent": frozenset(),

@@ -57,21 +57,21 @@ class FrameGroup:
     def __init__(
         self, port: FaultPort, direction: Direction, channel: int, frames: list[tuple[int, bytes]]
     ) -> None:
-        self.port = port
+        self.port: FaultPort = port
         self.direction = direction
-        self.channel = channel
-        self.frames = frames
-        self.name = self._read_name()
+        self.channel: int = channel
+        self.frames: list[tuple[int, bytes]] = frames
+        self.name: str = self._read_name()
         """The method's name, "heartbeat", or "" for an unknown method."""
         self.settles: tuple[Self, ...] = ()
         """The publishes that this confirm settles, as far as they are known."""
-        self.is_duplicate = False
+        self.is_duplicate: bool = False
         """True for a duplicate, which is not counted again."""
         self.queues: tuple[str, ...] | None = None
         """The queues it goes to or comes from, if `note_destinations` was called."""
-        self.original_channel = channel
+        self.original_channel: int = channel
         """The channel it came on; a rule may have replaced `channel`."""
-        self.generation = 0
+        self.generation: int = 0
         """How often that channel had been closed before it came."""
         self.number: int | None = None
         """In 0-10: the id of a sent command that a rule has taken."""

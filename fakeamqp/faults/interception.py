@@ -27,13 +27,13 @@ class Interception:
     __slots__ = ("_actions_left", "_blocks", "_timer", "group", "groups", "rule", "state", "tap", "waiting")
 
     def __init__(self, tap: FaultTap, state: ConnectionFaultState, rule: Rule, group: FrameGroup) -> None:
-        self.tap = tap
-        self.state = state
-        self.rule = rule
-        self.group = group
-        self.groups = [group]
+        self.tap: FaultTap = tap
+        self.state: ConnectionFaultState = state
+        self.rule: Rule = rule
+        self.group: FrameGroup = group
+        self.groups: list[FrameGroup] = [group]
         """The frame groups to pass on, duplicates and replacements included; empty once consumed."""
-        self.waiting = False
+        self.waiting: bool = False
         """True while it is delayed or held."""
         self._actions_left = list(rule.actions)
         self._blocks = False

@@ -33,7 +33,9 @@ class Redirection(Handle):
     ) -> None:
         super().__init__(context)
         self.target = target
-        self.known_hosts = (known_hosts,) if isinstance(known_hosts, str) else tuple(known_hosts)
+        self.known_hosts: tuple[str, ...] = (
+            (known_hosts,) if isinstance(known_hosts, str) else tuple(known_hosts)
+        )
         for name in (target, *self.known_hosts):
             if not isinstance(name, str) or not 0 < len(name.encode("utf-8", "replace")) <= _LONGEST:
                 raise FaultError(f'a broker is named by a str such as "other.example:5672", not {name!r}')

@@ -40,8 +40,8 @@ class FaultTap:
         self.rules: list[Rule] = []
         self.waiting: dict[Interception, None] = {}
         """The interceptions that are delayed or held, oldest first."""
-        self.watched = WatchedMethods()
-        self.confirms_singly = False
+        self.watched: WatchedMethods = WatchedMethods()
+        self.confirms_singly: bool = False
         """True while publishes have to be confirmed one by one. The broker reads it."""
         self.next: NextTap = context.next_tap() or NullTap()
         # Faults do not use these events, so the broker calls the next tap directly.

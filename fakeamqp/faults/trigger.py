@@ -15,7 +15,7 @@ class Trigger:
     """
 
     def __init__(self, random: Random) -> None:
-        self.calls = 0
+        self.calls: int = 0
         """How many frame groups matched."""
         self.limit: int | None = None
         """The largest number of hits."""

@@ -28,7 +28,7 @@ class WatchedMethods:
         """The publishes whose confirms concern a rule."""
         self.ignored: set[tuple[int, bytes]] = set()
         """Channels and methods of publishes that concern no rule, whatever their content is."""
-        self.queue_of_confirms = False
+        self.queue_of_confirms: bool = False
         """True if a rule asks for the queue of a sent method."""
 
     def update(self, rules: list[Rule]) -> bool:

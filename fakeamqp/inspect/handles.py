@@ -50,8 +50,8 @@ class QueueInspector:
 
     def __init__(self, reader: StateReader, name: str, virtual_host: str = "/") -> None:
         self._reader = reader
-        self.name = name
-        self.virtual_host = virtual_host
+        self.name: str = name
+        self.virtual_host: str = virtual_host
 
     def _ask(self, question: Callable[[Queue], T]) -> T:
         return self._reader.read(lambda state: question(find_queue(state, self.name, self.virtual_host)))

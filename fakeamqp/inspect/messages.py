@@ -251,7 +251,7 @@ class Recorded(Sequence[V], Generic[V, R]):
 
     def __init__(self, records: Iterable[R] = (), dropped: int = 0) -> None:
         self._records = tuple(records)
-        self.dropped = dropped
+        self.dropped: int = dropped
 
     @classmethod
     def of(cls, kept: History[R]) -> Self:

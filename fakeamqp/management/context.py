@@ -36,14 +36,14 @@ class Management:
         self.broker: Broker = surroundings.broker
         self.engine = surroundings.engine
         self._state = surroundings.state
-        self.statistics = Statistics(surroundings.state.clock.now)
+        self.statistics: Statistics = Statistics(surroundings.state.clock.now)
         self.choices = choices_for(surroundings.state.personality)
-        self.began = surroundings.state.clock.now()
+        self.began: float = surroundings.state.clock.now()
         #: The numeric address and the port of the HTTP server.
-        self.http_address = ("", 0)
+        self.http_address: tuple[str, int] = ("", 0)
         self.body_octets = 0
         """Bytes of bodies that come in at the moment."""
-        self.logins = [0, 0]
+        self.logins: list[int] = [0, 0]
         """How many requests have logged in, and how many have failed to."""
 
     @property

@@ -23,7 +23,7 @@ class Counter:
     __slots__ = ("_by_second", "total")
 
     def __init__(self) -> None:
-        self.total = 0
+        self.total: int = 0
         self._by_second: dict[int, int] = {}
 
     def add(self, now: float, count: int = 1) -> None:

@@ -28,7 +28,7 @@ class Refused(Exception):
         self.status = status
         self.error = error
         self.reason = reason
-        self.headers = headers or {}
+        self.headers: dict[str, str] = headers or {}
 
 
 def bad_request(reason: object) -> Refused:

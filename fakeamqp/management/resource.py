@@ -274,7 +274,7 @@ class Resource:
         vhost: InVirtualHost = InVirtualHost.USE,
         exists: Callable[[ManagementChoices], bool] = lambda _: True,
     ) -> None:
-        self.path = f"/api/{path}"
+        self.path: str = f"/api/{path}"
         self._roles = dict.fromkeys(("PUT", "POST", "DELETE"), role if writes is None else writes)
         self._role = role
         self._vhost = vhost if "{vhost}" in path else InVirtualHost.ANY

@@ -40,7 +40,7 @@ class CountingTap:
         self._statistics = statistics
         self._time = time
         self._next: NextTap = NullTap() if following is None else following
-        self.confirms_singly = self._next.confirms_singly
+        self.confirms_singly: bool = self._next.confirms_singly
         self._no_ack: dict[tuple[str, int, str], bool] = {}
         """Whether each consumer takes messages without acknowledging them."""
         self._gets: dict[tuple[str, int], bool] = {}

@@ -147,7 +147,7 @@ class AccessControl:
         self._resets = resets
         self._names_permission = names_permission
         self.users: dict[str, User] = {}
-        self.version = 0
+        self.version: int = 0
         """Incremented with every change, so that other caches know when to check again."""
         self._granted: set[tuple[str, str, Action, str]] = set()
 

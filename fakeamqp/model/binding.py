@@ -27,12 +27,12 @@ class Binding:
     def __init__(
         self, source: Exchange, destination: Destination, routing_key: str, arguments: Mapping[str, Any]
     ) -> None:
-        self.source = source
-        self.destination = destination
-        self.routing_key = routing_key
-        self.arguments = dict(arguments)
+        self.source: Exchange = source
+        self.destination: Destination = destination
+        self.routing_key: str = routing_key
+        self.arguments: dict[str, Any] = dict(arguments)
         self.exact: ExactFields | None = exact_fields(source, arguments)
-        self.identity = binding_key(destination, routing_key, arguments, self.exact)
+        self.identity: BindingKey = binding_key(destination, routing_key, arguments, self.exact)
 
     @property
     def durable(self) -> bool:

@@ -35,7 +35,7 @@ class Limit:
     __slots__ = ("open", "subscriptions")
 
     def __init__(self) -> None:
-        self.open = True
+        self.open: bool = True
         self.subscriptions: dict[Subscription, None] = {}
 
     def admits(self, message: Message) -> bool:
@@ -87,11 +87,11 @@ class Credit(Limit):
 
     def __init__(self, message_limit: int = 0, byte_limit: int = 0) -> None:
         super().__init__()
-        self.occupied = 0
-        self.message_limit = message_limit
-        self.byte_limit = byte_limit
-        self.messages = 0
-        self.octets = 0
+        self.occupied: int = 0
+        self.message_limit: int = message_limit
+        self.byte_limit: int = byte_limit
+        self.messages: int = 0
+        self.octets: int = 0
 
     def admits(self, message: Message) -> bool:
         """Whether this message fits.
@@ -157,7 +157,7 @@ class InheritedCredit(Credit):
 
     def __init__(self, message_limit: int, byte_limit: int, messages: int) -> None:
         super().__init__(message_limit, byte_limit)
-        self.messages = min(messages, message_limit)
+        self.messages: int = min(messages, message_limit)
         self._update()
 
     def refill(self, message: Message) -> bool:
@@ -207,10 +207,10 @@ class Grant(Limit):
 
     def __init__(self, measure: Callable[[Message], int] = _bytes_of_body, *, window: bool = True) -> None:
         super().__init__()
-        self.open = False
+        self.open: bool = False
         self.messages: int | None = 0
         self.octets: int | None = 0
-        self.window = window
+        self.window: bool = window
         self._measure = measure
         self._measured: Message | None = None
         self._bytes_of_measured = 0

@@ -103,15 +103,15 @@ class DeadLetter(Message):
         personality: Personality,
     ) -> None:
         self._death = death
-        self.original = original
+        self.original: Properties = original
         """The properties before its first death."""
         super().__init__(
             exchange, routing_key, original, message.body, publisher=message.publisher, published_at=time
         )
         self._written: Properties | None = None
         self._personality = personality
-        self.secured = message.secured
-        self.number = message.number
+        self.secured: bool = message.secured
+        self.number: int = message.number
         self.charge = message.charge
         self.history: Deaths = history
 

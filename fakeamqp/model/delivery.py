@@ -63,15 +63,15 @@ class Delivery:
         delivered_at: float,
         acquired: bool = True,
     ) -> None:
-        self.acquired = acquired
-        self.queue = queue
-        self.queued = queued
+        self.acquired: bool = acquired
+        self.queue: Queue = queue
+        self.queued: QueuedMessage = queued
         self.holder = holder
-        self.owner = owner
-        self.credits = credits
-        self.delivered_at = delivered_at
+        self.owner: object = owner
+        self.credits: tuple[Credit, ...] = credits
+        self.delivered_at: float = delivered_at
         self.ending: Ending | None = None
-        self.tag = 0
+        self.tag: int = 0
 
     @property
     def settled(self) -> bool:
@@ -303,7 +303,7 @@ class Ledger:
     __slots__ = ("last_tag", "outstanding", "spares", "timeouts")
 
     def __init__(self) -> None:
-        self.last_tag = 0
+        self.last_tag: int = 0
         self.outstanding: dict[int, Delivery] = {}
         self.timeouts: AcknowledgementTimeouts | None = None
         """The timeouts of unsettled deliveries, in personalities that have them."""

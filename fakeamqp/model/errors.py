@@ -74,7 +74,7 @@ class AuthenticationFailed(AccessRefused):
 
     def __init__(self, text: str, why: str = "") -> None:
         super().__init__(text)
-        self.why = why or text
+        self.why: str = why or text
 
 
 class NotFound(ModelError):

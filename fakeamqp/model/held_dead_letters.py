@@ -58,7 +58,7 @@ class HeldDeadLetters:
     __slots__ = ("_behind", "_fewer", "_identity", "_pending", "_queue", "_timer", "octets")
 
     def __init__(self, queue: Queue, fewer: Callable[[], None]) -> None:
-        self.octets = 0
+        self.octets: int = 0
         self._queue = queue
         self._fewer = fewer
         self._identity = Identity()

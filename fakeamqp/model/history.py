@@ -51,8 +51,8 @@ class History(Generic[R]):
     def __init__(
         self, capacity: int, memory: Memory | None = None, most_octets: int = Bounds.history_octets
     ) -> None:
-        self.capacity = capacity
-        self.count = 0
+        self.capacity: int = capacity
+        self.count: int = 0
         self._memory = memory
         self._most_octets = most_octets
         self._kept: deque[R] = deque()

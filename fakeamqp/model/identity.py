@@ -15,7 +15,7 @@ class Identity:
     __slots__ = ("__weakref__", "name")
 
     def __init__(self, name: str | None = None) -> None:
-        self.name = name
+        self.name: str | None = name
 
     def __repr__(self) -> str:
         return f"<Identity of {self.name}>"

@@ -27,8 +27,8 @@ class Interrupted:
     __slots__ = ("charge", "header", "octets", "timer")
 
     def __init__(self, header: bytes | None, octets: bytes | bytearray) -> None:
-        self.header = header
-        self.octets = octets
+        self.header: bytes | None = header
+        self.octets: bytes | bytearray = octets
         self.timer: Timer | None = None
         self.charge: Charge | None = None
 

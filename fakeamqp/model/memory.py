@@ -74,7 +74,7 @@ class Account:
     __slots__ = ("octets",)
 
     def __init__(self) -> None:
-        self.octets = 0
+        self.octets: int = 0
 
 
 class Charge:
@@ -83,8 +83,8 @@ class Charge:
     __slots__ = ("account", "octets")
 
     def __init__(self, account: Account, octets: int) -> None:
-        self.account = account
-        self.octets = octets
+        self.account: Account = account
+        self.octets: int = octets
         account.octets += octets
 
     def change(self, octets: int) -> None:
@@ -108,16 +108,16 @@ class Memory:
     def __init__(self, state: BrokerState, limit: int | None) -> None:
         self._state = state
         self.limit = limit
-        self.messages = Account()
+        self.messages: Account = Account()
         """Messages that are stored anywhere."""
-        self.unfinished = Account()
+        self.unfinished: Account = Account()
         """Contents of which a part has come."""
-        self.connections = Account()
+        self.connections: Account = Account()
         """Bytes that wait for clients to take them, and incomplete frames of clients."""
         self._trace: TraceSize | None = None
         self._near = 0 if limit is None else limit
         """Charged bytes below which the limit cannot be exceeded, whatever the trace takes."""
-        self.alarm = False
+        self.alarm: bool = False
         """Whether the alarm is raised."""
         self._settling = False
         self._spread: Message | None = None

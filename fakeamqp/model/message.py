@@ -169,20 +169,20 @@ class Message:
         expiry: float | None = None,
         published_at: float = 0.0,
     ) -> None:
-        self.exchange = exchange
-        self.routing_key = routing_key
-        self.properties = properties
-        self.body = body
-        self.encoding = encoding
-        self.properties_bytes = properties_bytes
-        self.publisher = publisher
-        self.expiry = expiry
-        self.published_at = published_at
-        self.secured = False
+        self.exchange: str = exchange
+        self.routing_key: str = routing_key
+        self.properties: Properties = properties
+        self.body: bytes = body
+        self.encoding: str = encoding
+        self.properties_bytes: bytes = properties_bytes
+        self.publisher: object = publisher
+        self.expiry: float | None = expiry
+        self.published_at: float = published_at
+        self.secured: bool = False
         self.copies: Copies | None = None
         self.history: Deaths | None = None
-        self.failures = 0
-        self.number = 0
+        self.failures: int = 0
+        self.number: int = 0
         self.charge: Charge | None = None
 
     @property

@@ -217,7 +217,7 @@ class ChannelRaces:
     """
 
     def __init__(self, races: Races, channel: PublishingChannel, name: str) -> None:
-        self.unconfirmed = 0
+        self.unconfirmed: int = 0
         """How many confirms are late."""
         self._races = races
         self._channel = channel

@@ -29,7 +29,7 @@ class Rate(Limit):
 
     def __init__(self, timers: Timers, label: str) -> None:
         super().__init__()
-        self.bytes_per_second = 0
+        self.bytes_per_second: int = 0
         """0 means no limit."""
         self._timers = timers
         self._label = label

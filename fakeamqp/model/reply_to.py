@@ -24,10 +24,10 @@ class ReplyAddress:
     __slots__ = ("deleted", "name", "subscription", "untouched")
 
     def __init__(self, name: str, subscription: Subscription, untouched: Ledger | None = None) -> None:
-        self.name = name
-        self.subscription = subscription
-        self.untouched = untouched
-        self.deleted = False
+        self.name: str = name
+        self.subscription: Subscription = subscription
+        self.untouched: Ledger | None = untouched
+        self.deleted: bool = False
 
     def enqueue(self, message: Message) -> bool:
         """Deliver a reply."""

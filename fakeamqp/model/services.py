@@ -34,9 +34,9 @@ class Service:
         handle: Callable[[Message], object],
         contents: frozenset[str] | None = None,
     ) -> None:
-        self.key = key
-        self.name = f"service {key!r}"
-        self.deleted = False
+        self.key: str = key
+        self.name: str = f"service {key!r}"
+        self.deleted: bool = False
         self._virtual_host = virtual_host
         self._handle = handle
         self._contents = contents

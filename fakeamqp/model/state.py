@@ -190,16 +190,18 @@ class BrokerState:
         bounds: Bounds = DEFAULT_BOUNDS,
     ) -> None:
         self.bounds = bounds
-        self.memory = Memory(self, memory_limit)
+        self.memory: Memory = Memory(self, memory_limit)
         self.clock = clock
-        self.timers = Timers(clock)
-        self.operations = Operations()
-        self.peer_timers = self.timers if peer_clock is None else Timers(peer_clock)
+        self.timers: Timers = Timers(clock)
+        self.operations: Operations = Operations()
+        self.peer_timers: Timers = self.timers if peer_clock is None else Timers(peer_clock)
         self.personality = personality
-        self.features = DeprecatedFeatures(personality, permit, deny)
+        self.features: DeprecatedFeatures = DeprecatedFeatures(personality, permit, deny)
         self.draw_from(seed)
-        self.resets = Resets()
-        self.access = AccessControl(self.resets, names_permission=personality.refusals_name_permission)
+        self.resets: Resets = Resets()
+        self.access: AccessControl = AccessControl(
+            self.resets, names_permission=personality.refusals_name_permission
+        )
         self.stage: Literal["not started", "running", "stopped"] = "running"
         """Whether clients can connect; the broker sets it."""
         self.tap: Tap | None = None
@@ -219,7 +221,7 @@ class BrokerState:
         self.published: History[Publication] | None = (
             History(history, self.memory, bounds.history_octets) if history else None
         )
-        self.outcome_histories = (
+        self.outcome_histories: OutcomeHistories | None = (
             OutcomeHistories(history, self.memory, bounds.history_octets) if history else None
         )
         self.blocked_reason: str | None = None
@@ -228,9 +230,9 @@ class BrokerState:
         """The reason of each alarm by its source, the latest at the end."""
         self.redirect: Redirect | None = None
         """Where clients are redirected when they open a connection, in protocols that can express it."""
-        self.extensions = Extensions(self)
-        self.authentication_failure_delay = 0.0
-        self.failed_logins = FailedLogins(clock, personality)
+        self.extensions: Extensions = Extensions(self)
+        self.authentication_failure_delay: float = 0.0
+        self.failed_logins: FailedLogins = FailedLogins(clock, personality)
         self.virtual_hosts: dict[str, VirtualHost] = {}
         self.global_parameters: dict[str, Any] = {}
         """RabbitMQ's global parameters by name, from definitions."""

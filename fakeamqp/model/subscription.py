@@ -148,26 +148,26 @@ class Subscription:
         limits: DeliveryLimits = _UNLIMITED,
     ) -> None:
         terms = terms or ConsumerTerms()
-        self.tag = tag
-        self.queue = queue
-        self.subscriber = subscriber
-        self.owner = owner
-        self.group = group
-        self.no_ack = terms.no_ack
-        self.no_local = terms.no_local
-        self.exclusive = terms.exclusive
-        self.options = terms.options
-        self.priority = terms.options.priority
-        self.arguments = dict(terms.arguments)
-        self.acquires = terms.acquires
-        self.content_class = terms.content_class
+        self.tag: str = tag
+        self.queue: Queue = queue
+        self.subscriber: Subscriber = subscriber
+        self.owner: object = owner
+        self.group: object = group
+        self.no_ack: bool = terms.no_ack
+        self.no_local: bool = terms.no_local
+        self.exclusive: bool = terms.exclusive
+        self.options: ConsumerOptions = terms.options
+        self.priority: int = terms.options.priority
+        self.arguments: dict[str, Any] = dict(terms.arguments)
+        self.acquires: bool = terms.acquires
+        self.content_class: str | None = terms.content_class
         self._choice: tuple[Limit, ...] = (_Choice(self),) if self.picks else ()
         self.limits: tuple[Limit, ...] = ()
         self.resting: RestingPlace | None = None
-        self.shares_window = limits.shared
+        self.shares_window: bool = limits.shared
         self.depend_on(limits.limits, limits.credits)
-        self.active = True
-        self.age = 0
+        self.active: bool = True
+        self.age: int = 0
         self.patience: float | None = None
 
     @property

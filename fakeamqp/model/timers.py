@@ -74,9 +74,9 @@ class Timer:
         revise: Callable[[], float | None] | None,
         timers: Timers,
     ) -> None:
-        self.due = due
-        self.housekeeping = housekeeping
-        self.awaits_peer = awaits_peer
+        self.due: float = due
+        self.housekeeping: bool = housekeeping
+        self.awaits_peer: bool = awaits_peer
         self._label = label
         self._revise = revise
         self._callback: Callable[[], object] | None = callback
@@ -119,7 +119,7 @@ class Timers:
     __slots__ = ("_cancelled", "_heap", "_sequence", "clock")
 
     def __init__(self, clock: Clock) -> None:
-        self.clock = clock
+        self.clock: Clock = clock
         self._heap: list[tuple[float, int, Timer]] = []
         self._sequence = count()
         self._cancelled = 0

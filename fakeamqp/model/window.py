@@ -25,8 +25,8 @@ class Window:
     __slots__ = ("credit", "rate")
 
     def __init__(self, timers: Timers, class_name: str) -> None:
-        self.credit = Credit()
-        self.rate = Rate(timers, f"{class_name} consumers continue at the requested rate")
+        self.credit: Credit = Credit()
+        self.rate: Rate = Rate(timers, f"{class_name} consumers continue at the requested rate")
 
     def resize(self, *, count: int, size: int, rate: int = 0) -> None:
         """Set new limits, which include unsettled deliveries; 0 means no limit. The caller calls `resume`.

@@ -40,7 +40,7 @@ class Requests:
 
     def __init__(self, route: Route, virtual_host: str | None = None) -> None:
         self.route = route
-        self.virtual_host = virtual_host or route.login.virtual_host or "/"
+        self.virtual_host: str = virtual_host or route.login.virtual_host or "/"
         self._line: Line | None = None
         self._channel_open = False
         self._confirms = False

@@ -102,7 +102,7 @@ class ToBroker:
 
     def __init__(self, broker: Broker, url: str) -> None:
         self._broker = broker
-        self.login = remote_broker(url, _PATIENCE).login
+        self.login: Login = remote_broker(url, _PATIENCE).login
 
     @property
     def lock(self) -> AbstractContextManager[object]:
@@ -207,7 +207,7 @@ class ToURL:
 
     def __init__(self, url: str) -> None:
         self._target = remote_broker(url, _PATIENCE)
-        self.login = self._target.login
+        self.login: Login = self._target.login
         self._lock = threading.RLock()
 
     @property

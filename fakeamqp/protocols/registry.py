@@ -60,7 +60,7 @@ class Row:
     ) -> None:
         self.name = name
         self.headers = headers
-        self.capabilities = frozenset(capabilities)
+        self.capabilities: frozenset[str] = frozenset(capabilities)
         self._package = f"{__package__}.{package}"
         self._entry_points = {
             "connection": connection,

@@ -60,7 +60,7 @@ class Peer:
         self, socket: Socket, login: Login, names: Names, header: bytes, *, refused: bool = False
     ) -> None:
         self.socket = socket
-        self.closed = False
+        self.closed: bool = False
         self.arrived: dict[tuple[int, OrderKey], deque[Reply]] = defaultdict(deque)
         self.tags: dict[tuple[int, int], int] = {}
         """Delivery tags by channel and recorded tag."""

@@ -133,26 +133,26 @@ class ConnectionDriver:
         self._costly = False
         # The time in which the broker was busy, when the timer was set.
         self._busy = 0.0
-        self.transport = transport
+        self.transport: Transport = transport
         #: The protocol's connection, or its wrapper.
         self.connection: Connection | None = None
         self.wrapping: Wrapping | None = None
-        self.state = OPENING
+        self.state: DriverState = OPENING
         #: Bytes taken from the connection that the transport has not taken yet.
         self.rest: bytes | memoryview = b""
         # What is to be written behind `rest`; there is none if that is empty.
         self._batches: Iterator[bytes | memoryview] = iter(())
         #: Whether the loop's list of drivers to flush contains this one.
-        self.dirty = False
+        self.dirty: bool = False
         # For a loop that leaves clients alone for a moment.
         self._alone = False
         #: How many reads there were since the last output that the client may have waited for.
-        self.unanswered = 0
+        self.unanswered: int = 0
         #: How many of them it takes until the client seems to stream, if that was learned.
-        self.reads_needed = 0
+        self.reads_needed: int = 0
         #: Bytes of the smallest read, and of all reads.
-        self.smallest_read = _FIRST_SLICE
-        self.octets_read = 0
+        self.smallest_read: int = _FIRST_SLICE
+        self.octets_read: int = 0
 
     @property
     def name(self) -> str:

@@ -48,9 +48,9 @@ class EngineBase:
         self.clock = clock
         self.timers = timers
         #: The clock if it is a stepped one, which the engine moves; otherwise None.
-        self.stepped = cast("SteppedClock", clock) if hasattr(clock, "step_to") else None
+        self.stepped: SteppedClock | None = cast("SteppedClock", clock) if hasattr(clock, "step_to") else None
         #: Exceptions caused by bugs, in order. Empty, whatever peers do.
-        self.failures = Failures()
+        self.failures: Failures = Failures()
         self._accept = accept
         self._transport_timers = transport_timers
         self._transport_clock = transport_clock

@@ -273,7 +273,7 @@ class Patches:
         setattr(owner, name, replacement)
 
 
-patches = Patches()
+patches: Patches = Patches()
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=patches.after_fork)

@@ -47,7 +47,7 @@ class TlsTransport:
         #: Common name in the client's verified certificate; known once `open` has returned True.
         self.certificate_subject: str | None = None
         #: Whether `recv` has to report the end of the peer's side.
-        self.input_left = False
+        self.input_left: bool = False
 
     @property
     def backlog(self) -> bool:

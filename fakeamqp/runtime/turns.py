@@ -92,7 +92,7 @@ class NoOperations:
     """Of a broker whose operations are all short."""
 
     pauses: Callable[[], bool] | None = None
-    busy_seconds = 0.0
+    busy_seconds: float = 0.0
     pending: Mapping[Any, Sized] = MappingProxyType({})
 
     def step(self) -> None:
@@ -115,7 +115,7 @@ class Waiter:
     def __init__(self, predicate: Callable[[], object], release: Callable[[], object]) -> None:
         self.predicate = predicate
         self.release = release
-        self.holds = False
+        self.holds: bool = False
         self.error: BaseException | None = None
 
     def check(self) -> bool:
@@ -162,17 +162,17 @@ class Turns:
     log = _log
 
     def __init__(self, parts: TurnParts) -> None:
-        self.clock = parts.clock
-        self.timers = parts.timers
-        self.transport_clock = parts.transport_clock
-        self.transport_timers = parts.transport_timers
-        self.failures = parts.failures
-        self.operations = parts.operations
+        self.clock: EngineClock = parts.clock
+        self.timers: TimerQueue = parts.timers
+        self.transport_clock: EngineClock = parts.transport_clock
+        self.transport_timers: TimerQueue = parts.transport_timers
+        self.failures: Failures = parts.failures
+        self.operations: Operations = parts.operations
         #: The same clock if it is a stepped one, which the runtime moves.
-        self.stepped = parts.stepped
+        self.stepped: SteppedClock | None = parts.stepped
         #: Called before the output of a turn is written.
         self.before_flush = parts.before_flush
-        self.late = parts.late
+        self.late: LateOutcomes | None = parts.late
         self.drivers: dict[ConnectionDriver, None] = {}
         #: Wraps every connection, unless None.
         self.wrap: Wrap | None = None

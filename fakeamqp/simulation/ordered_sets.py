@@ -161,7 +161,7 @@ class OrderedWeakSet(WeakSet[Any], metaclass=_StandsForItsBase):
 
     def __init__(self, items: Iterable[Any] = (), /) -> None:
         super().__init__()
-        self.data = OrderedSet()  # Its references.
+        self.data: OrderedSet = OrderedSet()  # Its references.
         self.update(items)
 
 

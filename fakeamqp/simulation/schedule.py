@@ -154,7 +154,7 @@ class Schedule:
         unknown = allowed.difference(KINDS)
         if unknown:
             raise ValueError(f"unknown kinds of decisions {sorted(unknown)}; there are {', '.join(KINDS)}")
-        self.seed = seed
+        self.seed: int = seed
         # The fields of decisions: a tuple is made in a third of the time.
         self._made: list[tuple[Any, ...]] = []
         self._counts: dict[tuple[str, str], int] = {}

@@ -22,7 +22,7 @@ __all__ = ["AttendedLink", "with_heartbeat"]
 
 T = TypeVar("T")
 
-log = logging.getLogger("fakeamqp.spark")
+log: logging.Logger = logging.getLogger("fakeamqp.spark")
 
 _GOODBYE = 5.0
 

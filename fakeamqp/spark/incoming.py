@@ -142,8 +142,8 @@ class Incoming:
         self._unfinished: list[bytes] = []
         self._missing = 0
         self.channels: dict[int, Contents] = {}
-        self.taken = 0
-        self.received_at = 0
+        self.taken: int = 0
+        self.received_at: int = 0
 
     def receive(self, octets: bytes) -> None:
         """Cut octets, together with an unfinished frame of earlier ones.

@@ -14,7 +14,7 @@ from typing import Any
 
 __all__ = ["REFRESH", "FallingBehind", "LagClock", "report"]
 
-log = logging.getLogger("fakeamqp.spark")
+log: logging.Logger = logging.getLogger("fakeamqp.spark")
 
 #: Seconds. A progress shows the last figures of the broker, and asks for new ones if those are older.
 REFRESH = 5.0

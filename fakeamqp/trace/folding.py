@@ -51,10 +51,10 @@ class Content:
         self._whole = True
         self.header: FrameEvent | None = None
         self.properties: Any = None
-        self.size = -1
-        self.kept = bytearray()
+        self.size: int = -1
+        self.kept: bytearray = bytearray()
         self.inside: list[FrameEvent] = []
-        self.complete = False
+        self.complete: bool = False
 
     def takes(self, event: FrameEvent) -> bool:
         """Add a header or a body frame, if the content may go on with it."""
@@ -125,9 +125,9 @@ class Line:
     __slots__ = ("content", "events", "numbers")
 
     def __init__(self, number: int, event: Event, content: Content | None = None) -> None:
-        self.events = [event]
-        self.numbers = [number]
-        self.content = content
+        self.events: list[Event] = [event]
+        self.numbers: list[int] = [number]
+        self.content: Content | None = content
 
     @property
     def first(self) -> Event:

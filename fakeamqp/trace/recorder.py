@@ -120,7 +120,7 @@ class Recorder:
         self._most_octets = most_octets
         self._time = time
         self._clock = clock
-        self.capacity = max(1, capacity)
+        self.capacity: int = max(1, capacity)
         self._entries: deque[Packed] = deque(maxlen=self.capacity)
         self._real_time = real_time
         self._real_times: deque[float] = deque(maxlen=self.capacity)

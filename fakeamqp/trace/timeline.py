@@ -68,8 +68,8 @@ class Trace:
         self._aliases = aliases or {}
         self._events: tuple[Event, ...] | None = None
         self._dropped = dropped
-        self.wall_time = wall_time
-        self.clock = clock
+        self.wall_time: float | None = wall_time
+        self.clock: str = clock
 
     @classmethod
     def of(

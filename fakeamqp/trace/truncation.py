@@ -33,7 +33,7 @@ class TruncatedMessage:
     __slots__ = ("body", "exchange", "number", "properties", "publisher", "routing_key")
 
     def __init__(self, message: object, kept: int) -> None:
-        self.body = Truncated(getattr(message, "body", b""), kept)
+        self.body: Truncated = Truncated(getattr(message, "body", b""), kept)
         self.exchange: object = getattr(message, "exchange", None)
         self.routing_key: object = getattr(message, "routing_key", None)
         self.properties: object = getattr(message, "properties", None)

@@ -63,7 +63,7 @@ class CommandException(Action):
         self._field_index = field_index
         if field_index is not None and (isinstance(field_index, bool) or field_index not in range(256)):
             raise FaultError(f"field_index is a number from 0 to 255, not {field_index!r}")
-        self.words = f"answer it with the exception {name or self._code}"
+        self.words: str = f"answer it with the exception {name or self._code}"
 
     def check(self, subject: Subject, part: str | None) -> None:
         """See `Action`."""
@@ -92,7 +92,7 @@ class ReturnMessage(Action):
         self._text = reply_text(code, text)
         if len(text.encode("utf-8", "surrogateescape")) > _LONGEST:
             raise FaultError(f"a reply text has at most {_LONGEST} bytes, not {len(text)}")
-        self.words = f"return it with {code} {text}"
+        self.words: str = f"return it with {code} {text}"
 
     def check(self, subject: Subject, part: str | None) -> None:
         """See `Action`."""

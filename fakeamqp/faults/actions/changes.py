@@ -25,7 +25,7 @@ class Duplicate(Action):
 
     def __init__(self, times: int) -> None:
         self._times = times
-        self.words = "duplicate it" if times == 1 else f"let it pass {times + 1} times"
+        self.words: str = "duplicate it" if times == 1 else f"let it pass {times + 1} times"
 
     def apply(self, interception: Interception) -> None:
         """Add duplicates behind each."""
@@ -75,7 +75,7 @@ class Replace(Action):
         said = {**self._fields, **self._properties}
         said.update({} if self._body is None else {"body": self._body})
         said.update({} if self._channel is None else {"channel": self._channel})
-        self.words = "replace " + ", ".join(f"{name}={_in_words(value)}" for name, value in said.items())
+        self.words: str = "replace " + ", ".join(f"{name}={_in_words(value)}" for name, value in said.items())
 
     def _check_values(self, subject: Subject) -> None:
         """Check that the values can be encoded. Values from functions are checked when they are made.
@@ -124,7 +124,7 @@ class Malform(Action):
     def __init__(self, how: str) -> None:
         self._how = how
         known = usual_malformations().get(how)
-        self.words = f"malform it: {how if known is None else known.words}"
+        self.words: str = f"malform it: {how if known is None else known.words}"
 
     def check(self, subject: Subject, part: str | None) -> None:
         """See `Action`."""
@@ -156,7 +156,7 @@ class Call(Action):
         if not callable(function):
             raise FaultError(f"call() takes a function, not {function!r}")
         self._function = function
-        self.words = f"call {getattr(function, '__name__', 'a function')}"
+        self.words: str = f"call {getattr(function, '__name__', 'a function')}"
 
     def apply(self, interception: Interception) -> None:
         """Call it with each frame group."""

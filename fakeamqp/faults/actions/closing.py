@@ -44,7 +44,7 @@ class CloseAction(Action):
 
     def __init__(self, when: When, done: str) -> None:
         self._when = one_of(when, get_args(When), "when")
-        self.words = {
+        self.words: str = {
             "instead": done,
             "before": f"{done} before its answer",
             "after": f"pass it on, then {done}",

@@ -31,7 +31,7 @@ class Delay(Action):
         self._seconds = seconds
         self._jitter = jitter
         self._random = random
-        self.words = f"delay it by {seconds:g} s" + (f" and up to {jitter:g} s more" if jitter else "")
+        self.words: str = f"delay it by {seconds:g} s" + (f" and up to {jitter:g} s more" if jitter else "")
 
     def apply(self, interception: Interception) -> None:
         """Wait on the broker's clock."""

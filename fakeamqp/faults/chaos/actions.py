@@ -29,7 +29,7 @@ class Deferred(Action):
     """
 
     def __init__(self, words: str, act: Callable[[Faults, FrameGroup], object], seconds: float = 0.0) -> None:
-        self.words = f"{words} for {seconds:g} s" if seconds else words
+        self.words: str = f"{words} for {seconds:g} s" if seconds else words
         self._act = act
         self._seconds = seconds
 
@@ -80,7 +80,7 @@ class ResetLater(Action):
     """Resets the connection after so many seconds."""
 
     def __init__(self, seconds: float) -> None:
-        self.words = f"reset its connection {seconds:g} s later"
+        self.words: str = f"reset its connection {seconds:g} s later"
         self._seconds = seconds
 
     def apply(self, interception: Interception) -> None:

@@ -35,7 +35,7 @@ class ByteQueue:
         self._pieces: deque[bytes] = deque()
         self._offset = 0
         #: How many bytes wait.
-        self.size = 0
+        self.size: int = 0
 
     def put(self, octets: bytes) -> None:
         """Add bytes at the end."""
@@ -111,7 +111,7 @@ class Latency:
         self._jitter = jitter
         self._random = random
         self._waiting: deque[tuple[float, bytes]] = deque()
-        self.size = 0
+        self.size: int = 0
 
     def put(self, octets: bytes, now: float) -> None:
         """See `DelayBuffer`."""
@@ -222,7 +222,7 @@ class Cut:
     def __init__(self, octets: int | None, frames: int | None, how: How, protocol: str | None = None) -> None:
         self.how = how
         #: The number of bytes or frames that have passed.
-        self.passed = 0
+        self.passed: int = 0
         self._octets = octets
         self._frames = frames
         self._framing = _framing(protocol)

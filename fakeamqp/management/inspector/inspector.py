@@ -37,11 +37,11 @@ class Inspector:
         self.broker = broker
         self.engine = engine
         self.state = state
-        self.token = secrets.token_urlsafe(18)
+        self.token: str = secrets.token_urlsafe(18)
         self.held: threading.Event | None = None
         self.title = ""
-        self.flows = Flows()
-        self.timeline = Timeline(engine, broker._recorder)
+        self.flows: Flows = Flows()
+        self.timeline: Timeline = Timeline(engine, broker._recorder)
 
     def address(self, url: str) -> str:
         """The address of the page, with the token that opens it.

@@ -89,10 +89,10 @@ class ConsumerOptions:
     priority: int = option(
         Argument("x-priority", ArgumentReader.integer, {"classic": Taken(), "quorum": Taken()}), default=0
     )
-    cancel_on_failover: ClassVar = Argument(
+    cancel_on_failover: ClassVar[Argument] = Argument(
         "x-cancel-on-ha-failover", ArgumentReader.flag, {"classic": Taken(UNTIL_3_13)}
     )
-    credit: ClassVar = Argument(
+    credit: ClassVar[Argument] = Argument(
         "x-credit",
         None,
         {"classic": Taken(UNTIL_3_13), "quorum": Taken(UNTIL_3_13), "stream": Taken(UNTIL_3_13)},

@@ -281,7 +281,7 @@ class QueueOptions:
             ),
         )
     )
-    max_in_memory_length: ClassVar = QueueArgument(
+    max_in_memory_length: ClassVar[QueueArgument] = QueueArgument(
         "x-max-in-memory-length",
         ArgumentReader.count,
         {"quorum": Taken(position=70)},
@@ -292,7 +292,7 @@ class QueueOptions:
             foreign={"classic": SINCE_3_13, "stream": EVERY},
         ),
     )
-    max_in_memory_bytes: ClassVar = QueueArgument(
+    max_in_memory_bytes: ClassVar[QueueArgument] = QueueArgument(
         "x-max-in-memory-bytes",
         ArgumentReader.count,
         {"quorum": Taken(position=80)},
@@ -326,7 +326,7 @@ class QueueOptions:
         ),
         default="drop-head",
     )
-    queue_mode: ClassVar = QueueArgument(
+    queue_mode: ClassVar[QueueArgument] = QueueArgument(
         "x-queue-mode",
         _mode,
         {"classic": Taken()},
@@ -336,7 +336,7 @@ class QueueOptions:
         ),
         values=((UNTIL_4_2, ("default", "lazy")),),
     )
-    queue_version: ClassVar = QueueArgument(
+    queue_version: ClassVar[QueueArgument] = QueueArgument(
         "x-queue-version",
         _version,
         {"classic": Taken()},
@@ -351,17 +351,17 @@ class QueueOptions:
         ),
         default=False,
     )
-    queue_type: ClassVar = QueueArgument(
+    queue_type: ClassVar[QueueArgument] = QueueArgument(
         QUEUE_TYPE, None, {"classic": Taken(), "quorum": Taken(position=110), "stream": Taken()}
     )
-    queue_master_locator: ClassVar = QueueArgument(
+    queue_master_locator: ClassVar[QueueArgument] = QueueArgument(
         "x-queue-master-locator",
         _master_locator,
         {"classic": Taken()},
         PolicyKey(values.master_locator, operator=SINCE_4_0, foreign=_foreign_to("quorum", "stream")),
         feature="queue_master_locator",
     )
-    quorum_initial_group_size: ClassVar = QueueArgument(
+    quorum_initial_group_size: ClassVar[QueueArgument] = QueueArgument(
         "x-quorum-initial-group-size", ArgumentReader.positive, {"quorum": Taken(position=120)}
     )
     consumer_timeout: float | None = option(
@@ -381,7 +381,7 @@ class QueueOptions:
             ),
         )
     )
-    consumer_disconnected_timeout: ClassVar = QueueArgument(
+    consumer_disconnected_timeout: ClassVar[QueueArgument] = QueueArgument(
         "x-consumer-disconnected-timeout",
         ArgumentReader.count,
         {"quorum": Taken(SINCE_4_3, position=160)},
@@ -476,7 +476,7 @@ class QueueOptions:
             ),
         )
     )
-    stream_filter_size: ClassVar = QueueArgument(
+    stream_filter_size: ClassVar[QueueArgument] = QueueArgument(
         "x-stream-filter-size-bytes",
         ArgumentReader.count,
         {"stream": Taken(SINCE_4_2)},
@@ -485,13 +485,13 @@ class QueueOptions:
             versions=SINCE_3_13,
         ),
     )
-    initial_cluster_size: ClassVar = QueueArgument(
+    initial_cluster_size: ClassVar[QueueArgument] = QueueArgument(
         "x-initial-cluster-size",
         ArgumentReader.positive,
         {"stream": Taken()},
         PolicyKey(values.natural("is not a valid cluster size"), foreign=_foreign_to("classic", "quorum")),
     )
-    queue_leader_locator: ClassVar = QueueArgument(
+    queue_leader_locator: ClassVar[QueueArgument] = QueueArgument(
         "x-queue-leader-locator",
         _leader_locator,
         {"classic": Taken(SINCE_4_0), "quorum": Taken(position=150), "stream": Taken()},

@@ -47,7 +47,7 @@ class ArgumentReader:
         arguments: Mapping[str, Any],
         personality: Personality | None = None,
     ) -> None:
-        self.entity = f"{kind} '{name}' in vhost '{virtual_host}'"
+        self.entity: str = f"{kind} '{name}' in vhost '{virtual_host}'"
         self.arguments = arguments
         self.personality = personality
 

@@ -62,9 +62,9 @@ class Exchange:
         self.durable = durable
         self.auto_delete = auto_delete
         self.internal = internal
-        self.arguments = dict(arguments or {})
+        self.arguments: dict[str, Any] = dict(arguments or {})
         self.declared_alternate = alternate_exchange
-        self.alternate_is_last = alternate_exchange is not None
+        self.alternate_is_last: bool = alternate_exchange is not None
         self.options = self.declared = exchange_options(
             self.type_name, name, virtual_host.name, self.arguments
         )

@@ -23,7 +23,7 @@ class Ring(Generic[T]):
     __slots__ = ("_members", "_owned", "_sums", "buckets")
 
     def __init__(self) -> None:
-        self.buckets = 0
+        self.buckets: int = 0
         """How many there are."""
         self._members: list[T | None] = []
         self._owned: dict[T, tuple[int, int]] = {}

@@ -44,13 +44,13 @@ class _Segment(Generic[T]):
     __slots__ = ("dropped", "first", "following", "items", "octets", "stamp", "stamps")
 
     def __init__(self, first: int) -> None:
-        self.first = first
+        self.first: int = first
         self.items: list[T] = []
-        self.stamps = array("q")
-        self.stamp = 0
-        self.octets = _SEGMENT_HEADER
+        self.stamps: array[int] = array("q")
+        self.stamp: int = 0
+        self.octets: int = _SEGMENT_HEADER
         self.following: _Segment[T] | None = None
-        self.dropped = False
+        self.dropped: bool = False
 
 
 class Log(Generic[T]):
@@ -79,11 +79,11 @@ class Log(Generic[T]):
         max_bytes: int | None = None,
         max_age: float | None = None,
     ) -> None:
-        self.segment_size = segment_size
-        self.max_bytes = max_bytes
-        self.max_age = max_age
-        self.next_offset = 0
-        self.begun = 1
+        self.segment_size: int = segment_size
+        self.max_bytes: int | None = max_bytes
+        self.max_age: float | None = max_age
+        self.next_offset: int = 0
+        self.begun: int = 1
         """How many segments have been begun."""
         self.lost: Callable[[list[T]], None] = lambda items: None
         """Called with the items that retention drops."""

@@ -65,11 +65,11 @@ class QueuedMessage:
     charge: Charge
 
     def __init__(self, message: Message, position: int, expires_at: float | None) -> None:
-        self.message = message
-        self.position = position
-        self.expires_at = expires_at
-        self.redelivered = False
-        self.returns = 0
+        self.message: Message = message
+        self.position: int = position
+        self.expires_at: float | None = expires_at
+        self.redelivered: bool = False
+        self.returns: int = 0
         self.avoid: ref[object] | None = None
 
     def avoids(self, group: object) -> bool:
@@ -169,16 +169,16 @@ class Queue:
         options: QueueOptions | None = None,
     ) -> None:
         declaration = declaration or QueueDeclaration()
-        self.virtual_host = virtual_host
-        self.name = name
-        self.durable = declaration.is_durable
-        self.exclusive_owner = declaration.exclusive_owner
-        self.auto_delete = declaration.auto_delete
-        self.arguments = dict(declaration.arguments)
+        self.virtual_host: VirtualHost = virtual_host
+        self.name: str = name
+        self.durable: bool = declaration.is_durable
+        self.exclusive_owner: object = declaration.exclusive_owner
+        self.auto_delete: bool = declaration.auto_delete
+        self.arguments: dict[str, Any] = dict(declaration.arguments)
         self.options = self.declared = options or QueueOptions()
-        self.alternate_exchange = declaration.alternate_exchange
-        self.freeable = declaration.freeable
-        self.priorities = declaration.priorities
+        self.alternate_exchange: str | None = declaration.alternate_exchange
+        self.freeable: bool = declaration.freeable
+        self.priorities: bool | None = declaration.priorities
         self.policy: Policy | None = None
         self.operator_policy: Policy | None = None
         self.acknowledgement_timeout = self._acknowledgement_timeout()
@@ -186,8 +186,8 @@ class Queue:
         self.subscriptions: dict[Subscription, None] = {}
         self.exclusive_subscription: Subscription | None = None
         self.unacked: dict[Delivery, None] = {}
-        self.deleted = False
-        self.rotation = Rotation()
+        self.deleted: bool = False
+        self.rotation: Rotation = Rotation()
         self.successors: Rotation | None = None
         """The subscriptions that wait to be the single active one, the next one first."""
         self._expiry_timer: Timer | None = None

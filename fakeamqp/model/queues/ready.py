@@ -256,7 +256,7 @@ class IndexedFifo:
     __slots__ = ("_waiting", "plain")
 
     def __init__(self, plain: Fifo | PriorityFifo) -> None:
-        self.plain = plain
+        self.plain: Fifo | PriorityFifo = plain
         self._waiting = dict.fromkeys(plain)
 
     def __len__(self) -> int:

@@ -52,7 +52,7 @@ class SingleActive:
         may: Callable[[Subscription], bool],
     ) -> None:
         self.active: Subscription | None = None
-        self.leaving = False
+        self.leaving: bool = False
         """Whether the active consumer gets no new messages."""
         self._by_priority = by_priority
         self._holds = holds

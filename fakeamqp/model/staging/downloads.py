@@ -28,13 +28,13 @@ class Download:
     def __init__(
         self, subscription: Subscription, message: Message, redelivered: bool, delivery: Delivery
     ) -> None:
-        self.subscription = subscription
-        self.message = message
-        self.redelivered = redelivered
-        self.delivery = delivery
-        self.identifier = _identifier(message, delivery)
-        self.withdrawn = False
-        self.tag = 0
+        self.subscription: Subscription = subscription
+        self.message: Message = message
+        self.redelivered: bool = redelivered
+        self.delivery: Delivery = delivery
+        self.identifier: str = _identifier(message, delivery)
+        self.withdrawn: bool = False
+        self.tag: int = 0
 
 
 def _identifier(message: Message, delivery: Delivery) -> str:

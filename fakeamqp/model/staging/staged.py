@@ -29,8 +29,8 @@ class Staged(Interrupted):
 
     def __init__(self, identifier: str, size: int) -> None:
         super().__init__(None, bytearray())
-        self.identifier = identifier
-        self.size = size
+        self.identifier: str = identifier
+        self.size: int = size
         self.description: Description | None = None
 
     @property

@@ -28,7 +28,7 @@ class Upload:
     __slots__ = ("staged", "waiting")
 
     def __init__(self, staged: Staged) -> None:
-        self.staged = staged
+        self.staged: Staged = staged
         self.waiting: list[Callable[[Staged], None]] = []
 
 

@@ -154,15 +154,15 @@ class Branch:
     def __init__(
         self, virtual_host: VirtualHost, xid: Xid, timeout: int, user_name: str | None = None
     ) -> None:
-        self.xid = xid
-        self.user_name = user_name
+        self.xid: Xid = xid
+        self.user_name: str | None = user_name
         """The user who has started it; None if that was no client."""
-        self.state = BranchState.ACTIVE
+        self.state: BranchState = BranchState.ACTIVE
         self.outcome: XaOutcome | None = None
         """The outcome decided by the broker itself, not by the transaction's coordinator."""
         self.sessions: dict[object, bool] = {}
-        self.transaction = Transaction()
-        self.timeout = timeout
+        self.transaction: Transaction = Transaction()
+        self.timeout: int = timeout
         self._virtual_host = virtual_host
         self._timer: Timer | None = None
         self.set_timeout(timeout)

@@ -42,7 +42,7 @@ class PlannedPublish:
         on_outcome: Callable[[Outcome], None] | None = None,
     ) -> None:
         virtual_host.state.memory.hold(message)
-        self.message = message
+        self.message: Message = message
         self._virtual_host = virtual_host
         self._plan = plan
         self._immediate = immediate

@@ -26,7 +26,7 @@ class BindingRegister:
 
     def __init__(self, virtual_host: VirtualHost) -> None:
         self._virtual_host = virtual_host
-        self.count = 0
+        self.count: int = 0
         """How many bindings there are; exchanges keep it."""
         self.loose: set[object] = set()
         """Deleted queues and exchanges whose bindings are being removed. Nothing is routed to them."""

@@ -54,27 +54,27 @@ class VirtualHost:
         self.state = state
         self.name = name
         self.now: Callable[[], float] = state.clock.now
-        self.metadata = VirtualHostMetadata(
+        self.metadata: VirtualHostMetadata = VirtualHostMetadata(
             default_queue_type="classic" if state.personality.names_default_queue_type else None
         )
-        self.policies = Policies(self)
-        self.limits = VirtualHostLimits()
+        self.policies: Policies = Policies(self)
+        self.limits: VirtualHostLimits = VirtualHostLimits()
         self.services: dict[str, Service] = {}
         """What system exchanges hand messages to, by the routing key that names it."""
         self.reply_addresses: dict[str, ReplyAddress] = {}
-        self.routing = Router(self)
+        self.routing: Router = Router(self)
         self.firehose: Firehose | None = None
         """Copies what clients publish and receive; None while it is off."""
-        self.message_outcomes = MessageOutcomes(self)
-        self.dead_letters = DeadLetterRouter(self)
-        self.delays = DelayedMessages(self)
-        self.branches = Branches(self)
+        self.message_outcomes: MessageOutcomes = MessageOutcomes(self)
+        self.dead_letters: DeadLetterRouter = DeadLetterRouter(self)
+        self.delays: DelayedMessages = DelayedMessages(self)
+        self.branches: Branches = Branches(self)
         self.staged: InterruptedMessages[Staged] = InterruptedMessages(self)
         self.interrupted: InterruptedMessages[Interrupted] = InterruptedMessages(self)
-        self.extensions = Extensions(self)
-        self.bindings = BindingRegister(self)
-        self.exchanges = ExchangeRegister(self, self.bindings)
-        self.queues = QueueRegister(self, self.bindings)
+        self.extensions: Extensions = Extensions(self)
+        self.bindings: BindingRegister = BindingRegister(self)
+        self.exchanges: ExchangeRegister = ExchangeRegister(self, self.bindings)
+        self.queues: QueueRegister = QueueRegister(self, self.bindings)
         self.exchanges.predeclare()
 
     def __repr__(self) -> str:

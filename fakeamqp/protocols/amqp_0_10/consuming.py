@@ -40,7 +40,7 @@ class Consumers:
         """That of the session, once one was asked for."""
         self.shared_window: Window | None = None
         """That of the connection."""
-        self.last_delivery_tag = 0
+        self.last_delivery_tag: int = 0
         self.attached()
 
     @classmethod
@@ -117,10 +117,10 @@ class ServerConsumer:
     ) -> None:
         self.consumers = consumers
         self.session = session = consumers.session
-        self.tag = command.consumer_tag or ""
+        self.tag: str = command.consumer_tag or ""
         self.windowed = windowed
         arguments = command.arguments or {}
-        self.subscription = Subscription(
+        self.subscription: Subscription = Subscription(
             self.tag,
             queue,
             self,

@@ -85,8 +85,8 @@ class Amqp010Connection(ServerConnection):
             heartbeat=_HEARTBEAT_FRAME,
             version="AMQP {}-{}-{}-{}".format(*PROTOCOL_HEADER[4:]),
         )
-        self.channel_max = self.choices.channel_max
-        self.max_frame_size = MIN_MAX_FRAME_SIZE
+        self.channel_max: int = self.choices.channel_max
+        self.max_frame_size: int = MIN_MAX_FRAME_SIZE
         self.sessions: dict[int, ServerSession] = {}
         """The attached sessions by channel, including sessions that an exception has ended."""
         self.windows: dict[str, Window] = {}

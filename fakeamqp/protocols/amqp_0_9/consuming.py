@@ -108,7 +108,7 @@ class Consumer:
         self.channel = channel = consumers.channel
         self.tag = tag
         self.windowed = windowed
-        self.subscription = Subscription(
+        self.subscription: Subscription = Subscription(
             tag,
             queue,
             self,

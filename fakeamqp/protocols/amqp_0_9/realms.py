@@ -46,8 +46,8 @@ class Realm:
     __slots__ = ("name", "tickets", "users")
 
     def __init__(self, name: str, users: frozenset[str] | None = None) -> None:
-        self.name = name
-        self.users = users
+        self.name: str = name
+        self.users: frozenset[str] | None = users
         self.tickets: dict[Ticket, None] = {}
 
     def __repr__(self) -> str:
@@ -68,12 +68,12 @@ class Ticket:
         exclusive: bool,
         version: int,
     ) -> None:
-        self.number = number
-        self.realm = realm
-        self.holder = holder
-        self.rights = rights
-        self.exclusive = exclusive
-        self.version = version
+        self.number: int = number
+        self.realm: Realm = realm
+        self.holder: object = holder
+        self.rights: frozenset[Right] = rights
+        self.exclusive: bool = exclusive
+        self.version: int = version
 
 
 class Realms(Extension):

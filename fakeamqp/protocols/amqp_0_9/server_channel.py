@@ -94,7 +94,7 @@ class Amqp09Channel(server_channel.FramedChannel):
         """The id with which the client can resume the channel (channel.open-ok/channel-id)."""
         self.transport: OutOfBandTransport | None = None
         """The transport of out-of-band frames, if channel.open named one."""
-        self.has_worked = False
+        self.has_worked: bool = False
         """True once the client has published or consumed on the channel."""
         self._letter_handlers = handlers(self.personality.not_implemented)
         self._class_states: dict[type[Any], Any] = {}

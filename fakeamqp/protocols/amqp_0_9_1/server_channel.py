@@ -73,11 +73,11 @@ class Amqp091Channel(server_channel.FramedChannel):
 
     def __init__(self, connection: FramedConnection[Any], number: int) -> None:
         super().__init__(connection, number)
-        self.published = 0
+        self.published: int = 0
         """The number of publishes since confirm.select, which is the tag of the latest."""
         self.unconfirmed: list[tuple[int, bool]] = []
         """Tags to confirm at the end of the turn; each with True for ack, False for nack."""
-        self.confirms_singly = False
+        self.confirms_singly: bool = False
         """True if a publish stays unconfirmed for ever, so that no confirm may be `multiple`."""
         self.secures = True
         """True if a confirmed publish survives a crash; a fault that crashes the broker first clears it."""

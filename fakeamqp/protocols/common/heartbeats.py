@@ -66,9 +66,9 @@ class Heartbeats:
     )
 
     def __init__(self, connection: HeartbeatConnection, frame: bytes, *, ticks: bool = False) -> None:
-        self.heard_at = 0.0
+        self.heard_at: float = 0.0
         """When the last bytes of any kind arrived (heartbeat/any-octet-counts)."""
-        self.heard_before = 0.0
+        self.heard_before: float = 0.0
         """When the bytes before those arrived."""
         self._held_since: float | None = None
         self._busy = 0.0

@@ -64,7 +64,7 @@ class Login:
         self._peer = peer
         self._mechanisms = mechanisms
         self._attempt: Mechanism | None = None
-        self.mechanism = ""
+        self.mechanism: str = ""
         """The name of the chosen mechanism; "" before `choose`."""
 
     @property

@@ -61,28 +61,28 @@ class Outbox:
     )
 
     def __init__(self, connection: OutboxConnection, notify: Callable[[], None]) -> None:
-        self.gate = Gate()
+        self.gate: Gate = Gate()
         """Shut while deliveries are stopped."""
-        self.used = False
+        self.used: bool = False
         """True if bytes were written since `Heartbeats` last set it to False."""
         self._connection = connection
         self._notify = notify
         self._octets: list[bytes | memoryview] = []
-        self.deliveries = 0
+        self.deliveries: int = 0
         """How many of the bytes to send are a delivery each. Who writes one counts it."""
-        self.deliveries_taken = 0
+        self.deliveries_taken: int = 0
         """How many deliveries were taken last; 0 if anything else was."""
         self._large = False
         """Whether the bytes to send may contain large bodies."""
-        self.backlogged = False
+        self.backlogged: bool = False
         """True while so many bytes wait that the broker must not handle input of the client."""
-        self.unsent = 0
+        self.unsent: int = 0
         """Bytes that the transport has not accepted yet."""
-        self.sent_bytes = 0
+        self.sent_bytes: int = 0
         """Bytes that the transport has accepted."""
         self._callbacks: deque[tuple[int, Callable[[], None]]] = deque()
         """Count of sent bytes -> callback, in ascending order."""
-        self.shared = 0
+        self.shared: int = 0
         """Bytes of `unsent` that are charged with their messages."""
         self._shared_bodies: deque[tuple[int, Charge, int]] = deque()
         """For each message: count of sent bytes at its end, charge, and bytes of its body."""
@@ -92,7 +92,7 @@ class Outbox:
         """Unsent bytes above which the connection gets no further deliveries."""
         self._read_limit = bounds.outbox_input
         """Unsent bytes from which on the broker neither handles nor reads the connection's input."""
-        self.timeout = SendTimeout(connection)
+        self.timeout: SendTimeout = SendTimeout(connection)
 
     def write(self, octets: bytes, past_tap: bool = False) -> None:
         """Add whole frames, or those that the tap returns for them."""

@@ -76,22 +76,22 @@ class ServerConnection:
         self.broker = state
         self.personality = state.personality
         self.peer = peer
-        self.name = peer.name
-        self.identity = Identity(self.name)
-        self.state = ConnectionState.STARTING
-        self.login = Login(state, peer, mechanisms, self.MECHANISMS)
+        self.name: str = peer.name
+        self.identity: Identity = Identity(self.name)
+        self.state: ConnectionState = ConnectionState.STARTING
+        self.login: Login = Login(state, peer, mechanisms, self.MECHANISMS)
         self.client_properties: Mapping[str, Any] = {}
         self.user: User | None = None
         self.virtual_host: VirtualHost | None = None
         self.heartbeat = 0
-        self.outbox = Outbox(self, lambda: notify(self))
+        self.outbox: Outbox = Outbox(self, lambda: notify(self))
         self.gate = self.outbox.gate
-        self.heartbeats = Heartbeats(self, heartbeat, ticks=heartbeat_ticks)
-        self.heard_at = state.clock.now()
+        self.heartbeats: Heartbeats = Heartbeats(self, heartbeat, ticks=heartbeat_ticks)
+        self.heard_at: float = state.clock.now()
         self.blocked_reason: str | None = None
-        self.finished = False
-        self.aborted = False
-        self.resets = False
+        self.finished: bool = False
+        self.aborted: bool = False
+        self.resets: bool = False
         self.busy = False
         """True while the connection waits for a long operation that it asked for, and handles no input."""
 

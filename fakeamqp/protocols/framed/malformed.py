@@ -93,7 +93,7 @@ class MalformedFrame(Malformed):
         super().__init__(condition, text, octets, silent=silent)
         self.frame_type = frame_type
         self.reason = reason
-        self.is_secret = int.from_bytes(octets[:4], "big") in _SECRETS
+        self.is_secret: bool = int.from_bytes(octets[:4], "big") in _SECRETS
         self.loses_frames = loses_frames
 
 
@@ -112,8 +112,8 @@ class MalformedMethod(Malformed):
 
     def __init__(self, method: type[Method], payload: bytes, problem: WireError) -> None:
         super().__init__(problem.condition, str(problem), payload[4:])
-        self.is_secret = method.INDEX in _SECRETS
-        self.fits = method.fits(payload)
+        self.is_secret: bool = method.INDEX in _SECRETS
+        self.fits: bool = method.fits(payload)
         """True if the fields have the right lengths: the problem is inside a table."""
 
 

@@ -62,12 +62,12 @@ class Target:
     __slots__ = ("checked", "exchange", "immediate", "index", "mandatory", "routing_key")
 
     def __init__(self, method: Publish) -> None:
-        self.index = _PUBLISH
-        self.exchange = method.exchange
-        self.routing_key = method.routing_key
-        self.mandatory = method.mandatory
-        self.immediate = method.immediate
-        self.checked = -1
+        self.index: int = _PUBLISH
+        self.exchange: str = method.exchange
+        self.routing_key: str = method.routing_key
+        self.mandatory: bool = method.mandatory
+        self.immediate: bool = method.immediate
+        self.checked: int = -1
 
     def authorise(self, channel: FramedChannel, *, key: bool) -> None:
         """See the function `authorise`."""
@@ -81,7 +81,7 @@ class UnreadableContent(Target):
 
     def __init__(self, target: Target, problem: MalformedContent) -> None:
         super().__init__(target)
-        self.index = target.index
+        self.index: int = target.index
         self._target = target
         self._problem = problem
 
@@ -101,7 +101,7 @@ class UnknownContent(Target):
     __slots__ = ("_refusal",)
 
     def __init__(self, method: Method, refusal: ProtocolError) -> None:
-        self.index = method.INDEX
+        self.index: int = method.INDEX
         self.exchange = self.routing_key = ""
         self.mandatory = self.immediate = False
         self.checked = -1

@@ -38,11 +38,11 @@ class Reply:
     __slots__ = ("code", "ends_connection", "names_no_method", "silent", "text")
 
     def __init__(self, code: int, text: str, ends_connection: bool, silent: bool = False) -> None:
-        self.code = code
-        self.text = text
-        self.ends_connection = ends_connection
-        self.silent = silent
-        self.names_no_method = False
+        self.code: int = code
+        self.text: str = text
+        self.ends_connection: bool = ends_connection
+        self.silent: bool = silent
+        self.names_no_method: bool = False
 
 
 class Replies:

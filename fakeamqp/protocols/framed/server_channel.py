@@ -75,7 +75,7 @@ class FramedChannel:
     def __init__(self, connection: FramedConnection[Any], number: int) -> None:
         self.connection = connection
         self.number = number
-        self.state = ChannelState.OPEN
+        self.state: ChannelState = ChannelState.OPEN
         assert connection.virtual_host is not None
         assert connection.user is not None
         self.virtual_host: VirtualHost = connection.virtual_host
@@ -84,7 +84,7 @@ class FramedChannel:
         self.access = connection.broker.access
         self.outbox: FrameWriter = connection.outbox
         """The destination of contents for the client."""
-        self.ledger = Ledger()
+        self.ledger: Ledger = Ledger()
         if connection.personality.channels_time_out:
             name = f"channel {number} of {connection.name}"
             self.ledger.timeouts = AcknowledgementTimeouts(
@@ -94,9 +94,9 @@ class FramedChannel:
         self.current_queue: str | None = None
         self.mode: Literal["confirm", "tx", "dtx"] | None = None
         self.transaction: Transaction | None = None
-        self.gate = Gate()
+        self.gate: Gate = Gate()
         """Shut while channel.flow from the client stops deliveries."""
-        self.prefetch = (0, 0)
+        self.prefetch: tuple[int, int] = (0, 0)
         """The prefetch limits of each new consumer: messages and bytes."""
         self.credit: Credit | None = None
         """The prefetch window that all consumers of the channel share, if one is set."""

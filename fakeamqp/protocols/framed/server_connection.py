@@ -121,9 +121,9 @@ class FramedConnection(ServerConnection, Generic[C]):
         self.grammar = RABBITMQ if personality.explains_malformed_input else RABBITMQ_INPUT
         if personality.published_field_grammar:
             self.grammar = PUBLISHED
-        self.channel_max = personality.channel_max
-        self.frame_max = 0
-        self.body_limit = _NO_LIMIT
+        self.channel_max: int = personality.channel_max
+        self.frame_max: int = 0
+        self.body_limit: int = _NO_LIMIT
         """The largest payload, in bytes, of a body frame to this client."""
         self.channels: dict[int, C] = {}
         self.credit: Credit | None = None
@@ -133,7 +133,7 @@ class FramedConnection(ServerConnection, Generic[C]):
 
         self._close_ok_frame = method_frame(0, vocabulary.ConnectionCloseOk().encode())
         self._largest_payload = self._payload_limit(personality.smallest_frame_max)
-        self.method_index = 0
+        self.method_index: int = 0
         """The current method, whose ids a close carries."""
         self._assemblies: dict[int, Assembly] = {}
         """The channels that are not open and have received a method without its content."""

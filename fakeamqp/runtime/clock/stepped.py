@@ -42,7 +42,7 @@ class SteppedClock:
         self._held_since = 0.0
         self._moving = False
         #: Whether heartbeat timeouts use this clock although clients use another.
-        self.strict = False
+        self.strict: bool = False
         #: Whether a test is moving time at the moment with a method of `Clock`.
         self.by_hand = False
 

@@ -125,17 +125,17 @@ class Pipe:
         self._poll = poll
         self._cut = cut
         #: Both addresses, in the order of the bytes' way.
-        self.name = f"{_text(sender.address)} -> {_text(receiver.address)}"
-        self.sender = sender
-        self.receiver = receiver
+        self.name: str = f"{_text(sender.address)} -> {_text(receiver.address)}"
+        self.sender: MemoryTransport = sender
+        self.receiver: MemoryTransport = receiver
         #: The pipe of the other way.
         self.back: Pipe
         self.chunks: list[bytes] = []
-        self.size = 0
+        self.size: int = 0
         #: How the stream ends behind the bytes: None while it goes on, `b""` for its end, or a reset.
         self.end: bytes | ConnectionResetError | None = None
         #: Whether a call of `arrive` is under way.
-        self.travelling = False
+        self.travelling: bool = False
 
     @property
     def reset(self) -> ConnectionResetError | None:
@@ -253,9 +253,9 @@ class MemoryTransport(asyncio.Transport):
         #: Whether `connection_made` has been called.
         self.made = False
         #: Whether `connection_lost` has been called.
-        self.gone = False
+        self.gone: bool = False
         #: Whether input is not read: paused, at its end, or closing.
-        self.deaf = False
+        self.deaf: bool = False
         self._paused = False
         self._closing = False
         self._eof_written = False
@@ -517,7 +517,7 @@ class MemorySocket:
 
     family = socket.AF_INET
     type = socket.SOCK_STREAM
-    proto = socket.IPPROTO_TCP
+    proto: int = socket.IPPROTO_TCP
 
     __slots__ = ("_address", "_options", "_peer")
 

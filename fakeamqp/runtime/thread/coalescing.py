@@ -46,7 +46,7 @@ class Coalescing:
         self._candidates: list[ConnectionDriver] = []
         self._alone: dict[ConnectionDriver, int] = {}
         """The clients that are left alone, and how many bytes each had sent before."""
-        self.ends = inf
+        self.ends: float = inf
         """When they are read again, on the clock of the transports."""
 
     def note(self, driver: ConnectionDriver, octets: int) -> None:

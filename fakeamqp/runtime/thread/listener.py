@@ -64,11 +64,11 @@ class Listener:
         self._sockaddr = (self._sockaddr[0], self.port, *self._sockaddr[2:])
         warn_if_exposed(host, self._sockaddr)
         #: Whether connections are refused at the moment.
-        self.paused = True
+        self.paused: bool = True
         self._wanted = False
         self._refusing = refusing
         #: Whether the listener is closed.
-        self.closed = False
+        self.closed: bool = False
         try:
             self.resume()
         except BaseException:

@@ -44,7 +44,7 @@ class FairLock:
         self._owner = 0
         self._frame: FrameType | None = None
         self._releasing = False
-        self.depth = 0
+        self.depth: int = 0
 
     def held(self) -> bool:
         """Whether the calling thread holds the lock."""

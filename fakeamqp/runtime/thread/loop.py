@@ -68,7 +68,7 @@ class Loop(Turns):
         self._thread_id: int | None = None
         self._unwatched_elsewhere = False
         self._takes = 0
-        self.coalescing = (coalescing or Coalescing)(self)
+        self.coalescing: Coalescing = (coalescing or Coalescing)(self)
         self.input_came = self.coalescing.note  # type: ignore[method-assign]
         self._selector = DefaultSelector()
         self._waker = _Waker()

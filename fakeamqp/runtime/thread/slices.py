@@ -29,9 +29,9 @@ class Handover:
     __slots__ = ("frame", "thread", "turned")
 
     def __init__(self, frame: FrameType) -> None:
-        self.frame = frame
-        self.thread = threading.get_ident()
-        self.turned = Signal()
+        self.frame: FrameType = frame
+        self.thread: int = threading.get_ident()
+        self.turned: Signal = Signal()
         """Set when the turn has ended."""
 
     @property

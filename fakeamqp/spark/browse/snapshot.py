@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = ["snapshot"]
 
-log = logging.getLogger("fakeamqp.spark")
+log: logging.Logger = logging.getLogger("fakeamqp.spark")
 
 _LARGEST_WINDOW = 65535
 _NOT_IMPLEMENTED = "540 "

@@ -20,7 +20,7 @@ from fakeamqp.spark.lease import LeaseRefused, LeaseTaken, is_held, lease_name, 
 
 __all__ = ["Turn"]
 
-log = logging.getLogger("fakeamqp.spark")
+log: logging.Logger = logging.getLogger("fakeamqp.spark")
 
 
 class Turn:

@@ -7,7 +7,7 @@ from typing import Any
 
 __all__ = ["end", "is_running"]
 
-patience = 10.0
+patience: float = 10.0
 """Seconds to wait for Java to exit; it deletes its folders then."""
 
 

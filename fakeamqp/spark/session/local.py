@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = ["local_session"]
 
-log = logging.getLogger("fakeamqp.spark")
+log: logging.Logger = logging.getLogger("fakeamqp.spark")
 
 _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 _HOME = "SPARK_HOME"

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 __all__ = ["KEPT", "ROWS", "fill", "stored_columns"]
 
-log = logging.getLogger("fakeamqp.spark")
+log: logging.Logger = logging.getLogger("fakeamqp.spark")
 
 #: The segments before the present one that may have messages which are redelivered.
 KEPT = 8

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ShardPartition", "ShardStreamReader"]
 
-log = logging.getLogger("fakeamqp.spark")
+log: logging.Logger = logging.getLogger("fakeamqp.spark")
 
 # Messages of a segment, and redelivered ones among them.
 _NONE = 0, 0

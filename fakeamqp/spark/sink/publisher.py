@@ -92,9 +92,9 @@ class Publisher:
         self._blocked: str | None = None
         self._closed: Any = None  # The exception with which the broker closed the channel or connection.
         self._since = 0.0  # The time of the last progress.
-        self.confirmed = 0
-        self.returned = 0
-        self.republished = 0
+        self.confirmed: int = 0
+        self.returned: int = 0
+        self.republished: int = 0
 
     def __enter__(self) -> Self:
         return self

@@ -20,7 +20,7 @@ class Window:
 
     def __init__(self) -> None:
         self.sent = 0
-        self.floor = 0
+        self.floor: int = 0
         self._ahead: set[int] = set()
 
     @property

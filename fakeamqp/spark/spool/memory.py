@@ -19,7 +19,7 @@ class MemoryStore(Store):
 
     def __init__(self, options: ReadOptions, columns: Sequence[Column]) -> None:
         super().__init__(columns, options.spool_max_bytes, options.fail_on_data_loss)
-        self.id = str(uuid.uuid4())
+        self.id: str = str(uuid.uuid4())
 
     def add(self, messages: Sequence[Delivered]) -> None:
         """Keep messages."""

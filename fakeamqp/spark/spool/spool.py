@@ -49,7 +49,7 @@ class Spool(Store):
         try:
             self._folder = SpoolFolder(path, sync=options.spool_sync)
             state = self._folder.state()
-            self.id = state.spool
+            self.id: str = state.spool
             self.committed = self._processed = self._handed = self.next = state.committed
             for segment in self._folder.segments():
                 self._recover(segment)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Block", "MemoryBlock", "Piece", "Store"]
 
-log = logging.getLogger("fakeamqp.spark")
+log: logging.Logger = logging.getLogger("fakeamqp.spark")
 
 
 @dataclass(frozen=True)
@@ -84,11 +84,11 @@ class Store:
 
     def __init__(self, columns: Sequence[Column], max_bytes: int, fail_on_data_loss: bool) -> None:
         self.id = ""
-        self.next = 0
+        self.next: int = 0
         self.committed = 0
         self.committed_tag = 0
         self.settle_wanted = False
-        self.columns = tuple(columns)
+        self.columns: tuple[Column, ...] = tuple(columns)
         self._blocks: list[Block] = []
         self._max_bytes = max_bytes
         self._fail_on_data_loss = fail_on_data_loss

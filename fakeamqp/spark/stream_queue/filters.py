@@ -32,7 +32,7 @@ class Bounds:
     """
 
     def __init__(self) -> None:
-        self.start = 0
+        self.start: int = 0
         self.stop: int | None = None
         self.streams: set[str] | None = None
         self.since: datetime | None = None

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 __all__ = ["StreamMicroBatchReader"]
 
-log = logging.getLogger("fakeamqp.spark.stream_queue")
+log: logging.Logger = logging.getLogger("fakeamqp.spark.stream_queue")
 
 # Seconds between two questions for the same.
 _BETWEEN = 0.05

@@ -24,7 +24,7 @@ from fakeamqp.spark.stream_queue.tail import Tail, consume, first_message
 
 __all__ = ["read_range"]
 
-log = logging.getLogger("fakeamqp.spark.stream_queue")
+log: logging.Logger = logging.getLogger("fakeamqp.spark.stream_queue")
 
 # Messages of a record batch, and their bytes.
 _ROWS = 10_000

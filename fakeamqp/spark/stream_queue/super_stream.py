@@ -21,7 +21,7 @@ from fakeamqp.spark.queue_types import is_stream
 
 __all__ = ["Partitions", "with_partitions"]
 
-log = logging.getLogger("fakeamqp.spark.stream_queue")
+log: logging.Logger = logging.getLogger("fakeamqp.spark.stream_queue")
 
 _NOT_FOUND = "closed the channel: 404 "
 # Seconds between two looks for more partitions. A look by name that finds none is an error in the log of

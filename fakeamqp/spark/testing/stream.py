@@ -76,8 +76,8 @@ class AmqpStream:
             folder: for checkpoint and spools.
             connection: further options for every connection, such as `amqp.caFile`.
         """
-        self.checkpoint = Path(folder, "checkpoint")
-        self.spool = self.checkpoint / "spool"
+        self.checkpoint: Path = Path(folder, "checkpoint")
+        self.spool: Path = self.checkpoint / "spool"
         self.query: StreamingQuery | None = None
         self.error: Exception | None = None
         self._session = session

@@ -64,9 +64,9 @@ class Rows:
         self.rows: list[list[Any]] = []
         self.pool: list[Any] = []
         self.connections: list[dict[str, Any]] = []
-        self.count = 0
-        self.began = 0.0
-        self.ended = 0.0
+        self.count: int = 0
+        self.began: float = 0.0
+        self.ended: float = 0.0
         self._pooled: dict[object, int] = {}
         self._numbers: dict[str, int] = {}
         self._queues = Queues()

@@ -27,8 +27,8 @@ class Consumers:
 
     def __init__(self, queue: QuorumQueue) -> None:
         self._queue = queue
-        self.service_queue = ServiceQueue()
-        self.pick = False
+        self.service_queue: ServiceQueue = ServiceQueue()
+        self.pick: bool = False
         self.single: SingleActive | None = None
         if queue.options.single_active_consumer:
             by_priority = queue.choices.single_active_by_priority

@@ -24,9 +24,9 @@ class QuorumMessage(QueuedMessage):
 
     def __init__(self, message: Message, position: int, expires_at: float | None, size: int) -> None:
         super().__init__(message, position, expires_at)
-        self.size = size
+        self.size: int = size
         self.failures = message.failures
-        self.redelivered = self.failures > 0
+        self.redelivered: bool = self.failures > 0
 
     def shown(self, count: int, choices: QuorumChoices, *, ordered: bool) -> Message:
         """The message as a client sees it that gets it now, after this number of returns.

@@ -34,8 +34,8 @@ class Overflow:
 
     def __init__(self, queue: QuorumQueue) -> None:
         self._queue = queue
-        self.bounded = False
-        self.rejects = False
+        self.bounded: bool = False
+        self.rejects: bool = False
         self._max_length: int | None = None
         self._max_bytes: int | None = None
         self._blocked: WeakKeyDictionary[object, bool] = WeakKeyDictionary()

@@ -34,7 +34,7 @@ class ParkedMessages:
         queue: QuorumQueue,
         fewer: Callable[[], None],
     ) -> None:
-        self.retries = Retries(queue.virtual_host, queue.name, self._again)
+        self.retries: Retries = Retries(queue.virtual_host, queue.name, self._again)
         self._queue = queue
         self._fewer = fewer
         self._held: HeldDeadLetters | None = None

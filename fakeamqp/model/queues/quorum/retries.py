@@ -42,7 +42,7 @@ class Retries:
     def __init__(
         self, virtual_host: VirtualHost, name: str, again: Callable[[list[QuorumMessage]], None]
     ) -> None:
-        self.octets = 0
+        self.octets: int = 0
         self._virtual_host = virtual_host
         self._name = name
         self._again = again

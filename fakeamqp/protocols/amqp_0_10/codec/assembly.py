@@ -86,8 +86,8 @@ class Assembler:
     __slots__ = ("_segments", "limit", "received")
 
     def __init__(self, limit: int | None = None) -> None:
-        self.limit = limit
-        self.received = 0
+        self.limit: int | None = limit
+        self.received: int = 0
         """Bytes of the unfinished assembly, without frame headers."""
         self._segments: list[_Segment] = []
 

@@ -31,8 +31,8 @@ class _Framing:
     protocol_header = b"AMQP\1\1\0\x0a"
     answer = protocol_header
     heartbeat = b"\x0f\0\0\x10\0\0\0\0\0\0\0\0" + _HEARTBEAT + b"\0\0"
-    overhead = HEADER.size
-    header_size = HEADER.size
+    overhead: int = HEADER.size
+    header_size: int = HEADER.size
 
     def length(self, header: bytes) -> int:
         """See `Framing`, here and below."""

@@ -96,8 +96,8 @@ class UnknownStruct:
     NAME = "unknown struct"
 
     def __init__(self, code: int, octets: bytes) -> None:
-        self.code = code
-        self.octets = octets
+        self.code: int = code
+        self.octets: bytes = octets
 
     def encode(self) -> bytes:
         """Size, code and bytes."""

@@ -58,7 +58,7 @@ class _Adapter:
     }
     framing = FRAMING
     malformations = MALFORMATIONS
-    properties = tuple(
+    properties: tuple[str, ...] = tuple(
         dict.fromkeys(
             (
                 *COMMON,
@@ -68,19 +68,21 @@ class _Adapter:
         )
     )
     prefix_size = 2
-    heartbeat_prefix = bytes((_HEARTBEAT.CLASS, _HEARTBEAT.CODE))
+    heartbeat_prefix: bytes = bytes((_HEARTBEAT.CLASS, _HEARTBEAT.CODE))
     wrapper_prefix: bytes | None = None
-    publishes = frozenset((TRANSFER,))
+    publishes: frozenset[str] = frozenset((TRANSFER,))
     confirms: frozenset[str] = frozenset()
-    channel_closers = frozenset(("session.detach", "session.detached"))
-    allowed_while_closing = frozenset(
+    channel_closers: frozenset[str] = frozenset(("session.detach", "session.detached"))
+    allowed_while_closing: frozenset[str] = frozenset(
         ("execution.exception", "session.command-point", "session.detach", "session.detached")
     )
     channel_opener = "session.attach"
 
     def __init__(self) -> None:
         known: tuple[Any, ...] = (*controls.CONTROLS.values(), *commands.COMMANDS.values())
-        self.kinds = {kind.NAME: _method_info(kind) for kind in known if kind is not _HEARTBEAT}
+        self.kinds: dict[Any, MethodInfo] = {
+            kind.NAME: _method_info(kind) for kind in known if kind is not _HEARTBEAT
+        }
 
     def make_properties(self, **values: Any) -> _Properties:
         """They become delivery-properties and message-properties."""

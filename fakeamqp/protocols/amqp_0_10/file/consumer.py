@@ -43,8 +43,8 @@ class Files(Consumers):
 
     def __init__(self, session: ServerSession) -> None:
         super().__init__(session)
-        self.uploads = Uploads(session.virtual_host, session.user.name)
-        self.downloads = Downloads(self)
+        self.uploads: Uploads = Uploads(session.virtual_host, session.user.name)
+        self.downloads: Downloads = Downloads(self)
 
     def count(self, window: Window) -> None:
         """See the base class."""
@@ -164,7 +164,7 @@ class FileConsumer(ServerConsumer):
     """One consumer of files. Its queue keeps unfinished deliveries, also where no ack is expected."""
 
     def __init__(self, files: Files, queue: Queue, command: commands.FileConsume) -> None:
-        self.no_ack = bool(command.no_ack)
+        self.no_ack: bool = bool(command.no_ack)
         self._files = files
         # A window is for what can be acknowledged (file.qos/prefetch-size).
         super().__init__(files, queue, command, acknowledges=True, windowed=not self.no_ack)

@@ -48,10 +48,10 @@ class Heading:
     )
 
     def __init__(self, properties: TransferProperties, octets: bytes) -> None:
-        self.properties = properties
-        self.octets = octets
+        self.properties: TransferProperties = properties
+        self.octets: bytes = octets
         delivery, message = properties.delivery, properties.message
-        self.key = ""
+        self.key: str = ""
         self.discards = self.immediate = False
         self.ttl: int | None = None
         self.resume_id: str | None = None
@@ -71,13 +71,13 @@ class Target:
     __slots__ = ("_deliveries", "_seen", "checked", "exchange", "headings", "keys", "name", "throttled")
 
     def __init__(self, exchange: Exchange) -> None:
-        self.name = exchange.name
-        self.exchange = exchange
-        self.checked = -1
+        self.name: str = exchange.name
+        self.exchange: Exchange = exchange
+        self.checked: int = -1
         self.keys: set[str] = set()
         """The keys that the user may publish with, where that depends on them."""
         self.headings: dict[bytes | None, Heading] = {}
-        self.throttled = False
+        self.throttled: bool = False
         """Whether the client was told to publish nothing here for now."""
         self._deliveries: dict[bytes, tuple[DeliveryProperties, bytes]] = {}
         """Bytes of delivery-properties -> what they say, and what is forwarded of them."""

@@ -53,12 +53,12 @@ class ServerSubscription:
 
     def __init__(self, session: ServerSession, command: commands.MessageSubscribe, queue: Queue) -> None:
         self.session = session
-        self.destination = command.destination or ""
-        self.accept_mode = AcceptMode(command.accept_mode or 0)
-        self.acquire_mode = AcquireMode(command.acquire_mode or 0)
+        self.destination: str = command.destination or ""
+        self.accept_mode: AcceptMode = AcceptMode(command.accept_mode or 0)
+        self.acquire_mode: AcquireMode = AcquireMode(command.acquire_mode or 0)
         self.resume_id = command.resume_id
         self.resume_ttl = command.resume_ttl
-        self.grant = Grant(self._cost)
+        self.grant: Grant = Grant(self._cost)
         """Nothing at first, in window mode (message.subscribe/initial-credit, default-flow-mode)."""
         self._extra = 0
         """How many bytes longer the header segments of its transfers are than those of others."""
@@ -75,7 +75,7 @@ class ServerSubscription:
         no_ack = self.accept_mode is AcceptMode.NONE and (
             acquires or not session.choices.browsers_acquire_without_accepting
         )
-        self.subscription = Subscription(
+        self.subscription: Subscription = Subscription(
             self.destination,
             queue,
             self,

@@ -60,7 +60,7 @@ class Publisher:
         self._session = session
         self._personality = session.personality
         self.targets: dict[str, Target] = {}
-        self.fragments = Fragments(session)
+        self.fragments: Fragments = Fragments(session)
         self.transfers: dict[bytes, commands.MessageTransfer] = {}
         """Commands by their bytes. Measured against decoding each: 1.2 times the transfers per second."""
 

@@ -44,7 +44,7 @@ class Incoming:
     )
 
     def __init__(self, session: ServerSession) -> None:
-        self.current = 0
+        self.current: int = 0
         """The id of the command that has come last."""
         self._session = session
         self._assembler = Assembler()

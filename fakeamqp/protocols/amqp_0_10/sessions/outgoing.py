@@ -53,7 +53,7 @@ class Outgoing:
     __slots__ = ("_patience", "_place", "_sent", "_session", "_waiting", "next_id")
 
     def __init__(self, session: ServerSession) -> None:
-        self.next_id = 0
+        self.next_id: int = 0
         """The id that the next command will have."""
         self._session = session
         self._sent: dict[int, _Sent] = {}

@@ -56,12 +56,12 @@ class ServerSession:
     def __init__(self, connection: Amqp010Connection, key: tuple[str, str, bytes]) -> None:
         assert connection.virtual_host is not None and connection.user is not None
         self.key = key
-        self.session_name = key[2]
-        self.state = SessionState.DETACHED
+        self.session_name: bytes = key[2]
+        self.state: SessionState = SessionState.DETACHED
         self.connection: Amqp010Connection | None = None
         """The connection that it is attached to."""
-        self.channel = 0
-        self.connection_name = connection.name
+        self.channel: int = 0
+        self.connection_name: str = connection.name
         """The name of the connection that it is or was attached to."""
         self.broker = connection.broker
         self.personality = connection.personality
@@ -74,16 +74,16 @@ class ServerSession:
         """For how many seconds it is kept without a transport; None is for ever."""
         self._unfinished = Charge(self.broker.memory.unfinished, 0)
         """What the command that is not complete counts of the broker's memory."""
-        self.incoming = Incoming(self)
-        self.outgoing = Outgoing(self)
-        self.publisher = Publisher(self)
-        self.ledger = Ledger()
+        self.incoming: Incoming = Incoming(self)
+        self.outgoing: Outgoing = Outgoing(self)
+        self.publisher: Publisher = Publisher(self)
+        self.ledger: Ledger = Ledger()
         """What it holds, by the ids of the transfers that brought it."""
         self.subscriptions: dict[str, ServerSubscription] = {}
         """By destination."""
         self.consuming: dict[str, Consumers] = {}
         """What classes file and stream keep of the session, by class."""
-        self.gate = Gate()
+        self.gate: Gate = Gate()
         """Shut while there is no transport."""
         self.transaction: Transaction | None = None
         """What collects its transfers and accepts now: its own transaction, or that of a branch."""

@@ -32,10 +32,10 @@ class Files(Consumers):
 
     def __init__(self, channel: Amqp09Channel) -> None:
         super().__init__(channel)
-        self.ledger = Ledger()
+        self.ledger: Ledger = Ledger()
         """The unacknowledged deliveries, by delivery tags that are unique on the channel."""
-        self.uploads = Uploads(channel.virtual_host, channel.user.name)
-        self.downloads = Downloads(self)
+        self.uploads: Uploads = Uploads(channel.virtual_host, channel.user.name)
+        self.downloads: Downloads = Downloads(self)
 
     def count(self, window: Window) -> None:
         """See the base class."""

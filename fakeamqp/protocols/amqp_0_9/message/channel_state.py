@@ -29,11 +29,11 @@ class Messages:
 
     def __init__(self, channel: Amqp09Channel) -> None:
         self.channel = channel
-        self.ledger = Ledger()
+        self.ledger: Ledger = Ledger()
         """The unacknowledged transfers, by the number of the request."""
         self.credit: Credit | None = None
         """The prefetch window that all destinations of the channel share, if one is set."""
-        self.references = References(
+        self.references: References = References(
             channel.user.name,
             channel.virtual_host.extensions[Checkpoints].messages,
             channel.personality.largest_message,
@@ -139,7 +139,7 @@ class Destination:
 
     def __init__(self, messages: Messages, name: str) -> None:
         self._messages = messages
-        self.name = name
+        self.name: str = name
 
     def deliver(
         self, subscription: Subscription, message: Message, redelivered: bool, delivery: Delivery | None

@@ -46,7 +46,7 @@ class Reference:
     __slots__ = ("identifiers", "octets", "waiting")
 
     def __init__(self) -> None:
-        self.octets = bytearray()
+        self.octets: bytearray = bytearray()
         self.waiting: list[Callable[[bytes], None]] = []
         self.identifiers: dict[str, None] = {}
 

@@ -52,7 +52,7 @@ class Requests:
 
     def __init__(self, channel: Amqp09Channel) -> None:
         self._channel = channel
-        self.state = RequestState()
+        self.state: RequestState = RequestState()
         self.current: CurrentRequest | None = None
         self._awaiting: int | None = None
         """The number of a request that is answered when its content is complete."""

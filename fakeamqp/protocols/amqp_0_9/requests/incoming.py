@@ -24,7 +24,7 @@ class Incoming:
     __slots__ = ("_batch", "_open", "_remembered", "_responses", "_to_reissue", "_unanswered", "last")
 
     def __init__(self) -> None:
-        self.last = 0
+        self.last: int = 0
         self._responses = 0
         """The number of the last response."""
         self._remembered: deque[Response] = deque(maxlen=_MAX_RESPONSES)

@@ -45,8 +45,8 @@ class Outgoing:
     __slots__ = ("_open", "last", "mark")
 
     def __init__(self) -> None:
-        self.last = 0
-        self.mark = 0
+        self.last: int = 0
+        self.mark: int = 0
         """The number of the last response, which is processed like all before it."""
         self._open: dict[int, _Open] = {}
 

@@ -22,9 +22,9 @@ class RequestState:
     __slots__ = ("incoming", "outgoing", "reserved")
 
     def __init__(self) -> None:
-        self.incoming = Incoming()
-        self.outgoing = Outgoing()
-        self.reserved = True
+        self.incoming: Incoming = Incoming()
+        self.outgoing: Outgoing = Outgoing()
+        self.reserved: bool = True
 
     @property
     def used(self) -> bool:

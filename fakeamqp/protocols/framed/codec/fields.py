@@ -104,8 +104,8 @@ class NumberType(WireType):
 
     def __init__(self, name: str, code: str) -> None:
         self.name = name
-        self.code = code
-        self.size = struct.calcsize(">" + code)
+        self.code: str = code
+        self.size: int = struct.calcsize(">" + code)
 
     def read(self, reader: Reader, target: str) -> None:
         """Part of a run of numbers."""

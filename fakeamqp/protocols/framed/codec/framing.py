@@ -38,7 +38,7 @@ class FamilyFraming:
     answer = b""
     heartbeat = HEARTBEAT_FRAME
     overhead = FRAME_OVERHEAD
-    header_size = FRAME_HEADER.size
+    header_size: int = FRAME_HEADER.size
 
     def __init__(self, protocol_header: bytes, parts: Mapping[int, Part] = PARTS) -> None:
         self.protocol_header = protocol_header

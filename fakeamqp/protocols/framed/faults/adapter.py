@@ -48,8 +48,8 @@ class FramedAdapter:
     prefix_size = 4
     heartbeat_prefix = b""
     wrapper_prefix: bytes | None = None
-    channel_closers = frozenset(("channel.close", "channel.close-ok"))
-    allowed_while_closing = frozenset(("channel.close",))
+    channel_closers: frozenset[str] = frozenset(("channel.close", "channel.close-ok"))
+    allowed_while_closing: frozenset[str] = frozenset(("channel.close",))
     channel_opener = "channel.open"
 
     def __init__(
@@ -69,7 +69,9 @@ class FramedAdapter:
         self._unit = group
         self.kinds: dict[str, MethodInfo] = {kind.NAME: method_info(kind) for kind in group.METHODS.values()}
         named = (each for kind in group.PROPERTIES.values() for each, _ in kind.LAYOUT)
-        self.properties = tuple(dict.fromkeys(each for each in named if each not in _NO_PROPERTIES))
+        self.properties: tuple[str, ...] = tuple(
+            dict.fromkeys(each for each in named if each not in _NO_PROPERTIES)
+        )
 
     def make_properties(self, **values: Any) -> Any:
         """Properties of the first content class that has all of these."""

@@ -47,13 +47,13 @@ class Channel:
         """The latest request that an answer of this direction and name has ended."""
         self.closing: set[str] = set()
         """The directions in which a close went."""
-        self.confirms = False
+        self.confirms: bool = False
         self.gets: list[bool] = []
         """Whether each get without an answer asked for a message that needs to be settled."""
-        self.publishes = 0
+        self.publishes: int = 0
         self.unconfirmed: dict[int, None] = {}
-        self.serial = 0
-        self.transactional = False
+        self.serial: int = 0
+        self.transactional: bool = False
 
 
 class FramedDialogue:

@@ -50,7 +50,7 @@ class FamilyReader:
         self.words = words
         self._framing = framing
         self._vocabulary = words.vocabulary
-        self.secrets = Secrets(words.vocabulary)
+        self.secrets: Secrets = Secrets(words.vocabulary)
 
     @cached_property
     def answers(self) -> frozenset[str]:

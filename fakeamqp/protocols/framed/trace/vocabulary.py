@@ -39,7 +39,7 @@ class Vocabulary:
         self.secret_fields = secret_fields
         self.fields_with_urls = fields_with_urls
         hidden = secret_fields | fields_with_urls
-        self.secretive = frozenset(
+        self.secretive: frozenset[int] = frozenset(
             index for index, kind in methods.items() if not hidden.isdisjoint(name for name, _ in kind.LAYOUT)
         )
         """The methods with secrets."""
