@@ -45,6 +45,7 @@ def test_a_message_published_here_reaches_a_consumer(broker, api):
 def test_tracing_of_a_virtual_host_switches_the_firehose(broker, api):
     connection = pika.BlockingConnection(pika.URLParameters(broker.url))
     channel = connection.channel()
+    channel.confirm_delivery()  # Each message has arrived before the next request.
     channel.queue_declare("trace")
     channel.queue_bind("trace", "amq.rabbitmq.trace", "publish.#")
     for tracing in (True, False):
