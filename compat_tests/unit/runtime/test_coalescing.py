@@ -13,7 +13,7 @@ import pytest
 
 from compat_tests.coalescing import Always
 from fakeamqp import Broker
-from fakeamqp.runtime import ThreadEngine
+from fakeamqp.runtime import ThreadEngine, connection_driver
 from fakeamqp.runtime.connection_driver import ConnectionDriver
 from fakeamqp.runtime.thread import coalescing
 from fakeamqp.runtime.thread.coalescing import Coalescing
@@ -176,6 +176,9 @@ def alone(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
         channel = connection.channel()
         with monkeypatch.context() as patch:
             patch.setattr(coalescing, "_SECONDS", 1e6)
+            patch.setattr(
+                connection_driver, "_LONG_SLICE", inf
+            )  # Input is cheap, however busy the machine is.
             channel.basic_publish("", "r", b"input that is not answered")
             left_for_ever(broker)
             yield channel
@@ -193,6 +196,17 @@ def left_for_ever(broker: Broker) -> None:
 
 
 def test_a_call_of_the_test_sees_all_that_was_sent(broker: Broker, alone: Any) -> None:
+    for number in range(1, 20):
+        alone.basic_publish("", "q", b"x")
+        assert broker.queue("q").ready == number
+
+
+def test_a_call_of_the_test_sees_all_that_was_sent_although_it_was_expensive(
+    broker: Broker, alone: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        connection_driver, "_LONG_SLICE", -1.0
+    )  # Each input is expensive, as on a busy machine.
     for number in range(1, 20):
         alone.basic_publish("", "q", b"x")
         assert broker.queue("q").ready == number

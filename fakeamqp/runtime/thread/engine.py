@@ -204,7 +204,7 @@ class ThreadEngine(EngineBase):
                     except BaseException:
                         self._lock.release()
                         raise
-                loop.coalescing.take()
+                loop.take_left()
                 if loop.late is not None and threading.current_thread() is not self._thread:
                     loop.settle_late()
             if self.stepped is not None:
