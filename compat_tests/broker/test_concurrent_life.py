@@ -11,6 +11,8 @@ import pytest
 
 from fakeamqp import Broker, BrokerError
 
+pytestmark = pytest.mark.threads_only
+
 
 @pytest.mark.parametrize("management", [False, True])
 def test_starts_stops_and_restarts_of_many_threads_come_one_after_the_other(management: bool):

@@ -15,6 +15,8 @@ import pytest
 
 from fakeamqp import Broker
 
+pytestmark = pytest.mark.threads_only
+
 
 def plain() -> tuple[object, int]:
     broker = Broker()

@@ -483,6 +483,7 @@ def test_the_wall_clock_is_moved_elsewhere(move: str) -> None:
         MOVES[move](Broker(clock="wall").clock)
 
 
+@pytest.mark.threads_only  # The clock of a loop stands still until the broker starts in one.
 def test_a_real_clock_can_be_looked_at() -> None:
     broker = Broker()
     clock = broker.clock
