@@ -158,7 +158,7 @@ class Bench:
     def wait_for_change(self, seconds: float) -> None:
         """See `Stage`: until everything has been taken, or something has come again."""
         settled = self._settled()
-        self.broker.wait_for(lambda: self._settled() != settled, seconds)
+        self.broker._reader.wait_for(lambda _: self._settled() != settled, seconds)
 
     def _settled(self) -> bool:
         waiting = "waiting" in self.moments
