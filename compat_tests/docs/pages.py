@@ -8,8 +8,14 @@ in one folder with the files that the page has named before. So is an ```ini blo
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+
+import pika
+from pika.exceptions import AMQPConnectionError
+
+from fakeamqp import Broker
 
 __all__ = ["ROOT", "Block", "Page", "pages"]
 
@@ -52,7 +58,16 @@ class Page:
         return self.path.relative_to(ROOT).as_posix()
 
     def forget(self) -> None:
-        """Begin anew: no block has run."""
+        """End the brokers and connections that blocks made, and begin anew: no block has run."""
+        made = list(self.namespace.values())
+        # First the brokers: one that does not read, as with an alarm, would not answer to a close.
+        for value in made:
+            if isinstance(value, Broker):
+                value.stop()
+        for value in made:
+            if isinstance(value, pika.BlockingConnection) and value.is_open:
+                with suppress(AMQPConnectionError):
+                    value.close()
         self.namespace.clear()
         self._done = 0
 

@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from contextlib import suppress
 
-import pika
 import pytest
-from pika.exceptions import AMQPConnectionError
 
 from compat_tests.docs.pages import ROOT, Page, pages
-from fakeamqp import Broker
 
 PAGES = pages()
 BLOCKS = [
@@ -27,14 +23,6 @@ def forget_what_blocks_made() -> Iterator[None]:
     """Other tests count what is alive, and what is open."""
     yield
     for page in PAGES:
-        # First the brokers: one that does not read, as with an alarm, would not answer to a close.
-        for value in page.namespace.values():
-            if isinstance(value, Broker):
-                value.stop()
-        for value in page.namespace.values():
-            if isinstance(value, pika.BlockingConnection) and value.is_open:
-                with suppress(AMQPConnectionError):
-                    value.close()
         page.forget()
 
 

@@ -60,7 +60,7 @@ def prepare(spark_amqp: SparkSession) -> Iterator[None]:
         if table.name not in before:
             spark_amqp.catalog.dropTempView(table.name)
     for page in PAGES:
-        page.namespace.clear()
+        page.forget()
 
 
 @pytest.mark.parametrize(("page", "index"), BLOCKS)
