@@ -118,8 +118,8 @@ class Broker(Inspection):
         definitions: RabbitMQ definitions, as a path or parsed; loaded now, and again by `reset`.
         seed: determines generated names, the choices of random exchanges, and what fault rules draw. By
             default another one each time; in a simulation, the seed of the simulation.
-        races: True delays some confirms, and some messages and acks on their way to queues, as RabbitMQ does;
-            a number is the seed of the delays. Default: only in a simulation, whose schedule draws them.
+        races: True delays some confirms, messages and settlements, as RabbitMQ does; a
+            number is the seed of the delays. Default: only in a simulation, whose schedule draws them.
         permit: deprecated RabbitMQ features to permit although the personality denies them, such as
             `["global_qos"]` in rabbitmq-4.3.
         deny: deprecated features to deny although the personality permits them, such as
@@ -721,7 +721,7 @@ class Broker(Inspection):
 
     @property
     def late(self) -> tuple[Late, ...]:
-        """The latest 1 000 messages, confirms and acks that `races` delayed; `str` describes each."""
+        """The latest 1 000 of what `races` delayed; `str` describes each."""
         races = self._state.races
         return () if races is None else self._reader.read(lambda _: tuple(races.occurred))
 

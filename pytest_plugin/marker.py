@@ -105,6 +105,8 @@ def broker_options(item: pytest.Item) -> dict[str, Any]:
     _check_own(item, own)
     if "now" in merged and simulated.applies(item):
         del merged["now"]  # The time at which the simulation starts.
+    if options.races(item.config) is not None and merged.get("races") not in (None, False):
+        del merged["races"]  # Those of the command line instead.
     if not merged:
         return merged
     if _is_list(merged.get("personality")):

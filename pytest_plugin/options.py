@@ -23,6 +23,7 @@ __all__ = [
     "environment",
     "ignored",
     "inspected",
+    "races",
     "real_url",
     "runtime",
     "schedules",
@@ -42,6 +43,7 @@ _TIMELINE_LINES = "amqp_timeline_lines"
 _INSPECT = "amqp_inspect"
 _SEED = "amqp_seed"
 _SCHEDULES = "amqp_schedules"
+_RACES = "amqp_races"
 _RUNTIME = "amqp_runtime"
 _SPARK_FAST = "amqp_spark_fast"
 _TRACE = "amqp_trace"
@@ -137,6 +139,14 @@ def declare(parser: pytest.Parser) -> None:
         type=int,
         default=None,
         help="run simulated tests that are marked with seeds=... under this many schedules instead",
+    )
+    group.addoption(
+        "--amqp-races",
+        dest=_RACES,
+        metavar="true|false|N",
+        default=None,
+        help="races of RabbitMQ for all tests but those marked with races=False, with the seed N to repeat a "
+        "failure, instead of those of their marker; false: for no test",
     )
     group.addoption(
         "--amqp-spark-fast",
@@ -257,6 +267,13 @@ def check_broker(config: pytest.Config) -> None:
     personality = _value(config, _PERSONALITY)
     if personality is not None:
         _check_personality(_given_by(config, _PERSONALITY), personality)
+    try:
+        races(config)
+    except ValueError:
+        asked = _on_command_line(config, _RACES)
+        raise pytest.UsageError(
+            f"--amqp-races: {asked!r} is not true, false or a seed, which is a whole number"
+        ) from None
     if config.getini(_ARGUMENTS):
         _check_arguments(config)
 
@@ -384,16 +401,20 @@ def real_url(config: pytest.Config) -> str | None:
 
 def inspected(config: pytest.Config) -> bool:
     """True if the brokers of a failed test are held open."""
-    early = getattr(config, "known_args_namespace", None)  # As in `_value`.
-    return bool(config.getoption(_INSPECT, False) or getattr(early, _INSPECT, False))
+    return bool(_on_command_line(config, _INSPECT))
 
 
 def broker_defaults(config: pytest.Config) -> dict[str, Any]:
     """Default arguments of every `fakeamqp.Broker` that the fixtures create; markers override them."""
-    arguments = _arguments(config) if config.getini(_ARGUMENTS) else {}
-    personality = _value(config, _PERSONALITY)
-    defaults = arguments if personality is None else {**arguments, "personality": personality}
-    return {**defaults, "management": True} if inspected(config) else defaults
+    defaults = _arguments(config) if config.getini(_ARGUMENTS) else {}
+    personality, asked = _value(config, _PERSONALITY), races(config)
+    if personality is not None:
+        defaults["personality"] = personality
+    if asked is not None:
+        defaults["races"] = asked
+    if inspected(config):
+        defaults["management"] = True
+    return defaults
 
 
 def scope(config: pytest.Config) -> str:
@@ -416,6 +437,18 @@ def schedules(config: pytest.Config) -> int | None:
     """The number of schedules of tests that run under several, instead of that of their marker; or None."""
     given: int | None = config.getoption(_SCHEDULES, None)
     return given
+
+
+def races(config: pytest.Config) -> bool | int | None:
+    """The races of all brokers of the fixtures, instead of those of the markers; None if it is not set.
+
+    Raises:
+        ValueError: it is neither true nor false nor a number.
+    """
+    asked = _on_command_line(config, _RACES)
+    if asked is None:
+        return None
+    return asked == "true" if asked in ("true", "false") else int(asked)
 
 
 def environment(config: pytest.Config) -> list[str]:
@@ -456,13 +489,16 @@ def _folder(config: pytest.Config) -> Path:
 
 def _given_by(config: pytest.Config, name: str) -> str:
     """What sets an option: the command line, or the ini file."""
-    early = getattr(config, "known_args_namespace", None)
-    if config.getoption(name, None) or getattr(early, name, None):
+    if _on_command_line(config, name):
         return "--" + name.replace("_", "-")
     return f"the ini option {name}"
 
 
 def _value(config: pytest.Config, name: str) -> str | None:
+    return _on_command_line(config, name) or config.getini(name) or None
+
+
+def _on_command_line(config: pytest.Config, name: str) -> Any:
     # Before the first conftest.py is loaded, pytest knows the command line by this namespace only.
     early = getattr(config, "known_args_namespace", None)
-    return config.getoption(name, None) or getattr(early, name, None) or config.getini(name) or None
+    return config.getoption(name, None) or getattr(early, name, None)

@@ -159,10 +159,12 @@ def pytest_runtest_makereport(
         from . import tracebacks
 
         tracebacks.shorten(item, call)
-    if call.excinfo is not None and simulated.applies(item):
-        from .simulated import schedules
+    if call.excinfo is not None:
+        report.leave_out_events(item, call.excinfo.value)
+        if simulated.applies(item):
+            from .simulated import schedules
 
-        schedules.note(item)
+            schedules.note(item)
     result = yield
     if result.failed:
         if not full and call.excinfo is not None:

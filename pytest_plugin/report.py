@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from fakeamqp.errors import WaitTimeout
+
 from . import brokers, options, recordings, session_broker, unused_faults
 
 if TYPE_CHECKING:
@@ -15,7 +17,7 @@ if TYPE_CHECKING:
 
     from fakeamqp import Broker
 
-__all__ = ["note_recordings", "recorded", "recordings_line", "sections"]
+__all__ = ["leave_out_events", "note_recordings", "recorded", "recordings_line", "sections"]
 
 _RECORDING = "AMQP recording"
 _WRITTEN = "amqp_recordings"
@@ -49,6 +51,20 @@ def sections(item: pytest.Item, report: pytest.TestReport) -> Iterator[tuple[str
     files = recordings.expected(item)
     if files:
         yield _RECORDING, "\n".join(_shown(files, item.config))
+
+
+def leave_out_events(item: pytest.Item, error: BaseException | None) -> None:
+    """Take the latest events out of the errors of waits, if the timelines of the report show them as well."""
+    while error is not None:
+        if isinstance(error, WaitTimeout):
+            from fakeamqp.inspect.hints import LATEST_EVENTS
+
+            rest, _, events = str(error).partition(f"\n{LATEST_EVENTS}\n")
+            texts = (_timeline(item, broker) for broker in brokers.of(item))
+            shown = {line for text in texts for line in text.splitlines()}
+            if events and shown.issuperset(line for line in events.splitlines() if line[0] != "("):
+                error.args = (rest,)
+        error = error.__cause__ or error.__context__
 
 
 def recorded(reports: Iterable[pytest.TestReport]) -> Iterator[str]:
@@ -92,10 +108,11 @@ def _timeline(item: pytest.Item, broker: Broker) -> str:
 def _races(broker: Broker, seed: int) -> str:
     """The seed of the races, and the latest late messages, confirms and acks."""
     late = [str(each) for each in broker.late]
+    again = f"races={seed}, or --amqp-races={seed}, repeats"
     if not late:
-        return f"races={seed} repeats them. Nothing was late."
+        return f"{again} them. Nothing was late."
     left_out = [f"({len(late) - _MOST_LATE} earlier ones left out)"] if len(late) > _MOST_LATE else []
-    return "\n".join([f"races={seed} repeats these delays:", *left_out, *late[-_MOST_LATE:]])
+    return "\n".join([f"{again} these delays:", *left_out, *late[-_MOST_LATE:]])
 
 
 def _plans(broker: Broker) -> Iterable[str]:

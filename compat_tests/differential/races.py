@@ -10,8 +10,8 @@ import secrets
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator
-from itertools import cycle, islice
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator
+from itertools import cycle, islice, product
 from typing import Any, NamedTuple
 
 from compat_tests.differential.codec import encode_method, frame, publish_frames
@@ -70,6 +70,11 @@ class _Client:
             self.next("queue.delete-ok")
         self._client.close()
 
+    def end(self) -> None:
+        """Close the connection in good order."""
+        self.send(_close_connection())
+        self.next("connection.close-ok")
+
     def call(self, method: str, channel: int = 1, **arguments: Any) -> Event:
         """Send a method, and return its answer."""
         self._client.send(channel, method, **arguments)
@@ -88,6 +93,34 @@ class _Client:
         else:
             self.send(first, second)
 
+    def passive(self, queue: str, channel: int = 1) -> str:
+        """The count of ready messages of a queue, or the reply code of the refusal to tell it."""
+        return self.declared(channel, queue=queue, passive=True)
+
+    def declared(self, channel: int = 1, **arguments: Any) -> str:
+        """The count of a queue that is declared, or the reply code of the refusal."""
+        self._client.send(channel, "queue.declare", **arguments)
+        came = self.next("queue.declare-ok", "channel.close")
+        if came.name == "queue.declare-ok":
+            return str(_number(came, "message_count"))
+        self.call("channel.open", channel)
+        return came.text.split("(")[1][:3]
+
+    def publish_confirmed(self, *queues: str) -> None:
+        """Publish a persistent message to each of these queues, and wait for the confirms."""
+        for queue in queues:
+            self.send(_publish(queue, persistent=True))
+            self.next("basic.ack")
+
+    def get(self, queue: str) -> int:
+        """The delivery tag of the next message of a queue, which has one."""
+        self._client.send(1, "basic.get", queue=queue)
+        return _number(self.next("basic.get-ok"), "delivery_tag")
+
+    def wait_for_count(self, queue: str, count: int) -> None:
+        while self.passive(queue) != str(count):
+            pass
+
     def next(self, *names: str) -> Event:
         """The next event with one of these names; others are passed over."""
         while True:
@@ -97,12 +130,19 @@ class _Client:
             if event.name in names:
                 return event
 
-    def queue(self, kind: str = "classic") -> str:
+    def queue(self, kind: str = "classic", **arguments: Any) -> str:
         """A new queue."""
         name = f"races.{secrets.token_hex(6)}"
-        self.call("queue.declare", queue=name, durable=True, arguments={"x-queue-type": kind})
+        # Some scenes return the same message again and again.
+        unlimited = {"x-delivery-limit": -1} if kind == "quorum" else {}
+        arguments = {"x-queue-type": kind, **unlimited, **arguments}
+        self.call("queue.declare", queue=name, durable=True, arguments=arguments)
         self._queues.append(name)
         return name
+
+    def queue_with_dead_letters(self, kind: str, target: str) -> str:
+        """A new queue whose dead letters go to another one."""
+        return self.queue(kind, **{"x-dead-letter-exchange": "", "x-dead-letter-routing-key": target})
 
     def consume(self, queue: str, channel: int = 1, **arguments: Any) -> None:
         self.call("basic.consume", channel, queue=queue, no_ack=True, **arguments)
@@ -133,6 +173,16 @@ def _method(name: str, channel: int = 1, **arguments: Any) -> bytes:
 
 def _close(channel: int) -> bytes:
     return _method("channel.close", channel, reply_code=200, reply_text="", class_id=0, method_id=0)
+
+
+def _close_connection() -> bytes:
+    return _method("connection.close", 0, reply_code=200, reply_text="", class_id=0, method_id=0)
+
+
+def _named(came: Iterable[Event]) -> str:
+    """The methods in words: "close-ok, delivery"."""
+    names = (each.name.partition(".")[2] for each in came)
+    return ", ".join("delivery" if name == "deliver" else name for name in names)
 
 
 def _number(event: Event, field: str) -> int:
@@ -333,6 +383,419 @@ def confirm_before_close_ok(address: Address) -> Iterator[str]:
                 came.append(client.next("channel.close-ok").name)
             yield ", ".join(came)
             client.call("channel.open")
+
+
+@scene("commit-ok, delivery")
+def commit_and_delivery_that_it_frees(address: Address) -> Iterator[str]:
+    """A transaction acknowledges the message that a prefetch limit of 1 waits for."""
+    with _Client(address) as client, _Client(address) as other:
+        other.call("confirm.select")
+        client.call("basic.qos", prefetch_count=1)
+        client.call("tx.select")
+        tags = {}
+        for tag, kind in zip("ab", _KINDS, strict=True):
+            queue = client.queue(kind)
+            other.publish_confirmed(queue)
+            client.call("basic.consume", queue=queue, consumer_tag=tag)
+            tags[queue] = _number(client.next("basic.deliver"), "delivery_tag")
+        for queue in cycle(tags):
+            other.publish_confirmed(queue)
+            client.send(_method("basic.ack", delivery_tag=tags[queue]), _method("tx.commit"))
+            came = [client.next("basic.deliver", "tx.commit-ok") for _ in range(2)]
+            [tags[queue]] = (_number(each, "delivery_tag") for each in came if each.name == "basic.deliver")
+            yield _named(came)
+
+
+@scene("commit-ok, delivery", "delivery, commit-ok")
+def commit_and_delivery_of_its_message(address: Address) -> Iterator[str]:
+    """A transaction publishes to queues that this channel or another one consumes."""
+    with _Client(address, 2) as client:
+        client.call("tx.select")
+        queues = [client.queue(kind) for kind in _KINDS for _ in "12"]
+        for nth, queue in enumerate(queues):
+            client.consume(queue, 1 + nth % 2)
+        for queue in cycle(queues):
+            client.send(_publish(queue), _method("tx.commit"))
+            yield _named([client.next("basic.deliver", "tx.commit-ok") for _ in range(2)])
+
+
+@scene("1")
+def count_after_commit_ok(address: Address) -> Iterator[str]:
+    """The count of a passive declare on another connection, once a transaction has published a message."""
+    with _Client(address) as client, _Client(address) as other:
+        client.call("tx.select")
+        for queue in cycle([client.queue(kind) for kind in _KINDS]):
+            client.send(_publish(queue), _method("tx.commit"))
+            client.next("tx.commit-ok")
+            yield other.passive(queue)
+            client.drain(queue)
+
+
+@scene("1")
+def count_after_confirm(address: Address) -> Iterator[str]:
+    """The count of a passive declare on another connection, once a message is confirmed."""
+    with _Client(address) as client, _Client(address) as other:
+        client.call("confirm.select")
+        for queue in cycle([client.queue(kind) for kind in _KINDS]):
+            client.send(_publish(queue))
+            client.next("basic.ack")
+            yield other.passive(queue)
+            client.drain(queue)
+
+
+@scene("nack, acks", "ack, nack, ack", "acks, nack")
+def nack_among_acks(address: Address) -> Iterator[str]:
+    """The second of three publishes goes to a full queue, which refuses it; the others to another queue."""
+    with _Client(address) as client:
+        full = client.queue(**{"x-max-length": 1, "x-overflow": "reject-publish"})
+        other = client.queue()
+        client.call("confirm.select")
+        client.send(_publish(full))
+        client.next("basic.ack")
+        published = 1
+        for persistent in cycle((True, False)):
+            client.send(*(_publish(queue, persistent=persistent) for queue in (other, full, other)))
+            acked: set[int] = set()
+            before: int | None = None
+            while before is None or len(acked) < 2:
+                came = client.next("basic.ack", "basic.nack")
+                if came.name == "basic.nack":
+                    before = len(acked)
+                    continue
+                tag = _number(came, "delivery_tag") - published
+                acked |= {1, tag} - {2} if _number(came, "multiple") else {tag}
+            published += 3
+            yield ("nack, acks", "ack, nack, ack", "acks, nack")[before]
+
+
+@scene("ack, nacks", "nacks, ack")
+def nacks_of_the_queue_of_an_ack(address: Address) -> Iterator[str]:
+    """Three publishes to a classic queue that takes one message."""
+    with _Client(address) as client:
+        queue = client.queue(**{"x-max-length": 1, "x-overflow": "reject-publish"})
+        client.call("confirm.select")
+        for persistent in cycle((True, False)):
+            client.send(*(_publish(queue, persistent=persistent) for _ in range(3)))
+            came = [client.next("basic.ack", "basic.nack") for _ in range(2)]
+            while {each.name for each in came} != {"basic.ack", "basic.nack"} or not _all_nacked(came):
+                came.append(client.next("basic.ack", "basic.nack"))
+            names = [each.name for each in came]
+            position = names.index("basic.ack")
+            yield {0: "ack, nacks", len(names) - 1: "nacks, ack"}.get(position, "nack, ack, nack")
+            client.drain(queue)
+
+
+def _all_nacked(came: list[Event]) -> bool:
+    """Whether both of the last two of three publishes are refused."""
+    nacks = [each for each in came if each.name == "basic.nack"]
+    return len(nacks) == 2 or any(_number(each, "delivery_tag") % 3 == 0 for each in nacks)
+
+
+@scene("return, confirm of it")
+def return_among_confirms(address: Address) -> Iterator[str]:
+    """The second of three mandatory messages has no queue: what follows its return."""
+    with _Client(address) as client:
+        queues = [client.queue(kind) for kind in _KINDS]
+        client.call("confirm.select")
+        published = 0
+        for queue, persistent in cycle((queue, persistent) for queue in queues for persistent in (0, 1)):
+            keys = (queue, "races.nowhere", queue)
+            client.send(*(_publish(key, mandatory=True, persistent=bool(persistent)) for key in keys))
+            order: list[str] = []
+            confirmed: set[int] = set()
+            while len(confirmed) < 3:
+                came = client.next("basic.ack", "basic.return")
+                if came.name == "basic.return":
+                    order.append("return")
+                    continue
+                tag = _number(came, "delivery_tag") - published
+                confirmed |= set(range(1, tag + 1)) if _number(came, "multiple") else {tag}
+                order.append("confirm of it" if tag == 2 else "confirm of another")
+            published += 3
+            start = order.index("return")
+            yield ", ".join(order[start : start + 2])
+
+
+@scene("return, delivery", "delivery, return")
+def return_and_delivery(address: Address) -> Iterator[str]:
+    """A channel publishes to a queue that it consumes, and then a mandatory message that has no queue."""
+    with _Client(address) as client:
+        queue = client.queue()
+        client.consume(queue)
+        for pause in cycle(_PAUSES):
+            client.send_apart(pause, _publish(queue), _publish("races.nowhere", mandatory=True))
+            yield _named([client.next("basic.deliver", "basic.return") for _ in range(2)])
+
+
+def _rejected(
+    client: _Client, other: _Client, method: str, channel: int, **arguments: Any
+) -> Iterator[Event]:
+    """What a method says of the queue for dead letters, sent at once or a millisecond after the reject."""
+    pairs = []
+    for kind in _KINDS:
+        target = client.queue(kind)
+        pairs.append((client.queue_with_dead_letters(kind, target), target))
+    other.call("confirm.select")
+    for (queue, target), pause in cycle((pair, pause) for pair in pairs for pause in _PAUSES):
+        other.publish_confirmed(queue)
+        rejection = _method("basic.reject", delivery_tag=client.get(queue), requeue=False)
+        client.send_apart(pause, rejection, _method(method, channel, queue=target, **arguments))
+        came = client.next("queue.declare-ok", "basic.get-ok", "basic.get-empty")
+        yield came
+        if came.name != "basic.get-ok":
+            other.drain(target)
+
+
+@scene("0", "1")
+def count_after_reject(address: Address) -> Iterator[str]:
+    """The count of a queue for dead letters, after basic.reject."""
+    with _Client(address) as client, _Client(address) as other:
+        for came in _rejected(client, other, "queue.declare", 1, passive=True):
+            yield str(_number(came, "message_count"))
+
+
+@scene("basic.get-empty", "basic.get-ok")
+def get_after_reject(address: Address) -> Iterator[str]:
+    """basic.get from a queue for dead letters, after basic.reject."""
+    with _Client(address) as client, _Client(address) as other:
+        for came in _rejected(client, other, "basic.get", 1, no_ack=True):
+            yield came.name
+
+
+@scene("ab", "ba")
+def dead_letters_of_two_queues(address: Address) -> Iterator[str]:
+    """Two queues dead-letter a and b to one queue: a quorum queue first, then one of either type."""
+    with _Client(address) as client, _Client(address) as other:
+        target = client.queue()
+        first, *others = (client.queue_with_dead_letters(kind, target) for kind in ("quorum", *_KINDS))
+        other.call("confirm.select")
+        other.consume(target)
+        for second in cycle(others):
+            for queue, body in ((first, b"a"), (second, b"b")):
+                other.send(_publish(queue, body=body))
+                other.next("basic.ack")
+            tags = [client.get(queue) for queue in (first, second)]
+            client.send(*(_method("basic.reject", delivery_tag=tag, requeue=False) for tag in tags))
+            yield "".join(_body(other.next("basic.deliver")) for _ in range(2))
+
+
+@scene("0", "1")
+def count_after_requeue(address: Address) -> Iterator[str]:
+    """The count of a passive declare after a message is requeued, at once or a millisecond later."""
+    with _Client(address) as client, _Client(address) as other:
+        queues = [client.queue(kind) for kind in _KINDS]
+        other.call("confirm.select")
+        other.publish_confirmed(*queues)
+        for nth, (queue, pause) in enumerate(cycle((queue, pause) for queue in queues for pause in _PAUSES)):
+            tag = client.get(queue)
+            requeue = (
+                _method("basic.reject", delivery_tag=tag, requeue=True),
+                _method("basic.nack", delivery_tag=tag, requeue=True),
+                _method("basic.recover", requeue=True),
+            )[nth % 3]
+            client.send_apart(pause, requeue, _method("queue.declare", queue=queue, passive=True))
+            yield str(_number(client.next("queue.declare-ok"), "message_count"))
+            other.wait_for_count(queue, 1)
+
+
+def _get_again(address: Address, channel: int) -> Iterator[str]:
+    with _Client(address, 2) as client, _Client(address) as other:
+        queues = [client.queue(kind) for kind in _KINDS]
+        other.call("confirm.select")
+        other.publish_confirmed(*queues)
+        for queue in cycle(queues):
+            requeue = _method("basic.reject", delivery_tag=client.get(queue), requeue=True)
+            client.send(requeue, _method("basic.get", channel, queue=queue))
+            came = client.next("basic.get-ok", "basic.get-empty")
+            yield came.name
+            if came.name == "basic.get-ok":
+                tag = _number(came, "delivery_tag")
+                client.send(_method("basic.reject", channel, delivery_tag=tag, requeue=True))
+            other.wait_for_count(queue, 1)
+
+
+@scene("basic.get-ok")
+def get_after_requeue(address: Address) -> Iterator[str]:
+    """basic.get after a message is requeued."""
+    return _get_again(address, 1)
+
+
+@scene("basic.get-ok", "basic.get-empty")
+def get_after_requeue_on_another_channel(address: Address) -> Iterator[str]:
+    """basic.get on another channel of the same connection, after a message is requeued."""
+    return _get_again(address, 2)
+
+
+def _cancel(
+    address: Address, kinds: Collection[str], channels: Collection[int]
+) -> Generator[str, None, None]:
+    with _Client(address, 2) as client, _Client(address) as other:
+        queues = [other.queue(kind) for kind in kinds]
+        for queue, channel, pause in cycle(product(queues, channels, (*_PAUSES, 0.005))):
+            client.consume(queue, consumer_tag="t")
+            publishes = b"".join(_publish(queue, channel) for _ in range(10))
+            client.send_apart(pause, publishes, _method("basic.cancel", consumer_tag="t"))
+            count = 0
+            while client.next("basic.deliver", "basic.cancel-ok").name == "basic.deliver":
+                count += 1
+            yield {0: "none", 10: "all"}.get(count, "some")
+            if count < 10:
+                other.wait_for_count(queue, 10 - count)
+                other.drain(queue)
+
+
+@scene("all")
+def deliveries_before_cancel_ok(address: Address) -> Iterator[str]:
+    """A channel publishes ten messages to a classic queue that it consumes, and cancels the consumer."""
+    return _cancel(address, ["classic"], [1])
+
+
+@scene("none", "some", "all")
+def deliveries_before_cancel_ok_other(address: Address) -> Iterator[str]:
+    """The same with a quorum queue; and while another channel publishes to a classic queue."""
+    with (
+        contextlib.closing(_cancel(address, ["quorum"], [1])) as one,
+        contextlib.closing(_cancel(address, ["classic"], [2])) as other,
+    ):
+        for pair in zip(one, other, strict=False):
+            yield from pair
+
+
+def _delete(address: Address, kind: str, channel: int) -> Iterator[str]:
+    with _Client(address, 2) as client:
+        while True:
+            queue = client.queue(kind)
+            client.consume(queue, channel)
+            client.send(_method("queue.delete", queue=queue))
+            yield _named([client.next("basic.cancel", "queue.delete-ok") for _ in range(2)])
+
+
+@scene("delete-ok, cancel")
+def delete_and_cancel(address: Address) -> Iterator[str]:
+    """A channel deletes a queue that it consumes."""
+    return _delete(address, "classic", 1)
+
+
+@scene("cancel, delete-ok")
+def delete_and_cancel_quorum(address: Address) -> Iterator[str]:
+    """A channel deletes a quorum queue that another channel of the same connection consumes."""
+    return _delete(address, "quorum", 2)
+
+
+@scene("cancel, delete-ok", "delete-ok, cancel")
+def delete_and_cancel_on_another_channel(address: Address) -> Iterator[str]:
+    """The same with a classic queue."""
+    return _delete(address, "classic", 2)
+
+
+@scene("close-ok, delivery")
+def close_and_redelivery(address: Address) -> Iterator[str]:
+    """Channel 1 closes with a message that channel 2 gets then."""
+    with _Client(address, 2) as client, _Client(address) as other:
+        other.call("confirm.select")
+        for queue in cycle([other.queue(kind) for kind in _KINDS]):
+            other.publish_confirmed(queue)
+            client.get(queue)
+            client.consume(queue, 2, consumer_tag="t")
+            client.send(_close(1))
+            yield _named([client.next("basic.deliver", "channel.close-ok") for _ in range(2)])
+            client.call("basic.cancel", 2, consumer_tag="t")
+            client.call("channel.open")
+
+
+@scene("0", "1")
+def count_after_close_ok(address: Address) -> Iterator[str]:
+    """The count on another connection, once a channel has closed that held the message."""
+    with _Client(address) as client, _Client(address) as other:
+        other.call("confirm.select")
+        queues = [other.queue(kind) for kind in _KINDS]
+        other.publish_confirmed(*queues)
+        for queue in cycle(queues):
+            client.get(queue)
+            client.send(_close(1))
+            client.next("channel.close-ok")
+            yield other.passive(queue)
+            client.call("channel.open")
+            other.wait_for_count(queue, 1)
+
+
+def _count_after_connection(address: Address, kind: str) -> Iterator[str]:
+    with _Client(address) as other:
+        other.call("confirm.select")
+        queue = other.queue(kind)
+        other.publish_confirmed(queue)
+        while True:
+            with _Client(address) as client:
+                client.call("basic.consume", queue=queue)
+                client.next("basic.deliver")
+                client.end()
+            yield other.passive(queue)
+            other.wait_for_count(queue, 1)
+
+
+@scene("1")
+def count_after_connection_close_ok(address: Address) -> Iterator[str]:
+    """The same once a connection has closed whose consumer held the message of a classic queue."""
+    return _count_after_connection(address, "classic")
+
+
+@scene("0", "1")
+def count_after_connection_close_ok_quorum(address: Address) -> Iterator[str]:
+    """The same with a quorum queue."""
+    return _count_after_connection(address, "quorum")
+
+
+@scene("404")
+def auto_delete_after_close_ok(address: Address) -> Iterator[str]:
+    """A passive declare on another connection, once the consumer of an auto-delete queue has ended."""
+    name = f"races.{secrets.token_hex(6)}"
+    with _Client(address) as other:
+        for how in cycle(("basic.cancel", "channel.close", "connection.close")):
+            with _Client(address) as client:
+                client.call("queue.declare", queue=name, durable=True, auto_delete=True)
+                client.call("basic.consume", queue=name, consumer_tag="t")
+                if how == "basic.cancel":
+                    client.call(how, consumer_tag="t")
+                elif how == "channel.close":
+                    client.send(_close(1))
+                    client.next("channel.close-ok")
+                else:
+                    client.end()
+                yield other.passive(name)
+
+
+@scene("0", "405")
+def declare_after_exclusive_owner(address: Address) -> Iterator[str]:
+    """A declare of an exclusive queue's name on another connection, once its owner has closed."""
+    name = f"races.{secrets.token_hex(6)}"
+    with _Client(address) as other:
+        while True:
+            with _Client(address) as client:
+                client.call("queue.declare", queue=name, exclusive=True)
+                client.end()
+            came = other.declared(queue=name, durable=True)
+            yield came
+            if came == "405":
+                while other.passive(name) != "404":
+                    pass
+            else:
+                other.call("queue.delete", queue=name)
+
+
+@scene("close-ok", "ack, close-ok")
+def confirm_before_connection_close_ok(address: Address) -> Iterator[str]:
+    """A connection closes right after a publish, or a millisecond later."""
+    with _Client(address) as other:
+        queue = other.queue()
+        for pause in cycle(_PAUSES):
+            with _Client(address) as client:
+                client.call("confirm.select")
+                client.send_apart(pause, _publish(queue), _close_connection())
+                came = [client.next("basic.ack", "connection.close-ok")]
+                if came[0].name == "basic.ack":
+                    came.append(client.next("connection.close-ok"))
+            yield _named(came)
+            other.drain(queue)
 
 
 def main(rounds: int) -> None:

@@ -173,18 +173,102 @@ def test_a_failing_test_with_races_reports_their_seed_and_delays(run_tests: RunT
     first.stdout.fnmatch_lines(
         [
             "*AMQP races*",
-            "races=* repeats these delays:",
+            "races=*, or --amqp-races=*, repeats these delays:",
             "(* earlier ones left out)",
             "* on channel 1 of c1 *is sent * ms late",
         ]
     )
     lines = first.stdout.lines
     start = next(index for index, line in enumerate(lines) if line.startswith("races="))
-    seed = lines[start].split()[0].removeprefix("races=")
-    again = run_tests(test.format(races=seed)).stdout.lines
-    repeated = again.index(lines[start])
-    assert again[repeated : repeated + 20] == lines[start : start + 20]
+    seed = lines[start].split(",")[0].removeprefix("races=")
+    for again in (
+        run_tests(test.format(races=seed)),
+        run_tests(test.format(races=7), f"--amqp-races={seed}"),
+    ):
+        repeated = again.stdout.lines.index(lines[start])
+        assert again.stdout.lines[repeated : repeated + 20] == lines[start : start + 20]
     assert "AMQP races" not in run_tests(FAILS).stdout.str()
+
+
+@pytest.mark.parametrize(
+    ("option", "ini", "expected"),
+    [
+        ([], [], [None, 7, "drawn", None]),
+        (["--amqp-races=11"], [], [11, 11, 11, None]),
+        (["--amqp-races=true"], [], ["drawn", "drawn", "drawn", None]),
+        (["--amqp-races=false"], [], [None, None, None, None]),
+        ([], ["-oamqp_broker_arguments=races=5"], [5, 7, "drawn", None]),
+        (["--amqp-races=11"], ["-oamqp_broker_arguments=races=5"], [11, 11, 11, None]),
+    ],
+)
+@pytest.mark.parametrize("scope", ["function", "session"])
+def test_the_option_for_races_overrides_marker_and_ini_file_but_not_a_refusal(
+    run_tests: RunTests, option: list[str], ini: list[str], expected: list[object], scope: str
+) -> None:
+    tests = "".join(
+        f"""
+        {mark}
+        def test_{number}(amqp_broker):
+            seed = amqp_broker.race_seed
+            assert {"seed == " + repr(wanted) if wanted != "drawn" else "seed not in (None, 5, 7, 11)"}
+        """
+        for number, (mark, wanted) in enumerate(
+            zip(
+                (
+                    "",
+                    "@pytest.mark.amqp(races=7)",
+                    "@pytest.mark.amqp(races=True)",
+                    "@pytest.mark.amqp(races=False)",
+                ),
+                expected,
+                strict=True,
+            )
+        )
+        if scope == "function" or not mark  # The broker of the session takes no arguments of a marker.
+    )
+    result = run_tests(f"        import pytest\n{tests}", *option, *ini, f"--amqp-scope={scope}")
+    result.assert_outcomes(passed=4 if scope == "function" else 1)
+
+
+WAITS_IN_VAIN = """
+    import pytest
+
+    {mark}
+    async def test_it(amqp_broker):
+        amqp_broker.publish(b"apples", routing_key="orders")
+        await amqp_broker.wait_for_async(lambda: amqp_broker.queues(), timeout=0.01)
+"""
+
+
+@pytest.mark.parametrize("mark", ["@pytest.mark.asyncio", "@pytest.mark.amqp(simulated=True, seeds=2)"])
+def test_events_that_the_timeline_shows_are_not_repeated_by_errors(run_tests: RunTests, mark: str) -> None:
+    result = run_tests(WAITS_IN_VAIN.format(mark=mark))
+    result.assert_outcomes(failed=1)
+    text = result.stdout.str()
+    assert text.count("routing_key='orders'") == 1
+    assert "the latest events of the broker" not in text
+    assert "the broker holds no queue" in text
+
+
+def test_events_of_a_broker_without_a_timeline_in_the_report_stay_in_the_error(run_tests: RunTests) -> None:
+    result = run_tests(
+        """
+        from fakeamqp import Broker
+
+        def test_it(amqp_broker):
+            with Broker() as broker:
+                broker.publish(b"apples", routing_key="orders")
+                broker.wait_for(lambda: broker.queues(), timeout=0.01)
+        """
+    )
+    result.stdout.fnmatch_lines(["E *the latest events of the broker:", "E *apples*"])
+
+
+def test_a_wrong_value_of_the_option_for_races_is_an_error(run_tests: RunTests) -> None:
+    result = run_tests(FAILS, "--amqp-races=often")
+    result.stderr.fnmatch_lines(
+        ["*--amqp-races: 'often' is not true, false or a seed, which is a whole number"]
+    )
 
 
 def test_a_wrong_seed_of_races_is_an_error(run_tests: RunTests) -> None:

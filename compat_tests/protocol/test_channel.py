@@ -373,6 +373,17 @@ def test_the_number_is_free_at_once(client: Client) -> None:
 
 
 @pytest.mark.rule("0-9-1/channel.close-ok/number-free#server")
+def test_messages_of_a_closed_channel_go_to_another_one_after_close_ok(server: Server) -> None:
+    client = server.client(channels=2)
+    client.declare("q")
+    client.publish(b"m", routing_key="q")
+    client.send(m.BasicGet(queue="q"))
+    client.expect_content(m.BasicGetOk)
+    client.call(m.BasicConsume(queue="q"), m.BasicConsumeOk, 2)
+    client.call(m.ChannelClose(reply_code=200), m.ChannelCloseOk)
+    assert client.expect_content(m.BasicDeliver, 2).method.redelivered
+
+
 def test_the_number_is_free_after_the_clients_close_ok(client: Client) -> None:
     client.send(m.QueueDeclare(queue="missing", passive=True))
     client.expect(m.ChannelClose)

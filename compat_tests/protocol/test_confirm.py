@@ -141,8 +141,21 @@ def test_returns_come_before_their_acks_in_a_batch_too(client: Client) -> None:
             returned += 2
             assert confirmed < returned, "the ack came before its return"
         else:
-            confirmed = client.expect(m.BasicAck).delivery_tag
+            confirmed = max(confirmed, client.expect(m.BasicAck).delivery_tag)
     assert (returned, confirmed) == (4, 4)
+
+
+def test_confirm_of_a_returned_message_follows_its_return_and_precedes_earlier_ones(rabbitmq: Server) -> None:
+    client = rabbitmq.client()
+    client.declare("q")
+    confirming(client)
+    client.send_bytes(publishes(["q", "nowhere", "q"]))
+    client.expect_content(m.BasicReturn)
+    expect_ack(client, 2)
+    confirmed = client.expect(m.BasicAck)
+    if (confirmed.delivery_tag, confirmed.multiple) != (3, True):
+        assert confirmed.delivery_tag == 1
+        expect_ack(client, 3)
 
 
 def test_confirms_come_before_the_channel_is_closed(client: Client) -> None:

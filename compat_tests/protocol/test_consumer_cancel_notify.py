@@ -25,14 +25,23 @@ def test_a_capable_consumer_is_told_when_its_queue_is_deleted(server: Server) ->
     client.expect_nothing()
 
 
-def test_who_deletes_the_queue_is_told_after_delete_ok(server: Server) -> None:
+def test_channel_that_deletes_its_queue_is_told_after_delete_ok(server: Server) -> None:
     client = capable(server)
     client.declare("q")
+    client.consume("q", "t")
+    client.call(m.QueueDelete(queue="q"), m.QueueDeleteOk)
+    expect_cancel(client, "t")
+
+
+def test_other_channel_is_told_before_delete_ok(rabbitmq: Server) -> None:
+    client = capable(rabbitmq)
+    client.declare("q", durable=True, arguments={"x-queue-type": "quorum"})
     client.consume("q", "t", channel=1)
     client.consume("q", "u", channel=2)
-    client.call(m.QueueDelete(queue="q"), m.QueueDeleteOk)
-    expect_cancel(client, "t", channel=1)
+    client.send(m.QueueDelete(queue="q"))
     expect_cancel(client, "u", channel=2)
+    client.expect(m.QueueDeleteOk)
+    expect_cancel(client, "t", channel=1)
 
 
 def test_every_consumer_is_told(server: Server) -> None:

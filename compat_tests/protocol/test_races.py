@@ -346,8 +346,8 @@ def test_ack_of_a_transaction_is_not_late(racing_rabbitmq: Racing) -> None:
     client.call(m.TxSelect(), m.TxSelectOk)
     client.send(m.BasicAck(delivery_tag=1))
     client.send(m.TxCommit())
-    assert client.expect_content(m.BasicDeliver).body == b"a2"
     client.expect(m.TxCommitOk)
+    assert client.expect_content(m.BasicDeliver).body == b"a2"
 
 
 def test_late_ack_precedes_a_cancel_of_its_channel(racing_rabbitmq: Racing) -> None:
@@ -369,6 +369,178 @@ def test_acknowledged_message_does_not_return_if_its_channel_closes_before_the_a
     server.advance(0.01)
     assert [each.message.body for each in server.vhost.queues["a"].ready] == [b"a2"]
     assert not server.vhost.queues["a"].unacked
+
+
+# --- requeues, dead letters, and the ends of channels and connections ---------------------------------
+
+
+def settled_late(kind: str, queue: str = "q", channel: int = 1) -> tuple[str, str, int]:
+    return kind, f"channel {channel} of c1 to queue {queue}", 1
+
+
+def holding(server: Server, kind: str = "classic", channels: int = 2) -> Client:
+    """A client whose channel 1 holds the only message of queue q."""
+    client = server.client(channels=channels)
+    declare(client, durable=True, arguments={"x-queue-type": kind})
+    client.publish(b"m", routing_key="q")
+    client.send(m.BasicGet(queue="q"))
+    client.expect_content(m.BasicGetOk)
+    return client
+
+
+RETURNS = (
+    m.BasicReject(delivery_tag=1, requeue=True),
+    m.BasicNack(delivery_tag=1, requeue=True),
+    m.BasicRecoverAsync(requeue=True),
+)
+
+
+@pytest.mark.parametrize("kind", ["classic", "quorum"])
+@pytest.mark.parametrize("method", RETURNS, ids=lambda each: each.NAME)
+def test_late_requeue_is_counted_later(racing_rabbitmq: Racing, kind: str, method: Any) -> None:
+    server = racing_rabbitmq({settled_late("requeue"): 0.01})
+    client = holding(server, kind)
+    client.send(method)
+    assert count(client) == 0
+    server.advance(0.01)
+    assert count(client) == 1
+
+
+@pytest.mark.parametrize(
+    ("kind", "channel", "found"), [("classic", 1, 1), ("classic", 2, 0), ("quorum", 2, 1)]
+)
+def test_late_requeue_precedes_gets_of_its_channel_and_all_of_a_quorum_queue(
+    racing_rabbitmq: Racing, kind: str, channel: int, found: int
+) -> None:
+    server = racing_rabbitmq({settled_late("requeue"): 0.01})
+    client = holding(server, kind)
+    client.send(m.BasicReject(delivery_tag=1, requeue=True))
+    client.send(m.BasicGet(queue="q"), channel)
+    if found:
+        assert client.expect_content(m.BasicGetOk, channel).method.redelivered
+    else:
+        client.expect(m.BasicGetEmpty, channel)
+
+
+@pytest.mark.parametrize("kind", ["classic", "quorum"])
+def test_late_requeue_takes_effect_although_its_channel_closes(racing_rabbitmq: Racing, kind: str) -> None:
+    server = racing_rabbitmq({settled_late("requeue"): 0.01})
+    client = holding(server, kind)
+    client.send(m.BasicReject(delivery_tag=1, requeue=True))
+    client.call(m.ChannelClose(reply_code=200), m.ChannelCloseOk)
+    server.advance(0.01)
+    assert count(client, channel=2) == 1
+
+
+def test_rejected_message_is_dead_lettered_late_and_those_of_a_queue_keep_their_order(
+    racing_rabbitmq: Racing,
+) -> None:
+    server = racing_rabbitmq({("dead-letter", "queue q", 1): 0.01})
+    client = server.client()
+    declare(client, "dead")
+    arguments = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead"}
+    declare(client, durable=True, arguments=arguments)
+    for body in (b"1", b"2"):
+        client.publish(body, routing_key="q")
+        client.send(m.BasicGet(queue="q"))
+        tag = client.expect_content(m.BasicGetOk).method.delivery_tag
+        client.send(m.BasicReject(delivery_tag=tag, requeue=False))
+    assert count(client, "dead") == 0
+    server.advance(0.01)
+    assert [each.message.body for each in server.vhost.queues["dead"].ready] == [b"1", b"2"]
+
+
+def test_message_that_expires_is_not_dead_lettered_late(racing_rabbitmq: Racing) -> None:
+    server = racing_rabbitmq({("dead-letter", "queue q", 1): 0.01})
+    client = server.client()
+    declare(client, "dead")
+    arguments = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead", "x-message-ttl": 0}
+    declare(client, durable=True, arguments=arguments)
+    client.publish(routing_key="q")
+    assert count(client, "dead") == 1
+
+
+@pytest.mark.parametrize(
+    ("kind", "consumes", "late"),
+    [("classic", False, True), ("classic", True, False), ("quorum", False, True), ("quorum", True, True)],
+)
+@pytest.mark.parametrize("whole", [False, True])
+def test_end_of_a_channel_or_its_connection_reaches_a_queue_late(
+    racing_rabbitmq: Racing, kind: str, consumes: bool, late: bool, whole: bool
+) -> None:
+    server = racing_rabbitmq({settled_late("release"): 0.01})
+    client, other = server.client(), server.client()
+    declare(other, durable=True, arguments={"x-queue-type": kind})
+    other.publish(routing_key="q")
+    if consumes:
+        client.call(m.BasicConsume(queue="q", consumer_tag="t"), m.BasicConsumeOk)
+        client.expect_content(m.BasicDeliver)
+    else:
+        client.send(m.BasicGet(queue="q"))
+        client.expect_content(m.BasicGetOk)
+    if whole:
+        client.call(m.ConnectionClose(reply_code=200), m.ConnectionCloseOk, 0)
+    else:
+        client.call(m.ChannelClose(reply_code=200), m.ChannelCloseOk)
+    assert count(other) == (0 if late else 1)
+    server.advance(0.01)
+    assert count(other) == 1
+    assert not server.vhost.queues["q"].subscriptions
+
+
+def test_exclusive_queue_is_locked_until_the_late_end_of_its_connection(racing_rabbitmq: Racing) -> None:
+    server = racing_rabbitmq({("release", "c1 to queue q", 1): 0.01})
+    client, other = server.client(), server.client(channels=2)
+    declare(client, exclusive=True)
+    client.call(m.ConnectionClose(reply_code=200), m.ConnectionCloseOk, 0)
+    other.send(m.QueueDeclare(queue="q", durable=True))
+    other.expect_channel_close(405)
+    server.advance(0.01)
+    assert declare(other, durable=True, channel=2).message_count == 0
+
+
+@pytest.mark.parametrize(("kind", "late"), [("classic", True), ("quorum", False)])
+def test_cancel_of_a_deleted_classic_queue_may_come_after_delete_ok_to_another_channel(
+    racing_rabbitmq: Racing, kind: str, late: bool
+) -> None:
+    server = racing_rabbitmq({("cancel", "channel 2 of c1", 1): 0.01})
+    client = server.client(channels=2, client_properties={"capabilities": {"consumer_cancel_notify": True}})
+    declare(client, durable=True, arguments={"x-queue-type": kind})
+    consume(client, channel=2)
+    client.send(m.QueueDelete(queue="q"))
+    if not late:
+        client.expect(m.BasicCancel, 2)
+    client.expect(m.QueueDeleteOk)
+    server.advance(0.01)
+    if late:
+        client.expect(m.BasicCancel, 2)
+
+
+def test_nack_does_not_wait_for_the_late_ack_of_its_queue(racing: Racing) -> None:
+    server = racing({confirm(1): 0.01})
+    client = confirming(server.client())
+    declare(client, arguments={"x-max-length": 1, "x-overflow": "reject-publish"})
+    client.publish(routing_key="q")
+    client.publish(routing_key="q")
+    assert client.expect(m.BasicNack).delivery_tag == 2
+    server.advance(0.01)
+    assert client.expect(m.BasicAck).delivery_tag == 1
+
+
+def test_message_of_a_transaction_is_late_only_if_a_consumer_waits_for_it(racing_rabbitmq: Racing) -> None:
+    server = racing_rabbitmq({enqueue(1): 0.01, enqueue(1, queue="consumed"): 0.01})
+    client = server.client()
+    for name in ("q", "consumed"):
+        declare(client, name, durable=True)
+    consume(client, "consumed")
+    client.call(m.TxSelect(), m.TxSelectOk)
+    for name in ("q", "consumed"):
+        client.publish(routing_key=name)
+    client.call(m.TxCommit(), m.TxCommitOk)
+    assert count(client) == 1
+    client.expect_nothing()
+    server.advance(0.01)
+    client.expect_content(m.BasicDeliver)
 
 
 # --- the end of what is late -------------------------------------------------------------------------

@@ -526,8 +526,8 @@ def test_an_ack_not_committed_frees_no_room_in_the_window(client: Client) -> Non
     client.ack(1)
     client.expect_nothing()
     client.send(m.TxCommit())
-    assert client.delivery().body == b"2"
     client.expect(m.TxCommitOk)
+    assert client.delivery().body == b"2"
 
 
 def test_closing_the_channel_rolls_back(client: Client) -> None:

@@ -68,8 +68,12 @@ def test_the_failure_is_explained():
     deviations = sum(1 for decision in failure.decisions if decision.chosen)
     assert lines[1] == (
         f"Of its {len(failure.decisions)} decisions, {deviations} deviate from first-come order. "
-        f"One is enough to fail:"
+        f"In a run of {failure.shrunk_decisions}, one is enough to fail:"
     )
+    again = Schedule(failure.seed, deviations=failure.deviations)
+    with pytest.raises(AssertionError):
+        simulation.run(lost_update(), schedule=again)
+    assert failure.needed[0].number <= failure.shrunk_decisions == len(again.decisions)
     assert lines[2].strip() == str(failure.needed[0])
     assert lines[3] == "Without it the test passes: there it parts from a passing schedule."
 

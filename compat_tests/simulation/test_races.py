@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import re
+from typing import get_args
 
 import pytest
 
 from fakeamqp import Broker, simulation
+from fakeamqp.model.races import RaceKind
 from fakeamqp.simulation.schedule import KINDS, Schedule
 
 aio_pika = pytest.importorskip("aio_pika")
@@ -97,9 +99,106 @@ async def two_queues_in_turn():
         assert [(await consumed.get()).body for _ in range(2)] == [b"a2", b"b2"]
 
 
+async def count_of_dead_letters_after_a_reject():
+    async with Broker(runtime="asyncio") as broker, await aio_pika.connect(broker.url) as connection:
+        channel = await connection.channel()
+        dead = await channel.declare_queue("dead", durable=True)
+        arguments = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead"}
+        jobs = await channel.declare_queue("jobs", durable=True, arguments=arguments)
+        broker.publish(b"job", routing_key="jobs")
+        await (await jobs.get()).reject()
+        await asyncio.sleep(0.0001)
+        assert (await dead.declare()).message_count == 1
+
+
+async def passive_count_after_a_nack_decides():
+    """A worker that returns a job stops once the queue seems to be empty."""
+    async with Broker(runtime="asyncio") as broker, await aio_pika.connect(broker.url) as connection:
+        channel = await connection.channel()
+        jobs = await channel.declare_queue("jobs", durable=True)
+        broker.publish(b"job", routing_key="jobs")
+        await (await jobs.get()).nack()
+        left = await channel.declare_queue("jobs", durable=True, passive=True)
+        while left.declaration_result.message_count:
+            await (await jobs.get()).ack()
+            left = await channel.declare_queue("jobs", durable=True, passive=True)
+        assert broker.queue("jobs").ready == 0
+
+
+async def next_worker_takes_over_when_a_channel_has_closed():
+    async with (
+        Broker(runtime="asyncio") as broker,
+        await aio_pika.connect(broker.url) as one,
+        await aio_pika.connect(broker.url) as other,
+    ):
+        first, second = await one.channel(), await other.channel()
+        jobs = await first.declare_queue("jobs", durable=True, arguments={"x-queue-type": "quorum"})
+        broker.publish(b"job", routing_key="jobs")
+        await jobs.get()
+        await first.close()
+        again = await (await second.get_queue("jobs")).get(fail=False)
+        assert again is not None
+
+
+async def name_of_an_exclusive_queue_is_free_when_its_connection_has_closed():
+    async with Broker(runtime="asyncio") as broker, await aio_pika.connect(broker.url) as other:
+        one = await aio_pika.connect(broker.url)
+        await (await one.channel()).declare_queue("leader", exclusive=True)
+        await one.close()
+        await (await other.channel()).declare_queue("leader", exclusive=True)
+
+
+async def get_on_another_connection_after_an_unconfirmed_publish():
+    async with (
+        Broker(runtime="asyncio") as broker,
+        await aio_pika.connect(broker.url) as one,
+        await aio_pika.connect(broker.url) as other,
+    ):
+        publisher = await one.channel(publisher_confirms=False)
+        queue = await (await other.channel()).declare_queue("orders", durable=True)
+        await publisher.default_exchange.publish(aio_pika.Message(b"order"), "orders")
+        await asyncio.sleep(0.0001)
+        assert await queue.get(fail=False) is not None
+
+
+async def ignore(_message):
+    pass
+
+
+async def queue_is_known_to_be_deleted_before_the_next_step():
+    async with Broker(runtime="asyncio") as broker, await aio_pika.connect(broker.url) as connection:
+        one, other = await connection.channel(), await connection.channel()
+        queue = await one.declare_queue("jobs", durable=True)
+        await queue.consume(ignore, consumer_tag="worker")
+        await other.queue_delete("jobs")
+        text = broker.trace.timeline()
+        assert text.index("basic.cancel consumer_tag='worker'") < text.index("queue.delete-ok")
+
+
 @pytest.mark.parametrize(
     ("test", "said"),
     [
+        (count_of_dead_letters_after_a_reject, "dead letter 1 from queue jobs arrives 1 ms late"),
+        (
+            passive_count_after_a_nack_decides,
+            "requeue 1 from channel 1 of c1 to queue jobs arrives 1 ms late",
+        ),
+        (
+            next_worker_takes_over_when_a_channel_has_closed,
+            "release 1 from channel 1 of c1 to queue jobs arrives 1 ms late",
+        ),
+        (
+            name_of_an_exclusive_queue_is_free_when_its_connection_has_closed,
+            "release 1 from c2 to queue leader arrives 1 ms late",
+        ),
+        (
+            get_on_another_connection_after_an_unconfirmed_publish,
+            "message 1 from channel 1 of c1 to queue orders arrives 1 ms late",
+        ),
+        (
+            queue_is_known_to_be_deleted_before_the_next_step,
+            "cancel 1 on channel 1 of c1 is sent 1 ms late",
+        ),
         (two_queues_in_turn, "ack 1 from channel 1 of c1 to queue a arrives 1 ms late"),
         (call_that_registers_its_future_too_late, "confirm 1 on channel 1 of c2 is sent 1 ms late"),
         (
@@ -113,7 +212,7 @@ async def two_queues_in_turn():
     ],
 )
 def test_a_race_with_the_broker_is_found_shrinks_to_one_decision_and_is_named(test, said):
-    failure = simulation.explore(test, SEEDS, kinds=("enqueue", "confirm", "settle")).failure
+    failure = simulation.explore(test, SEEDS, kinds=get_args(RaceKind)).failure
     assert failure is not None
     assert [decision.text for decision in failure.needed] == [said]
     assert said in failure.text
@@ -136,7 +235,7 @@ def test_a_simulation_in_first_come_order_or_without_a_schedule_has_no_late_outc
 
 
 def test_kinds_of_decisions_about_the_broker_can_be_left_out():
-    others = [kind for kind in KINDS if kind not in ("enqueue", "confirm", "settle")]
+    others = [kind for kind in KINDS if kind not in get_args(RaceKind)]
     assert simulation.explore(count_after_an_unconfirmed_publish, SEEDS, kinds=others).failure is None
 
 

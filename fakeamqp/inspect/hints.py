@@ -15,8 +15,10 @@ if TYPE_CHECKING:
     from fakeamqp.model.queues import Queue
     from fakeamqp.model.state import BrokerState
 
-__all__ = ["first_of", "loop_hint", "wait_hints", "wait_report"]
+__all__ = ["LATEST_EVENTS", "first_of", "loop_hint", "wait_hints", "wait_report"]
 
+LATEST_EVENTS = "the latest events of the broker:"
+"""The line before the events of a report."""
 _MOST_SHOWN = 10
 _LONGEST_BODY = 40
 _LATEST = 15
@@ -112,7 +114,7 @@ def wait_report(state: BrokerState, awaitable: str = "") -> str:
     lines = ["", *_held(state)]
     events = "" if state.latest_events is None else state.latest_events(_LATEST)
     if events:
-        lines += ["the latest events of the broker:", events]
+        lines += [LATEST_EVENTS, events]
     return hints + "\n".join(lines)
 
 

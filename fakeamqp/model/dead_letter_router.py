@@ -66,7 +66,11 @@ class DeadLetterRouter:
             return
         state = virtual_host.state
         dead = dead_lettered(queue, message, reason, state.clock.time(), failures)
-        self._leaves(_PendingLetter(queue.name, message, dead, reason))
+        letter = _PendingLetter(queue.name, message, dead, reason)
+        if state.races is not None and reason == "rejected":
+            state.races.dead_letter(queue, lambda: self._leaves(letter))
+        else:
+            self._leaves(letter)
 
     def passed_on(self, queue: Queue, message: Message, reason: DeathReason) -> None:
         """A message leaves `queue` for its alternate exchange, unchanged.

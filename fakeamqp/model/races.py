@@ -1,4 +1,4 @@
-"""Races: late messages, confirms and acks, as in RabbitMQ, whose channels and queues are processes.
+"""Races: late messages, confirms and settlements, as in RabbitMQ, whose channels and queues are processes.
 
 Theory of operation. Without races, a publish reaches its queues and is confirmed before anything else
 happens. With them, a draw decides for each message and queue how late the message arrives, for each ack
@@ -12,7 +12,15 @@ that RabbitMQ was seen to produce:
 - A call of a channel to a classic queue follows what this channel has published; the counts of queue.declare
   do not wait for that. Quorum queues, and calls of other channels, do not either (measured).
 - A message that cannot be routed is returned and confirmed at once (measured).
-- The acks of one channel reach one queue in their order, and several queues in any order (measured).
+- The acks and requeues of one channel reach one queue in their order, and several queues in any order
+  (measured).
+- A nack of a full queue does not wait for the ack of an earlier message (measured).
+- The messages of a transaction are in their queues before commit-ok, but those that a consumer waits for may
+  be delivered later (measured).
+- Messages that clients reject are dead-lettered later, in the order of their queue (measured).
+- A quorum queue learns later that a channel has ended; a classic queue with a consumer of the channel learns
+  it at once (measured). An exclusive queue may stay for a while when its connection has ended (measured).
+- The notice that a classic queue is deleted may come after delete-ok (measured).
 
 Late outcomes happen when their timers on the time of clients run out, or when a test enters the engine: a
 test never sees a message on its way.
@@ -23,6 +31,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from random import Random
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias
 
@@ -34,13 +43,16 @@ if TYPE_CHECKING:
     from fakeamqp.model.delivery import Delivery
     from fakeamqp.model.message import Message
     from fakeamqp.model.outcome import Outcome
+    from fakeamqp.model.subscription import Subscription
     from fakeamqp.model.timers import Timer, Timers
     from fakeamqp.model.virtual_host import VirtualHost
 
 __all__ = ["ChannelRaces", "Draw", "Late", "RaceKind", "Races", "named", "seeded"]
 
-RaceKind: TypeAlias = Literal["enqueue", "confirm", "settle"]
-"""A message on its way to a queue, the confirm of a publish, or an ack on its way to a queue."""
+RaceKind: TypeAlias = Literal["enqueue", "confirm", "settle", "requeue", "dead-letter", "release", "cancel"]
+"""What is late: a message, an ack, a requeue, or the end of a channel or connection (release) on its way to a
+queue; a dead letter on its way to its exchange; a confirm; or the notice that a consumer's queue is deleted.
+"""
 
 Draw: TypeAlias = Callable[[RaceKind, str, int], float]
 """Draws a delay in seconds, from the kind of the outcome, its channel and queue, and its number from 1 on."""
@@ -54,7 +66,7 @@ _MOST_REMEMBERED = 1000
 
 
 class Late(NamedTuple):
-    """A message, confirm or ack that was late."""
+    """Something that was late."""
 
     kind: RaceKind
     what: str
@@ -64,10 +76,18 @@ class Late(NamedTuple):
 
     def __str__(self) -> str:
         when = f"{self.seconds * 1000:g} ms late" if self.seconds else "at once"
-        if self.kind == "confirm":
-            return f"confirm {self.nth} on {self.what} is sent {when}"
-        subject = "ack" if self.kind == "settle" else "message"
-        return f"{subject} {self.nth} from {self.what} arrives {when}"
+        return _TEXTS[self.kind].format(self.nth, self.what, when)
+
+
+_TEXTS: dict[RaceKind, str] = {
+    "enqueue": "message {} from {} arrives {}",
+    "confirm": "confirm {} on {} is sent {}",
+    "settle": "ack {} from {} arrives {}",
+    "requeue": "requeue {} from {} arrives {}",
+    "dead-letter": "dead letter {} from {} arrives {}",
+    "release": "release {} from {} arrives {}",
+    "cancel": "cancel {} on {} is sent {}",
+}
 
 
 def seeded(seed: int) -> Draw:
@@ -109,6 +129,8 @@ class Races:
         self._alias = alias
         self._counts: dict[tuple[RaceKind, str], int] = {}
         self._names: dict[str, None] = {}
+        self._dead_letters: dict[Queue, Timer] = {}
+        """The latest late dead letter of each queue."""
         self._pending: dict[Timer, Callable[[], object]] = {}
 
     @property
@@ -118,11 +140,21 @@ class Races:
 
     def of(self, channel: PublishingChannel) -> ChannelRaces:
         """The races of a new channel."""
-        connection = channel.connection
+        return ChannelRaces(self, channel, f"channel {channel.number} of {self._name(channel.connection)}")
+
+    def _name(self, connection: NamedConnection) -> str:
         self._names.setdefault(connection.name)
         alias = self._alias(connection.name) or f"c{list(self._names).index(connection.name) + 1}"
-        name = named(alias, connection.client_properties)
-        return ChannelRaces(self, channel, f"channel {channel.number} of {name}")
+        return named(alias, connection.client_properties)
+
+    def release(self, connection: NamedConnection, queue: Queue, release: Callable[[], object]) -> None:
+        """Release a queue that is exclusive to a connection which has ended: now, or later."""
+        what = f"{self._name(connection)} to queue {printable(queue.name)}"
+        seconds = self.draw("release", what)
+        if seconds:
+            self.later(seconds, None, release, f"the end of {what} arrives")
+        else:
+            release()
 
     def settle(self) -> None:
         """Carry out all late outcomes now, in their order."""
@@ -136,6 +168,7 @@ class Races:
         self._pending.clear()
         self._counts.clear()
         self._names.clear()
+        self._dead_letters.clear()
         self.occurred.clear()
 
     def draw(self, kind: RaceKind, what: str) -> float:
@@ -154,6 +187,23 @@ class Races:
         timer = self._timers.call_at(due, lambda: self._happen(timer), what)
         self._pending[timer] = act
         return timer
+
+    def dead_letter(self, queue: Queue, arrive: Callable[[], object]) -> None:
+        """Let a dead letter leave its queue now, or later."""
+        what = f"queue {printable(queue.name)}"
+        seconds = self.draw("dead-letter", what)
+        before = self._dead_letters.get(queue)
+        if not seconds and before is None:
+            arrive()
+            return
+
+        def leave() -> None:
+            if self._dead_letters.get(queue) is timer:
+                del self._dead_letters[queue]
+            arrive()
+
+        timer = self.later(seconds, before, leave, f"a dead letter from {what} arrives")
+        self._dead_letters[queue] = timer
 
     def hurry(self, timers: Iterable[Timer]) -> None:
         """Carry out the outcomes of these timers now, unless that was done before."""
@@ -226,16 +276,32 @@ class ChannelRaces:
         self._on_the_way: dict[Queue, deque[Timer]] = {}
         """The messages that a queue has not received yet."""
         self._confirms: dict[Queue, Timer] = {}
-        """The latest late confirm of a message of each queue."""
-        self._acks: dict[Queue, deque[Timer]] = {}
-        """The acks that a queue has not received yet."""
+        """The latest late ack of a message of each queue."""
+        self._nacks: dict[Queue, Timer] = {}
+        """The latest late nack of a message of each queue."""
+        self._settlements: dict[Queue, deque[Timer]] = {}
+        """The acks and requeues that a queue has not received yet."""
         self._arrivals: _Arrivals | None = None
         """The arrivals of the latest publish, if it is late."""
 
     def publish(self, message: Message, immediate: bool = False, mandatory: bool = False) -> Outcome:
         """Publish a message as `VirtualHost.publish` does, but let it reach some queues later."""
         message, outcome = self._virtual_host.routing.plan(message, True)
-        late = {} if immediate else self._draw(outcome)
+        return self._offer(message, outcome, {} if immediate else self._draw(outcome), immediate, mandatory)
+
+    def offer(
+        self, message: Message, outcome: Outcome, immediate: bool = False, mandatory: bool = False
+    ) -> Outcome:
+        """Offer a message of a transaction as `VirtualHost.offer` does, but let consumers get it later.
+
+        It is in the queues that have none for it before commit-ok (measured).
+        """
+        late = self._draw(outcome, message)
+        return self._offer(message, outcome, {} if immediate else late, immediate, mandatory)
+
+    def _offer(
+        self, message: Message, outcome: Outcome, late: dict[Queue, float], immediate: bool, mandatory: bool
+    ) -> Outcome:
         if late:
             outcome = replace(outcome, late=tuple(late))
         outcome = self._virtual_host.offer(message, outcome, immediate, mandatory)
@@ -246,12 +312,16 @@ class ChannelRaces:
                 self._send(message, queue, seconds, self._arrivals)
         return outcome
 
-    def _draw(self, outcome: Outcome) -> dict[Queue, float]:
-        """The queues at which a message arrives late, and how late."""
+    def _draw(self, outcome: Outcome, consumed: Message | None = None) -> dict[Queue, float]:
+        """The queues at which a message arrives late, and how late: of those that can deliver `consumed`."""
         late: dict[Queue, float] = {}
         for queue in outcome.queues:
             # Queues that refuse messages get them at once, so that the outcome of the publish is known.
-            if isinstance(queue, Queue) and queue.options.overflow == "drop-head":
+            if (
+                isinstance(queue, Queue)
+                and queue.options.overflow == "drop-head"
+                and (consumed is None or queue in self._on_the_way or queue.could_take(consumed))
+            ):
                 seconds = self._races.draw("enqueue", f"{self._name} to queue {printable(queue.name)}")
                 if seconds or queue in self._on_the_way:
                     late[queue] = seconds
@@ -275,39 +345,99 @@ class ChannelRaces:
         way.append(self._races.later(seconds, way[-1] if way else None, arrive, what))
 
     def precede(self, name: str) -> None:
-        """Let the messages and acks of the channel arrive at a classic queue before a call to it."""
+        """Let what the channel has sent to a queue arrive before a call; no messages to a quorum queue."""
         queue = self._virtual_host.queues.get(name)
-        if queue is not None and not queue.replicated:
-            for way in (self._on_the_way, self._acks):
-                self._races.hurry(tuple(way.get(queue, ())))
+        if queue is None:
+            return
+        if not queue.replicated:
+            self._races.hurry(tuple(self._on_the_way.get(queue, ())))
+        self._races.hurry(tuple(self._settlements.get(queue, ())))
 
     def accept(self, deliveries: Sequence[Delivery]) -> None:
         """Settle acknowledged deliveries in their queues, now or later."""
+        self._settle("settle", accept_all, deliveries)
+
+    def requeue(self, act: Callable[[Sequence[Delivery]], None], deliveries: Sequence[Delivery]) -> None:
+        """Return deliveries to their queues by `act`, now or later."""
+        self._settle("requeue", act, deliveries)
+
+    def _settle(
+        self, kind: RaceKind, act: Callable[[Sequence[Delivery]], None], deliveries: Sequence[Delivery]
+    ) -> None:
         of_queues: dict[Queue, list[Delivery]] = {}
         for delivery in deliveries:
             of_queues.setdefault(delivery.queue, []).append(delivery)
+        at_once: list[Delivery] = []
         for queue, part in of_queues.items():
-            seconds = self._races.draw("settle", f"{self._name} to queue {printable(queue.name)}")
-            if seconds or queue in self._acks:
-                self._accept_later(seconds, queue, part)
+            seconds = self._races.draw(kind, f"{self._name} to queue {printable(queue.name)}")
+            if seconds or queue in self._settlements:
+                self._settle_later(kind, act, seconds, queue, part)
             else:
-                accept_all(part)
+                at_once += part
+        act(at_once)
 
-    def _accept_later(self, seconds: float, queue: Queue, deliveries: Sequence[Delivery]) -> None:
-        way = self._acks.setdefault(queue, deque())
+    def _settle_later(
+        self,
+        kind: RaceKind,
+        act: Callable[[Sequence[Delivery]], None],
+        seconds: float,
+        queue: Queue,
+        deliveries: Sequence[Delivery],
+    ) -> None:
+        way = self._settlements.setdefault(queue, deque())
 
         def arrive() -> None:
             way.popleft()
             if not way:
-                del self._acks[queue]
-            accept_all(deliveries)
+                del self._settlements[queue]
+            act(deliveries)
 
-        what = f"an ack from {self._name} arrives in queue {printable(queue.name)}"
+        subject = "an ack" if kind == "settle" else "a requeue"
+        what = f"{subject} from {self._name} arrives in queue {printable(queue.name)}"
         way.append(self._races.later(seconds, way[-1] if way else None, arrive, what))
 
+    def cancel(self, subscription: Subscription, notify: Callable[[], object]) -> None:
+        """Tell the client now or later that the queue of a consumer was deleted; of quorum queues now."""
+        seconds = 0.0 if subscription.queue.replicated else self._races.draw("cancel", self._name)
+        if seconds:
+            self._races.later(seconds, None, notify, f"a cancel on {self._name} is sent")
+        else:
+            notify()
+
+    def release(
+        self,
+        deliveries: Sequence[Delivery],
+        consumers: list[Subscription],
+        release: Callable[[list[Delivery], list[Subscription]], object],
+    ) -> tuple[Sequence[Delivery], list[Subscription]]:
+        """Let the end of the channel reach some queues later, by `release`; return the rest.
+
+        A classic queue knows at once that a consumer has ended (measured).
+        """
+        consumed = {each.queue: each for each in consumers}
+        late: set[Queue] = set()
+        for queue in dict.fromkeys((*(each.queue for each in deliveries), *consumed)):
+            if queue.keeps_delivered or (queue in consumed and not queue.replicated):
+                continue
+            seconds = self._races.draw("release", f"{self._name} to queue {printable(queue.name)}")
+            way = self._settlements.get(queue)
+            if not seconds and not way:
+                continue
+            late.add(queue)
+            part = [each for each in deliveries if each.queue is queue]
+            ended = [each for each in consumers if each.queue is queue]
+            what = f"the end of {self._name} arrives in queue {printable(queue.name)}"
+            self._races.later(seconds, way[-1] if way else None, partial(release, part, ended), what)
+        if not late:
+            return deliveries, consumers
+        return (
+            [each for each in deliveries if each.queue not in late],
+            [each for each in consumers if each.queue not in late],
+        )
+
     def arrive(self) -> None:
-        """Let all messages and acks of the channel arrive now."""
-        for way in (*self._on_the_way.values(), *self._acks.values()):
+        """Let all messages, acks and requeues of the channel arrive now."""
+        for way in (*self._on_the_way.values(), *self._settlements.values()):
             self._races.hurry(tuple(way))
 
     def confirm(self, tag: int, outcome: Outcome) -> None:
@@ -331,19 +461,28 @@ class ChannelRaces:
         arrivals.confirm = arrived
 
     def _confirm_after(self, seconds: float, queue: Queue, tag: int, accepted: bool) -> None:
-        """Confirm a publish after some seconds, and after earlier ones to the same queue."""
-        before = self._confirms.get(queue)
+        """Confirm a publish after some seconds, and after earlier ones to the same queue.
+
+        But a nack does not wait for an ack that is late (measured).
+        """
+        before = self._nacks.get(queue)
+        if queue in self._confirms:
+            if accepted:
+                before = self._confirms[queue]
+            else:
+                seconds = 0.0
         if not seconds and before is None:
             self._channel.unconfirmed.append((tag, accepted))
             return
         self.unconfirmed += 1
+        late = self._confirms if accepted else self._nacks
 
         def confirm() -> None:
             self.unconfirmed -= 1
-            if self._confirms.get(queue) is timer:
-                del self._confirms[queue]
+            if late.get(queue) is timer:
+                del late[queue]
             self._channel.unconfirmed.append((tag, accepted))
             self._channel.confirm_now()
 
         timer = self._races.later(seconds, before, confirm, f"a confirm on {self._name} is sent")
-        self._confirms[queue] = timer
+        late[queue] = timer

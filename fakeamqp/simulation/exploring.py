@@ -32,6 +32,8 @@ class Failure:
     decisions: list[Decision] = field(repr=False)
     #: The deviations that are enough to fail, in order; [] if it fails in first-come order, too.
     needed: list[Decision]
+    #: The number of decisions of the run with these deviations alone.
+    shrunk_decisions: int
     #: The error of the run with these deviations alone.
     shrunk_error: BaseException
     #: How many runs it took to find them, and whether the test passes without any one of them.
@@ -54,7 +56,7 @@ class Failure:
     def text(self) -> str:
         """The failure in words."""
         error = "".join(traceback.format_exception_only(type(self.error), self.error)).strip()
-        lines = [f"seed {self.seed} fails: {error}"]
+        lines = [f"seed {self.seed} fails: {error.splitlines()[0]}"]
         deviations = sum(1 for decision in self.decisions if decision.chosen)
         if not self.needed:
             lines.append("It fails in first-come order as well, so its schedule does not matter.")
@@ -62,7 +64,8 @@ class Failure:
         few = len(self.needed)
         lines.append(
             f"Of its {len(self.decisions)} decisions, {deviations} deviate from first-come order. "
-            f"{'One is' if few == 1 else f'{few} are'} enough to fail{'' if self.minimal else ' (or fewer)'}:"
+            f"In a run of {self.shrunk_decisions}, {'one is' if few == 1 else f'{few} are'} enough to fail"
+            f"{'' if self.minimal else ' (or fewer)'}:"
         )
         lines += [f"  {decision}" for decision in self.needed]
         if self.minimal:
@@ -168,23 +171,31 @@ def check(test: Test, seeds: int | Iterable[int] = 200, **settings: Any) -> int:
 
 def _explain(outcome: Outcome, schedule: Schedule, error: BaseException, shrink_runs: int) -> Failure:
     seed, like = schedule.seed, _kind_of(error)
-    needed = [decision for decision in schedule.decisions if decision.chosen]
+    shrunk = schedule
     last_error = error
 
     def fails(deviations: Deviations) -> Deviations | None:
-        nonlocal needed, last_error
+        nonlocal shrunk, last_error
         again = Schedule(seed, deviations=deviations)
         again_error = outcome(again)
         if again_error is None or _kind_of(again_error) != like:
             return None
-        needed, last_error = [decision for decision in again.decisions if decision.chosen], again_error
+        shrunk, last_error = again, again_error
         return again.deviations
 
     runs = 0
     if shrink_runs:
         _, runs = shrink(fails, schedule.deviations, shrink_runs)
+    decisions = shrunk.decisions
     failure = Failure(
-        seed, error, schedule.decisions, needed, last_error, runs, minimal=0 < runs < shrink_runs
+        seed,
+        error,
+        schedule.decisions,
+        [decision for decision in decisions if decision.chosen],
+        len(decisions),
+        last_error,
+        runs,
+        minimal=0 < runs < shrink_runs,
     )
     return replace(failure, tasks=_overtaking(outcome, failure))
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 from fakeamqp.model.races import Late, RaceKind
 
@@ -32,10 +32,8 @@ __all__ = ["CUTS", "DELAYS", "KINDS", "LATENCIES", "LATENESS", "Decision", "Key"
 #: - cut: how many of the bytes that have come are received at once
 #: - pause: whether the process is held up until something else is due as well
 #: - task: which of the tasks that are ready goes on first
-#: - enqueue: how late a message arrives in a queue
-#: - confirm: how late a confirm is sent
-#: - settle: how late an ack arrives in a queue
-KINDS = ("latency", "delay", "cut", "pause", "task", "enqueue", "confirm", "settle")
+#: - those of `fakeamqp.model.races.RaceKind`: how late something is that the broker does
+KINDS = ("latency", "delay", "cut", "pause", "task", *get_args(RaceKind))
 
 #: How long bytes are under way: iterations of the loop, then seconds.
 DELAYS: tuple[tuple[int, float], ...] = (
@@ -64,11 +62,9 @@ _LATENESS_RATES = (0.0, 0.0, 0.05, 0.2, 0.5)
 _RATES_OF = {
     "cut": (0.0, 0.0, 0.0, 0.02, 0.1),
     "task": (0.0, 0.0, 0.02, 0.1, 0.5),
-    "enqueue": _LATENESS_RATES,
-    "confirm": _LATENESS_RATES,
-    "settle": _LATENESS_RATES,
+    **dict.fromkeys(get_args(RaceKind), _LATENESS_RATES),
 }
-_LATENESS_KINDS: dict[str, RaceKind] = {"enqueue": "enqueue", "confirm": "confirm", "settle": "settle"}
+_LATENESS_KINDS: dict[str, RaceKind] = {kind: kind for kind in get_args(RaceKind)}
 
 
 class Decision(NamedTuple):

@@ -23,11 +23,12 @@ class Transaction:
     before them; `commit` cannot fail then.
     """
 
-    __slots__ = ("_publishes", "_settlements")
+    __slots__ = ("_publishes", "_returned", "_settlements")
 
     def __init__(self) -> None:
         self._publishes: list[Callable[[], bool]] = []
         self._settlements: list[tuple[Callable[[Sequence[Delivery]], None], Sequence[Delivery]]] = []
+        self._returned: list[Delivery] = []
 
     @property
     def publishes(self) -> int:
@@ -46,9 +47,19 @@ class Transaction:
         """
         self._publishes.append(perform)
 
-    def settle(self, act: Callable[[Sequence[Delivery]], None], deliveries: Sequence[Delivery]) -> None:
-        """Add a settlement; `act` is called at commit, possibly after the requesting session has ended."""
+    def settle(
+        self,
+        act: Callable[[Sequence[Delivery]], None],
+        deliveries: Sequence[Delivery],
+        returns: bool = False,
+    ) -> None:
+        """Add a settlement; `act` is called at commit, possibly after the requesting session has ended.
+
+        `returns` is for `commit_publishes`: whether the client rejects or returns the deliveries.
+        """
         self._settlements.append((act, deliveries))
+        if returns:
+            self._returned += deliveries
 
     def withdraw(self, chosen: Callable[[Delivery], bool]) -> list[Delivery]:
         """Remove the deliveries for which `chosen` returns True: the transaction does not settle them.
@@ -101,9 +112,16 @@ class Transaction:
         return accepted
 
     def commit_publishes(self) -> bool:
-        """Perform only the publishes and keep the settlements. Returns as `commit`."""
+        """Perform only the publishes and keep the settlements. Returns as `commit`.
+
+        Raises:
+            NotImplementedHere: the transaction returns a delivery to a queue that does not take any back.
+        """
         publishes, self._publishes = self._publishes, []
         accepted = [perform() for perform in publishes]
+        returned, self._returned = self._returned, []
+        for delivery in returned:
+            delivery.queue.check_return()
         return all(accepted)
 
     def rollback(self) -> list[Delivery]:
@@ -115,6 +133,7 @@ class Transaction:
         self._publishes.clear()
         undone = self.deliveries
         self._settlements.clear()
+        self._returned.clear()
         return undone
 
     def keep_persistent(self, *, crash: bool = False) -> None:

@@ -5,10 +5,11 @@ basic.publish is in `publishing`; basic.deliver, get-ok and return are in `frame
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from fakeamqp.model.credit import Credit, Limit
-from fakeamqp.model.delivery import accept_all
+from fakeamqp.model.delivery import accept_all, release_all
 from fakeamqp.model.errors import Crash, NotAllowed, PreconditionFailed
 from fakeamqp.model.limits import check_consumer_bound
 from fakeamqp.model.queues import ClassicQueue
@@ -22,7 +23,9 @@ from fakeamqp.protocols.framed.settling import refusal, release_kept, send_again
 from fakeamqp.protocols.framed.windows import set_documented_window, set_window, shares_windows
 
 if TYPE_CHECKING:
-    from fakeamqp.model.delivery import Ending
+    from collections.abc import Sequence
+
+    from fakeamqp.model.delivery import Delivery, Ending
     from fakeamqp.protocols.amqp_0_9_1.server_channel import Amqp091Channel
 
 __all__ = ["HANDLERS"]
@@ -243,14 +246,19 @@ def ack(channel: Amqp091Channel, method: m.BasicAck) -> None:
 
 def nack(channel: Amqp091Channel, method: m.BasicNack) -> None:
     """Reject deliveries, and requeue them if asked (RabbitMQ: documented extension)."""
-    ending: Ending = "released" if method.requeue else "refused"
-    settle(channel, *refusal(channel, ending), method.delivery_tag, method.multiple)
+    _refuse(channel, "released" if method.requeue else "refused", method.delivery_tag, method.multiple)
 
 
 def reject(channel: Amqp091Channel, method: m.BasicReject) -> None:
     """Reject one delivery, and requeue it if asked."""
-    ending: Ending = "failed" if method.requeue else "rejected"
-    settle(channel, *refusal(channel, ending), method.delivery_tag, multiple=False)
+    _refuse(channel, "failed" if method.requeue else "rejected", method.delivery_tag, multiple=False)
+
+
+def _refuse(channel: Amqp091Channel, ending: Ending, tag: int, multiple: bool) -> None:
+    act, event = refusal(channel, ending)
+    if channel.races is not None and channel.transaction is None and event == "requeued":
+        act = partial(channel.races.requeue, act)
+    settle(channel, act, event, tag, multiple)
 
 
 def recover(channel: Amqp091Channel, method: m.BasicRecover) -> None:
@@ -258,13 +266,20 @@ def recover(channel: Amqp091Channel, method: m.BasicRecover) -> None:
     _check_recover(channel, method.requeue)
     taken = release_kept(channel)
     channel.send(m.BasicRecoverOk())
-    send_again(taken, method.requeue)
+    _send_again(channel, taken, method.requeue)
 
 
 def recover_async(channel: Amqp091Channel, method: m.BasicRecoverAsync) -> None:
     """Like `recover`, without an answer (basic.recover-async/no-reply)."""
     _check_recover(channel, method.requeue)
-    send_again(release_kept(channel), method.requeue)
+    _send_again(channel, release_kept(channel), method.requeue)
+
+
+def _send_again(channel: Amqp091Channel, deliveries: Sequence[Delivery], requeue: bool) -> None:
+    if channel.races is not None and requeue:
+        channel.races.requeue(release_all, deliveries)
+    else:
+        send_again(deliveries, requeue)
 
 
 def _check_recover(channel: Amqp091Channel, requeue: bool) -> None:

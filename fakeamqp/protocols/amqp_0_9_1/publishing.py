@@ -103,7 +103,7 @@ def _publish_at_commit(channel: Amqp091Channel, target: Target, message: Message
     remaining = replace(plan, queues=tuple(queue for queue in plan.queues if not queue.deleted))
     # A message that had a queue when it arrived is not returned, but for names that are unknown by now.
     returned = target.mandatory and not plan.queues
-    outcome = channel.virtual_host.offer(message, remaining, immediate=target.immediate, mandatory=returned)
+    outcome = channel.publisher.offer(message, remaining, immediate=target.immediate, mandatory=returned)
     if target.mandatory or outcome.unconsumed:
         return_if_needed(channel, target, message, plan, unconsumed=outcome.unconsumed)
     refused = (

@@ -130,7 +130,12 @@ def delete(channel: Amqp091Channel, method: m.QueueDelete) -> None:
             channel.send(m.QueueDeleteOk(message_count=count))
 
     channel.virtual_host.queues.delete(
-        name, channel.connection, if_unused=method.if_unused, if_empty=method.if_empty, confirm=confirm
+        name,
+        channel.connection,
+        if_unused=method.if_unused,
+        if_empty=method.if_empty,
+        confirm=confirm,
+        group=channel,
     )
 
 

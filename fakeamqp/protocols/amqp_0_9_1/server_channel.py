@@ -7,6 +7,7 @@ A content follows its method: a header, and body frames until the announced size
 
 from __future__ import annotations
 
+from functools import partial
 from math import inf
 from struct import Struct
 from struct import error as StructError
@@ -42,6 +43,8 @@ from fakeamqp.protocols.framed.replies import ProtocolError, Reply
 from fakeamqp.protocols.framed.states import ChannelState
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from fakeamqp.model.access import User
     from fakeamqp.model.delivery import Delivery
     from fakeamqp.model.message import Message
@@ -319,9 +322,10 @@ class Amqp091Channel(server_channel.FramedChannel):
         if self.races is not None and outcome.queues:
             self.races.confirm(tag, outcome)
         elif not outcome.queues and self.personality.confirms_unroutable_at_once:
+            # Earlier confirms are not sent with it (RabbitMQ: measured on 4.0.5 and 4.3.6).
+            earlier, self.unconfirmed = self.unconfirmed, [(tag, True)]
             self.confirm_now()
-            self.unconfirmed.append((tag, True))
-            self.confirm_now()
+            self.unconfirmed = earlier
         else:
             self.unconfirmed.append((tag, outcome.accepted))
 
@@ -372,7 +376,10 @@ class Amqp091Channel(server_channel.FramedChannel):
         if self.consumers.get(subscription.tag) is not subscription:
             return  # The client has cancelled it itself, before it was told.
         super().cancelled(subscription)
-        self._notify_cancelled(subscription)
+        if self.races is None:
+            self._notify_cancelled(subscription)
+        else:
+            self.races.cancel(subscription, partial(self._notify_cancelled, subscription))
 
     def _notify_cancelled(self, subscription: Subscription) -> None:
         if self.state is ChannelState.OPEN and self.connection.has_capability("consumer_cancel_notify"):
@@ -427,6 +434,16 @@ class Amqp091Channel(server_channel.FramedChannel):
         """See the base class; sends the queued confirms first."""
         self.confirm_now()
         super().closed_by_client()
+
+    def returning(self, outstanding: Sequence[Delivery], consumers: list[Subscription]) -> Iterator[None]:
+        """See the base class; some queues learn of it later, by a race."""
+        returning = super().returning
+        if self.races is not None:
+            run = self.connection.broker.operations.run
+            outstanding, consumers = self.races.release(
+                outstanding, consumers, lambda *part: run(returning(*part))
+            )
+        return returning(outstanding, consumers)
 
 
 class BoundedChannel(Amqp091Channel):

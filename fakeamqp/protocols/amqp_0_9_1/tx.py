@@ -29,12 +29,19 @@ def select(channel: Amqp091Channel, method: m.TxSelect) -> None:
 def commit(channel: Amqp091Channel, method: m.TxCommit) -> None:
     """Commit the transaction, and begin the next.
 
+    Commit-ok follows the messages published, and precedes deliveries that the settlements make room for
+    (RabbitMQ: measured on 4.0.5 and 4.3.6).
+
     Raises:
         PreconditionFailed: a full queue refused one of the messages (tx.commit-ok/failure).
     """
-    if not _transaction(channel).commit():
+    transaction = _transaction(channel)
+    accepted = transaction.commit_publishes()
+    if accepted:
+        channel.send(m.TxCommitOk())
+    transaction.commit()
+    if not accepted:
         raise PreconditionFailed("partial tx completion")
-    channel.send(m.TxCommitOk())
 
 
 def rollback(channel: Amqp091Channel, method: m.TxRollback) -> None:

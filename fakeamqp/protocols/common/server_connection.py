@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from fakeamqp.model.errors import ResourceError
@@ -445,7 +446,11 @@ class ServerConnection:
             del self.broker.connections[self]
             self.broker.leaving[self] = None
         if self.virtual_host is not None:
-            self.virtual_host.queues.release_owner(self, self)
+            races = self.broker.races
+            if races is None:
+                self.virtual_host.queues.release_owner(self, self)
+            else:
+                self.virtual_host.queues.release_owner(self, self, partial(races.release, self))
 
     @abstractmethod
     def _release_channels(self) -> None:

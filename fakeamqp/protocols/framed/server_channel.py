@@ -14,7 +14,7 @@ from fakeamqp.model.credit import Credit, Gate
 from fakeamqp.model.delivery import Delivery, Ledger, releasing
 from fakeamqp.model.errors import AccessRefused, NotFound, PreconditionFailed
 from fakeamqp.model.memory import Charge
-from fakeamqp.model.operations import in_steps
+from fakeamqp.model.operations import STEP, in_steps
 from fakeamqp.protocols.framed import delivering
 from fakeamqp.protocols.framed.assembly import Assembly
 from fakeamqp.protocols.framed.codec.frames import FRAME_METHOD, FRAME_OVERHEAD
@@ -361,10 +361,18 @@ class FramedChannel:
         )
 
     def closed_by_client(self) -> None:
-        """Handle channel.close: release everything, then answer (channel.close-ok/number-free)."""
+        """Handle channel.close: release everything, and answer (channel.close-ok/number-free).
+
+        What little is released goes to other channels after the answer (RabbitMQ: measured on 4.0.5 and
+        4.3.6).
+        """
         self.follow("channel.close")
-        self.release()
-        self.connection.broker.operations.then(self._confirm_close, self.connection)
+        if len(self.ledger.outstanding) <= STEP:
+            self._confirm_close()
+            self.release()
+        else:
+            self.release()
+            self.connection.broker.operations.then(self._confirm_close, self.connection)
 
     def _confirm_close(self) -> None:
         # The connection may have closed meanwhile.
@@ -389,11 +397,11 @@ class FramedChannel:
         if self.transaction is not None:
             outstanding = [*outstanding, *self.transaction.rollback()]
         self.note_settled("requeued", outstanding)
-        steps = self._returning(outstanding, consumers)
+        steps = self.returning(outstanding, consumers)
         del outstanding
         self.connection.broker.operations.run(steps, self.connection)
 
-    def _returning(self, outstanding: Sequence[Delivery], consumers: list[Subscription]) -> Iterator[None]:
+    def returning(self, outstanding: Sequence[Delivery], consumers: list[Subscription]) -> Iterator[None]:
         """The steps of requeueing messages and cancelling consumers.
 
         Requeued before consumers are cancelled: a cancel can activate another consumer, which must get these

@@ -684,6 +684,7 @@ class FramedConnection(ServerConnection, Generic[C]):
         RabbitMQ lets the client close the transport (measured), and some clients report a transport that
         closes directly after close-ok as an error. Until then it answers connection.close again.
         """
+        self.end_turn()  # As before a channel's close-ok, confirms come first (RabbitMQ: measured).
         unsent = self.outbox.unsent
         self.send(0, self.vocabulary.ConnectionCloseOk())
         if self._lingers or self.state is not ConnectionState.CLOSED:

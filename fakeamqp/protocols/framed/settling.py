@@ -21,20 +21,6 @@ __all__ = ["refusal", "release_kept", "send_again", "settle"]
 
 def refusal(channel: FramedChannel, ending: Ending) -> tuple[Act, Settlement]:
     """Return the settlement for a rejected delivery, and its event name; see `model.delivery.Ending`."""
-    if channel.personality.streams_refuse_rejects:
-        act, event = _refusal(channel, ending)
-        return partial(_checked, act), event
-    return _refusal(channel, ending)
-
-
-def _checked(act: Act, deliveries: Sequence[Delivery]) -> None:
-    """Check that the queues take deliveries back, then carry out the settlement."""
-    for delivery in deliveries:
-        delivery.queue.check_return()
-    act(deliveries)
-
-
-def _refusal(channel: FramedChannel, ending: Ending) -> tuple[Act, Settlement]:
     if ending in ("rejected", "refused"):
         return partial(reject_all, ending=ending), "rejected"
     if channel.personality.rejected_avoids_same_channel:
@@ -47,16 +33,21 @@ def settle(channel: FramedChannel, act: Act, event: Settlement, tag: int, multip
 
     Raises:
         PreconditionFailed: no unacknowledged delivery has the tag.
+        NotImplementedHere: a queue does not take deliveries back.
     """
     deliveries = channel.ledger.take(tag, multiple)
     if deliveries is None:
         raise PreconditionFailed(f"unknown delivery tag {tag}")
+    returns = event != "acked"
     if channel.transaction is not None:
-        channel.transaction.settle(partial(_carry_out, channel, act, event), deliveries)
+        channel.transaction.settle(partial(_carry_out, channel, act, event), deliveries, returns)
         return
     tap = channel.connection.broker.tap
     if tap is not None:
         tap.settled(event, deliveries, channel.connection, channel.number)
+    if returns:
+        for delivery in deliveries:
+            delivery.queue.check_return()
     act(deliveries)
 
 
