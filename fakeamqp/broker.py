@@ -855,6 +855,10 @@ class Broker(Inspection):
             message.secured = True
             # A message that no frame can carry must fail here, not when it is delivered.
             registry.PROTOCOLS[0].check_message(message)
+            if target.firehose is not None:
+                from fakeamqp.model.firehose import TEST
+
+                target.firehose.publisher = TEST
             outcome = target.publish(message)
             return PublishedView.of(virtual_host, message, outcome)
 

@@ -672,6 +672,22 @@ def test_every_wait_raises_wait_timeout_with_the_same_report(
     assert "\nthe latest events of the broker:\n" in str(failure.value)
 
 
+def test_the_firehose_copies_what_a_test_publishes(broker: Broker) -> None:
+    broker.set_firehose()
+    with pika.BlockingConnection(pika.URLParameters(broker.url)) as connection:
+        channel = connection.channel()
+        channel.queue_declare("trace", exclusive=True)
+        channel.queue_bind("trace", "amq.rabbitmq.trace", "publish.#")
+        broker.publish(b"m", exchange="amq.topic", routing_key="a.b")
+        method, seen, body = channel.basic_get("trace", auto_ack=True)
+    assert (method.routing_key, body) == ("publish.amq.topic", b"m")
+    assert [seen.headers[name] for name in ("connection", "channel", "user")] == [
+        "Broker.publish",
+        0,
+        "rmq-internal",
+    ]
+
+
 def test_the_firehose_is_switched_by_true_and_false_only() -> None:
     with Broker(virtual_hosts=["shop"]) as broker:
         for wrong in ("shop", "off", None):

@@ -61,6 +61,36 @@ def test_tracing_of_a_virtual_host_switches_the_firehose(broker, api):
     connection.close()
 
 
+def test_messages_of_requests_are_copied_by_the_firehose(broker, api):
+    broker.set_firehose()
+    connection = pika.BlockingConnection(pika.URLParameters(broker.url))
+    channel = connection.channel()
+    for name in ("trace", "q"):
+        channel.queue_declare(name, durable=True)
+    channel.queue_bind("trace", "amq.rabbitmq.trace", "#")
+    message = {"properties": {}, "routing_key": "q", "payload": "m", "payload_encoding": "string"}
+    api.post("exchanges/%2F/amq.default/publish", message)
+    taking = {"count": 1, "ackmode": "ack_requeue_false", "encoding": "auto"}
+    assert len(api.post("queues/%2F/q/get", taking).json) == 1
+    for key, more in (("publish.", {"routed_queues": ["q"]}), ("deliver.q", {"redelivered": 0})):
+        method, seen, body = channel.basic_get("trace", auto_ack=True)
+        assert (method.routing_key, body) == (key, b"m")
+        # As those of 4.0.5 and 4.3.6, apart from the numbers of the process in the name.
+        assert seen.headers == {
+            "exchange_name": "",
+            "routing_keys": ["q"],
+            "properties": {},
+            "node": "fakeamqp@localhost",
+            "vhost": "/",
+            "connection": "<fakeamqp@localhost.1.1.0>",
+            "channel": 1,
+            "user": "guest",
+            **more,
+        }
+    assert channel.basic_get("trace")[0] is None
+    connection.close()
+
+
 def test_the_client_is_told_why_its_connection_was_closed(broker, api):
     connection = pika.BlockingConnection(pika.URLParameters(broker.url))
     name = api.get("connections")[0]["name"].replace(" ", "%20").replace(">", "%3E")

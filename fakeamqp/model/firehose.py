@@ -7,7 +7,7 @@ Dead letters are copied only when they are delivered, and copies are not copied 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fakeamqp.model.message import Message
 from fakeamqp.model.names import NODE
@@ -15,12 +15,11 @@ from fakeamqp.model.properties import PlainProperties
 from fakeamqp.model.routing import Router
 
 if TYPE_CHECKING:
-    from fakeamqp.model.access import User
     from fakeamqp.model.message import Properties
     from fakeamqp.model.outcome import Outcome
     from fakeamqp.model.virtual_host import VirtualHost
 
-__all__ = ["TRACE_EXCHANGE", "Firehose", "TracingRouter"]
+__all__ = ["TEST", "TRACE_EXCHANGE", "Firehose", "Source", "TracingRouter"]
 
 TRACE_EXCHANGE = "amq.rabbitmq.trace"
 
@@ -43,21 +42,17 @@ _PROPERTIES = (
 """In the order of RabbitMQ's table: the last of the class is the first."""
 
 
-class NamedConnection(Protocol):
-    """A connection, as far as copies describe it."""
+class Source(NamedTuple):
+    """Whose messages are copied: the name of the connection, the number of the channel, and the user."""
 
-    name: str
+    connection: str
+    channel: int
+    user: str
 
 
-class TracedChannel(Protocol):
-    """A channel, as far as copies describe it."""
-
-    number: int
-    user: User
-
-    @property
-    def connection(self) -> NamedConnection:
-        """The connection of the channel."""
+TEST = Source("Broker.publish", 0, "rmq-internal")
+"""What a test publishes. RabbitMQ has channel 0 where no channel publishes, and this user for itself (tagged
+source of 4.0)."""
 
 
 class _Headers(dict[str, Any]):
@@ -71,33 +66,28 @@ class Firehose:
     """The firehose of one virtual host, while it is on."""
 
     def __init__(self, virtual_host: VirtualHost) -> None:
-        self.publisher: TracedChannel | None = None
-        """The channel whose message is routed next. Nothing else that is routed is copied."""
+        self.publisher: Source | None = None
+        """Who publishes the message that is routed next. Nothing else that is routed is copied."""
         self._virtual_host = virtual_host
 
     def published(self, message: Message, outcome: Outcome) -> None:
-        """Copy a message that was routed, if a channel has published it."""
-        channel, self.publisher = self.publisher, None
-        if channel is None:
+        """Copy a message that was routed, if `publisher` is known."""
+        source, self.publisher = self.publisher, None
+        if source is None:
             return
         keys = _routing_keys(message)
         # The default exchange names queues that do not exist, too (measured).
         queues = [queue.name for queue in outcome.queues] if message.exchange else keys
-        headers = {**self._whence(channel), "routed_queues": queues}
+        headers = {**self._whence(source), "routed_queues": queues}
         self._copy(message, f"publish.{message.exchange}", headers)
 
-    def delivered(self, channel: TracedChannel, queue: str, message: Message, redelivered: bool) -> None:
+    def delivered(self, source: Source, queue: str, message: Message, redelivered: bool) -> None:
         """Copy a message that was sent to a client."""
-        headers = {"redelivered": int(redelivered), **self._whence(channel)}
+        headers = {"redelivered": int(redelivered), **self._whence(source)}
         self._copy(message, f"deliver.{queue}", headers)
 
-    def _whence(self, channel: TracedChannel) -> dict[str, Any]:
-        return {
-            "vhost": self._virtual_host.name,
-            "connection": channel.connection.name,
-            "channel": channel.number,
-            "user": channel.user.name,
-        }
+    def _whence(self, source: Source) -> dict[str, Any]:
+        return {"vhost": self._virtual_host.name, **source._asdict()}
 
     def _copy(self, message: Message, key: str, headers: dict[str, Any]) -> None:
         if message.exchange == TRACE_EXCHANGE:

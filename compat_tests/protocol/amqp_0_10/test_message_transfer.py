@@ -28,6 +28,27 @@ def send(session: Session, *header: structs.Struct | UnknownStruct, body: bytes 
     )
 
 
+def test_transfers_are_copied_by_the_firehose() -> None:
+    server = Server("rabbitmq-4.3")
+    server.state.virtual_host("/").set_firehose(True)
+    session = server.session()
+    for name in ("q", "trace"):
+        session.declare(name)
+    session.bind("trace", "amq.rabbitmq.trace", "#")
+    session.publish(key="q")
+    session.subscribe("q")
+    assert len(session.transfers()) == 1
+    name = next(iter(server.state.connections)).name
+    copies = [each.message for each in server.vhost.queues["trace"].ready]
+    assert [(each.routing_key, each.body) for each in copies] == [
+        ("publish.", b"body"),
+        ("deliver.q", b"body"),
+    ]
+    for copy in copies:
+        headers = copy.properties.headers
+        assert (headers["connection"], headers["channel"], headers["user"]) == (name, 0, "guest")
+
+
 # --- where it goes -----------------------------------------------------------------------------------
 
 

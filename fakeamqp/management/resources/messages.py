@@ -15,12 +15,15 @@ from fakeamqp.management.values import jsonable
 from fakeamqp.model.delivery import Ledger, reject_all, release_all
 from fakeamqp.model.errors import ModelError, NotImplementedHere, PreconditionFailed
 from fakeamqp.model.expiration import time_to_live
+from fakeamqp.model.firehose import Source
 from fakeamqp.model.message import Message
+from fakeamqp.model.names import NODE
 from fakeamqp.model.properties import PlainProperties, plain_properties
 from fakeamqp.protocols import registry
 
 if TYPE_CHECKING:
     from fakeamqp.management.resource import Call
+    from fakeamqp.model.access import User
     from fakeamqp.model.delivery import Delivery
     from fakeamqp.model.state import BrokerState
 
@@ -99,6 +102,8 @@ def _publish(call: Call) -> object:
         message = Message(name, routing_key, made, body, expiry=expiry)
         message.secured = True
         registry.PROTOCOLS[0].check_message(message)
+        if host.firehose is not None:
+            host.firehose.publisher = _source(user)
         routed = host.publish(message, mandatory=True).routed
         count = call.management.statistics.of_message
         count("confirm", virtual_host=host.name)
@@ -154,9 +159,13 @@ def _get(call: Call) -> object:
                 if delivery is not None:
                     ledger.add(delivery)
                     deliveries.append(delivery)
+                message = queue.as_delivered(queued, asked=True)
+                if host.firehose is not None:
+                    source = _source(user_of(call, state))
+                    host.firehose.delivered(source, queue.name, message, queued.redelivered)
                 views.append(
                     {
-                        **message_view(queue.as_delivered(queued, asked=True), encoding, truncate),
+                        **message_view(message, encoding, truncate),
                         "redelivered": queued.redelivered,
                         "message_count": len(queue.ready),
                     }
@@ -178,6 +187,11 @@ def _get(call: Call) -> object:
         return call.management.change(take)
     except NotImplementedHere as problem:
         raise bad_request(f"540 {problem.text}") from None
+
+
+def _source(user: User) -> Source:
+    """What copies of the firehose say of a request, which RabbitMQ carries out on a connection of its own."""
+    return Source(f"<{NODE}.1.1.0>", 1, user.name)
 
 
 def _settle(ackmode: str, deliveries: list[Delivery]) -> None:

@@ -62,7 +62,7 @@ def publish(
     if meaningful:
         examine(channel, message, properties, fresh)
     if channel.virtual_host.firehose is not None:
-        channel.virtual_host.firehose.publisher = channel
+        channel.virtual_host.firehose.publisher = channel.source
     if channel.mode is None:
         outcome = channel.publisher.publish(message, target.immediate, target.mandatory)
         if target.mandatory or outcome.unconsumed:

@@ -95,7 +95,7 @@ def deliver(
         method = b"".join((parts[0], _pack_tag(tag, redelivered), parts[1], _END))
         _write(channel, method, content_pieces(number, _BASIC, octets, body, connection.body_limit), message)
     if channel.virtual_host.firehose is not None:
-        channel.virtual_host.firehose.delivered(channel, subscription.queue.name, message, redelivered)
+        channel.virtual_host.firehose.delivered(channel.source, subscription.queue.name, message, redelivered)
 
 
 def _deliver_parts(
@@ -130,7 +130,7 @@ def get_ok(channel: FramedChannel, queue: Queue, queued: QueuedMessage, delivery
         message,
     )
     if channel.virtual_host.firehose is not None:
-        channel.virtual_host.firehose.delivered(channel, queue.name, message, queued.redelivered)
+        channel.virtual_host.firehose.delivered(channel.source, queue.name, message, queued.redelivered)
 
 
 def return_message(channel: FramedChannel, message: Message, code: int, text: str) -> None:

@@ -13,6 +13,7 @@ from fakeamqp.model.acknowledgement_timeout import AcknowledgementTimeouts
 from fakeamqp.model.credit import Credit, Gate
 from fakeamqp.model.delivery import Delivery, Ledger, releasing
 from fakeamqp.model.errors import AccessRefused, NotFound, PreconditionFailed
+from fakeamqp.model.firehose import Source
 from fakeamqp.model.memory import Charge
 from fakeamqp.model.operations import STEP, in_steps
 from fakeamqp.protocols.framed import delivering
@@ -383,6 +384,11 @@ class FramedChannel:
         """Release the channel, because its connection has closed."""
         self.follow("LOST")
         self.release()
+
+    @property
+    def source(self) -> Source:
+        """What copies of the firehose say of the channel."""
+        return Source(self.connection.name, self.number, self.user.name)
 
     def release(self) -> None:
         """Cancel consumers, requeue unacknowledged messages, roll back an open transaction.

@@ -178,6 +178,9 @@ class ServerSubscription:
             tap.delivered(
                 message, name, self.destination, session.connection, session.channel, tag, redelivered
             )
+        firehose = session.virtual_host.firehose
+        if firehose is not None:
+            firehose.delivered(session.source, subscription.queue.name, message, redelivered)
         if message.encoding is ENCODING and not redelivered and message.expiry is None and not self._extra:
             header = message.properties_bytes
         else:

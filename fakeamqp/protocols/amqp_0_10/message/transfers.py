@@ -129,6 +129,9 @@ class Publisher:
         virtual_host = session.virtual_host
         # Header fields with further keys are RabbitMQ's: they do not concern publishers of 0-10.
         outcome = virtual_host.routing.route(message)
+        if virtual_host.firehose is not None:
+            virtual_host.firehose.publisher = session.source
+            virtual_host.firehose.published(message, outcome)
         if not choices.answers_publishers and not (heading.immediate and choices.honours_immediate):
             if session.transaction is None:
                 outcome = virtual_host.offer(message, outcome)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Literal
 from fakeamqp.model.credit import Gate
 from fakeamqp.model.delivery import Ledger, release_all
 from fakeamqp.model.errors import ContentTooLarge, ModelError
+from fakeamqp.model.firehose import Source
 from fakeamqp.model.memory import Charge
 from fakeamqp.protocols.amqp_0_10.codec import commands, controls
 from fakeamqp.protocols.amqp_0_10.codec.constants import DetachCode, SegmentType
@@ -108,6 +109,11 @@ class ServerSession:
     def number(self) -> int:
         """The channel it is attached to."""
         return self.channel
+
+    @property
+    def source(self) -> Source:
+        """What copies of the firehose say of the session."""
+        return Source(self.connection_name, self.channel, self.user.name)
 
     @property
     def attached(self) -> bool:
