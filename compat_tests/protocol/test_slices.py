@@ -184,6 +184,37 @@ def delayed(type_name: str) -> tuple[Scene, Act]:
     return it, lambda: it.advance(2)
 
 
+def fanned(type_name: str, **arguments: Any) -> Scene:
+    """Many queues are bound to the exchange "many"."""
+    it = scene(type_name, **arguments)
+    exchange = m.ExchangeDeclare(
+        exchange="many", type="x-delayed-message", arguments={"x-delayed-type": "fanout"}
+    )
+    it.other.call(exchange, m.ExchangeDeclareOk)
+    for each in range(MANY):
+        it.other.send(m.QueueDeclare(queue=f"many.{each}", no_wait=True))
+        it.other.send(m.QueueBind(queue=f"many.{each}", exchange="many", no_wait=True))
+    return it
+
+
+def fan_out(type_name: str) -> tuple[Scene, Act]:
+    it = fanned(type_name)
+    return it, lambda: it.asker.publish(b"0", exchange="many")
+
+
+def fan_out_of_a_dead_letter(type_name: str) -> tuple[Scene, Act]:
+    it = fanned(type_name, **{"x-dead-letter-exchange": "many"})
+    it.publish(1)
+    it.asker.call(m.BasicGet(queue=QUEUE), m.BasicGetOk)
+    return it, lambda: it.asker.send(m.BasicNack(delivery_tag=0, multiple=True, requeue=False))
+
+
+def fan_out_of_a_delayed_message(type_name: str) -> tuple[Scene, Act]:
+    it = fanned(type_name)
+    it.other.publish(b"0", exchange="many", headers={"x-delay": 1000})
+    return it, lambda: it.advance(2)
+
+
 def many_consumers(type_name: str) -> tuple[Scene, Act]:
     it = scene(type_name)
     for each in range(MANY):
@@ -229,9 +260,20 @@ def exclusive_queues(type_name: str) -> tuple[Scene, Act]:
     return it, it.asker.connection.receive_eof
 
 
-OF_CLIENTS = (requeue, reject, acknowledge, close_channel, purge, delete, delete_bound, delete_consumed)
+OF_CLIENTS = (
+    requeue,
+    reject,
+    acknowledge,
+    close_channel,
+    purge,
+    delete,
+    delete_bound,
+    delete_consumed,
+    fan_out,
+    fan_out_of_a_dead_letter,
+)
 LOSSES = (close_connection, lose_connection, many_consumers, exclusive_queues)
-OF_TIME = (expire, expire_to_dead, delayed)
+OF_TIME = (expire, expire_to_dead, delayed, fan_out_of_a_delayed_message)
 ALL = (*OF_CLIENTS, delete_exchange, *LOSSES, *OF_TIME)
 DELETIONS = (purge, delete, delete_bound, delete_consumed)
 
@@ -291,6 +333,52 @@ def test_the_client_that_asked_is_answered_after_its_operation(prepare: Prepare,
     answer = it.asker.inbox[-1].method
     assert isinstance(answer, m.QueueDeclareOk)
     assert answer.message_count == (MANY if prepare is reject else 0)
+
+
+@pytest.mark.parametrize("full", [False, True])
+def test_a_publish_to_many_queues_is_confirmed_once_all_have_it(full: bool) -> None:
+    it, act = fan_out("classic")
+    it.declare("full", **{"x-max-length": 0, "x-overflow": "reject-publish"})
+    if full:
+        it.other.call(m.QueueBind(queue="full", exchange="many"), m.QueueBindOk)
+    it.asker.call(m.ConfirmSelect(), m.ConfirmSelectOk)
+    in_slices(it)
+    act()
+    act()  # Waits for the first one, and its confirm for the confirm of that.
+    confirms: list[Any] = []
+    while it.server.state.operations.pending:
+        it.server.state.operations.step()
+        ends = it.server.vhost.queues[f"many.{MANY - 1}"].ready
+        confirms = [each.method for each in it.asker.inbox]
+        assert len(confirms) <= len(ends)
+    assert [type(each) for each in confirms] == 2 * [m.BasicNack if full else m.BasicAck]
+    assert [each.delivery_tag for each in confirms] == [1, 2]
+
+
+@pytest.mark.parametrize("deleted", [0, MANY // 2, MANY - 1])
+def test_a_queue_deleted_meanwhile_misses_the_message(deleted: int) -> None:
+    it, act = fan_out("classic")
+    histories = it.server.state.outcome_histories = OutcomeHistories(capacity=5)
+    in_slices(it)
+    act()
+    it.other.call(m.QueueDelete(queue=f"many.{deleted}"), m.QueueDeleteOk)
+    it.server.state.operations.finish()
+    names = {each for each in it.server.vhost.queues if each.startswith("many")}
+    assert all(it.bodies(each) == [b"0"] for each in names)
+    assert [(each.queue, each.reason) for each in histories.dropped] == [(f"many.{deleted}", "deleted")]
+
+
+def test_what_a_full_queue_dead_letters_follows_the_message_to_many_queues() -> None:
+    it, _ = fan_out("classic")
+    it.declare("first", **{"x-max-length": 0, **TO_DEAD})
+    it.other.call(m.ExchangeDeclare(exchange="two", type="fanout"), m.ExchangeDeclareOk)
+    for name in ("first", *(f"many.{each}" for each in range(MANY)), DEAD):
+        it.other.call(m.QueueBind(queue=name, exchange="two"), m.QueueBindOk)
+    in_slices(it)
+    it.asker.publish(b"0", exchange="two")
+    it.server.state.operations.finish()
+    headers = [each.message.headers for each in it.server.vhost.queues[DEAD].ready]
+    assert ["x-death" in each for each in headers] == [False, True]
 
 
 @pytest.mark.parametrize("type_name", TYPES)

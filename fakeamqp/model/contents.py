@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from fakeamqp.model.outcome import UNROUTABLE
@@ -57,7 +58,8 @@ def publish_content(
     if full:
         on_outcome(replace(plan, refused=full))
     else:
-        on_outcome(virtual_host.offer(message, plan, immediate=immediate, mandatory=mandatory))
+        outcome = virtual_host.offer(message, plan, immediate, mandatory, sliced=True)
+        virtual_host.state.operations.then(partial(on_outcome, outcome))
 
 
 def _would_discard(queue: Target, message: Message) -> bool:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from fakeamqp.model.dead_letter_headers import dead_lettered, is_cycle
 from fakeamqp.model.errors import NotFound
-from fakeamqp.model.operations import STEP
+from fakeamqp.model.operations import gathered
 
 if TYPE_CHECKING:
     from fakeamqp.model.exchanges import Exchange
@@ -117,21 +117,19 @@ class DeadLetterRouter:
         self._virtual_host.state.operations.run(self._steps())
 
     def _steps(self) -> Iterator[None]:
-        waiting = self._waiting
         try:
-            left = STEP
-            while waiting:
-                if not left:
-                    yield
-                    left = STEP
-                left -= 1
-                self._route(waiting.popleft())
+            yield from gathered(map(self._route, self._letters()))
         finally:
-            waiting.clear()  # It is empty, unless there is a bug.
+            self._waiting.clear()  # It is empty, unless there is a bug.
             self._routing = False
 
-    def _route(self, leaving: _PendingLetter) -> None:
-        """Route a message that has left its queue."""
+    def _letters(self) -> Iterator[_PendingLetter]:
+        while self._waiting:
+            yield self._waiting.popleft()
+
+    def _route(self, leaving: _PendingLetter) -> Iterator[None]:
+        """Route a message that has left its queue: a step, and another one for each further queue."""
+        yield
         queue, message, dead, reason, alternate = leaving
         outcomes = self._virtual_host.message_outcomes
         try:
@@ -144,8 +142,12 @@ class DeadLetterRouter:
             return
         barred: tuple[Queue, ...] = ()
         for each in routed.queues:
+            if each is not routed.queues[0]:
+                yield
             cycle = _cycle(each.name, leaving)
-            if cycle is not None:
+            if each.deleted:
+                self._virtual_host.came_too_late(dead, each)
+            elif cycle is not None:
                 outcomes.dropped(dead, each.name, "cycle", cycle)
             elif each.accept(dead) or _passes_on(each):
                 continue

@@ -9,12 +9,12 @@ restart.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import partial
 from typing import TYPE_CHECKING
 
 from fakeamqp.model.int64 import Int64
-from fakeamqp.model.operations import in_steps
+from fakeamqp.model.operations import STEP, gathered
 from fakeamqp.model.queues.queue import NOT_SECURED
 
 if TYPE_CHECKING:
@@ -24,9 +24,6 @@ if TYPE_CHECKING:
     from fakeamqp.model.virtual_host import VirtualHost
 
 __all__ = ["DelayedMessages"]
-
-# Messages that are published in one step: each gets other headers, a route and a place.
-_STEP = 64
 
 
 class _Batch:
@@ -125,16 +122,16 @@ class DelayedMessages:
 
     def _publishing(self, batches: dict[str, _Batch]) -> Iterator[None]:
         """The steps of publishing messages that are due."""
-
-        def publish(part: Sequence[tuple[Exchange, Message, int]]) -> None:
-            self._forget(part[0][0].name, len(part))
-            for exchange, message, delay in part:
-                self._pass_on(exchange, message, delay)
-
         for name in sorted(batches, key=_octets):
-            yield from in_steps(batches.pop(name).messages, publish, step=_STEP)
+            messages = batches.pop(name).messages
+            messages.reverse()
+            publishing = (self._passing_on(*messages.pop()) for _ in range(len(messages)))
+            yield from gathered(publishing, STEP // 2)
 
-    def _pass_on(self, exchange: Exchange, message: Message, delay: int) -> None:
+    def _passing_on(self, exchange: Exchange, message: Message, delay: int) -> Iterator[None]:
+        """Publish a message: a step for the message, and one for each queue."""
+        yield
+        self._forget(exchange.name, 1)
         headers = message.properties.with_headers({"x-delay": Int64(-delay)}, ordered=True)
         message = message.with_properties(headers)
         outcome = self._virtual_host.routing.route(message, exchange)
@@ -146,8 +143,11 @@ class DelayedMessages:
                 message, None, "unroutable", f"no queue was there for it after its delay by {exchange.name!r}"
             )
         for queue in outcome.queues:
-            if not queue.enqueue(message):
+            if queue.deleted:
+                self._virtual_host.came_too_late(message, queue)
+            elif not queue.enqueue(message):
                 self._virtual_host.dead_letters.refused(queue, message)
+            yield
 
     def _forget(self, name: str, count: int) -> None:
         self._counts[name] -= count

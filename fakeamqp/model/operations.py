@@ -12,11 +12,11 @@ its operations run one after another. Operations of several connections take tur
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any, Protocol, TypeVar, overload
 
-__all__ = ["STEP", "Asker", "Operations", "Values", "carry_out", "freeing", "in_steps"]
+__all__ = ["STEP", "Asker", "Operations", "Values", "carry_out", "freeing", "gathered", "in_steps"]
 
 STEP = 256
 """How many messages or bindings a step covers: a fraction of a millisecond to two milliseconds of work."""
@@ -68,9 +68,12 @@ class Operations:
                     asker.busy = True
                 return
 
-    def then(self, act: Callable[[], object], asker: Asker) -> None:
-        """Call `act` once the operations that this connection waits for have ended, perhaps at once."""
-        earlier = self.pending.get(asker)
+    def then(self, act: Callable[[], object], asker: Asker | None = None) -> None:
+        """Call `act` once the operations that a connection waits for have ended, perhaps at once.
+
+        By default it is the connection whose input is being handled.
+        """
+        earlier = self.pending.get(asker or self.asker)
         if earlier is None:
             act()
         else:
@@ -196,6 +199,17 @@ def in_steps(
         if not left:
             return
         yield
+
+
+def gathered(parts: Iterable[Iterator[None]], step: int = STEP) -> Iterator[None]:
+    """Steps that each take `step` steps of the parts, which are taken one after the other."""
+    left = step
+    for part in parts:
+        for _ in part:
+            left -= 1
+            if not left:
+                yield
+                left = step
 
 
 def freeing(items: list[Any] | deque[Any]) -> Iterator[None]:

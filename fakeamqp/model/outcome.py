@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from fakeamqp.errors import printable
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from fakeamqp.model.queues import Queue
 
 __all__ = ["UNROUTABLE", "Delay", "Outcome"]
@@ -51,6 +53,10 @@ class Outcome:
     def accepted(self) -> bool:
         """True if no queue refused it: the publisher gets an ack, otherwise a nack."""
         return not self.refused
+
+    def complete(self, refused: Iterable[Queue]) -> None:
+        """Note the queues that refused it, once an operation of several slices has reached all of them."""
+        object.__setattr__(self, "refused", tuple(refused))
 
     def __str__(self) -> str:
         queues = [] if self.delays and not self.queues else [self._queues_text()]

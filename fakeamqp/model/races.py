@@ -284,7 +284,9 @@ class ChannelRaces:
         self._arrivals: _Arrivals | None = None
         """The arrivals of the latest publish, if it is late."""
 
-    def publish(self, message: Message, immediate: bool = False, mandatory: bool = False) -> Outcome:
+    def publish(
+        self, message: Message, immediate: bool = False, mandatory: bool = False, sliced: bool = False
+    ) -> Outcome:
         """Publish a message as `VirtualHost.publish` does, but let it reach some queues later."""
         message, outcome = self._virtual_host.routing.plan(message, True)
         return self._offer(message, outcome, {} if immediate else self._draw(outcome), immediate, mandatory)
@@ -304,7 +306,7 @@ class ChannelRaces:
     ) -> Outcome:
         if late:
             outcome = replace(outcome, late=tuple(late))
-        outcome = self._virtual_host.offer(message, outcome, immediate, mandatory)
+        outcome = self._virtual_host.offer(message, outcome, immediate, mandatory, sliced)
         self._arrivals = _Arrivals(len(late)) if late else None
         if self._arrivals is not None:
             self._virtual_host.state.memory.hold(message)

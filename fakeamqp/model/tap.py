@@ -72,7 +72,7 @@ class Tap(Protocol):
         """A message was published and routed; the queues in `outcome` get it next."""
 
     def refused(self, message: Message, outcome: Outcome, virtual_host: str) -> None:
-        """Full queues refused the latest message: `outcome` replaces the one passed to `published`."""
+        """Full queues refused the message: `outcome` replaces the one passed to `published`."""
 
     def delivered(
         self,

@@ -329,11 +329,11 @@ class Recorder:
         self._keep((_PUBLISHED, self._now(), message, outcome, virtual_host))
 
     def refused(self, message: Any, outcome: object, virtual_host: str) -> None:
-        """`outcome` replaces the outcome of the latest publish."""
+        """`outcome` replaces the outcome of this publish."""
         entries = self._entries
         for place in range(len(entries) - 1, -1, -1):
             kind, instant, published, *_ = entries[place]
-            if kind is _PUBLISHED:
+            if kind is _PUBLISHED and published.number == message.number:
                 entries[place] = (_PUBLISHED, instant, published, outcome, virtual_host)
                 return
 

@@ -11,6 +11,7 @@ from fakeamqp.protocols.amqp_0_10.codec import commands as x
 from fakeamqp.protocols.amqp_0_10.codec import controls as c
 from fakeamqp.protocols.amqp_0_10.codec import structs
 from fakeamqp.protocols.amqp_0_10.codec.packed import encode_header
+from fakeamqp.protocols.amqp_0_10.codec.serial import SequenceSet
 from fakeamqp.protocols.amqp_0_10.codec.types import UnknownStruct
 
 TO_Q = structs.DeliveryProperties(routing_key="q")
@@ -375,3 +376,36 @@ def test_a_command_with_a_value_out_of_its_domain_is_refused(client: Client) -> 
 def _raw(session: Session, command: bytes) -> x.ExecutionException:
     session.client.send_frame(command, flags=0x0F, kind=1, track=1, channel=session.channel)
     return session.expect(x.ExecutionException)
+
+
+# --- many queues -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("full", [False, True])
+@pytest.mark.parametrize("personality", ["rabbitmq-4.3", "spec"])
+def test_a_transfer_to_many_queues_is_completed_once_all_have_it(personality: str, full: bool) -> None:
+    session = Server(personality).session()
+    session.declare_exchange("many", "fanout")
+    if full:
+        arguments = {"x-max-length": 0, "x-overflow": "reject-publish"}
+        session.client.server.client().declare("full", arguments=arguments)
+        session.bind("full", "many")
+    for each in range(100):
+        session.bind(session.declare(f"many.{each}"), "many")
+    session.client.inbox.clear()
+    operations = session.client.server.state.operations
+    operations.pauses = lambda: True
+    transfer = session.publish(exchange="many", key=None, accept_mode=0)
+    slices = 0
+    while operations.pending:
+        assert session.client.inbox == []
+        operations.step()
+        slices += 1
+    assert slices > 1
+    if full and personality != "spec":
+        assert session.expect(x.ExecutionException).command_id == transfer
+        return
+    if personality == "spec":
+        answer = session.expect(x.MessageReject if full else x.MessageAccept)
+        assert answer.transfers.ranges == SequenceSet.of(transfer).ranges
+    assert transfer in session.expect(c.SessionCompleted).commands

@@ -420,3 +420,20 @@ def test_of_a_full_queue_the_least_urgent_go_first(requester: Requester) -> None
     requester.publish("full", b"a little", priority=4)
     requester.consume("full", "d", no_ack=True)
     assert requester.bodies() == [b"urgent", b"a little"]
+
+
+def test_a_transfer_to_many_queues_is_answered_once_all_have_it(requester: Requester) -> None:
+    client = requester.client
+    for each in range(100):
+        client.call(m.QueueDeclare(queue=f"many.{each}"), m.QueueDeclareOk)
+        client.call(m.QueueBind(queue=f"many.{each}", exchange="amq.fanout"), m.QueueBindOk)
+    operations = client.server.state.operations
+    operations.pauses = lambda: True
+    requester.ask(transfer("", destination="amq.fanout"))
+    slices = 0
+    while operations.pending:
+        assert client.inbox == []
+        operations.step()
+        slices += 1
+    assert slices > 1
+    requester.response(m.MessageOk)

@@ -66,7 +66,7 @@ def publish(channel: Amqp09Channel, target: Target, content: Content[BasicProper
         examine(channel, message, properties, fresh)
     virtual_host = channel.virtual_host
     if channel.transaction is None:
-        outcome = virtual_host.publish(message, target.immediate, target.mandatory)
+        outcome = virtual_host.publish(message, target.immediate, target.mandatory, True)
         _return_if_needed(channel, target, message, outcome)
         return
     message, plan = virtual_host.routing.plan(message)

@@ -64,7 +64,7 @@ def publish(
     if channel.virtual_host.firehose is not None:
         channel.virtual_host.firehose.publisher = channel.source
     if channel.mode is None:
-        outcome = channel.publisher.publish(message, target.immediate, target.mandatory)
+        outcome = channel.publisher.publish(message, target.immediate, target.mandatory, True)
         if target.mandatory or outcome.unconsumed:
             return_if_needed(channel, target, message, outcome, unconsumed=outcome.unconsumed)
     elif channel.transaction is not None:
@@ -77,7 +77,7 @@ def publish(
         channel.published += 1
         tag = channel.published
         message.secured = channel.secures
-        outcome = channel.publisher.publish(message, target.immediate, target.mandatory)
+        outcome = channel.publisher.publish(message, target.immediate, target.mandatory, True)
         if target.mandatory or outcome.unconsumed:
             return_if_needed(channel, target, message, outcome, unconsumed=outcome.unconsumed)
         channel.confirm(tag, outcome)

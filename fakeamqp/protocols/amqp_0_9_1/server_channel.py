@@ -319,7 +319,9 @@ class Amqp091Channel(server_channel.FramedChannel):
 
     def confirm(self, tag: int, outcome: Outcome) -> None:
         """Queue the confirm of a publish for the end of the turn; by personality not an unroutable one."""
-        if self.races is not None and outcome.queues:
+        if self.connection.busy:
+            self.connection.broker.operations.then(partial(self._confirm_sliced, tag, outcome))
+        elif self.races is not None and outcome.queues:
             self.races.confirm(tag, outcome)
         elif not outcome.queues and self.personality.confirms_unroutable_at_once:
             # Earlier confirms are not sent with it (RabbitMQ: measured on 4.0.5 and 4.3.6).
@@ -328,6 +330,11 @@ class Amqp091Channel(server_channel.FramedChannel):
             self.unconfirmed = earlier
         else:
             self.unconfirmed.append((tag, outcome.accepted))
+
+    def _confirm_sliced(self, tag: int, outcome: Outcome) -> None:
+        """Confirm a publish that took several slices."""
+        self.unconfirmed.append((tag, outcome.accepted))
+        self.confirm_now()
 
     def confirm_now(self) -> None:
         """Send the queued confirms: one for each run of acks or nacks, `multiple` if it covers several."""

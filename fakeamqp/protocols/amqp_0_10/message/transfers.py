@@ -134,9 +134,7 @@ class Publisher:
             virtual_host.firehose.published(message, outcome)
         if not choices.answers_publishers and not (heading.immediate and choices.honours_immediate):
             if session.transaction is None:
-                outcome = virtual_host.offer(message, outcome)
-                if outcome.refused:
-                    raise ResourceError(f"the message was {outcome}")
+                session.after_operations(self._check_taken, virtual_host.offer(message, outcome, sliced=True))
             else:
                 session.transaction.publish(PlannedPublish(virtual_host, message, outcome))
             return
@@ -145,6 +143,10 @@ class Publisher:
         )
 
     # --- what comes back ------------------------------------------------------------------------------
+
+    def _check_taken(self, outcome: Outcome) -> None:
+        if outcome.refused:
+            raise ResourceError(f"the message was {outcome}")
 
     def _decide(
         self,
@@ -179,11 +181,8 @@ class Publisher:
             )
             session.transaction.publish(planned)
             return
-        outcome = session.virtual_host.offer(message, outcome, mandatory=rejects)
-        if told is not None:
-            told(outcome)
-        elif outcome.refused:
-            raise ResourceError(f"the message was {outcome}")
+        outcome = session.virtual_host.offer(message, outcome, mandatory=rejects, sliced=True)
+        session.after_operations(told or self._check_taken, outcome)
 
     def _past_queues(self, target: Target, message: Message) -> Outcome:
         """Route a message that its queues do not get to the alternate exchange."""

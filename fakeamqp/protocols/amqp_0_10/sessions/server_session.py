@@ -6,7 +6,8 @@ carries out its commands; only this module turns their errors into execution.exc
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 from fakeamqp.model.credit import Gate
@@ -29,6 +30,7 @@ from fakeamqp.protocols.codec.errors import WireError
 if TYPE_CHECKING:
     from fakeamqp.model.access import Action
     from fakeamqp.model.delivery import Delivery
+    from fakeamqp.model.outcome import Outcome
     from fakeamqp.model.subscription import Subscription
     from fakeamqp.model.tap import Settlement
     from fakeamqp.model.timers import Timer
@@ -327,6 +329,35 @@ class ServerSession:
             return
         finally:
             self._executing = False
+        connection = self.connection
+        if connection is not None and connection.busy:
+            self.broker.operations.then(partial(self._finish_sliced, command_id, result), connection)
+        else:
+            self._finish(command_id, result)
+
+    def after_operations(self, act: Callable[[Outcome], object], outcome: Outcome) -> None:
+        """Call `act` once the operations of this command have ended; its errors are those of the command."""
+        connection = self.connection
+        if connection is None or not connection.busy:
+            act(outcome)
+            return
+        command_id = self.incoming.current
+
+        def act_later() -> None:
+            try:
+                act(outcome)
+            except ModelError as problem:
+                self.fail(problem, command_id)
+
+        self.broker.operations.then(act_later, connection)
+
+    def _finish_sliced(self, command_id: int, result: Struct | None) -> None:
+        """Finish a command whose operations took several slices, unless the session has failed."""
+        if self.state in (SessionState.ATTACHED, SessionState.DETACHED):
+            self._finish(command_id, result)
+            self.end_turn()
+
+    def _finish(self, command_id: int, result: Struct | None) -> None:
         if result is not None:
             self.outgoing.send(
                 ((SegmentType.COMMAND, commands.ExecutionResult(command_id, result).encode()),)

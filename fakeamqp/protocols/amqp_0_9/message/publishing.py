@@ -50,10 +50,10 @@ def transfer(channel: Amqp09Channel, method: m.MessageTransfer) -> None:
     _check_user_id(channel, properties)
     if method.body.by_reference:
         reference = channel.class_state(Messages).references.find(method.body.octets)
-        number = requests.defer()
-        reference.waiting.append(partial(_publish_late, channel, method, properties, number))
+        number = requests.defer()  # It is answered when the reference is closed (message.close/01).
+        reference.waiting.append(partial(_publish, channel, method, properties, number))
     else:
-        channel.send(_publish(channel, method, properties, method.body.octets))
+        _publish(channel, method, properties, requests.defer(), method.body.octets)
 
 
 def _authorise(channel: Amqp09Channel, method: m.MessageTransfer) -> None:
@@ -75,17 +75,10 @@ def _check_user_id(channel: Amqp09Channel, properties: BasicProperties) -> None:
         raise PreconditionFailed(f"user-id is set to '{user_id}' but authenticated user was '{user.name}'")
 
 
-def _publish_late(
+def _publish(
     channel: Amqp09Channel, method: m.MessageTransfer, properties: BasicProperties, number: int, body: bytes
 ) -> None:
-    """Publish and answer a transfer whose reference has been closed (message.close/01)."""
-    channel.class_state(Requests).answer(number, _publish(channel, method, properties, body))
-
-
-def _publish(
-    channel: Amqp09Channel, method: m.MessageTransfer, properties: BasicProperties, body: bytes
-) -> m.MessageOk | m.MessageReject:
-    """Publish a message, now or at commit, and return the answer.
+    """Publish a message, now or at commit, and answer the request of this number.
 
     In a transaction the answer does not wait for the commit: a message without a queue is rejected at once
     and is not part of the transaction; any other message is answered with ok.
@@ -106,15 +99,24 @@ def _publish(
     )
     message.secured = True
     transaction = channel.transaction
+    requests = channel.class_state(Requests)
     if transaction is None:
-        outcome = virtual_host.publish(message, immediate=method.immediate, mandatory=True)
-        return _answer(channel, message, outcome)
+        outcome = virtual_host.publish(message, immediate=method.immediate, mandatory=True, sliced=True)
+
+        def answer() -> None:
+            requests.answer(number, _answer(channel, message, outcome))
+            if channel.connection.busy:  # It is late: no turn of the client follows.
+                requests.flush()
+
+        channel.connection.broker.operations.then(answer)
+        return
     message, plan = virtual_host.routing.plan(message)
     unconsumed = method.immediate and not any(queue.could_take(message) for queue in plan.queues)
     if unconsumed or not (plan.queues or plan.delays):
-        return _answer(channel, message, plan, unconsumed=unconsumed)
+        requests.answer(number, _answer(channel, message, plan, unconsumed=unconsumed))
+        return
     transaction.publish(PlannedPublish(virtual_host, message, plan))
-    return m.MessageOk()
+    requests.answer(number, m.MessageOk())
 
 
 def _answer(
