@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -9,7 +10,12 @@ import pytest
 from compat_tests.benchmarks.load import Address
 from compat_tests.benchmarks.stalls import QUEUE, Talker
 from fakeamqp import Broker
+from fakeamqp.model.queues import ClassicQueue
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
+from fakeamqp.protocols.amqp_0_9_1.codec.constants import PROTOCOL_HEADER
+from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
+from fakeamqp.protocols.framed.codec.frames import content_frames, method_frame
+from fakeamqp.protocols.framed.codec.method import Method
 from fakeamqp.runtime import turns
 
 NUMBER = 800
@@ -85,3 +91,72 @@ def test_a_test_sees_all_or_nothing(broker: Broker, requeue: Callable[[], None])
     while NUMBER not in seen:
         seen.add(broker.queue(QUEUE).ready)
     assert seen <= {0, NUMBER}
+
+
+async def logged_in(broker: Broker) -> asyncio.StreamWriter:
+    """A client in the event loop of the broker, with an open channel."""
+    reader, writer = await asyncio.open_connection(broker.host, broker.port)
+    writer.write(PROTOCOL_HEADER)
+    for methods, answer in _HANDSHAKE:
+        for channel, method in methods:
+            writer.write(method_frame(channel, method.encode()))
+        while True:
+            header = await reader.readexactly(7)
+            payload = await reader.readexactly(int.from_bytes(header[3:], "big") + 1)
+            if payload[:4] == answer.INDEX.to_bytes(4, "big"):
+                break
+    return writer
+
+
+_LOGIN = m.ConnectionStartOk(mechanism="PLAIN", response=b"\0guest\0guest", locale="en_US")
+_TUNE = m.ConnectionTuneOk(channel_max=2047, frame_max=131072, heartbeat=0)
+_HANDSHAKE: list[tuple[list[tuple[int, Method]], type[Method]]] = [
+    ([], m.ConnectionStart),
+    ([(0, _LOGIN)], m.ConnectionTune),
+    ([(0, _TUNE), (0, m.ConnectionOpen(virtual_host="/"))], m.ConnectionOpenOk),
+    ([(1, m.ChannelOpen())], m.ChannelOpenOk),
+]
+
+
+@pytest.mark.parametrize("publishers", [1, 20])
+def test_a_handshake_beside_publishers_to_many_queues_takes_few_short_turns(
+    monkeypatch: pytest.MonkeyPatch, publishers: int
+) -> None:
+    """All in one event loop, so neither the machine nor other threads have a say."""
+    monkeypatch.setattr(turns, "_TURN_SECONDS", 0.0)
+    monkeypatch.setattr(turns, "_COSTLY_SECONDS", 0.0)
+    enqueued = []
+    enqueue = ClassicQueue.enqueue
+    monkeypatch.setattr(
+        ClassicQueue, "enqueue", lambda self, message: enqueued.append(self) or enqueue(self, message)
+    )
+    names = [f"q{each}" for each in range(1500)]
+    binding = {"source": "amq.fanout", "vhost": "/", "destination_type": "queue", "routing_key": ""}
+    publish = method_frame(1, m.BasicPublish(exchange="amq.fanout").encode()) + b"".join(
+        content_frames(1, 60, BasicProperties().encode(), b"", 1000)
+    )
+
+    async def run() -> tuple[int, int]:
+        async with Broker(runtime="asyncio") as broker:
+            broker.load_definitions(
+                {
+                    "queues": [{"name": each, "vhost": "/", "durable": True} for each in names],
+                    "bindings": [{**binding, "destination": each} for each in names],
+                }
+            )
+            clients = [await logged_in(broker) for _ in range(publishers)]
+            for each in clients:
+                each.write(publish * 20)
+            while not enqueued:
+                await asyncio.sleep(0)
+            before, turns_before = len(enqueued), broker._engine.turns
+            clients.append(await logged_in(broker))
+            seen = len(enqueued) - before, broker._engine.turns - turns_before
+            for each in clients:
+                each.close()
+            return seen
+
+    messages, taken = asyncio.run(run())
+    assert taken <= 40
+    # A step for the operations that go on, one for a new operation, and the first of each publisher.
+    assert messages <= 32 * (2 * taken + publishers)

@@ -184,6 +184,17 @@ def test_rabbitmq_resets_whoever_takes_nothing_for_half_a_minute(
     assert rabbitmq.state.peer_timers.next_due() is None
 
 
+def test_the_time_in_which_the_broker_is_busy_does_not_count_for_output(rabbitmq: Server) -> None:
+    client, transport = flooded(rabbitmq, 500)
+    rabbitmq.advance(29)
+    transport.read(1)
+    rabbitmq.state.operations.busy_seconds += 23
+    rabbitmq.advance(30 + 22)
+    assert not client.connection.aborted
+    rabbitmq.advance(1 + 3)  # It looks every three seconds.
+    assert client.connection.aborted
+
+
 def test_rabbitmq_keeps_whoever_takes_a_little(rabbitmq: Server) -> None:
     client, transport = flooded(rabbitmq, 500)
     for _ in range(20):

@@ -222,9 +222,12 @@ class Turns:
                 return
 
     def count_busy(self, since: float) -> None:
-        """Note that a turn has ended, which began at `since` on the clock of the transports."""
+        """Note that a turn has ended, which began at `since` on the clock of the transports.
+
+        It counts if it was long, or if it has left something to do: then peers have waited for their share.
+        """
         took = self.transport_clock.now() - since
-        if took > _LONG_TURN:
+        if took > _LONG_TURN or self.costly or self.operations.pending:
             self.operations.busy_seconds += took
 
     # -- long operations

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from selectors import EVENT_READ
 from typing import Any, cast
@@ -12,6 +12,7 @@ from typing import Any, cast
 import pytest
 
 from compat_tests.unit.runtime.fakes import EchoConnection, Echoes, real_engine
+from fakeamqp.model.operations import Operations
 from fakeamqp.model.timers import Timers
 from fakeamqp.runtime import EngineError, RealClock, ThreadEngine, turns
 from fakeamqp.runtime.failures import Failures
@@ -201,6 +202,28 @@ def test_a_timer_that_falls_due_in_a_busy_turn_runs_after_input_that_has_come_me
     for each in (busy, waiting):
         each.socket.close()
         each.peer.close()
+
+
+def test_a_turn_that_leaves_work_counts_as_busy_however_short_it_was() -> None:
+    clock = StandingClock()
+    timers = Timers(clock)
+    operations = Operations()
+    loop = Loop(turns.TurnParts(clock, timers, clock, timers, Failures(), operations, None, None, None))
+
+    def steps() -> Iterator[None]:
+        for _ in range(3):
+            clock.instant += 0.01
+            yield
+        clock.instant += 0.01
+
+    operations.pauses = lambda: True
+    operations.run(steps())
+    counted = []
+    for _ in range(3):
+        loop._turn(cast("Any", _SlowLock(lambda: None)), 0.0)
+        counted.append(round(operations.busy_seconds, 3))
+    assert counted == [0.01, 0.02, 0.02]
+    loop.close()
 
 
 def test_expensive_input_of_one_small_read_is_cut_as_well(monkeypatch: pytest.MonkeyPatch) -> None:

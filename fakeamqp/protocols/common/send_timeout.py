@@ -31,10 +31,11 @@ class TimedConnection(Protocol):
 class SendTimeout:
     """Aborts a connection whose client takes no output for `Personality.send_timeout` seconds.
 
-    It runs on the client's clock, while so much output waits that deliveries are stopped.
+    It runs on the client's clock, while so much output waits that deliveries are stopped. The time does not
+    count in which the broker was too busy to send.
     """
 
-    __slots__ = ("_connection", "_looks", "_taken", "_timer")
+    __slots__ = ("_busy", "_connection", "_looks", "_taken", "_timer")
 
     def __init__(self, connection: TimedConnection) -> None:
         self._connection = connection
@@ -43,12 +44,13 @@ class SendTimeout:
         """How many bytes the client had taken at the last look."""
         self._looks = 0
         """How many looks in a row found no more."""
+        self._busy = 0.0
+        """How long the broker had been busy in all when the client took something, or when time was added."""
 
     def start(self) -> None:
         """Deliveries are stopped. Does nothing while it runs."""
         if self._timer is None and self._connection.personality.send_timeout:
-            self._taken = self._connection.outbox.sent_bytes
-            self._looks = 0
+            self._begin()
             self._set_timer()
 
     def stop(self) -> None:
@@ -57,9 +59,14 @@ class SendTimeout:
             self._timer.cancel()
             self._timer = None
 
-    def _set_timer(self) -> None:
+    def _begin(self) -> None:
+        self._taken = self._connection.outbox.sent_bytes
+        self._looks = 0
+        self._busy = self._connection.broker.operations.busy_seconds
+
+    def _set_timer(self, more: float = 0.0) -> None:
         timers = self._connection.broker.peer_timers
-        due = timers.clock.now() + self._connection.personality.send_timeout / _LOOKS
+        due = timers.clock.now() + (more or self._connection.personality.send_timeout / _LOOKS)
         label = f"connection {self._connection.name} checks for output that its client took"
         self._timer = timers.call_at(due, self._look, label, housekeeping=True)
 
@@ -69,12 +76,14 @@ class SendTimeout:
         if outbox.gate.open:
             return
         if outbox.sent_bytes != self._taken:
-            self._taken = outbox.sent_bytes
-            self._looks = 0
+            self._begin()
         else:
             self._looks += 1
-        if self._looks == _LOOKS:
+        if self._looks < _LOOKS:
+            self._set_timer()
+        elif busy := self._connection.broker.operations.busy_seconds - self._busy:
+            self._busy += busy
+            self._set_timer(busy)
+        else:
             seconds = self._connection.personality.send_timeout
             self._connection.abort(f"the client took no output for {seconds:g} s")
-        else:
-            self._set_timer()

@@ -181,13 +181,18 @@ class LoopEngine(EngineBase):
 
     def __enter__(self) -> Self:
         """Enter: what peers send meanwhile is processed later. Reentrant."""
+        return self._enter()
+
+    def _enter(self, *, as_peer: bool = False) -> Self:
+        """Enter; a new peer does so without an end of what is under way, as if a turn accepted it."""
         self._check_thread()
         self._depth += 1
         turns = self._loop
         if turns is not None and self._depth == 1 and not turns.in_turn:
-            if turns.operations.pending:
-                turns.finish_operations()
-            turns.settle_late()
+            if not as_peer:
+                if turns.operations.pending:
+                    turns.finish_operations()
+                turns.settle_late()
             if self.stepped is not None:
                 self.stepped.follow(self.timers, self.failures.record, noticed=not self._settling)
         return self
@@ -386,11 +391,13 @@ class LoopEngine(EngineBase):
             transport = stream if tls is None else tls.over(stream)
             driver = ConnectionDriver(turns, transport, self._accept, between)
             turns.adopt(stream, driver)
-            with self:
-                try:
-                    driver.start()
-                except Exception as error:
-                    turns.give_up_on(driver, "accepting", error)
+            self._enter(as_peer=True)
+            try:
+                driver.start()
+            except Exception as error:
+                turns.give_up_on(driver, "accepting", error)
+            finally:
+                self.__exit__(None, None, None)
 
         def ready(stream: StreamTransport, mask: int) -> None:
             if turns is not None:
