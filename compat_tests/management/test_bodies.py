@@ -6,6 +6,7 @@ import json
 import tracemalloc
 from collections.abc import Iterator
 from typing import Any
+from urllib.parse import urlencode
 
 import amqp
 import pytest
@@ -418,11 +419,50 @@ def test_a_pattern_that_takes_long_for_each_name_is_refused_for_a_list(
     assert reply.json["reason"] == "The search with this pattern takes too long: give a simpler one."
 
 
-def test_too_many_samples_are_refused(broker: Broker, api: Api):
+RANGES = {  # Measured on 4.3.6, for each kind of samples.
+    ("500", "1"): True,
+    ("501", "1"): False,
+    ("3600", "1"): False,
+    ("100000", "200"): True,
+    ("100000", "199"): False,
+    ("60", "120"): True,
+    ("+60", "5"): True,
+    ("9" * 20, "9" * 20): True,
+    ("0", "5"): False,
+    ("60", "0"): False,
+    ("-5", "5"): False,
+    ("60", None): True,
+    (None, "5"): True,
+    ("a", "0"): True,
+    ("60.5", "0"): True,
+    ("", ""): True,
+}
+SAMPLED = {
+    "invalid_range_parameters": ("exchanges", "exchanges/%2F", "queues", "queues/%2F?page=1", "vhosts"),
+    "bad_request": (
+        "exchanges/%2F/amq.direct", "queues/%2F/sampled", "vhosts/%2F", "overview", "nodes", "connections",
+        "connections/none", "vhosts/%2F/connections", "channels",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ["lengths", "msg_rates", "data_rates", "node_stats"])
+def test_ranges_of_samples_are_checked_as_by_rabbitmq(broker: Broker, api: Api, kind: str):
     api.put("queues/%2F/sampled")
     broker.publish(b"", routing_key="sampled")
-    for query, status in (("age=500&msg_rates_incr=1", 200), ("age=3600&msg_rates_incr=1", 400)):
-        assert api.request("GET", f"queues/%2F/sampled?msg_rates_{query}").status == status
+    for (age, step), taken in RANGES.items():
+        given = {f"{kind}_age": age, f"{kind}_incr": step}
+        query = urlencode({name: value for name, value in given.items() if value is not None})
+        for error, paths in SAMPLED.items():
+            for path in paths:
+                reply = api.request("GET", f"{path}{'&' if '?' in path else '?'}{query}")
+                if taken:
+                    assert reply.status == (404 if path == "connections/none" else 200), (path, query)
+                    continue
+                reason = f"Invalid range parameters: age {age}, incr {step}"
+                assert (reply.status, reply.json) == (400, {"error": error, "reason": reason}), (path, query)
+        for path in ("bindings", "users", "consumers"):
+            assert api.request("GET", f"{path}?{query}").status == 200
 
 
 @pytest.mark.parametrize("depth", [101, 250, 600, 20_000])

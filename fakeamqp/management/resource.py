@@ -17,6 +17,7 @@ from starlette.responses import Response
 from fakeamqp.management.access import Role, Visitor, authenticate, require
 from fakeamqp.management.bodies import decoded, read_body
 from fakeamqp.management.errors import Refused, absent, bad_request, key_missing, not_authorised, not_found
+from fakeamqp.management.history import check_ranges
 from fakeamqp.management.values import jsonable
 from fakeamqp.model.errors import AccessRefused, ModelError, NotFound
 from fakeamqp.model.parameters import ParameterError
@@ -310,6 +311,8 @@ class Resource:
         self._check_virtual_host(management, visitor, names, request.method)
         body = await read_body(request)
         call = Call(management, request, visitor, names, body)
+        if request.method == "GET":
+            check_ranges(self.path, call.query)
         try:
             result = handler(call)
         except AccessRefused:

@@ -27,6 +27,7 @@ from fakeamqp.management.errors import ManagementError
 from fakeamqp.runtime.addresses import BACKLOG, is_exhausted, listening_socket
 from fakeamqp.runtime.clock import RealClock
 from fakeamqp.runtime.localhost import listen_on
+from fakeamqp.runtime.thread.lock import Signal
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -112,7 +113,7 @@ class HttpServer:
         self._ports = listen_on(_Port, host, port)
         self._loop = _Loop(selectors.DefaultSelector())
         self._uvicorn = _Uvicorn(self._app, _affordable(self._most_connections))
-        ready = threading.Event()
+        ready = Signal()
         self._thread = threading.Thread(
             target=self._run,
             args=(self._loop, self._uvicorn, self._ports, ready),
@@ -163,7 +164,7 @@ class HttpServer:
         if server.failure is not None:
             raise ManagementError(f"the HTTP server failed: {server.failure}") from server.failure
 
-    def _run(self, loop: _Loop, server: _Uvicorn, ports: tuple[_Port, ...], ready: threading.Event) -> None:
+    def _run(self, loop: _Loop, server: _Uvicorn, ports: tuple[_Port, ...], ready: Signal) -> None:
         asyncio.set_event_loop(loop)
         try:
             loop.run_until_complete(server.run([each.socket for each in ports], ready.set))
@@ -264,13 +265,24 @@ class _Config(Config):
         """Change no logger: they are global, and the code under test may use uvicorn as well."""
 
 
+class _ProtocolLog(logging.LoggerAdapter[logging.Logger]):
+    """uvicorn's log: a request that is no HTTP is worth no warning, which would be printed on stderr."""
+
+    def warning(self, msg: object, *args: object, **settings: Any) -> None:
+        """Log it as information."""
+        self.info(msg, *args, **settings)
+
+
+_protocol_log = _ProtocolLog(_log, {})
+
+
 class _Protocol(H11Protocol):
     """uvicorn's HTTP protocol without a log of requests, for clients that may be slow or hostile."""
 
     def __init__(self, server: _Uvicorn, *arguments: Any, **settings: Any) -> None:
         super().__init__(*arguments, **settings)
         self.access_log = False
-        self.logger = _log
+        self.logger = _protocol_log  # type: ignore[assignment]
         self._server = server
         self._stage = ""
         self._timer: asyncio.TimerHandle | None = None

@@ -129,7 +129,7 @@ class DelayedMessages:
             yield from gathered(publishing, STEP // 2)
 
     def _passing_on(self, exchange: Exchange, message: Message, delay: int) -> Iterator[None]:
-        """Publish a message: a step for the message, and one for each queue."""
+        """Publish a message: a step for the message, and another one for each queue."""
         yield
         self._forget(exchange.name, 1)
         headers = message.properties.with_headers({"x-delay": Int64(-delay)}, ordered=True)
@@ -143,11 +143,11 @@ class DelayedMessages:
                 message, None, "unroutable", f"no queue was there for it after its delay by {exchange.name!r}"
             )
         for queue in outcome.queues:
+            yield
             if queue.deleted:
                 self._virtual_host.came_too_late(message, queue)
             elif not queue.enqueue(message):
                 self._virtual_host.dead_letters.refused(queue, message)
-            yield
 
     def _forget(self, name: str, count: int) -> None:
         self._counts[name] -= count

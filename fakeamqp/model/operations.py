@@ -202,14 +202,17 @@ def in_steps(
 
 
 def gathered(parts: Iterable[Iterator[None]], step: int = STEP) -> Iterator[None]:
-    """Steps that each take `step` steps of the parts, which are taken one after the other."""
+    """Steps that each take `step` steps of the parts, one part after the other.
+
+    A step of a part begins with its `yield`.
+    """
     left = step
     for part in parts:
         for _ in part:
-            left -= 1
             if not left:
                 yield
                 left = step
+            left -= 1
 
 
 def freeing(items: list[Any] | deque[Any]) -> Iterator[None]:
