@@ -130,7 +130,7 @@ def test_without_descriptors_the_server_rests_with_one_line(
 
     def accept(sock: socket.socket) -> object:
         nonlocal refusals
-        if sock.getsockname()[1] == broker.management_port and refusals < 5:
+        if sock.getsockname()[1] == broker.management_port and refusals < 6:
             refusals += 1
             raise OSError(24, "Too many open files")
         return real(sock)
@@ -138,7 +138,7 @@ def test_without_descriptors_the_server_rests_with_one_line(
     monkeypatch.setattr(server, "_EXHAUSTED_SECONDS", 0.01)
     monkeypatch.setattr(socket.socket, "accept", accept)
     assert Api(broker.management_url).get("whoami")["name"] == "guest"
-    assert refusals == 5
+    assert refusals == 6
     texts = [each.getMessage() for each in caplog.records if "cannot accept" in each.getMessage()]
     assert len(texts) <= 1
     assert "Traceback" not in caplog.text
@@ -150,21 +150,47 @@ def test_without_descriptors_the_server_rests_with_one_line(
         b"GET / HTTP/1.1\r\nHost: localhost\r\n" + b"X: y\r\n" * 100_000,
         b"GET /" + b"x" * 1_000_000,
         b"nonsense\r\n\r\n",
+        PUT + b"Content-Length: 2\r\nContent-Length: 3\r\n\r\n{} ",
+        PUT + b"Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+        PUT + b"Transfer-Encoding: gzip\r\n\r\n",
         PUT + b"Transfer-Encoding: chunked\r\n\r\nzz\r\n",
         PUT + b"Content-Length: -1\r\n\r\n",
         PUT + b"Upgrade: websocket\r\nConnection: upgrade\r\n\r\n",
     ],
-    ids=["headers", "path", "nonsense", "chunk", "length", "upgrade"],
+    ids=[
+        "headers",
+        "path",
+        "nonsense",
+        "two lengths",
+        "two framings",
+        "unknown framing",
+        "chunk",
+        "length",
+        "upgrade",
+    ],
 )
 def test_input_that_is_no_http_ends_its_connection_without_a_traceback(
     broker: Broker, caplog: pytest.LogCaptureFixture, sent: bytes
 ):
+    answer = b""
     with contextlib.suppress(ConnectionResetError, BrokenPipeError), client(broker, sent) as sock:
         with contextlib.suppress(OSError):  # The server has ended the connection already.
             sock.shutdown(socket.SHUT_WR)
-        rest(sock)
+        answer = rest(sock)
+    assert answer[:12] in (b"", b"HTTP/1.1 400", b"HTTP/1.1 401", b"HTTP/1.1 201")
     assert Api(broker.management_url).get("whoami")["name"] == "guest"
-    assert "Traceback" not in caplog.text
+    assert [each for each in caplog.records if each.levelno >= logging.WARNING] == []
+
+
+@pytest.mark.parametrize("host", [b"", b"Host: localhost\r\nHost: other\r\n"])
+def test_a_request_without_a_host_or_with_two_is_refused(
+    broker: Broker, caplog: pytest.LogCaptureFixture, host: bytes
+):
+    """As by RabbitMQ (measured on 4.3.6). HTTP/1.0 needs none."""
+    for version, status in ((b"1.1", b"400"), (b"1.0", b"400" if host else b"200")):
+        with client(broker, b"GET /api/whoami HTTP/" + version + b"\r\n" + host + LOGIN + b"\r\n") as sock:
+            assert rest(sock)[9:12] == status
+    assert [each for each in caplog.records if each.levelno >= logging.WARNING] == []
 
 
 def test_a_client_that_goes_away_amid_a_body_leaves_no_traceback(

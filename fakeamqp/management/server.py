@@ -24,7 +24,7 @@ from uvicorn import Config, Server
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from fakeamqp.management.errors import ManagementError
-from fakeamqp.runtime.addresses import BACKLOG, is_exhausted, listening_socket
+from fakeamqp.runtime.addresses import BACKLOG, Reserve, listening_socket
 from fakeamqp.runtime.clock import RealClock
 from fakeamqp.runtime.localhost import listen_on
 from fakeamqp.runtime.thread.lock import Signal
@@ -50,13 +50,19 @@ _BUSY = b"HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\nconnection: c
 
 
 class _Seldom(logging.Filter):
-    """Passes one record of each text per interval, with the number of records that it left out."""
+    """Passes one record of each text per interval, with the number of records that it left out.
+
+    uvicorn's warnings about requests are information: warnings reach stderr where no logging is configured.
+    """
 
     def __init__(self) -> None:
         super().__init__()
         self._seen: dict[str, tuple[float, int]] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
+        if record.levelno == logging.WARNING and record.module == "h11_impl":
+            record.levelno, record.levelname = logging.INFO, "INFO"
+            return _log.isEnabledFor(logging.INFO)
         now = RealClock.now()
         ends, left_out = self._seen.get(record.msg, (0.0, 0))
         if now < ends:
@@ -246,6 +252,8 @@ class _Loop(asyncio.SelectorEventLoop):
         private: Any = self
         for each in (private._ssock, private._csock):
             each.close()
+        for acceptor in [] if server is None else server.acceptors:
+            acceptor.abandon()
         for connection in [] if server is None else list(server.server_state.connections):
             transport: Any = connection.transport
             with suppress(AttributeError, OSError):
@@ -265,24 +273,13 @@ class _Config(Config):
         """Change no logger: they are global, and the code under test may use uvicorn as well."""
 
 
-class _ProtocolLog(logging.LoggerAdapter[logging.Logger]):
-    """uvicorn's log: a request that is no HTTP is worth no warning, which would be printed on stderr."""
-
-    def warning(self, msg: object, *args: object, **settings: Any) -> None:
-        """Log it as information."""
-        self.info(msg, *args, **settings)
-
-
-_protocol_log = _ProtocolLog(_log, {})
-
-
 class _Protocol(H11Protocol):
     """uvicorn's HTTP protocol without a log of requests, for clients that may be slow or hostile."""
 
     def __init__(self, server: _Uvicorn, *arguments: Any, **settings: Any) -> None:
         super().__init__(*arguments, **settings)
         self.access_log = False
-        self.logger = _protocol_log  # type: ignore[assignment]
+        self.logger = _log
         self._server = server
         self._stage = ""
         self._timer: asyncio.TimerHandle | None = None
@@ -389,6 +386,7 @@ class _Acceptor:
     def __init__(self, server: _Uvicorn, sock: socket.socket) -> None:
         self._server = server
         self._socket = sock
+        self._reserve = Reserve("the HTTP server")
         self._descriptor = sock.fileno()
         self._loop = asyncio.get_running_loop()
         self._timer: asyncio.TimerHandle | None = None
@@ -400,27 +398,29 @@ class _Acceptor:
     def _accept(self) -> None:
         for _ in range(BACKLOG):
             try:
-                client, _ = self._socket.accept()
-            except (BlockingIOError, InterruptedError):
+                accepted = self._reserve.accept(self._socket)
+            except BlockingIOError:
                 return
-            except OSError as error:
-                if is_exhausted(error):
-                    if not self._server.make_room():
-                        self._rest(error)
-                    return
-                continue  # This client has disconnected already.
-            self._server.welcome(client)
+            except OSError:
+                self._rest()
+                return
+            if accepted is not None:
+                self._server.welcome(accepted[0])
 
-    def _rest(self, error: OSError) -> None:
-        _log.warning("the HTTP server cannot accept a connection for now: %s", error)
+    def _rest(self) -> None:
         self._loop.remove_reader(self._descriptor)
         self._timer = self._loop.call_later(_EXHAUSTED_SECONDS, self._watch)
+
+    def abandon(self) -> None:
+        """Close the descriptor that a forked child has inherited."""
+        self._reserve.give_up()
 
     def close(self) -> None:
         """Accept no more clients."""
         if self._timer is not None:
             self._timer.cancel()
         self._loop.remove_reader(self._descriptor)
+        self._reserve.give_up()
 
 
 class _Uvicorn(Server):
@@ -448,7 +448,7 @@ class _Uvicorn(Server):
         self.ended = asyncio.Event()
         self.failure: BaseException | None = None
         self._is_ready: Callable[[], object] = bool
-        self._acceptors: list[_Acceptor] = []
+        self.acceptors: list[_Acceptor] = []
         self._welcomed: set[asyncio.Task[object]] = set()
 
     async def run(  # type: ignore[override]
@@ -460,7 +460,7 @@ class _Uvicorn(Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Accept connections."""
-        self._acceptors = [_Acceptor(self, each) for each in sockets or ()]
+        self.acceptors = [_Acceptor(self, each) for each in sockets or ()]
         self.started = True
 
     async def main_loop(self) -> None:
@@ -482,11 +482,9 @@ class _Uvicorn(Server):
         return _Protocol(self, self.config, self.server_state, {}, loop)
 
     def has_room_for(self, new: _Protocol) -> bool:
-        """Whether there is room for a connection; another one is ended for it if possible."""
-        return len(self._open()) <= self._most_connections or self.make_room(new)
-
-    def make_room(self, new: _Protocol | None = None) -> bool:
-        """End the connection that has been waited for longest; return whether there was one."""
+        """Whether there is room for a connection, for which the one that waited longest may have to end."""
+        if len(self._open()) <= self._most_connections:
+            return True
         waiting = [each for each in self._open() if not (each is new or each.answering)]
         if not waiting:
             return False
@@ -511,7 +509,7 @@ class _Uvicorn(Server):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Close the ports, end the requests, and close the connections once their answers are written."""
-        for acceptor in self._acceptors:
+        for acceptor in self.acceptors:
             acceptor.close()
         if self._welcomed:
             await asyncio.wait(set(self._welcomed))

@@ -6,17 +6,19 @@ import errno
 import logging
 import os
 import socket
+from contextlib import suppress
 from ipaddress import ip_address
 from typing import TypeAlias
 
+from fakeamqp.runtime.clock import RealClock
 from fakeamqp.runtime.errors import CannotListen, PortInUse
 
 __all__ = [
     "BACKLOG",
+    "Reserve",
     "SocketAddress",
     "bound_socket",
     "cannot_listen",
-    "is_exhausted",
     "is_loopback",
     "listening_socket",
     "resolve",
@@ -25,6 +27,7 @@ __all__ = [
 
 _log = logging.getLogger("fakeamqp.runtime")
 BACKLOG = 512
+_LOG_SECONDS = 10.0
 _EXHAUSTED = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
 _WSAEACCES = 10013
 _EVERY_NETWORK = ("0.0.0.0", "::")
@@ -65,9 +68,79 @@ def is_loopback(address: str) -> bool:
     return ip_address(address.partition("%")[0]).is_loopback
 
 
-def is_exhausted(error: OSError) -> bool:
-    """Whether the process or the machine has no descriptors or buffers left."""
-    return error.errno in _EXHAUSTED
+class Reserve:
+    """A descriptor that a listener keeps for peers that come when the process has no other left.
+
+    Such a peer is accepted with it and disconnected at once. Otherwise it would wait for as long as it likes
+    to, and keep the listening socket readable.
+
+    Args:
+        listener: for the log, which has one line per ten seconds.
+    """
+
+    def __init__(self, listener: object) -> None:
+        self._listener = listener
+        self._spare: socket.socket | None = None
+        self._silent_until = 0.0
+        self._left_out = 0
+        self.take()
+
+    def take(self) -> None:
+        """Keep a descriptor, unless one is kept or there is none."""
+        if self._spare is None:
+            with suppress(OSError):
+                self._spare = socket.socket()
+
+    def give_up(self) -> None:
+        """Close the descriptor. Idempotent."""
+        if self._spare is not None:
+            self._spare.close()
+            self._spare = None
+
+    def accept(self, listening: socket.socket) -> tuple[socket.socket, tuple[str, int]] | None:
+        """Accept a peer; None if it has disconnected already, or is refused for want of a descriptor.
+
+        Raises:
+            BlockingIOError: no peer waits.
+            OSError: there is no descriptor, and none in reserve: the peer waits.
+        """
+        try:
+            accepted: tuple[socket.socket, tuple[str, int]] = listening.accept()
+        except (BlockingIOError, InterruptedError):
+            raise BlockingIOError from None
+        except OSError as error:
+            if error.errno not in _EXHAUSTED:
+                return None
+            refused = self._refuse(listening)
+            self._log("refuses" if refused else "cannot accept", error)
+            if not refused:
+                raise
+            return None
+        self.take()
+        return accepted
+
+    def _refuse(self, listening: socket.socket) -> bool:
+        if self._spare is None:
+            return False
+        self.give_up()
+        try:
+            listening.accept()[0].close()
+        except BlockingIOError:
+            raise  # Without a descriptor, `accept` does not say whether a peer waits.
+        except OSError:
+            return False
+        finally:
+            self.take()
+        return True
+
+    def _log(self, does: str, error: OSError) -> None:
+        now = RealClock.now()
+        if now < self._silent_until:
+            self._left_out += 1
+            return
+        more = f" ({self._left_out} more lines like this were left out)" if self._left_out else ""
+        self._silent_until, self._left_out = now + _LOG_SECONDS, 0
+        _log.warning("%s %s a connection for now: %s%s", self._listener, does, error, more)
 
 
 def resolve(host: str, port: int) -> tuple[int, SocketAddress]:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import socket
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from fakeamqp.runtime.addresses import (
     BACKLOG,
+    Reserve,
     bound_socket,
     cannot_listen,
-    is_exhausted,
     resolve,
     warn_if_exposed,
 )
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
 
 __all__ = ["LoopListener", "NetworkListener", "SocketListener", "has_sockets"]
 
-_log = logging.getLogger("fakeamqp.runtime")
 # The pause, in seconds, before accepting again after the process has run out of descriptors.
 _EXHAUSTED_SECONDS = 0.5
 # No process has so many descriptors.
@@ -167,10 +165,17 @@ class SocketListener(LoopListener):
         self._socket = bound_socket(self._family, self._address)
         self._address = (self._address[0], self._socket.getsockname()[1], *self._address[2:])
         warn_if_exposed(host, self._address)
-        if not refusing:
+        self._reserve = Reserve(self)
+        if refusing:
+            return
+        try:
             self.resume()
+        except BaseException:
+            self._end()
+            raise
 
     def _begin(self) -> None:
+        self._reserve.take()
         if self._socket.fileno() == -1:
             self._socket = bound_socket(self._family, self._address)
         try:
@@ -186,20 +191,18 @@ class SocketListener(LoopListener):
         sock = self._socket
         while self._open:
             try:
-                peer, _ = sock.accept()
-            except (BlockingIOError, InterruptedError):
+                accepted = self._reserve.accept(sock)
+            except BlockingIOError:
                 return
-            except OSError as error:
-                if is_exhausted(error):
-                    self._rest(sock, error)
-                    return
-                continue  # This peer has already disconnected.
-            peer.setblocking(False)
-            self._welcome(peer)
+            except OSError:
+                self._rest(sock)
+                return
+            if accepted is not None:
+                accepted[0].setblocking(False)
+                self._welcome(accepted[0])
 
-    def _rest(self, sock: socket.socket, error: OSError) -> None:
+    def _rest(self, sock: socket.socket) -> None:
         # The waiting peer keeps the socket readable, so without a pause the loop would spin.
-        _log.warning("%r: cannot accept a connection for now: %s", self, error)
         self._loop.remove_reader(sock)
         self._pausing = self._loop.call_later(_EXHAUSTED_SECONDS, self._loop.add_reader, sock, self._accept)
 
@@ -212,6 +215,7 @@ class SocketListener(LoopListener):
         if self._socket.fileno() != -1:
             self._loop.remove_reader(self._socket)
             self._socket.close()
+        self._reserve.give_up()
 
     def _keep(self) -> None:
         # A bound socket that does not listen keeps the port and refuses connections. If another process

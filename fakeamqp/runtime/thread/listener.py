@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 from fakeamqp.runtime.addresses import (
     BACKLOG,
+    Reserve,
     bound_socket,
     cannot_listen,
-    is_exhausted,
     resolve,
     warn_if_exposed,
 )
@@ -66,6 +66,7 @@ class Listener:
         #: Whether connections are refused at the moment.
         self.paused: bool = True
         self._wanted = False
+        self._reserve = Reserve(self.name)
         self._refusing = refusing
         #: Whether the listener is closed.
         self.closed: bool = False
@@ -73,6 +74,7 @@ class Listener:
             self.resume()
         except BaseException:
             self._socket.close()
+            self._reserve.give_up()
             raise
 
     @property
@@ -142,6 +144,7 @@ class Listener:
                 self.closed = True
                 self._watch(False)
                 self._socket.close()
+                self._reserve.give_up()
         finally:
             self._lock.release()
 
@@ -151,6 +154,7 @@ class Listener:
         self._watched = False
         self._resume_timer = None
         self._socket.close()
+        self._reserve.give_up()
 
     # -- events of the selector
 
@@ -158,15 +162,14 @@ class Listener:
         """Accept every waiting peer."""
         while not self.paused and not self.closed:
             try:
-                sock, address = self._socket.accept()
-            except (BlockingIOError, InterruptedError):
+                accepted = self._reserve.accept(self._socket)
+            except BlockingIOError:
                 return
-            except OSError as error:
-                if is_exhausted(error):
-                    self._rest(error)
-                    return
-                continue  # this peer has already disconnected
-            self._welcome(sock, address)
+            except OSError:
+                self._rest()
+                return
+            if accepted is not None:
+                self._welcome(*accepted)
 
     def failed(self) -> None:
         """Accepting raised an exception: the peer is dropped, the port stays open."""
@@ -190,9 +193,8 @@ class Listener:
         except Exception as error:
             self._loop.give_up_on(driver, "accepting", error)
 
-    def _rest(self, error: OSError) -> None:
+    def _rest(self) -> None:
         # The waiting peer keeps the socket readable, so without a pause the loop would spin.
-        self._loop.log.warning("%s: cannot accept a connection for now: %s", self.name, error)
         self._watch(False)
         due = self._loop.transport_clock.now() + _EXHAUSTED_SECONDS
         timers = self._loop.transport_timers
