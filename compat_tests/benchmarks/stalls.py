@@ -322,6 +322,57 @@ def _(bench: Bench, number: int) -> Action:
     return lambda: talker.publish(number, exchange="fan")
 
 
+def _fanned(bench: Bench, number: int) -> None:
+    """Bind so many queues to a fanout exchange."""
+    for each in range(number):
+        name = f"f{each}"
+        bench.talker.say(
+            m.QueueDeclare(queue=name, no_wait=True),
+            m.QueueBind(queue=name, exchange="amq.fanout", no_wait=True),
+        )
+    bench.talker.count(PROBED)
+
+
+@operation("fan a message out to n queues", share=0.1)
+def _(bench: Bench, number: int) -> Action:
+    _fanned(bench, number)
+    return lambda: bench.talker.publish(1, exchange="amq.fanout")
+
+
+@operation("reject a message to a dead-letter exchange with n queues", share=0.1)
+def _(bench: Bench, number: int) -> Action:
+    consumer = holding(bench, 1, x_dead_letter_exchange="amq.fanout")
+    _fanned(bench, number)
+
+    def reject() -> None:
+        consumer.say(m.BasicNack(delivery_tag=0, multiple=True, requeue=False))
+        consumer.count(PROBED)
+
+    return reject
+
+
+@operation("fan n messages of 100 publishers out to 1 000 queues", share=0.005)
+def _(bench: Bench, number: int) -> Action:
+    _fanned(bench, 1000)
+    publishers = [Talker(bench.address) for _ in range(100)]
+    each = -(-number // len(publishers))
+
+    def publish() -> None:
+        threads = [
+            threading.Thread(target=talker.publish, args=(each,), kwargs={"exchange": "amq.fanout"})
+            for talker in publishers
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+            Talker(bench.address).close()  # Others log in meanwhile.
+        for talker in publishers:
+            talker.close()
+
+    return publish
+
+
 @operation("delete a queue with n messages", types=(*TYPES, "stream"))
 def _(bench: Bench, number: int, type_name: str) -> Action:
     bench.talker.declare(QUEUE, type_name)

@@ -29,8 +29,8 @@ def chromium() -> str:
 
 
 @contextmanager
-def launched() -> Iterator[Any]:
-    """The browser, without a window.
+def launched(*further: str) -> Iterator[Any]:
+    """The browser, without a window, with further options of its command line.
 
     Raises:
         Missing: it cannot be had.
@@ -42,7 +42,7 @@ def launched() -> Iterator[Any]:
         raise Missing("Playwright is not installed") from None
     with sync_playwright() as playwright:
         # The tests may run as root and with a small /dev/shm, as in a container.
-        options = ["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu"]
+        options = ["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu", *further]
         browser = playwright.chromium.launch(executable_path=path, args=options)
         try:
             yield browser
