@@ -73,7 +73,8 @@ class Operations:
 
         By default it is the connection whose input is being handled.
         """
-        earlier = self.pending.get(asker or self.asker)
+        asker = asker or self.asker
+        earlier = None if asker is None else self.pending.get(asker)
         if earlier is None:
             act()
         else:

@@ -154,7 +154,7 @@ class VirtualHost:
             return self._published(message, outcome)
         refused: tuple[Queue, ...] = ()
         several = len(outcome.queues) > 1
-        if several and sliced and len(outcome.queues) > _STEP and not outcome.late:
+        if several and sliced and self._takes_slices(outcome):
             outcome = replace(outcome)
             self.state.operations.run(self._offering(message, outcome))
             return self._published(message, outcome)
@@ -178,6 +178,9 @@ class VirtualHost:
         elif not outcome.queues:
             self._lost(message, outcome, mandatory)
         return outcome if self.state.published is None else self._published(message, outcome)
+
+    def _takes_slices(self, outcome: Outcome) -> bool:
+        return len(outcome.queues) > _STEP and not outcome.late and self.state.operations.asker is not None
 
     def _offering(self, message: Message, outcome: Outcome) -> Iterator[None]:
         """The steps of offering a message to many queues."""

@@ -320,7 +320,9 @@ class Amqp091Channel(server_channel.FramedChannel):
     def confirm(self, tag: int, outcome: Outcome) -> None:
         """Queue the confirm of a publish for the end of the turn; by personality not an unroutable one."""
         if self.connection.busy:
-            self.connection.broker.operations.then(partial(self._confirm_sliced, tag, outcome))
+            self.connection.broker.operations.then(
+                partial(self._confirm_sliced, tag, outcome), self.connection
+            )
         elif self.races is not None and outcome.queues:
             self.races.confirm(tag, outcome)
         elif not outcome.queues and self.personality.confirms_unroutable_at_once:

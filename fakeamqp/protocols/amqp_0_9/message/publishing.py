@@ -108,7 +108,7 @@ def _publish(
             if channel.connection.busy:  # It is late: no turn of the client follows.
                 requests.flush()
 
-        channel.connection.broker.operations.then(answer)
+        channel.connection.broker.operations.then(answer, channel.connection)
         return
     message, plan = virtual_host.routing.plan(message)
     unconsumed = method.immediate and not any(queue.could_take(message) for queue in plan.queues)
