@@ -289,7 +289,8 @@ class ChannelRaces:
     ) -> Outcome:
         """Publish a message as `VirtualHost.publish` does, but let it reach some queues later."""
         message, outcome = self._virtual_host.routing.plan(message, True)
-        return self._offer(message, outcome, {} if immediate else self._draw(outcome), immediate, mandatory)
+        late = {} if immediate else self._draw(outcome)
+        return self._offer(message, outcome, late, immediate, mandatory, sliced)
 
     def offer(
         self, message: Message, outcome: Outcome, immediate: bool = False, mandatory: bool = False
@@ -302,7 +303,13 @@ class ChannelRaces:
         return self._offer(message, outcome, {} if immediate else late, immediate, mandatory)
 
     def _offer(
-        self, message: Message, outcome: Outcome, late: dict[Queue, float], immediate: bool, mandatory: bool
+        self,
+        message: Message,
+        outcome: Outcome,
+        late: dict[Queue, float],
+        immediate: bool,
+        mandatory: bool,
+        sliced: bool = False,
     ) -> Outcome:
         if late:
             outcome = replace(outcome, late=tuple(late))

@@ -335,7 +335,10 @@ class Amqp091Channel(server_channel.FramedChannel):
 
     def _confirm_sliced(self, tag: int, outcome: Outcome) -> None:
         """Confirm a publish that took several slices."""
-        self.unconfirmed.append((tag, outcome.accepted))
+        if self.races is not None and outcome.queues:
+            self.races.confirm(tag, outcome)
+        else:
+            self.unconfirmed.append((tag, outcome.accepted))
         self.confirm_now()
 
     def confirm_now(self) -> None:
