@@ -1,13 +1,21 @@
-"""What mypy says of a test that uses an installed fakeamqp, in a project without stubs for its clients."""
+"""What mypy says of a test that uses an installed fakeamqp, in a project without stubs for its clients.
+
+And what pyright says of the types of all public names: `make lint` runs that test, too.
+"""
 
 from __future__ import annotations
 
 import importlib
+import json
+import os
 import re
+import shutil
 import subprocess
 import sys
+import sysconfig
 import venv
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -18,8 +26,8 @@ Check = Callable[[str], list[tuple[int, str]]]
 
 
 @pytest.fixture(scope="module", params=["wheel", "strict editable"])
-def check(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Check:
-    """Runs mypy on a file, and returns the line and the kind of each error."""
+def python(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The interpreter of an environment that has fakeamqp and nothing else."""
     folder = tmp_path_factory.mktemp("types")
     source = copied_to(tmp_path_factory.mktemp("source"))
     if request.param == "wheel":
@@ -33,13 +41,19 @@ def check(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
         check=True,
         capture_output=True,
     )
+    return python
+
+
+@pytest.fixture
+def check(python: Path, tmp_path: Path) -> Check:
+    """Runs mypy on a file, and returns the line and the kind of each error."""
 
     def check(text: str) -> list[tuple[int, str]]:
-        (folder / "test_orders.py").write_text(text)
+        (tmp_path / "test_orders.py").write_text(text)
         options = ["--config-file=", "--ignore-missing-imports", "--strict", f"--python-executable={python}"]
         done = subprocess.run(
             [sys.executable, "-m", "mypy", *options, "test_orders.py"],
-            cwd=folder,
+            cwd=tmp_path,
             capture_output=True,
             text=True,
         )
@@ -130,3 +144,25 @@ def test_every_public_name_has_a_type(check: Check) -> None:
     ]
     text = "\n".join(f"def f{number}() -> None:\n    {line}" for number, line in enumerate(imports))
     assert check(text) == []
+
+
+@pytest.mark.parametrize("python", ["wheel"], indirect=True)
+@pytest.mark.parametrize("package", ["fakeamqp", "pytest_fakeamqp"])
+def test_every_public_name_has_a_declared_type(package: str, python: Path, tmp_path: Path) -> None:
+    pytest.importorskip("pyright", reason="pyright is not installed")
+    if shutil.which("node") is None or shutil.which("npm") is None:
+        pytest.skip("pyright needs Node.js and npm")
+    # Libraries whose types are public ones of ours come from the environment of the tests.
+    site = next((python.parents[1] / "lib").glob("*/site-packages"))
+    (site / "libraries.pth").write_text(sysconfig.get_path("purelib"))
+    done = subprocess.run(
+        [sys.executable, "-m", "pyright", "--verifytypes", package, "--ignoreexternal", "--outputjson"],
+        cwd=tmp_path,
+        env={**os.environ, "PATH": os.pathsep.join((str(python.parent), os.environ["PATH"]))},
+        capture_output=True,
+        text=True,
+    )
+    report = json.loads(done.stdout[done.stdout.index("{") :])["typeCompleteness"]
+    untyped = [each["name"] for each in report["symbols"] if each["isExported"] and not each["isTypeKnown"]]
+    assert untyped == []
+    assert report["exportedSymbolCounts"]["withKnownType"] > 300

@@ -46,6 +46,31 @@ def test_importing_a_broker_loads_nothing_that_can_wait() -> None:
     assert sorted(loaded & LATER) == []
 
 
+COMPILER_OF_PATTERNS = """
+import re, sys
+compiler = sys.modules.get("re._compiler") or sys.modules["sre_compile"]
+lines = 0
+
+def count(frame, event, argument):
+    global lines
+    if frame.f_code.co_filename == compiler.__file__:
+        lines += 1
+        return count
+
+sys.settrace(count)
+from fakeamqp import Broker
+sys.settrace(None)
+print(lines)
+"""
+
+
+def test_importing_a_broker_compiles_no_costly_pattern() -> None:
+    done = subprocess.run([sys.executable, "-S", "-c", COMPILER_OF_PATTERNS], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    # A class of characters beyond Latin-1 takes 128 000 lines, the small patterns together 3 500.
+    assert 0 < int(done.stdout) < 20_000
+
+
 FIRST_DELIVERY = """
 import sys, pika
 from fakeamqp import Broker

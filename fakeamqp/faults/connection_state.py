@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from fakeamqp.faults.adapter import adapter_named
 
 if TYPE_CHECKING:
+    from fakeamqp.faults.adapter import FaultAdapter
     from fakeamqp.faults.fault_port import Direction, FaultPort, TappedConnection
     from fakeamqp.faults.frame_group import FrameGroup
 
@@ -23,7 +24,7 @@ class ConnectionFaultState:
     def __init__(self, tapped: TappedConnection) -> None:
         self.tapped = tapped
         self.port: FaultPort = tapped.fault_port
-        self.protocol = adapter_named(tapped.protocol)
+        self.protocol: FaultAdapter = adapter_named(tapped.protocol)
         self.prefix_size: int = self.protocol.prefix_size
         self.confirms: frozenset[str] = self.protocol.confirms
         self.channel_closers: frozenset[str] = self.protocol.channel_closers

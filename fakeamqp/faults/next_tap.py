@@ -64,7 +64,23 @@ class NullTap:
     def published(self, *facts: Any) -> None:
         """Ignored."""
 
-    refused = delivered = settled = expired = dead_lettered = dropped = published
+    def refused(self, *facts: Any) -> None:
+        """Ignored."""
+
+    def delivered(self, *facts: Any) -> None:
+        """Ignored."""
+
+    def settled(self, *facts: Any) -> None:
+        """Ignored."""
+
+    def expired(self, *facts: Any) -> None:
+        """Ignored."""
+
+    def dead_lettered(self, *facts: Any) -> None:
+        """Ignored."""
+
+    def dropped(self, *facts: Any) -> None:
+        """Ignored."""
 
     def model(self, event: str, **facts: object) -> None:
         """Ignored."""

@@ -45,18 +45,18 @@ class FaultTap:
         """True while publishes have to be confirmed one by one. The broker reads it."""
         self.next: NextTap = context.next_tap() or NullTap()
         # Faults do not use these events, so the broker calls the next tap directly.
-        self.published = self.next.published
-        self.refused = self.next.refused
-        self.settled = self.next.settled
-        self.expired = self.next.expired
-        self.dead_lettered = self.next.dead_lettered
-        self.dropped = self.next.dropped
-        self.model = self.next.model
+        self.published: Callable[..., None] = self.next.published
+        self.refused: Callable[..., None] = self.next.refused
+        self.settled: Callable[..., None] = self.next.settled
+        self.expired: Callable[..., None] = self.next.expired
+        self.dead_lettered: Callable[..., None] = self.next.dead_lettered
+        self.dropped: Callable[..., None] = self.next.dropped
+        self.model: Callable[..., None] = self.next.model
         self._received = ReceivedFrames(self)
         self._sent = SentFrames(self)
-        self.block = self._received.block
-        self.unblock = self._received.unblock
-        self.cut = self._sent.cut
+        self.block: Callable[[ConnectionFaultState, FrameGroup], bool] = self._received.block
+        self.unblock: Callable[[ConnectionFaultState, FrameGroup], None] = self._received.unblock
+        self.cut: Callable[[ConnectionFaultState, FrameGroup, int], None] = self._sent.cut
         self._starving: list[Starvation] = []
         """The starvations to tell of new subscriptions."""
         self._installed = False

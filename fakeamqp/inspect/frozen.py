@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 __all__ = ["FrozenDict", "FrozenList", "frozen"]
 
@@ -25,7 +25,8 @@ class FrozenDict(dict[str, Any]):
     def __reduce__(self) -> Any:
         return FrozenDict, (dict(self),)
 
-    __setitem__ = __delitem__ = clear = pop = popitem = setdefault = update = __ior__ = _refuse
+    if not TYPE_CHECKING:  # Their types are those of the base class.
+        __setitem__ = __delitem__ = clear = pop = popitem = setdefault = update = __ior__ = _refuse
 
 
 class FrozenList(list[Any]):
@@ -39,8 +40,9 @@ class FrozenList(list[Any]):
     def __reduce__(self) -> Any:
         return FrozenList, (list(self),)
 
-    __setitem__ = __delitem__ = append = clear = extend = insert = pop = _refuse
-    remove = reverse = sort = __iadd__ = __imul__ = _refuse
+    if not TYPE_CHECKING:
+        __setitem__ = __delitem__ = append = clear = extend = insert = pop = _refuse
+        remove = reverse = sort = __iadd__ = __imul__ = _refuse
 
 
 def frozen(value: Any) -> Any:

@@ -285,8 +285,6 @@ class Recorded(Sequence[V], Generic[V, R]):
             return list(self) == list(other)
         return list(self) == other if isinstance(other, list) else NotImplemented
 
-    __hash__ = None  # type: ignore[assignment]
-
     @property
     def records(self) -> tuple[R, ...]:
         """The records of the model, for searches that need few views."""

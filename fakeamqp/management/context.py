@@ -13,8 +13,10 @@ from fakeamqp.runtime.clock import RealClock
 if TYPE_CHECKING:
     from fakeamqp.broker import Broker
     from fakeamqp.companions import Surroundings
+    from fakeamqp.management.choices import ManagementChoices
     from fakeamqp.management.inspector import Inspector
     from fakeamqp.model.state import BrokerState
+    from fakeamqp.runtime.engine import Engine
 
 __all__ = ["Management"]
 
@@ -34,10 +36,10 @@ class Management:
 
     def __init__(self, surroundings: Surroundings) -> None:
         self.broker: Broker = surroundings.broker
-        self.engine = surroundings.engine
+        self.engine: Engine = surroundings.engine
         self._state = surroundings.state
         self.statistics: Statistics = Statistics(surroundings.state.clock.now)
-        self.choices = choices_for(surroundings.state.personality)
+        self.choices: ManagementChoices = choices_for(surroundings.state.personality)
         self.began: float = surroundings.state.clock.now()
         #: The numeric address and the port of the HTTP server.
         self.http_address: tuple[str, int] = ("", 0)

@@ -150,8 +150,8 @@ class Statistics:
 
     def clear(self) -> None:
         """Forget everything: the broker was reset or restarted."""
-        self.whole = Counts()
-        self.churn = Counts()
+        self.whole: Counts = Counts()
+        self.churn: Counts = Counts()
         self.virtual_hosts: defaultdict[str, Counts] = defaultdict(Counts)
         self.queues: defaultdict[tuple[str, str], Counts] = defaultdict(Counts)
         self.exchanges: defaultdict[tuple[str, str], Counts] = defaultdict(Counts)

@@ -75,7 +75,7 @@ class Gate(Limit):
     def reopen(self) -> None:
         """Resume deliveries, beginning with the waiting messages."""
         if not self.open:
-            self.open = True
+            self.open: bool = True
             self._opened()
             self.resume()
 
@@ -140,7 +140,7 @@ class Credit(Limit):
         if full_of_messages or full_of_bytes:
             self.open = False
         elif not self.open:
-            self.open = True
+            self.open: bool = True
             self._opened()
 
     def __repr__(self) -> str:
@@ -164,7 +164,7 @@ class InheritedCredit(Credit):
         """See the base class."""
         super().refill(message)
         self.messages = max(self.messages, 0)
-        self.octets = max(self.octets, 0)
+        self.octets: int = max(self.octets, 0)
         self._update()
         return self.limits
 

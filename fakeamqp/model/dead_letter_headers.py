@@ -17,7 +17,8 @@ from fakeamqp.model.int64 import Int64
 from fakeamqp.model.message import Message
 
 if TYPE_CHECKING:
-    from fakeamqp.model.message import Properties
+    from fakeamqp.model.memory import Charge
+    from fakeamqp.model.message import Child, Properties
     from fakeamqp.model.personality import Personality
     from fakeamqp.model.queues.queue import DeathReason, Queue
 
@@ -112,7 +113,7 @@ class DeadLetter(Message):
         self._personality = personality
         self.secured: bool = message.secured
         self.number: int = message.number
-        self.charge = message.charge
+        self.charge: Charge | None = message.charge
         self.history: Deaths = history
 
     @property
@@ -161,8 +162,8 @@ class DeadContent(DeadLetter):
         personality: Personality,
     ) -> None:
         super().__init__(exchange, routing_key, original, death, history, message, time, personality)
-        self.content_class = message.content_class
-        self.children = message.children
+        self.content_class: str = message.content_class
+        self.children: tuple[Child, ...] = message.children
 
 
 def dead_lettered(

@@ -113,7 +113,8 @@ _ESCAPES = {
     "\\": "\\",
 }
 _ESCAPED = str.maketrans({character: f"\\{escape}" for character, escape in _ESCAPES.items()})
-_is_printable = re.compile("[\b-\r\x1b -~\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]+").fullmatch
+# Compiled on first use: that costs more than any other line of an import.
+_PRINTABLE = "[\b-\r\x1b -~\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]+"
 
 
 def pretty(value: Plain | tuple[Plain, ...], text: str = "") -> str:
@@ -186,7 +187,7 @@ def _flat(value: Plain) -> str:
 
 def _binary(octets: bytes) -> str:
     if isinstance(octets, Latin1):
-        if not _is_printable(octets.decode("latin-1")):
+        if not re.fullmatch(_PRINTABLE, octets.decode("latin-1")):
             return octets_term(octets)
         text = octets.decode("ascii", "surrogateescape")
         return f'<<"{text.translate(_ESCAPED)}">>'
@@ -198,4 +199,6 @@ def _binary(octets: bytes) -> str:
     except UnicodeDecodeError:
         # Erlang/OTP 29 prints numbers if U+FFFE or U+FFFF stands before the first byte that is not UTF-8.
         text = octets.decode("latin-1")
-    return f'<<"{text.translate(_ESCAPED)}"{sign}>>' if _is_printable(text) else octets_term(octets)
+    if not re.fullmatch(_PRINTABLE, text):
+        return octets_term(octets)
+    return f'<<"{text.translate(_ESCAPED)}"{sign}>>'

@@ -46,7 +46,7 @@ class Operations:
         """The connection whose input is being handled."""
         self.pauses: Callable[[], bool] | None = None
         """Whether the slice is over; None if operations run to their end."""
-        self.busy_seconds = 0.0
+        self.busy_seconds: float = 0.0
         """Real seconds of all turns that kept peers waiting. Timeouts about peers are longer by as much."""
 
     def run(self, steps: Iterator[object], asker: Asker | None = None) -> None:

@@ -58,7 +58,7 @@ class Rate(Limit):
 
     def _open(self) -> None:
         if not self.open:
-            self.open = True
+            self.open: bool = True
             self._opened()
 
     def stop(self) -> None:

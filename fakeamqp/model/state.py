@@ -211,7 +211,7 @@ class BrokerState:
         """Called when a client has opened its connection; None if nothing is to happen."""
         self.races: Races | None = None
         """The late outcomes; None without races."""
-        self.message_numbers = count(1)
+        self.message_numbers: count[int] = count(1)
         self.connections: dict[ClientConnection, None] = {}
         self.leaving: dict[ClientConnection, None] = {}
         """Connections that are closed, or about to be, but whose transports have not ended: they still count
@@ -241,8 +241,8 @@ class BrokerState:
     def draw_from(self, seed: int | str | None) -> None:
         """Draw generated names and random choices from the beginning of a seed."""
         self.seed = seed
-        self.names = NameGenerator(seed)
-        self.random = Random(seed)
+        self.names: NameGenerator = NameGenerator(seed)
+        self.random: Random = Random(seed)
 
     def populate(self) -> None:
         """Create the virtual host "/" and the account "guest" of a new broker."""

@@ -197,7 +197,7 @@ class Subscription:
             limit.subscriptions.pop(self, None)
         choice = self._choice
         self.limits = (*choice, *(limit for limit in limits if limit not in choice))
-        self.credits = credits
+        self.credits: tuple[Credit, ...] = credits
         for limit in self.limits:
             limit.subscriptions[self] = None
         if self.resting is not None:

@@ -168,8 +168,8 @@ PROTOCOLS = (
 _by_name = {row.name: row for row in PROTOCOLS}
 _by_header = {header: row for row in PROTOCOLS for header in row.headers}
 
-for row in PROTOCOLS:
-    register(row)
+for _row in PROTOCOLS:
+    register(_row)
 
 
 def named(name: str) -> Row:

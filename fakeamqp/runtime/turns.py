@@ -113,8 +113,8 @@ class Waiter:
     __slots__ = ("error", "holds", "predicate", "release")
 
     def __init__(self, predicate: Callable[[], object], release: Callable[[], object]) -> None:
-        self.predicate = predicate
-        self.release = release
+        self.predicate: Callable[[], object] = predicate
+        self.release: Callable[[], object] = release
         self.holds: bool = False
         self.error: BaseException | None = None
 
@@ -171,7 +171,7 @@ class Turns:
         #: The same clock if it is a stepped one, which the runtime moves.
         self.stepped: SteppedClock | None = parts.stepped
         #: Called before the output of a turn is written.
-        self.before_flush = parts.before_flush
+        self.before_flush: Callable[[], object] | None = parts.before_flush
         self.late: LateOutcomes | None = parts.late
         self.drivers: dict[ConnectionDriver, None] = {}
         #: Wraps every connection, unless None.

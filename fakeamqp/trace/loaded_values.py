@@ -47,8 +47,6 @@ class LoadedMessage:
             return NotImplemented
         return self._values() == other._values()
 
-    __hash__ = None  # type: ignore[assignment]
-
     def _values(self) -> tuple[object, ...]:
         size = full_size(self.body)
         return (

@@ -55,7 +55,7 @@ class Nack(Action):
 class CommandException(Action):
     """Answers a command of 0-10 with execution.exception."""
 
-    protocols = frozenset(protocols_with("sessions"))
+    protocols: frozenset[str] = frozenset(protocols_with("sessions"))
 
     def __init__(self, code: int | str, text: str | None, field_index: int | None) -> None:
         self._code, name = error_code(code)

@@ -135,7 +135,7 @@ class Malform(Action):
         ways: Mapping[str, Malformation] = known[one_of(self._how, known, "malform")]
         if all(way.content_only for way in ways.values()) and not subject.has_content:
             raise FaultError(f"malform({self._how!r}) is for methods with a content, such as basic.deliver")
-        self.protocols = frozenset(ways)
+        self.protocols: frozenset[str] = frozenset(ways)
         self.words = f"malform it: {next(iter(ways.values())).words}"
 
     def apply(self, interception: Interception) -> None:

@@ -11,6 +11,7 @@ from fakeamqp.faults.rule import Rule
 from fakeamqp.faults.subjects import Subject, subject_of
 
 if TYPE_CHECKING:
+    from fakeamqp.faults.actions import Action
     from fakeamqp.faults.chaos.chaos import Chaos
     from fakeamqp.faults.frame_group import FrameGroup
     from fakeamqp.faults.tap import FaultTap
@@ -45,7 +46,9 @@ class ChaosRule(Rule):
         if self.removed:
             return False
         names = [name for name in self._names if self._can_happen(name, group)]
-        self.actions = self.chaos.draw(group, names, confirms=self.subject.confirms) if names else []
+        self.actions: list[Action] = (
+            self.chaos.draw(group, names, confirms=self.subject.confirms) if names else []
+        )
         return bool(self.actions)
 
     def _can_happen(self, name: str, group: FrameGroup) -> bool:

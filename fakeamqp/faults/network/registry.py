@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 from fakeamqp.faults.network.proxy import NetworkProxy
 
 if TYPE_CHECKING:
-    from fakeamqp.faults.context import NetworkContext
+    from fakeamqp.faults.context import Cancellable, NetworkContext
     from fakeamqp.faults.handle import Handles
     from fakeamqp.faults.network.interfaces import InnerConnection, Toxic
     from fakeamqp.faults.network.toxic import NetworkFault
@@ -23,8 +23,8 @@ class ProxyRegistry:
     def __init__(self, context: NetworkContext, handles: Handles) -> None:
         self.context = context
         self.faults: list[NetworkFault] = []
-        self.now = context.now
-        self.call_at = context.call_at
+        self.now: Callable[[], float] = context.now
+        self.call_at: Callable[[float, Callable[[], object], str], Cancellable] = context.call_at
         self._handles = handles
         self._proxies: dict[NetworkProxy, list[str]] = {}
         """The proxies, and the notes to add to the trace as soon as the trace knows their connections."""

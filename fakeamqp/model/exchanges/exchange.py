@@ -65,6 +65,8 @@ class Exchange:
         self.arguments: dict[str, Any] = dict(arguments or {})
         self.declared_alternate = alternate_exchange
         self.alternate_is_last: bool = alternate_exchange is not None
+        self.options: ExchangeOptions
+        self.declared: ExchangeOptions
         self.options = self.declared = exchange_options(
             self.type_name, name, virtual_host.name, self.arguments
         )

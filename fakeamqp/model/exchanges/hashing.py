@@ -50,6 +50,7 @@ class ConsistentHashExchange(Exchange):
         super().__init__(*args, **kwargs)
         self._header = self.declared.hash_header
         self._property = self.declared.hash_property
+        self.by_key_alone: bool
         self.by_key_alone = self._header is None and self._property is None
         self._ring: Ring[Destination] = Ring()
 

@@ -74,7 +74,7 @@ class ClassicQueue(Queue):
     def _prepare(self) -> None:
         """See the base class."""
         self.ready = self.empty_ready()
-        self.ready_bytes = 0
+        self.ready_bytes: int = 0
         self._next_position = 0
         self._selection: Selection | None = None
         self._browsing: Browsing | None = None

@@ -25,9 +25,11 @@ from fakeamqp.model.queues.qpid_arguments import qpid_options
 from fakeamqp.model.queues.queue import Queue
 
 if TYPE_CHECKING:
+    from fakeamqp.model.arguments.queue_arguments import QueueOptions
     from fakeamqp.model.delivery import Delivery
     from fakeamqp.model.message import Message
     from fakeamqp.model.personality import Personality
+    from fakeamqp.model.queues.qpid_arguments import QpidOptions
     from fakeamqp.model.queues.queue import QueuedMessage
     from fakeamqp.model.queues.ready import Fifo, PriorityFifo
     from fakeamqp.model.subscription import Subscription
@@ -67,8 +69,11 @@ class QpidQueue(ClassicQueue):
 
     def _prepare(self) -> None:
         """See the base class."""
-        self.asked = asked = qpid_options(self.arguments)
+        asked = qpid_options(self.arguments)
+        self.asked: QpidOptions = asked
         if asked.max_count is not None or asked.max_size is not None:
+            self.declared: QueueOptions
+            self.options: QueueOptions
             self.options = self.declared = replace(
                 self.options,
                 max_length=asked.max_count,
@@ -223,7 +228,7 @@ class QpidQueue(ClassicQueue):
         if delay is None:
             super().unused(why)
             return
-        self.exclusive_owner = None
+        self.exclusive_owner: object = None
         self.virtual_host.call_later(
             delay, lambda: self._go(why), f"auto-delete q '{self.name}' is deleted if it is unused"
         )

@@ -116,7 +116,8 @@ class ServerConsumer:
         self, consumers: Consumers, queue: Queue, command: Consume, *, acknowledges: bool, windowed: bool
     ) -> None:
         self.consumers = consumers
-        self.session = session = consumers.session
+        session = consumers.session
+        self.session: ServerSession = session
         self.tag: str = command.consumer_tag or ""
         self.windowed = windowed
         arguments = command.arguments or {}

@@ -289,8 +289,6 @@ class View:
         roles = (*self.ROLES.values(), "others")
         return all(getattr(self, role) == getattr(other, role) for role in roles)
 
-    __hash__ = None  # type: ignore[assignment]
-
     def __repr__(self) -> str:
         values = {name: getattr(self, name) for name in _NAMES}
         shown = ", ".join(f"{name}={value!r}" for name, value in values.items() if value is not None)
@@ -423,10 +421,10 @@ class FileContentProperties(ContentProperties):
     __slots__ = ()
     PLACES: ClassVar[Mapping[str, Place]] = FILE
     ROLES: ClassVar[Mapping[type[Struct], str]] = {FileProperties: "content"}
-    SAME = ("filename", "cluster_id")
-    delivery_mode = property(lambda self: DeliveryMode.PERSISTENT.value, doc="Always 2.")
-    filename = property(lambda self: self.content.filename, doc="The file's name, or None.")
-    cluster_id = property(lambda self: self.content.cluster_id, doc="The cluster's id, or None.")
+    SAME: ClassVar[tuple[str, ...]] = ("filename", "cluster_id")
+    delivery_mode: Any = property(lambda self: DeliveryMode.PERSISTENT.value, doc="Always 2.")
+    filename: Any = property(lambda self: self.content.filename, doc="The file's name, or None.")
+    cluster_id: Any = property(lambda self: self.content.cluster_id, doc="The cluster's id, or None.")
 
 
 class StreamContentProperties(ContentProperties):

@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from fakeamqp.errors import printable
 from fakeamqp.model.errors import ModelError
@@ -40,8 +40,10 @@ if TYPE_CHECKING:
     from fakeamqp.model.state import BrokerState
     from fakeamqp.model.tap import Tap
     from fakeamqp.model.window import Window
+    from fakeamqp.protocols.amqp_0_10.choices import Amqp010Choices
     from fakeamqp.protocols.amqp_0_10.codec.packed import Control
     from fakeamqp.protocols.amqp_0_10.sessions.server_session import ServerSession
+    from fakeamqp.protocols.common.connection_states import ConnectionTransitions
 
 __all__ = ["Amqp010Connection"]
 
@@ -67,7 +69,7 @@ class Amqp010Connection(ServerConnection):
 
     protocol = "0-10"
 
-    TRANSITIONS = CONNECTION_TRANSITIONS
+    TRANSITIONS: ClassVar[ConnectionTransitions] = CONNECTION_TRANSITIONS
 
     def __init__(
         self,
@@ -76,7 +78,7 @@ class Amqp010Connection(ServerConnection):
         notify: Callable[[Connection], None],
         protocol_header: bytes = PROTOCOL_HEADER,
     ) -> None:
-        self.choices = choices_for(state.personality)
+        self.choices: Amqp010Choices = choices_for(state.personality)
         super().__init__(
             state,
             peer,

@@ -12,9 +12,13 @@ entry is illegal and does not change the state.
 from __future__ import annotations
 
 from enum import Enum, auto
+from typing import TYPE_CHECKING
 
 from fakeamqp.protocols.common import connection_states
 from fakeamqp.protocols.common.connection_states import ConnectionState
+
+if TYPE_CHECKING:
+    from fakeamqp.protocols.common.connection_states import ConnectionTransitions
 
 __all__ = ["CONNECTION_TRANSITIONS", "SESSION_TRANSITIONS", "SessionState"]
 
@@ -31,7 +35,7 @@ class SessionState(Enum):
 
 
 _OPEN = ConnectionState.OPEN
-CONNECTION_TRANSITIONS = {
+CONNECTION_TRANSITIONS: ConnectionTransitions = {
     **connection_states.CONNECTION_TRANSITIONS,
     _OPEN: {
         **connection_states.CONNECTION_TRANSITIONS[_OPEN],

@@ -6,9 +6,9 @@ A ticket is valid on one channel. If the personality checks tickets, every metho
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from fakeamqp.model.errors import AccessRefused, NotAllowed
 from fakeamqp.protocols.amqp_0_9.codec import methods as m
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from fakeamqp.model.queues import Queue
     from fakeamqp.protocols.amqp_0_9.realms import Right, Ticket
     from fakeamqp.protocols.amqp_0_9.server_channel import Amqp09Channel
+    from fakeamqp.protocols.framed.codec.method import Method
 
 __all__ = ["HANDLERS", "assign_realm", "use_ticket", "waive_tickets"]
 
@@ -150,4 +151,4 @@ def request(channel: Amqp09Channel, method: m.AccessRequest) -> None:
     channel.send(m.AccessRequestOk(ticket=ticket))
 
 
-HANDLERS = {m.AccessRequest: request}
+HANDLERS: dict[type[Method], Callable[[Amqp09Channel, Any], None]] = {m.AccessRequest: request}

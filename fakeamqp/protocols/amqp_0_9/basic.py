@@ -5,7 +5,8 @@ basic.publish is in `publishing`; basic.deliver, get-ok and return are in `frame
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from fakeamqp.model.delivery import accept_all
 from fakeamqp.model.errors import PreconditionFailed
@@ -19,6 +20,7 @@ from fakeamqp.protocols.framed.windows import set_documented_window, shares_wind
 if TYPE_CHECKING:
     from fakeamqp.model.credit import Credit
     from fakeamqp.protocols.amqp_0_9.server_channel import Amqp09Channel
+    from fakeamqp.protocols.framed.codec.method import Method
 
 __all__ = ["HANDLERS"]
 
@@ -154,7 +156,7 @@ def _check_recover(channel: Amqp09Channel) -> None:
         raise PreconditionFailed("basic.recover is not allowed on a transactional channel")
 
 
-HANDLERS = {
+HANDLERS: dict[type[Method], Callable[[Amqp09Channel, Any], None]] = {
     m.BasicQos: qos,
     m.BasicConsume: consume,
     m.BasicCancel: cancel,

@@ -105,7 +105,8 @@ class Consumer:
         windowed: bool,
     ) -> None:
         self.consumers = consumers
-        self.channel = channel = consumers.channel
+        channel = consumers.channel
+        self.channel: Amqp09Channel = channel
         self.tag = tag
         self.windowed = windowed
         self.subscription: Subscription = Subscription(

@@ -7,7 +7,8 @@ identifier as global id and an empty branch id. A channel belongs to one branch.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from fakeamqp.model.errors import NotAllowed, PreconditionFailed, SyntaxFault
 from fakeamqp.model.transactions import Xid
@@ -17,6 +18,7 @@ from fakeamqp.protocols.framed.states import ChannelState
 
 if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_0_9.server_channel import Amqp09Channel
+    from fakeamqp.protocols.framed.codec.method import Method
 
 __all__ = ["HANDLERS", "WORK", "Enlistment"]
 
@@ -110,4 +112,4 @@ def start(channel: Amqp09Channel, method: m.DtxStart) -> None:
     channel.send(m.DtxStartOk())
 
 
-HANDLERS = {m.DtxSelect: select, m.DtxStart: start}
+HANDLERS: dict[type[Method], Callable[[Amqp09Channel, Any], None]] = {m.DtxSelect: select, m.DtxStart: start}

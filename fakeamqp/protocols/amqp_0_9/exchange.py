@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from fakeamqp.model.declarations import check_name
 from fakeamqp.model.errors import AccessRefused, CommandInvalid, NotAllowed, NotFound, PreconditionFailed
@@ -12,6 +13,7 @@ from fakeamqp.protocols.framed.replies import ProtocolError, stripped
 
 if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_0_9.server_channel import Amqp09Channel
+    from fakeamqp.protocols.framed.codec.method import Method
 
 __all__ = ["HANDLERS"]
 
@@ -141,7 +143,7 @@ def _bound(channel: Amqp09Channel, method: m.ExchangeBound) -> tuple[int, str]:
     return (_BOUND, "") if pairs else (_NO_BINDINGS, "nothing is bound")
 
 
-HANDLERS = {
+HANDLERS: dict[type[Method], Callable[[Amqp09Channel, Any], None]] = {
     m.ExchangeDeclare: declare,
     m.ExchangeDelete: delete,
     m.ExchangeBound: bound,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from fakeamqp.model.errors import NotAllowed, NotFound, ResourceLocked
 from fakeamqp.model.queues import QueueDeclaration
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from fakeamqp.model.exchanges import Exchange
     from fakeamqp.model.queues import Queue
     from fakeamqp.protocols.amqp_0_9.server_channel import Amqp09Channel
+    from fakeamqp.protocols.framed.codec.method import Method
 
 __all__ = ["HANDLERS"]
 
@@ -191,7 +193,7 @@ def delete(channel: Amqp09Channel, method: m.QueueDelete) -> None:
     )
 
 
-HANDLERS = {
+HANDLERS: dict[type[Method], Callable[[Amqp09Channel, Any], None]] = {
     m.QueueDeclare: declare,
     m.QueueBind: bind,
     m.QueueUnbind: unbind,

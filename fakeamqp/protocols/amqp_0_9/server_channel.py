@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from fakeamqp.model.delivery import Delivery, Ledger
     from fakeamqp.model.message import Message
     from fakeamqp.model.subscription import Subscription
+    from fakeamqp.protocols.amqp_0_9.choices import Amqp09Choices
     from fakeamqp.protocols.amqp_0_9.registrations import OutOfBandTransport
     from fakeamqp.protocols.amqp_0_9.server_connection import Amqp09Connection
     from fakeamqp.protocols.framed.codec.method import Method
@@ -89,7 +90,7 @@ class Amqp09Channel(server_channel.FramedChannel):
 
     def __init__(self, connection: Amqp09Connection, number: int) -> None:
         super().__init__(connection, number)
-        self.choices = connection.choices
+        self.choices: Amqp09Choices = connection.choices
         self.channel_id = b""
         """The id with which the client can resume the channel (channel.open-ok/channel-id)."""
         self.transport: OutOfBandTransport | None = None

@@ -35,8 +35,10 @@ if TYPE_CHECKING:
     from fakeamqp.model.personality import Personality
     from fakeamqp.model.state import BrokerState
     from fakeamqp.model.window import Window
+    from fakeamqp.protocols.amqp_0_9.choices import Amqp09Choices
     from fakeamqp.protocols.amqp_0_9.codec.requests import Request
     from fakeamqp.protocols.amqp_0_9.vocabulary import Vocabulary
+    from fakeamqp.protocols.common.connection_states import ConnectionTransitions
     from fakeamqp.protocols.framed.codec.method import Method
 
 __all__ = ["Amqp09Connection"]
@@ -60,7 +62,7 @@ class Amqp09Connection(FramedConnection[Amqp09Channel]):
     vocabulary: Vocabulary
 
     CHANNEL: ClassVar[type[Amqp09Channel]] = Amqp09Channel
-    TRANSITIONS = CONNECTION_TRANSITIONS
+    TRANSITIONS: ClassVar[ConnectionTransitions] = CONNECTION_TRANSITIONS
     OPENING = frozenset(("channel.open", "channel.resume"))
     REPLIES = REPLIES
 
@@ -76,8 +78,10 @@ class Amqp09Connection(FramedConnection[Amqp09Channel]):
         protocol: str = "0-9",
     ) -> None:
         self.protocol = protocol
-        self.choices = choices_for(state.personality)
-        self.frame_types = FRAME_TYPES if m.ChannelPing.INDEX in vocabulary.METHODS else FRAME_TYPES_0_8
+        self.choices: Amqp09Choices = choices_for(state.personality)
+        self.frame_types: frozenset[int] = (
+            FRAME_TYPES if m.ChannelPing.INDEX in vocabulary.METHODS else FRAME_TYPES_0_8
+        )
         super().__init__(
             state,
             peer,

@@ -7,8 +7,9 @@ read gets one window of messages, and the others wait in the queue. The rate lim
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fakeamqp.model.errors import ContentTooLarge, NotImplementedHere
 from fakeamqp.model.message import StreamMessage
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from fakeamqp.model.queues import Queue
     from fakeamqp.model.subscription import Subscription
     from fakeamqp.protocols.amqp_0_9.server_channel import Amqp09Channel, Content
+    from fakeamqp.protocols.framed.codec.method import Method
 
 __all__ = ["HANDLERS", "StreamConsumer", "Streams"]
 
@@ -165,7 +167,7 @@ def _publish(
     contents.publish(channel, STREAM, method, message, None)
 
 
-HANDLERS = {
+HANDLERS: dict[type[Method], Callable[[Amqp09Channel, Any], None]] = {
     m.StreamQos: qos,
     m.StreamConsume: consume,
     m.StreamCancel: cancel,

@@ -6,7 +6,8 @@ A request has no answer, and is not stored. Without a handler, the client gets a
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from fakeamqp.model.errors import NotImplementedHere
 from fakeamqp.protocols.amqp_0_9.codec import methods as m
@@ -15,6 +16,7 @@ from fakeamqp.protocols.amqp_0_9.registrations import Registrations, TunnelReque
 
 if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_0_9.server_channel import Amqp09Channel, Content
+    from fakeamqp.protocols.framed.codec.method import Method
 
 __all__ = ["HANDLERS"]
 
@@ -50,4 +52,4 @@ def request(channel: Amqp09Channel, method: m.TunnelRequest) -> None:
     channel.expect_content(m.TunnelRequest, TunnelProperties, complete)
 
 
-HANDLERS = {m.TunnelRequest: request}
+HANDLERS: dict[type[Method], Callable[[Amqp09Channel, Any], None]] = {m.TunnelRequest: request}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from fakeamqp.model.delivery import release_all
 from fakeamqp.model.errors import PreconditionFailed
@@ -12,6 +13,7 @@ from fakeamqp.protocols.amqp_0_9.message.channel_state import Messages
 
 if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_0_9.server_channel import Amqp09Channel
+    from fakeamqp.protocols.framed.codec.method import Method
 
 __all__ = ["HANDLERS"]
 
@@ -67,4 +69,8 @@ def _transaction(channel: Amqp09Channel) -> Transaction:
     return channel.transaction
 
 
-HANDLERS = {m.TxSelect: select, m.TxCommit: commit, m.TxRollback: rollback}
+HANDLERS: dict[type[Method], Callable[[Amqp09Channel, Any], None]] = {
+    m.TxSelect: select,
+    m.TxCommit: commit,
+    m.TxRollback: rollback,
+}

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 
 if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_0_9_1.server_channel import Amqp091Channel
+    from fakeamqp.protocols.framed.codec.method import Method
 
 __all__ = ["HANDLERS"]
 
@@ -17,4 +19,4 @@ def request(channel: Amqp091Channel, method: m.AccessRequest) -> None:
     channel.send(m.AccessRequestOk(ticket=1))
 
 
-HANDLERS = {m.AccessRequest: request}
+HANDLERS: dict[type[Method], Callable[[Amqp091Channel, Any], None]] = {m.AccessRequest: request}

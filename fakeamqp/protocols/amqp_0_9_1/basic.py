@@ -5,8 +5,9 @@ basic.publish is in `publishing`; basic.deliver, get-ok and return are in `frame
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fakeamqp.model.credit import Credit, Limit
 from fakeamqp.model.delivery import accept_all, release_all
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
     from fakeamqp.model.delivery import Delivery, Ending
     from fakeamqp.protocols.amqp_0_9_1.server_channel import Amqp091Channel
+    from fakeamqp.protocols.framed.codec.method import Method
 
 __all__ = ["HANDLERS"]
 
@@ -287,7 +289,7 @@ def _check_recover(channel: Amqp091Channel, requeue: bool) -> None:
         raise ProtocolError("not-implemented", "requeue=false")
 
 
-HANDLERS = {
+HANDLERS: dict[type[Method], Callable[[Amqp091Channel, Any], None]] = {
     m.BasicQos: qos,
     m.BasicConsume: consume,
     m.BasicCancel: cancel,

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from fakeamqp.model.errors import PreconditionFailed
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 
 if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_0_9_1.server_channel import Amqp091Channel
+    from fakeamqp.protocols.framed.codec.method import Method
 
 __all__ = ["HANDLERS"]
 
@@ -22,4 +24,4 @@ def select(channel: Amqp091Channel, method: m.ConfirmSelect) -> None:
         channel.send(m.ConfirmSelectOk())
 
 
-HANDLERS = {m.ConfirmSelect: select}
+HANDLERS: dict[type[Method], Callable[[Amqp091Channel, Any], None]] = {m.ConfirmSelect: select}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from fakeamqp.model.errors import AccessRefused
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
@@ -10,6 +11,7 @@ from fakeamqp.protocols.framed.replies import stripped
 
 if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_0_9_1.server_channel import Amqp091Channel
+    from fakeamqp.protocols.framed.codec.method import Method
 
 __all__ = ["HANDLERS"]
 
@@ -89,7 +91,7 @@ def _binding_names(channel: Amqp091Channel, method: m.ExchangeBind | m.ExchangeU
     return destination, source
 
 
-HANDLERS = {
+HANDLERS: dict[type[Method], Callable[[Amqp091Channel, Any], None]] = {
     m.ExchangeDeclare: declare,
     m.ExchangeDelete: delete,
     m.ExchangeBind: bind,

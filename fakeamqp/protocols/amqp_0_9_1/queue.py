@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from fakeamqp.model.errors import AccessRefused, Crash
 from fakeamqp.model.queues import QueueDeclaration
@@ -12,6 +13,7 @@ from fakeamqp.protocols.framed.replies import stripped
 
 if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_0_9_1.server_channel import Amqp091Channel
+    from fakeamqp.protocols.framed.codec.method import Method
 
 __all__ = ["HANDLERS"]
 
@@ -139,7 +141,7 @@ def delete(channel: Amqp091Channel, method: m.QueueDelete) -> None:
     )
 
 
-HANDLERS = {
+HANDLERS: dict[type[Method], Callable[[Amqp091Channel, Any], None]] = {
     m.QueueDeclare: declare,
     m.QueueBind: bind,
     m.QueueUnbind: unbind,

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from fakeamqp.model.message import Message
     from fakeamqp.model.outcome import Outcome
     from fakeamqp.model.races import ChannelRaces
+    from fakeamqp.model.reply_to import ReplyAddress
     from fakeamqp.model.subscription import Subscription
     from fakeamqp.model.virtual_host import VirtualHost
     from fakeamqp.protocols.amqp_0_9_1.publishing import Target
@@ -86,7 +87,7 @@ class Amqp091Channel(server_channel.FramedChannel):
         """True if a confirmed publish survives a crash; a fault that crashes the broker first clears it."""
         self.targets: dict[bytes, Target] = {}
         races = connection.broker.races
-        self.races = None if races is None else races.of(self)
+        self.races: ChannelRaces | None = None if races is None else races.of(self)
         """The late outcomes of this channel; None without races."""
         self.publisher: ChannelRaces | VirtualHost = self.races or self.virtual_host
         """Takes the messages that the channel publishes."""
@@ -431,7 +432,7 @@ class Amqp091Channel(server_channel.FramedChannel):
         if self.reply_address is not None and self.reply_address.subscription is subscription:
             self.note_consumer("consumer ended", subscription)
             self.virtual_host.close_reply_address(self.reply_address)
-            self.reply_address = None
+            self.reply_address: ReplyAddress | None = None
         else:
             super().end_consumer(subscription)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from fakeamqp.protocols.amqp_0_9_1 import connection as connection_class
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
@@ -24,6 +24,7 @@ from fakeamqp.protocols.framed.server_connection import FramedConnection
 if TYPE_CHECKING:
     from fakeamqp.connection import Connection, PeerAddress
     from fakeamqp.model.state import BrokerState
+    from fakeamqp.protocols.common.connection_states import ConnectionTransitions
     from fakeamqp.protocols.framed.codec.method import Method
 
 __all__ = ["Amqp091Connection"]
@@ -34,8 +35,8 @@ class Amqp091Connection(FramedConnection[Amqp091Channel]):
 
     protocol = "0-9-1"
 
-    TRANSITIONS = CONNECTION_TRANSITIONS
-    frame_types = frozenset((FRAME_METHOD, FRAME_CONTENT_HEADER, FRAME_BODY, FRAME_HEARTBEAT))
+    TRANSITIONS: ClassVar[ConnectionTransitions] = CONNECTION_TRANSITIONS
+    frame_types: frozenset[int] = frozenset((FRAME_METHOD, FRAME_CONTENT_HEADER, FRAME_BODY, FRAME_HEARTBEAT))
     REPLIES = REPLIES
 
     def __init__(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from fakeamqp.model.errors import PreconditionFailed
 from fakeamqp.model.transactions import Transaction
@@ -10,6 +11,7 @@ from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 
 if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_0_9_1.server_channel import Amqp091Channel
+    from fakeamqp.protocols.framed.codec.method import Method
 
 __all__ = ["HANDLERS"]
 
@@ -57,4 +59,8 @@ def _transaction(channel: Amqp091Channel) -> Transaction:
     return channel.transaction
 
 
-HANDLERS = {m.TxSelect: select, m.TxCommit: commit, m.TxRollback: rollback}
+HANDLERS: dict[type[Method], Callable[[Amqp091Channel, Any], None]] = {
+    m.TxSelect: select,
+    m.TxCommit: commit,
+    m.TxRollback: rollback,
+}

@@ -15,8 +15,12 @@ of the broker.
 from __future__ import annotations
 
 from enum import Enum, auto
+from typing import TYPE_CHECKING, TypeAlias
 
-__all__ = ["CONNECTION_TRANSITIONS", "ConnectionState"]
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["CONNECTION_TRANSITIONS", "ConnectionState", "ConnectionTransitions"]
 
 
 class ConnectionState(Enum):
@@ -41,7 +45,8 @@ class ConnectionState(Enum):
 
 
 _C = ConnectionState
-CONNECTION_TRANSITIONS: dict[ConnectionState, dict[str, ConnectionState]] = {
+ConnectionTransitions: TypeAlias = "Mapping[ConnectionState, Mapping[str, ConnectionState]]"
+CONNECTION_TRANSITIONS: ConnectionTransitions = {
     _C.STARTING: {
         "CHALLENGE": _C.SECURING,
         "AUTHENTICATED": _C.TUNING,

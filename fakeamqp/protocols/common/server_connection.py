@@ -27,10 +27,13 @@ from fakeamqp.protocols.common.sasl import MECHANISMS, Mechanism
 if TYPE_CHECKING:
     from fakeamqp.connection import PeerAddress
     from fakeamqp.model.access import User
+    from fakeamqp.model.credit import Gate
+    from fakeamqp.model.personality.choices import Personality
     from fakeamqp.model.state import BrokerState, ClientChannel
     from fakeamqp.model.tap import Tap
     from fakeamqp.model.timers import Timer
     from fakeamqp.model.virtual_host import VirtualHost
+    from fakeamqp.protocols.common.connection_states import ConnectionTransitions
 
 __all__ = ["ServerConnection"]
 
@@ -59,7 +62,7 @@ class ServerConnection:
     """
 
     protocol: str
-    TRANSITIONS: ClassVar[Mapping[ConnectionState, Mapping[str, ConnectionState]]]
+    TRANSITIONS: ClassVar[ConnectionTransitions]
     MECHANISMS: ClassVar[Mapping[str, type[Mechanism]]] = MECHANISMS
     """The SASL mechanisms that the protocol implements, by name."""
 
@@ -75,7 +78,7 @@ class ServerConnection:
         heartbeat_ticks: bool = False,
     ) -> None:
         self.broker = state
-        self.personality = state.personality
+        self.personality: Personality = state.personality
         self.peer = peer
         self.name: str = peer.name
         self.identity: Identity = Identity(self.name)
@@ -86,7 +89,7 @@ class ServerConnection:
         self.virtual_host: VirtualHost | None = None
         self.heartbeat = 0
         self.outbox: Outbox = Outbox(self, lambda: notify(self))
-        self.gate = self.outbox.gate
+        self.gate: Gate = self.outbox.gate
         self.heartbeats: Heartbeats = Heartbeats(self, heartbeat, ticks=heartbeat_ticks)
         self.heard_at: float = state.clock.now()
         self.blocked_reason: str | None = None

@@ -6,7 +6,7 @@ Its subclasses `Amqp091Channel` and `Amqp09Channel` assemble the contents that t
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
 from fakeamqp.model.acknowledgement_timeout import AcknowledgementTimeouts
@@ -23,8 +23,9 @@ from fakeamqp.protocols.framed.replies import ProtocolError
 from fakeamqp.protocols.framed.states import CHANNEL_TRANSITIONS, ChannelState
 
 if TYPE_CHECKING:
-    from fakeamqp.model.access import Action
+    from fakeamqp.model.access import AccessControl, Action, User
     from fakeamqp.model.message import Message
+    from fakeamqp.model.personality.choices import Personality
     from fakeamqp.model.queues import Queue
     from fakeamqp.model.reply_to import ReplyAddress
     from fakeamqp.model.subscription import Subscription
@@ -80,9 +81,9 @@ class FramedChannel:
         assert connection.virtual_host is not None
         assert connection.user is not None
         self.virtual_host: VirtualHost = connection.virtual_host
-        self.user = connection.user
-        self.personality = connection.personality
-        self.access = connection.broker.access
+        self.user: User = connection.user
+        self.personality: Personality = connection.personality
+        self.access: AccessControl = connection.broker.access
         self.outbox: FrameWriter = connection.outbox
         """The destination of contents for the client."""
         self.ledger: Ledger = Ledger()
@@ -181,7 +182,9 @@ class FramedChannel:
         """Send a method on this channel."""
         self.connection.send(self.number, method)
 
-    deliver = delivering.deliver
+    deliver: ClassVar[Callable[[FramedChannel, Subscription, Message, bool, Delivery | None], None]] = (
+        delivering.deliver
+    )
     """See `model.subscription.Subscriber`."""
 
     def send_message(self, method: Method, message: Message) -> None:

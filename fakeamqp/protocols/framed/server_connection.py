@@ -55,6 +55,8 @@ if TYPE_CHECKING:
     from fakeamqp.model.tap import Tap
     from fakeamqp.protocols.framed.codec.basic import BasicProperties
     from fakeamqp.protocols.framed.codec.method import Method
+    from fakeamqp.protocols.framed.codec.tables import Grammar
+    from fakeamqp.protocols.framed.malformed import Answers
     from fakeamqp.protocols.framed.vocabulary import Vocabulary
 
 __all__ = ["FramedConnection"]
@@ -88,7 +90,7 @@ class FramedConnection(ServerConnection, Generic[C]):
         personality: the broker's personality, with the overrides of the protocol.
     """
 
-    MECHANISMS: ClassVar = {**sasl.MECHANISMS, "AMQPLAIN": AmqPlain}
+    MECHANISMS: ClassVar[Mapping[str, type[sasl.Mechanism]]] = {**sasl.MECHANISMS, "AMQPLAIN": AmqPlain}
 
     frame_types: frozenset[int]
     """The frame types of the protocol."""
@@ -117,8 +119,8 @@ class FramedConnection(ServerConnection, Generic[C]):
         )
         self.personality = personality
         self.vocabulary = vocabulary
-        self.answers = answers_of(personality)
-        self.grammar = RABBITMQ if personality.explains_malformed_input else RABBITMQ_INPUT
+        self.answers: Answers = answers_of(personality)
+        self.grammar: Grammar = RABBITMQ if personality.explains_malformed_input else RABBITMQ_INPUT
         if personality.published_field_grammar:
             self.grammar = PUBLISHED
         self.channel_max: int = personality.channel_max
@@ -207,6 +209,7 @@ class FramedConnection(ServerConnection, Generic[C]):
         """
         if reason == self.blocked_reason or self.state is not ConnectionState.OPEN:
             return
+        self.blocked_reason: str | None
         was_blocked, self.blocked_reason = self.blocked_reason is not None, reason
         if self.personality.throttles_with_flow and was_blocked != (reason is not None):
             for channel in self.open_channels:

@@ -19,7 +19,7 @@ class RabbitMQ09FaultPort(Amqp091FaultPort, Amqp09FaultPort):
 
     __slots__ = ()
 
-    protocol = "0-9"
+    protocol: str = "0-9"
 
     _connection: RabbitMQ09Connection
 

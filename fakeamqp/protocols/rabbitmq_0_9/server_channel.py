@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from fakeamqp.protocols.amqp_0_9 import dispatch as letter
 from fakeamqp.protocols.amqp_0_9 import publishing
@@ -39,8 +39,8 @@ class RabbitMQ09Channel(Amqp09Channel, Amqp091Channel):
     methods inside requests, contents inside contents, and publishes in a distributed transaction.
     """
 
-    PAUSES = True
-    CONTENT_CLASS = "basic"
+    PAUSES: ClassVar[bool] = True
+    CONTENT_CLASS: ClassVar[str | None] = "basic"
 
     connection: RabbitMQ09Connection
 

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from fakeamqp.connection import Connection, PeerAddress
     from fakeamqp.model.personality import Personality
     from fakeamqp.model.state import BrokerState
+    from fakeamqp.protocols.amqp_0_9.server_channel import Amqp09Channel
+    from fakeamqp.protocols.common.connection_states import ConnectionTransitions
     from fakeamqp.protocols.framed.codec.method import Method
 
 __all__ = ["RabbitMQ09Connection", "connection"]
@@ -34,8 +36,8 @@ _HANDLERS: connection_class.Handlers = {**connection_0_9_1.HANDLERS, **connectio
 class RabbitMQ09Connection(Amqp09Connection):
     """A server-side connection, without its transport. See `fakeamqp.connection.Connection`."""
 
-    CHANNEL = RabbitMQ09Channel
-    TRANSITIONS: ClassVar = {
+    CHANNEL: ClassVar[type[Amqp09Channel]] = RabbitMQ09Channel
+    TRANSITIONS: ClassVar[ConnectionTransitions] = {
         **TRANSITIONS_0_9,
         ConnectionState.OPEN: {
             **TRANSITIONS_0_9_1[ConnectionState.OPEN],

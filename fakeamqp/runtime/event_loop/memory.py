@@ -25,9 +25,12 @@ import logging
 import socket
 import struct
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fakeamqp.runtime.event_loop.arrivals import Arrivals
+
+if TYPE_CHECKING:
+    from contextvars import Context
 
 __all__ = ["MAX_READ", "WINDOW", "Carry", "MemorySocket", "MemoryTransport", "Pipe", "connect"]
 
@@ -245,7 +248,7 @@ class MemoryTransport(asyncio.Transport):
         super().__init__({"socket": MemorySocket(address, peer), "sockname": address, "peername": peer})
         self.loop = loop
         #: The context of callbacks of this side: that of the call that connected it.
-        self.context = contextvars.copy_context()
+        self.context: Context = contextvars.copy_context()
         self.address = address
         self.incoming: Pipe
         self.outgoing: Pipe

@@ -10,6 +10,7 @@ from socket import SO_LINGER, SOL_SOCKET
 from typing import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:
+    from asyncio import Event
     from collections.abc import Callable
 
 __all__ = ["StreamTransport"]
@@ -47,7 +48,7 @@ class StreamTransport(asyncio.Protocol):
         self._reading = True
         self._closed = False
         #: Set when the event loop has closed the stream.
-        self.lost = asyncio.Event()
+        self.lost: Event = asyncio.Event()
 
     # -- what the event loop calls
 

@@ -163,7 +163,7 @@ class LoopTurns(Turns):
             self._run_due(self.timers)
             self.flush_all()
         finally:
-            self.turn_seconds = before
+            self.turn_seconds: float = before
 
     def leave(self) -> None:
         """The broker has been accessed: write the output, and set the next turn."""

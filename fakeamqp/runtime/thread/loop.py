@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import threading
+from collections.abc import Callable
 from contextlib import suppress
 from math import inf
 from selectors import EVENT_READ, DefaultSelector
@@ -13,8 +14,10 @@ from fakeamqp.runtime.thread.coalescing import Coalescing
 from fakeamqp.runtime.turns import MOST_ROUNDS, Source, TurnParts, Turns
 
 if TYPE_CHECKING:
+    from fakeamqp.runtime.connection_driver import ConnectionDriver
     from fakeamqp.runtime.thread.lock import FairLock
     from fakeamqp.runtime.thread.slices import Handover
+    from fakeamqp.runtime.turns import Waiter
 
 __all__ = ["Loop"]
 
@@ -69,7 +72,7 @@ class Loop(Turns):
         self._unwatched_elsewhere = False
         self._takes = 0
         self.coalescing: Coalescing = (coalescing or Coalescing)(self)
-        self.input_came = self.coalescing.note  # type: ignore[method-assign]
+        self.input_came: Callable[[ConnectionDriver, int], None] = self.coalescing.note  # type: ignore[assignment]
         self._selector = DefaultSelector()
         self._waker = _Waker()
         self._selector.register(self._waker.fileno(), EVENT_READ, self._waker)
@@ -179,7 +182,7 @@ class Loop(Turns):
         try:
             self.coalescing.take()
         finally:
-            self.turn_seconds = before
+            self.turn_seconds: float = before
 
     def _take_input(self) -> None:
         self.coalescing.end()
@@ -264,5 +267,5 @@ class Loop(Turns):
         for driver in list(self.drivers):
             driver.abandon()
         self.drivers.clear()
-        self.dirty = []
-        self.waiters = []
+        self.dirty: list[ConnectionDriver] = []
+        self.waiters: list[Waiter] = []

@@ -78,6 +78,7 @@ class SharedFolder:
     """
 
     def __init__(self, said: str, *, sync: bool = True) -> None:
+        self.path: str
         with _in_words(f"cannot use spoolDir {said!r}"):
             if re.match(r"[A-Za-z][A-Za-z0-9+.-]+:", said):
                 self._files, self.path = fs.FileSystem.from_uri(said)

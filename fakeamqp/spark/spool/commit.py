@@ -66,4 +66,4 @@ class UntilCommit(MemoryStore):
             self._truncate(max(self._handed, self.committed))
             self._tags = {}
             self._first_of_channel = self.next
-            self.committed_tag = 0
+            self.committed_tag: int = 0

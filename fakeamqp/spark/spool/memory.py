@@ -30,7 +30,7 @@ class MemoryStore(Store):
     def commit(self, end: int) -> None:
         """Remove the rows before `end`."""
         with self._lock:
-            self.committed = max(self.committed, min(end, self.next))
+            self.committed: int = max(self.committed, min(end, self.next))
             self._blocks = [block for block in self._blocks if block.end > self.committed]
             self.processed(self.committed)
 
@@ -55,5 +55,6 @@ class MemoryStore(Store):
                 kept.append(MemoryBlock(batch, block.first, block.first + rows, batch.nbytes))
         if end < self.next:
             log.info("%d messages that Spark did not get are redelivered", self.next - end)
+        self.next: int
         self._blocks, self.next = kept, end
         self._waiting_bytes = sum(block.octets for block in kept if block.end > self._processed)

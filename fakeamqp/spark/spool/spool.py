@@ -50,6 +50,7 @@ class Spool(Store):
             self._folder = SpoolFolder(path, sync=options.spool_sync)
             state = self._folder.state()
             self.id: str = state.spool
+            self.next: int
             self.committed = self._processed = self._handed = self.next = state.committed
             for segment in self._folder.segments():
                 self._recover(segment)
@@ -112,7 +113,7 @@ class Spool(Store):
         with self._lock:
             if end <= self.committed:
                 return
-            self.committed = min(end, self.next)
+            self.committed: int = min(end, self.next)
             self.processed(self.committed)
             self._folder.save(State(self.id, self.committed))
             first_kept = self._first_kept()
@@ -137,7 +138,7 @@ class Spool(Store):
             if octets > self._max_bytes and not oldest_may_return:
                 if block.end <= self._settled:
                     break
-                self.settle_wanted = True
+                self.settle_wanted: bool = True
             index -= 1
             rows += block.end - block.first
         return index

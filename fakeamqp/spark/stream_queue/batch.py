@@ -26,7 +26,7 @@ class StreamBatchReader(DataSourceReader):
         self._options = options
         self._columns = tuple(columns)
         self._bounds = Bounds()
-        self.pushFilters = PushFilters(self._bounds)  # type: ignore[method-assign]
+        self.pushFilters: PushFilters = PushFilters(self._bounds)
 
     def partitions(self) -> Sequence[InputPartition]:
         """The ranges to read, cut into tasks of about the same size.

@@ -91,7 +91,7 @@ class PushFilters:
     passes for the method of the base class.
     """
 
-    __func__ = staticmethod(getattr(DataSourceReader, "pushFilters", None))  # type: ignore[arg-type]
+    __func__: Any = staticmethod(getattr(DataSourceReader, "pushFilters", None))  # type: ignore[arg-type]
 
     def __init__(self, bounds: Bounds) -> None:
         self._bounds = bounds

@@ -25,7 +25,7 @@ class QuorumMessage(QueuedMessage):
     def __init__(self, message: Message, position: int, expires_at: float | None, size: int) -> None:
         super().__init__(message, position, expires_at)
         self.size: int = size
-        self.failures = message.failures
+        self.failures: int = message.failures
         self.redelivered: bool = self.failures > 0
 
     def shown(self, count: int, choices: QuorumChoices, *, ordered: bool) -> Message:

@@ -71,15 +71,15 @@ class QuorumQueue(Queue):
         self.choices: QuorumChoices = virtual_host.state.personality.quorum
         self._idle_expiry = IdleExpiry(self)
         self.ready = ReturnsFirst(self.choices.priorities)
-        self.ready_bytes = 0
+        self.ready_bytes: int = 0
         self._next_position = 0
         self._perishable = False
         """True once a message had a time to live."""
-        self.consumers = Consumers(self)
-        self.requeueing = Requeueing(self)
+        self.consumers: Consumers = Consumers(self)
+        self.requeueing: Requeueing = Requeueing(self)
         self._consumer_timeouts = ConsumerTimeouts(self)
         self._overflow = Overflow(self)
-        self.parked = ParkedMessages(self, self._overflow.check)
+        self.parked: ParkedMessages = ParkedMessages(self, self._overflow.check)
         self._expiry = Expiry(self)
         self._adopt()
 
@@ -97,7 +97,7 @@ class QuorumQueue(Queue):
     def apply(self, options: QueueOptions) -> None:
         """See the base class: new limits apply at once, a new time to live to new messages."""
         self.options = options
-        self.acknowledgement_timeout = self._acknowledgement_timeout()
+        self.acknowledgement_timeout: float | None = self._acknowledgement_timeout()
         self._adopt()
         self._idle_expiry.watch()
         self.parked.try_again()
@@ -416,7 +416,7 @@ class QuorumQueue(Queue):
     def subscribe(self, subscription: Subscription) -> None:
         """See the base class."""
         super().subscribe(subscription)
-        self.exclusive_subscription = None
+        self.exclusive_subscription: Subscription | None = None
 
     def _enter(self, subscription: Subscription) -> None:
         asked = subscription.options.timeout

@@ -118,8 +118,6 @@ class Packed(metaclass=_Declared):
             return NotImplemented
         return all(getattr(self, name) == getattr(other, name) for name, _ in self.FIELDS)
 
-    __hash__ = None  # type: ignore[assignment]
-
     def __repr__(self) -> str:
         """Only what is there."""
         values = ((name, getattr(self, name)) for name, _ in self.FIELDS)
@@ -204,6 +202,8 @@ class Struct(Packed):
     """A struct: `encode` gives it with its size and code, `decode` reads it back."""
 
     __slots__ = ()
+
+    HEAD: ClassVar[str]
 
     def __init_subclass__(cls, *, name: str, code: tuple[int, int] = (0, 0), size: int = 4) -> None:
         """A struct without code has a size of `size` bytes; one without size (0) has no flags either."""

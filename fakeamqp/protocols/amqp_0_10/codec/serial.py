@@ -142,8 +142,6 @@ class _Ranges:
             return NotImplemented
         return self._lowers == other._lowers and self._uppers == other._uppers
 
-    __hash__ = None  # type: ignore[assignment]
-
     @property
     def ranges(self) -> tuple[tuple[int, int], ...]:
         """(first, last) of each range, in order."""

@@ -108,8 +108,6 @@ class UnknownStruct:
             return NotImplemented
         return self.code == other.code and self.octets == other.octets
 
-    __hash__ = None  # type: ignore[assignment]
-
     def __repr__(self) -> str:
         return f"UnknownStruct(0x{self.code:04x}, {self.octets!r})"
 

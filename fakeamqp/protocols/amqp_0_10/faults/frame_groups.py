@@ -49,10 +49,10 @@ class CommandGroup(FrameGroup):
     # --- what it is -----------------------------------------------------------------------------------
 
     def _read_name(self) -> str:
-        self.sync = False
+        self.sync: bool = False
         """True if the sender asks to be told of the completion soon."""
         kind, payload = self.frames[0]
-        self.has_content = not kind >> 8 & LAST_SEGMENT  # Another segment follows.
+        self.has_content: bool = not kind >> 8 & LAST_SEGMENT  # Another segment follows.
         if is_heartbeat(kind, payload):
             return HEARTBEAT
         if not starts(kind):
@@ -161,7 +161,7 @@ class CommandGroup(FrameGroup):
 
     def note_destinations(self) -> None:
         """The queues that a transfer is routed to."""
-        self.queues = self.port.destinations(self.channel, self.method, self.properties)
+        self.queues: tuple[str, ...] = self.port.destinations(self.channel, self.method, self.properties)
 
     # --- other shapes ---------------------------------------------------------------------------------
 

@@ -52,7 +52,8 @@ class Heading:
         self.octets: bytes = octets
         delivery, message = properties.delivery, properties.message
         self.key: str = ""
-        self.discards = self.immediate = False
+        self.discards: bool = False
+        self.immediate: bool = False
         self.ttl: int | None = None
         self.resume_id: str | None = None
         self.resume_ttl: int | None = None
@@ -61,7 +62,7 @@ class Heading:
             self.discards, self.immediate = delivery.discard_unroutable, delivery.immediate
             self.ttl = delivery.ttl
             self.resume_id, self.resume_ttl = delivery.resume_id, delivery.resume_ttl
-        self.content_length = None if message is None else message.content_length
+        self.content_length: int | None = None if message is None else message.content_length
         self.fragment: FragmentProperties | None = properties.fragment
 
 

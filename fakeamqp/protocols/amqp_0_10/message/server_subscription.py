@@ -56,8 +56,8 @@ class ServerSubscription:
         self.destination: str = command.destination or ""
         self.accept_mode: AcceptMode = AcceptMode(command.accept_mode or 0)
         self.acquire_mode: AcquireMode = AcquireMode(command.acquire_mode or 0)
-        self.resume_id = command.resume_id
-        self.resume_ttl = command.resume_ttl
+        self.resume_id: str | None = command.resume_id
+        self.resume_ttl: int | None = command.resume_ttl
         self.grant: Grant = Grant(self._cost)
         """Nothing at first, in window mode (message.subscribe/initial-credit, default-flow-mode)."""
         self._extra = 0

@@ -28,13 +28,17 @@ from fakeamqp.protocols.amqp_0_10.states import SESSION_TRANSITIONS, SessionStat
 from fakeamqp.protocols.codec.errors import WireError
 
 if TYPE_CHECKING:
-    from fakeamqp.model.access import Action
+    from fakeamqp.model.access import AccessControl, Action, User
     from fakeamqp.model.delivery import Delivery
     from fakeamqp.model.outcome import Outcome
+    from fakeamqp.model.personality.choices import Personality
+    from fakeamqp.model.state import BrokerState
     from fakeamqp.model.subscription import Subscription
     from fakeamqp.model.tap import Settlement
     from fakeamqp.model.timers import Timer
     from fakeamqp.model.transactions import Transaction
+    from fakeamqp.model.virtual_host.virtual_host import VirtualHost
+    from fakeamqp.protocols.amqp_0_10.choices import Amqp010Choices
     from fakeamqp.protocols.amqp_0_10.codec.assembly import Assembly
     from fakeamqp.protocols.amqp_0_10.codec.packed import Command, Control, Struct
     from fakeamqp.protocols.amqp_0_10.consuming import Consumers
@@ -66,13 +70,13 @@ class ServerSession:
         self.channel: int = 0
         self.connection_name: str = connection.name
         """The name of the connection that it is or was attached to."""
-        self.broker = connection.broker
-        self.personality = connection.personality
-        self.choices = connection.choices
+        self.broker: BrokerState = connection.broker
+        self.personality: Personality = connection.personality
+        self.choices: Amqp010Choices = connection.choices
         self._handlers = handlers(self.personality.not_implemented)
-        self.access = connection.broker.access
-        self.virtual_host = connection.virtual_host
-        self.user = connection.user
+        self.access: AccessControl = connection.broker.access
+        self.virtual_host: VirtualHost = connection.virtual_host
+        self.user: User = connection.user
         self.timeout: int | None = 0
         """For how many seconds it is kept without a transport; None is for ever."""
         self._unfinished = Charge(self.broker.memory.unfinished, 0)

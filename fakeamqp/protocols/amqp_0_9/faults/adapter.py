@@ -35,7 +35,7 @@ _NUMBERS = 16
 class Adapter09(FramedAdapter):
     """0-9 or 0-8; see `FaultAdapter`."""
 
-    wrapper_prefix = bytes(4)
+    wrapper_prefix: bytes = bytes(4)
 
     def __init__(
         self,

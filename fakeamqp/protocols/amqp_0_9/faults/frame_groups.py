@@ -68,7 +68,7 @@ class MethodGroup09(MethodGroup):
 
     port: RequestFaultPort
 
-    METHODS = METHODS
+    METHODS: ClassVar[Mapping[int, type[Method]]] = METHODS
     PROPERTIES: ClassVar[Mapping[int, type[Properties]]] = PROPERTIES
     GRAMMARS: ClassVar[tuple[Grammar, ...]] = (RABBITMQ,)
 

@@ -124,7 +124,7 @@ class FileConsumer(Consumer):
     """One consumer of class file. Its queue keeps downloads until they are delivered, also with no_ack."""
 
     def __init__(self, files: Files, queue: Queue, tag: str, method: m.FileConsume) -> None:
-        self.no_ack = method.no_ack
+        self.no_ack: bool = method.no_ack
         self._files = files
         # A window counts only messages that need an acknowledgement (file.qos/prefetch-size).
         super().__init__(files, queue, tag, method, acknowledges=True, windowed=not method.no_ack)

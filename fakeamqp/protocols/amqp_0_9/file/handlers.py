@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fakeamqp.model.delivery import accept_all, reject_all, release_all
 from fakeamqp.model.errors import ContentTooLarge, IllegalArgument, IllegalState, PreconditionFailed
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from fakeamqp.model.tap import Settlement
     from fakeamqp.model.transactions import Transaction
     from fakeamqp.protocols.amqp_0_9.server_channel import Amqp09Channel, Content
+    from fakeamqp.protocols.framed.codec.method import Method
 
 __all__ = ["HANDLERS"]
 
@@ -217,7 +218,7 @@ def _carry_out(
     act(deliveries)
 
 
-HANDLERS = {
+HANDLERS: dict[type[Method], Callable[[Amqp09Channel, Any], None]] = {
     m.FileQos: qos,
     m.FileConsume: consume,
     m.FileCancel: cancel,

@@ -7,7 +7,8 @@ so are the pong and its answer.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from fakeamqp.protocols.amqp_0_9.codec import methods as m
 from fakeamqp.protocols.amqp_0_9.requests.channel_state import Requests
@@ -15,6 +16,7 @@ from fakeamqp.protocols.framed.replies import ProtocolError
 
 if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_0_9.server_channel import Amqp09Channel
+    from fakeamqp.protocols.framed.codec.method import Method
 
 __all__ = ["HANDLERS"]
 
@@ -59,4 +61,8 @@ def ok(channel: Amqp09Channel, method: m.ChannelOk) -> None:
     pongs.unanswered -= 1
 
 
-HANDLERS = {m.ChannelPing: ping, m.ChannelPong: pong, m.ChannelOk: ok}
+HANDLERS: dict[type[Method], Callable[[Amqp09Channel, Any], None]] = {
+    m.ChannelPing: ping,
+    m.ChannelPong: pong,
+    m.ChannelOk: ok,
+}

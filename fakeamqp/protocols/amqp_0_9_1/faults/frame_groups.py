@@ -34,7 +34,7 @@ class MethodGroup091(MethodGroup):
 
     port: ConfirmingFaultPort
 
-    METHODS = METHODS
+    METHODS: ClassVar[Mapping[int, type[Method]]] = METHODS
     PROPERTIES: ClassVar[Mapping[int, type[Properties]]] = {BasicProperties.CLASS_ID: BasicProperties}
     GRAMMARS: ClassVar[tuple[Grammar, ...]] = (RABBITMQ, PUBLISHED.unchecked)
 

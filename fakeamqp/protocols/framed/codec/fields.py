@@ -103,7 +103,7 @@ class NumberType(WireType):
     __slots__ = ("code", "name", "size")
 
     def __init__(self, name: str, code: str) -> None:
-        self.name = name
+        self.name: str = name
         self.code: str = code
         self.size: int = struct.calcsize(">" + code)
 

@@ -60,8 +60,6 @@ class Record:
             return NotImplemented
         return all(getattr(self, name) == getattr(other, name) for name, _ in self.LAYOUT)
 
-    __hash__ = None  # type: ignore[assignment]
-
     def __repr__(self) -> str:
         values = shown_fields((name, getattr(self, name)) for name, _ in self.LAYOUT)
         return f"{type(self).__name__}({values})"

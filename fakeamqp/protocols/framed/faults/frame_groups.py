@@ -64,7 +64,7 @@ class MethodGroup(FrameGroup):
     def _read_name(self) -> str:
         kind = self.METHODS.get(int.from_bytes(self.payload[:4], "big")) if self.brings_method else None
         self._kind = kind
-        self.has_content = kind is not None and kind.HAS_CONTENT
+        self.has_content: bool = kind is not None and kind.HAS_CONTENT
         if self.frames[0][0] == FRAME_HEARTBEAT:
             return HEARTBEAT
         return kind.NAME if kind is not None else ""
@@ -167,7 +167,7 @@ class MethodGroup(FrameGroup):
 
     def note_destinations(self) -> None:
         """The routing may have changed by the time of the confirm."""
-        self.queues = self.destinations()
+        self.queues: tuple[str, ...] = self.destinations()
 
     def destinations(self) -> tuple[str, ...]:
         """The queues that a publish is routed to."""

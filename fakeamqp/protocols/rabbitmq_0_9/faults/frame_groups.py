@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, ClassVar
 
 from typing_extensions import Self
 
@@ -12,6 +13,7 @@ from fakeamqp.protocols.rabbitmq_0_9.codec.methods import METHODS
 
 if TYPE_CHECKING:
     from fakeamqp.faults.interception import Interception
+    from fakeamqp.protocols.framed.codec.method import Method
     from fakeamqp.protocols.rabbitmq_0_9.faults.fault_port import RabbitMQ09Port
 
 __all__ = ["RabbitMQ09Group"]
@@ -26,7 +28,7 @@ class RabbitMQ09Group(MethodGroup09, MethodGroup091):
 
     port: RabbitMQ09Port
 
-    METHODS = METHODS
+    METHODS: ClassVar[Mapping[int, type[Method]]] = METHODS
 
     @property
     def tag(self) -> int | None:
