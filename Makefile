@@ -26,7 +26,7 @@ PYSPARK ?= 4.0
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-all test-long fuzz flake-hunt crashes spark spark-core conformance blanking personalities
 .PHONY: faults bench bench-profile bench-parts lint format clean environment fidelity spark-environment attempts soak mutants
-.PHONY: docs docs-serve dist recipes recipes-environment pythons
+.PHONY: docs docs-serve dist recipes recipes-environment pythons another-python floors
 .NOTPARALLEL:
 
 help: ## Show what can be made
@@ -61,14 +61,37 @@ test: $(VENV)/.test ## Run the quick tests: what must be green before a commit
 	$(TESTING) compat_tests examples --tier quick $(SHARED) $(PYTEST_ARGS)
 
 PYTHONS ?= 3.10 3.12 3.13 3.14
+# The interpreter of a version, on PATH or of pyenv; nothing if there is none.
+python_of = $(shell for python in python$(1) $${PYENV_ROOT:-$$HOME/.pyenv}/versions/$(1).*/bin/python; do \
+	"$$python" -c '' 2>/dev/null && echo "$$python" && break; done)
+AT_HAND = $(foreach version,$(PYTHONS),$(if $(call python_of,$(version)),$(version)))
 pythons: ## Run the quick tests on every other Python at hand: make pythons PYTHONS='3.12 3.14'
-	@failed=; for version in $(PYTHONS); do \
-		if python$$version -c '' 2>/dev/null; then \
-			$(MAKE) --no-print-directory test PYTHON=python$$version VENV=.venv-$$version || failed="$$failed $$version"; \
-		else \
-			echo "Skipped: there is no python$$version."; \
-		fi; \
+	@at_hand='$(AT_HAND)'; failed=; for version in $(PYTHONS); do \
+		case " $$at_hand " in \
+			*" $$version "*) $(MAKE) --no-print-directory .venv-$$version/.test \
+				&& $(MAKE) --no-print-directory test VENV=.venv-$$version || failed="$$failed $$version";; \
+			*) echo "Skipped: there is no python$$version.";; \
+		esac; \
 	done; [ -z "$$failed" ] || { echo "Failed on Python$$failed."; exit 1; }
+
+another-python: ## Run a sample of the quick tests on another Python, which SEED draws
+	@set -- $(AT_HAND); [ $$# -gt 0 ] || { echo "Skipped: there is no other Python."; exit 0; }; \
+	shift $$(($(SEED) % $$#)); \
+	echo "One in $(SAMPLE_OF_QUICK) of the quick tests on Python $$1; all of them, on every Python: make pythons"; \
+	$(MAKE) --no-print-directory pythons PYTHONS=$$1 \
+		PYTEST_ARGS="--one-in $(SAMPLE_OF_QUICK) --hypothesis-seed=$(SEED) $(PYTEST_ARGS)"
+
+SAMPLE_OF_QUICK ?= 20
+# What the lowest versions in pyproject.toml are most likely to break: plugin, time, clients, simulations, broker.
+FLOORS := compat_tests/plugin compat_tests/time $(wildcard compat_tests/simulation/test_*.py) compat_tests/broker \
+	compat_tests/clients/test_aio_pika.py compat_tests/clients/test_pika_blocking.py
+floors: ## Run tests on Python 3.10 with the lowest versions that pyproject.toml names
+ifneq ($(call python_of,3.10),)
+	@$(MAKE) --no-print-directory .venv-lowest/.test
+	$(subst $(PY),.venv-lowest/bin/python,$(TESTING)) $(FLOORS) $(SHARED) $(PYTEST_ARGS)
+else
+	@echo "Skipped: the lowest versions are for Python 3.10, and there is no python3.10."
+endif
 
 test-all: test test-long spark-core ## Run every test of the project, with new random examples
 
@@ -158,6 +181,7 @@ lint: $(VENV)/.test ## Check style, types and import contracts
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
 	$(PY) -m mypy
+	$(PY) -m pytest compat_tests/packaging/test_types.py -k declared_type
 	$(VENV)/bin/lint-imports
 
 format: $(VENV)/.test ## Let ruff put the code into shape
@@ -177,7 +201,7 @@ $(PY):
 
 $(VENV)/.demo: $(PACKAGING) | $(PY)
 	@echo "Installing fakeamqp, pika and aio-pika into $(VENV) ..."
-	@$(PY) -m pip install --quiet --disable-pip-version-check -e '.[pytest,pika,aio-pika]' 'pytest-asyncio>=0.24'
+	@$(PY) -m pip install --quiet --disable-pip-version-check -e '.[pytest,pika,aio-pika]' 'pytest-asyncio>=1.0'
 	@touch $@
 
 $(VENV)/.demo-spark: $(PACKAGING) | $(VENV)/.demo
@@ -204,6 +228,21 @@ $(VENV)/.recipes: $(PACKAGING) | $(PY)
 	@echo "Installing fakeamqp, all that its tests need and what recipes need into $(VENV) ..."
 	@$(PY) -m pip install --quiet --disable-pip-version-check -e '.[test,spark,recipes]'
 	@touch $@ $(VENV)/.test $(VENV)/.demo $(VENV)/.demo-spark
+
+# Environments of other Pythons have no PySpark, which is large.
+.venv-3.%/.test: $(PACKAGING) | $(VENV)/.test
+	$(call uv_environment,3.$*,highest)
+
+.venv-lowest/.test: $(PACKAGING) | $(VENV)/.test
+	$(call uv_environment,3.10,lowest-direct)
+
+define uv_environment
+	@echo "Installing fakeamqp and all that its tests need into $(@D) ..."
+	@rm -rf $(@D)
+	@$(VENV)/bin/uv venv --quiet --python $(call python_of,$(1)) $(@D)
+	@$(VENV)/bin/uv pip install --quiet --python $(@D) --resolution $(2) -e '.[test]'
+	@touch $@
+endef
 
 $(VENV)-pyspark-%/.test: $(PACKAGING)
 	@echo "Installing fakeamqp and PySpark $* into $(@D) ..."

@@ -7,8 +7,9 @@ are more, and new ones. Without the option everything runs.
 A test is quick unless its file or a folder above it is in `LONG` or `LONG_EXAMPLES`, or it is marked with
 `pytest.mark.long`.
 
-`--one-in N` (CI) runs one in N of the long tests, and one in 5 N of `COSTLY`, which take most of the time.
-The seed of the random examples draws them, so that each commit gets others and a run can be repeated.
+`--one-in N` (CI) runs one in N of a tier: of the long tests, and of the quick ones on another Python. Of
+`COSTLY`, which take most of the time, it is one in 5 N. The seed of the random examples draws them, so that
+each commit gets others and a run can be repeated.
 """
 
 from __future__ import annotations
@@ -92,7 +93,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         type=int,
         metavar="N",
         default=1,
-        help="with --tier long: run one in N of the tests, drawn with the seed of the examples",
+        help="with --tier: run one in N of the tests, drawn with the seed of the examples",
     )
 
 
@@ -115,7 +116,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if tier is None:
         return
     chosen = [item for item in items if tier in tiers_of(item)]
-    if tier == "long" and (one_in := config.getoption("--one-in")) > 1:
+    if (one_in := config.getoption("--one-in")) > 1:
         if not str(config.getoption("--hypothesis-seed", default=None)).isdecimal():
             raise pytest.UsageError("--one-in draws tests with a seed: --hypothesis-seed=NUMBER is missing")
         seed = seed_of(config)

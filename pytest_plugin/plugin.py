@@ -99,8 +99,8 @@ def pytest_fixture_setup(
     fixturedef: pytest.FixtureDef[Any], request: pytest.FixtureRequest
 ) -> Generator[None, object, object]:
     """Run the asynchronous fixtures of a simulated test in its simulation, before other plugins see them."""
-    function = fixturedef.func
-    if not simulated.is_asynchronous(function) or not simulated.owns(request):
+    function = simulated.asynchronous(fixturedef.func)
+    if function is None or not simulated.owns(request):
         return (yield)
     from .simulated import runs
 

@@ -153,15 +153,18 @@ def test_every_public_name_has_a_declared_type(package: str, python: Path, tmp_p
     if shutil.which("node") is None or shutil.which("npm") is None:
         pytest.skip("pyright needs Node.js and npm")
     # Libraries whose types are public ones of ours come from the environment of the tests.
-    site = next((python.parents[1] / "lib").glob("*/site-packages"))
-    (site / "libraries.pth").write_text(sysconfig.get_path("purelib"))
-    done = subprocess.run(
-        [sys.executable, "-m", "pyright", "--verifytypes", package, "--ignoreexternal", "--outputjson"],
-        cwd=tmp_path,
-        env={**os.environ, "PATH": os.pathsep.join((str(python.parent), os.environ["PATH"]))},
-        capture_output=True,
-        text=True,
-    )
+    libraries = next((python.parents[1] / "lib").glob("*/site-packages")) / "libraries.pth"
+    libraries.write_text(sysconfig.get_path("purelib"))
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", "pyright", "--verifytypes", package, "--ignoreexternal", "--outputjson"],
+            cwd=tmp_path,
+            env={**os.environ, "PATH": os.pathsep.join((str(python.parent), os.environ["PATH"]))},
+            capture_output=True,
+            text=True,
+        )
+    finally:
+        libraries.unlink()
     report = json.loads(done.stdout[done.stdout.index("{") :])["typeCompleteness"]
     untyped = [each["name"] for each in report["symbols"] if each["isExported"] and not each["isTypeKnown"]]
     assert untyped == []

@@ -79,6 +79,7 @@ def deaths(message: Any) -> dict[str, float]:
     times = {}
     for death in message.headers["x-death"]:
         time = death["time"]
-        instant = time.timestamp() if isinstance(time, datetime) else int(time)
+        # Times of pika 1.3 have no time zone.
+        instant = time.replace(tzinfo=timezone.utc).timestamp() if isinstance(time, datetime) else int(time)
         times[death["queue"]] = instant - UTC_NOON.timestamp()
     return times

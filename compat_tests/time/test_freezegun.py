@@ -64,7 +64,7 @@ def test_tick_dead_letters_what_was_published_before(minute: Any, turn: int) -> 
             _method, properties, body = minute.basic_get("dead", auto_ack=True)
             assert body == b"%d" % number
             death = properties.headers["x-death"][0]["time"]
-            assert death == datetime(2024, 1, 1, 0, 1, tzinfo=timezone.utc)
+            assert death.replace(tzinfo=timezone.utc) == datetime(2024, 1, 1, 0, 1, tzinfo=timezone.utc)
 
 
 def test_tick_does_nothing_too_early(minute: Any, counts: Callable[[], tuple[int, int]]) -> None:
@@ -279,8 +279,9 @@ def test_each_hop_of_a_ladder_has_its_own_time(minute: Any) -> None:
         minute.basic_publish("", "hour", b"x")
         freezer.tick(timedelta(days=1))
         _method, properties, _body = minute.basic_get("dead", auto_ack=True)
-    times = {death["queue"]: death["time"] for death in properties.headers["x-death"]}
-    midnight = datetime(2024, 1, 1, tzinfo=timezone.utc)
+    # Times of pika 1.3 have no time zone.
+    times = {death["queue"]: death["time"].replace(tzinfo=None) for death in properties.headers["x-death"]}
+    midnight = datetime(2024, 1, 1)
     assert times == {"hour": midnight + timedelta(hours=1), "minute": midnight + timedelta(seconds=3660)}
 
 

@@ -55,7 +55,7 @@ def test_shift_dead_letters_what_was_published_before(minute: Any, tick: bool, t
             _method, properties, body = minute.basic_get("dead", auto_ack=True)
             assert body == b"%d" % number
             death = properties.headers["x-death"][0]["time"]
-            assert death == NEW_YEAR + timedelta(minutes=1)
+            assert death.replace(tzinfo=timezone.utc) == NEW_YEAR + timedelta(minutes=1)
 
 
 def test_shift_does_nothing_too_early(minute: Any, counts: Callable[[], tuple[int, int]]) -> None:

@@ -102,6 +102,13 @@ def test_some_of_the_long_tests_are_drawn(tests: pytest.Pytester, monkeypatch: p
     assert drawn == ran(tests, *chosen, "--one-in", "3", "--hypothesis-seed=1")
 
 
+def test_some_of_the_quick_tests_are_drawn(tests: pytest.Pytester) -> None:
+    cases = "import pytest\n@pytest.mark.parametrize('n', range(150))\ndef test_it(n):\n    pass\n"
+    (tests.path / "other" / "test_many.py").write_text(cases)
+    drawn = ran(tests, "other", "--tier", "quick", "--one-in", "3", "--hypothesis-seed=1")
+    assert 40 <= len(drawn) <= 60
+
+
 def test_drawing_needs_a_seed(tests: pytest.Pytester) -> None:
     """Processes that share the tests would draw different ones."""
     done = tests.runpytest("-p", "compat_tests.tiers", "--tier", "long", "--one-in", "3")

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 __all__ = [
     "FIXTURE",
     "applies",
+    "asynchronous",
     "coroutine_function",
     "explored",
-    "is_asynchronous",
     "owns",
     "problem",
     "request",
@@ -66,10 +66,15 @@ def request(item: pytest.Item) -> None:
         names[:] = [FIXTURE, *(name for name in names if name != FIXTURE)]
 
 
-def is_asynchronous(function: object) -> bool:
-    """Whether a fixture function is a coroutine function, or an asynchronous generator function."""
+def asynchronous(function: Callable[..., Any]) -> Callable[..., Any] | None:
+    """The coroutine function or asynchronous generator function of a fixture; None if it is synchronous.
+
+    Older versions of pytest-asyncio, such as 1.0, replace it by a synchronous one when tests are collected.
+    """
+    if getattr(function, "__globals__", {}).get("__name__") == "pytest_asyncio.plugin":
+        function = getattr(function, "__wrapped__", function)
     code = getattr(function, "__code__", None)
-    return code is not None and bool(code.co_flags & _ASYNCHRONOUS)
+    return function if code is not None and code.co_flags & _ASYNCHRONOUS else None
 
 
 def owns(request: pytest.FixtureRequest) -> bool:

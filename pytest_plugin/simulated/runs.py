@@ -85,8 +85,12 @@ def synchronous(function: Callable[..., Any], request: pytest.FixtureRequest) ->
     if instance is not None and inspect.ismethod(function):
         function = function.__func__.__get__(instance)
 
+    names = inspect.signature(function).parameters
+
     @functools.wraps(function)
-    def run(**arguments: Any) -> Any:
+    def run(**given: Any) -> Any:
+        # Older versions of pytest-asyncio add arguments for a function of their own.
+        arguments = {name: given[name] for name in names}
         runner = item.stash[_RUNNER]
         if inspect.iscoroutinefunction(function):
             return runner.run(function(**arguments))
