@@ -9,7 +9,7 @@ from compat_tests.protocol.driver import Client, Server
 from compat_tests.protocol.octets import arguments, cut, field, long_string, queue_declare, table
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
-from fakeamqp.protocols.framed.codec.frames import FRAME_HEADER, frame
+from fakeamqp.protocols.framed.codec.frames import FRAME_HEADER, content_frames, frame
 
 CHANNEL_OPEN = bytes.fromhex("01 0001 00000005 0014000a 00 ce")
 
@@ -197,6 +197,23 @@ def test_close_ok_is_found_behind_broken_framing(rabbitmq: Server, octets: bytes
     client.expect_nothing()
     assert client.connection.finished
     assert "q" not in explaining.vhost.queues
+
+
+@pytest.mark.parametrize(
+    ("before", "broken"),
+    [(CLOSE_OK, BROKEN_FRAMING["undefined-type"]), (b"", FRAME_HEADER.pack(9, 1, 1) + CLOSE_OK[1:])],
+    ids=["in a message before", "from the last byte of the header on"],
+)
+def test_close_ok_that_begins_before_the_broken_payload_does_not_count(
+    rabbitmq: Server, before: bytes, broken: bytes
+) -> None:
+    client = rabbitmq.varied(explains_malformed_input=True).client()
+    content = b"".join(content_frames(1, 60, BasicProperties().encode(), before, 4000))
+    client.send_bytes(client.method_frame(m.BasicPublish()) + content + broken)
+    client.expect(m.ConnectionClose, 0)
+    assert not client.closed
+    client.send_bytes(CLOSE_OK)
+    assert client.connection.finished
 
 
 @pytest.mark.parametrize("octets", [BROKEN_FRAMING["wrong-end"], BROKEN_FRAMING["oversized"]])

@@ -36,7 +36,7 @@ PARTS = {
         ("unit", "protocol", "golden", "broker", "fuzz", "programs", "time/test_virtual.py", "trace"),
     ),
     "codecs": Part(("fakeamqp/protocols",), ("unit/codec", "unit/amqp_0_9", "golden"), of_codecs=True),
-    "faults": Part(("fakeamqp/faults",), ("unit/faults", "broker/test_faults.py")),
+    "faults": Part(("fakeamqp/faults",), ("unit/faults", "faults/test_*.py", "broker")),
     "trace": Part(("fakeamqp/trace",), ("unit/trace", "trace")),
     "management": Part(("fakeamqp/management",), ("management/test_*.py",)),
     "spark": Part(("fakeamqp/spark",), ("unit/spark",)),

@@ -10,9 +10,10 @@ from compat_tests.protocol.amqp_0_10.driver import Client, Server, Session
 from fakeamqp.protocols.amqp_0_10.codec import commands as x
 from fakeamqp.protocols.amqp_0_10.codec import controls as c
 from fakeamqp.protocols.amqp_0_10.codec import structs
-from fakeamqp.protocols.amqp_0_10.codec.frames import FRAME_HEADER
+from fakeamqp.protocols.amqp_0_10.codec.frames import FRAME_HEADER, control_frame
 
 _HEARTBEAT = c.ConnectionHeartbeat().encode()
+_CLOSE_OK = FRAME_HEADER.pack(15, 0, 16, 0, 0, 0, 0) + c.ConnectionCloseOk().encode()
 
 
 @pytest.mark.rule("0-10/frame/layout")
@@ -76,7 +77,7 @@ def test_the_broker_sends_controls_on_track_0_and_commands_on_track_1(server: Se
 def test_after_broken_framing_only_close_ok_counts(client: Client) -> None:
     client.send_frame(_HEARTBEAT, flags=0xFF)
     client.expect(c.ConnectionClose)
-    for octet in b"garbage" + FRAME_HEADER.pack(15, 0, 16, 0, 0, 0, 0) + c.ConnectionCloseOk().encode():
+    for octet in b"garbage" + _CLOSE_OK:
         assert not client.closed
         client.send_bytes(bytes([octet]))
     client.expect_silent_end()
@@ -87,22 +88,36 @@ def test_after_broken_framing_only_close_ok_counts(client: Client) -> None:
 def test_close_ok_counts_in_the_bytes_behind_the_broken_header(
     client: Client, before: int, behind: bytes
 ) -> None:
-    """Frames before it are handled, and nothing of the broken header is taken for a part of close-ok."""
-    close_ok = FRAME_HEADER.pack(15, 0, 16, 0, 0, 0, 0) + c.ConnectionCloseOk().encode()
     heartbeats = (FRAME_HEADER.pack(15, 0, 12 + len(_HEARTBEAT), 0, 0, 0, 0) + _HEARTBEAT) * before
     broken = FRAME_HEADER.pack(0xFF, 0, 16, 0, 0, 0, 0)
-    client.send_bytes(heartbeats + broken + close_ok + behind)
+    client.send_bytes(heartbeats + broken + _CLOSE_OK + behind)
     client.expect(c.ConnectionClose)
     client.expect_silent_end()
 
 
 @pytest.mark.parametrize("first", [1, 6, 12, 15])
 def test_close_ok_counts_where_its_beginning_came_with_the_broken_header(client: Client, first: int) -> None:
-    close_ok = FRAME_HEADER.pack(15, 0, 16, 0, 0, 0, 0) + c.ConnectionCloseOk().encode()
-    client.send_bytes(FRAME_HEADER.pack(0xFF, 0, 16, 0, 0, 0, 0) + close_ok[:first])
+    client.send_bytes(FRAME_HEADER.pack(0xFF, 0, 16, 0, 0, 0, 0) + _CLOSE_OK[:first])
     client.expect(c.ConnectionClose)
     assert not client.closed
-    client.send_bytes(close_ok[first:])
+    client.send_bytes(_CLOSE_OK[first:])
+    client.expect_silent_end()
+
+
+@pytest.mark.parametrize("inside", [1, 2, 3, 4, 7, 10, 11])  # In channel 0 all of them.
+def test_close_ok_that_begins_in_the_broken_header_does_not_count(client: Client, inside: int) -> None:
+    client.send_bytes(b"\xff" + bytes(11 - inside) + _CLOSE_OK)
+    client.expect(c.ConnectionClose)
+    assert not client.closed
+
+
+def test_close_ok_in_a_frame_before_the_broken_header_does_not_count(client: Client) -> None:
+    attach = control_frame(0, c.SessionAttach(name=_CLOSE_OK, force=False).encode())
+    client.send_bytes(attach + FRAME_HEADER.pack(0xFF, 0, 16, 0, 0, 0, 0))
+    client.expect(c.SessionAttached)
+    client.expect(c.ConnectionClose)
+    assert not client.closed
+    client.send_bytes(_CLOSE_OK)
     client.expect_silent_end()
 
 
