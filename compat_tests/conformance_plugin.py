@@ -26,7 +26,7 @@ from compat_tests.conformance import (
     unknown,
 )
 from compat_tests.evidence import asserts, gathering, mute_deliveries, watch_connections
-from compat_tests.folding import CASE, EVIDENCE, RULE
+from compat_tests.folding import CASE, EVIDENCE, RULE, FoldedTest
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -79,7 +79,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     if wrong:
         raise pytest.UsageError("\n".join(wrong))
     if items and items[0].config.getoption("--mute"):
-        items[:] = [item for item in items if any(name == RULE for name, _ in item.user_properties)]
+        items[:] = [item for item in items if _shows_rules(item) or _has_marked_cases(item)]
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -99,7 +99,7 @@ class _Gatherer:
         """Gather it while the body runs."""
         if self.blank:
             pyfuncitem.obj = lambda **_fixtures: None
-        if not any(name == RULE for name, _ in pyfuncitem.user_properties):
+        if not _shows_rules(pyfuncitem):
             return (yield)
         with gathering() as evidence:
             result = yield
@@ -107,6 +107,23 @@ class _Gatherer:
         kind = evidence.kind if said else ""
         pyfuncitem.user_properties.append((EVIDENCE, (kind, sorted(evidence.personalities))))
         return result
+
+
+def _shows_rules(item: pytest.Item) -> bool:
+    return any(name == RULE for name, _ in item.user_properties)
+
+
+def _has_marked_cases(item: pytest.Item) -> bool:
+    """Whether this is a folded test whose marks are those of its cases."""
+    if not isinstance(item, FoldedTest):
+        return False
+    cases = [
+        case
+        for mark in getattr(item.function, "pytestmark", ())
+        if mark.name == "parametrize"
+        for case in mark.args[1]
+    ]
+    return any(mark.name in MARKS for case in cases for mark in getattr(case, "marks", ()))
 
 
 def _shown(item: pytest.Item, ids: Iterable[str], catalogues: Mapping[str, Catalogue]) -> Iterable[str]:

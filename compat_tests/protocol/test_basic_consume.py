@@ -132,10 +132,11 @@ def test_a_consumer_ends_with_its_channel(client: Client) -> None:
     client.open_channel(2)
     client.declare("q")
     client.consume("q", channel=2)
-    assert client.declare("q", passive=True).consumer_count == 1
+    client.fill("q", b"1")
+    assert client.delivery(2).body == b"1"
     client.close_channel(2)
     assert client.declare("q", passive=True).consumer_count == 0
-    client.fill("q", b"m")
+    client.fill("q", b"2")
     client.expect_nothing()
 
 
@@ -316,8 +317,10 @@ def test_cancelling_an_unknown_tag_is_confirmed(client: Client) -> None:
 def test_cancel_with_no_wait_is_not_answered(client: Client) -> None:
     client.declare("q")
     client.consume("q", "t")
+    client.fill("q", b"1")
+    assert client.bodies() == [b"1"]
     client.send(m.BasicCancel(consumer_tag="t", no_wait=True))
-    client.fill("q", b"m")
+    client.fill("q", b"2")
     assert client.declare("q", passive=True).consumer_count == 0
     client.expect_nothing()
 

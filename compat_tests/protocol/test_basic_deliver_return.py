@@ -126,6 +126,9 @@ def test_nobody_gets_what_they_did_not_ask_for(client: Client) -> None:
     client.fill("q", b"m")
     client.expect_nothing()
     assert client.count("q") == 1
+    client.fill("other", b"asked for")
+    assert client.delivery(2).body == b"asked for"
+    client.expect_nothing()
 
 
 # --- return ------------------------------------------------------------------------------------------

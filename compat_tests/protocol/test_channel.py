@@ -127,6 +127,8 @@ def test_a_client_may_open_a_channel_and_pause_it(spec: Server) -> None:
     client.call(m.ChannelFlow(active=False), m.ChannelFlowOk)
     client.consume("q")
     client.expect_nothing()
+    client.call(m.ChannelFlow(active=True), m.ChannelFlowOk)
+    client.expect_content(m.BasicDeliver)
 
 
 @pytest.mark.parametrize(

@@ -118,7 +118,9 @@ def test_a_message_routed_by_a_new_binding_follows_bind_ok(client: Client) -> No
 def test_after_the_reply_the_effect_is_there(server: Server) -> None:
     client, other = server.client(), server.client()
     client.declare("q")
-    tag = client.consume("q")
+    tag = client.consume("q", no_ack=True)
+    other.publish(routing_key="q")
+    assert client.bodies() == [b"body"]
     client.call(m.BasicCancel(consumer_tag=tag), m.BasicCancelOk)
     other.publish(routing_key="q")
     client.expect_nothing()

@@ -250,7 +250,9 @@ def test_each_case_tells_its_rules_with_its_outcome(pytester: pytest.Pytester) -
     assert len(report.user_properties) == 5
 
 
-def test_a_case_that_fails_makes_only_its_own_rules_fail(pytester: pytest.Pytester) -> None:
+def test_a_case_that_fails_makes_only_its_own_rules_fail(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
     shown, broken = list(catalogue_of("0-9-1").rules)[:2]
     pytester.makepyfile(
         f"""
@@ -274,3 +276,9 @@ def test_a_case_that_fails_makes_only_its_own_rules_fail(pytester: pytest.Pytest
     failing = text.partition("## Failing")[2].partition("## Deviating")[0]
     assert broken in failing and shown not in failing
     assert f"| `{shown.split('/', 2)[2]}` | " in text and "| **spec only** |" in text
+    pytester.makeconftest(
+        "from pathlib import Path\nfrom compat_tests import folding\nfolding.FOLDED = (Path(__file__).parent,)"
+    )
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))
+    on_a_mute_broker = pytester.runpytest_subprocess(*plugins, "--conformance", "report.md", "--mute")
+    on_a_mute_broker.assert_outcomes(failed=1)

@@ -253,7 +253,9 @@ def test_cancelling_what_is_not_there_is_an_error(session: Session) -> None:
 @pytest.mark.rule("0-10/message.subscribe/lifetime#cancelled")
 @pytest.mark.rule("0-10/message.cancel/stops")
 def test_nothing_comes_after_a_cancel(session: Session, other: Session) -> None:
-    session.subscribe()
+    session.subscribe(accept_mode=1)
+    other.publish(b"before")
+    assert session.bodies() == [b"before"]
     session.call(x.MessageCancel(destination="d"))
     other.publish()
     session.expect_nothing()
