@@ -34,11 +34,11 @@ class Alarm(Handle):
 
     _context: BrokerContext
 
-    def __init__(self, context: BrokerContext, reason: str, number: int) -> None:
+    def __init__(self, context: BrokerContext, reason: str) -> None:
         super().__init__(context)
         if not isinstance(reason, str) or not 0 < len(reason.encode("utf-8", "replace")) <= _LONGEST:
             raise FaultError(f"the reason of an alarm is a str of 1 to {_LONGEST} bytes, not {reason!r}")
-        self._source = f"fault {number}"
+        self._source = f"fault {id(self)}"
         self.reason = reason
 
     def begin(self) -> None:

@@ -42,7 +42,6 @@ class Faults:
         self._context = context
         self._handles = Handles()
         self._rules_made = 0
-        self._alarms_made = 0
         self.network: Network = Network(context, self._handles)
         self._tap = FaultTap(context, self.network.silence_port)
 
@@ -152,8 +151,7 @@ class Faults:
 
     def _alarm(self, reason: str) -> Alarm:
         with self._context:
-            self._alarms_made += 1
-            alarm = Alarm(self._context, reason, self._alarms_made)
+            alarm = Alarm(self._context, reason)
             self._handles.add(alarm)
             alarm.begin()
         return alarm

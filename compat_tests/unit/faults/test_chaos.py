@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from compat_tests.unit.faults.server import FaultServer
 from fakeamqp.model.access import Permission
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
@@ -45,3 +47,25 @@ def test_chaos_cancels_nothing_if_the_queue_of_a_delivery_has_no_consumer(server
     assert not any("has failed" in each for each in server.said)
     client.expect_nothing()
     assert len(server.state.virtual_hosts["/"].queues["q"].unacked) == 0
+
+
+def test_chaos_restarts_the_broker_without_a_crash(server: FaultServer) -> None:
+    client = server.client()
+    server.faults.chaos(1, {"restart": 1.0})
+    client.publish()
+    assert server.restarts == []
+    server.settle()
+    assert server.restarts == [(False, True)]
+
+
+def test_restart_that_fails_is_reported_with_its_rule(
+    server: FaultServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def restart(**_how: bool) -> None:
+        raise OSError("no")
+
+    monkeypatch.setattr(server, "restart", restart)
+    server.faults.chaos(1, {"restart": 1.0})
+    server.client().publish()
+    server.settle()
+    assert any("has failed" in each for each in server.said)

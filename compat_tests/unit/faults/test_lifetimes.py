@@ -26,6 +26,18 @@ def out_of_the_way(server: FaultServer) -> bool:
     return server.state.tap is server.recorder
 
 
+def test_a_rule_that_its_own_function_removes_after_a_delay_leaves_nothing(
+    server: FaultServer, faults: Faults
+) -> None:
+    rule = faults.on("basic.publish").delay(1)
+    rule.call(lambda group: rule.remove())
+    publisher = server.publisher()
+    publisher.publish(b"x")
+    server.advance(1)
+    assert publisher.stored == [b"x"]
+    assert out_of_the_way(server)
+
+
 class TestInTheMidstOfAContent:
     @pytest.mark.parametrize("when", [1, 2, 3])
     def test_a_rule_comes(self, server: FaultServer, faults: Faults, when: int) -> None:

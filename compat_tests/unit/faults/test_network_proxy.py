@@ -335,6 +335,16 @@ def test_latency_holds_octets_until_their_time(context: Context) -> None:
     assert fault.hits == 23
 
 
+def test_a_proxy_has_one_timer_for_what_is_due_first(context: Context) -> None:
+    inner, transport = context.plug()
+    context.network.latency(5, direction="received")
+    context.network.latency(1, direction="sent")
+    context.send(transport, b"up")
+    inner.say(b"down")
+    context.flush()
+    assert (len(context.timers), context.timers.next_due()) == (1, 1.0)
+
+
 @pytest.mark.parametrize(("direction", "expected"), [("sent", (b"", b"up")), ("received", (b"down", b""))])
 def test_latency_in_one_direction_leaves_the_other_alone(
     context: Context, direction: str, expected: tuple[bytes, bytes]
@@ -373,6 +383,7 @@ def test_jitter_is_drawn_by_the_seed() -> None:
 
     assert arrivals(1) == arrivals(1)
     assert arrivals(1) != arrivals(2)
+    assert arrivals(1)[:2] == [0.738787, 0.675467], "the same in every release"
     assert all(0.5 <= each <= 1.5 for each in arrivals(1))
     assert len(set(arrivals(1))) == 5
 
@@ -422,6 +433,17 @@ def test_pauses_between_slices(context: Context) -> None:
     context.advance(1)
     assert transport.writes == [b"ab", b"cd", b"e"]
     assert fault.hits == 5
+
+
+def test_a_pause_ends_with_the_last_fault_that_makes_slices(context: Context) -> None:
+    inner, transport = context.plug()
+    faults = [context.network.slice(2, pause=10.0), context.network.slice(3, pause=10.0)]
+    inner.say(b"abcde")
+    context.send(transport, b"fghi")
+    faults[1].remove()
+    assert (transport.written, inner.received) == (b"ab", b"fg")
+    faults[0].remove()
+    assert (transport.written, inner.received) == (b"abcde", b"fghi")
 
 
 @pytest.mark.parametrize("step", [0.00003, 0.0001, 0.0004])
@@ -617,6 +639,14 @@ def test_frames_are_counted_however_they_come(
         assert (fault.hits, inner.received) == (0, stream)
 
 
+def test_bytes_between_frames_that_begin_no_frame_are_not_counted_as_one(context: Context) -> None:
+    inner, transport = context.plug()
+    context.network.cut_after(frames=2, direction="received")
+    passed = a_frame(b"1") + b"\x00no frame\xce" + a_frame(b"2")
+    context.send(transport, passed + a_frame(b"3"))
+    assert inner.received == passed
+
+
 def test_a_reset_waits_for_the_octets_that_still_pass(context: Context) -> None:
     inner, transport = context.plug()
     context.network.cut_after(bytes=3, how="reset")
@@ -624,6 +654,7 @@ def test_a_reset_waits_for_the_octets_that_still_pass(context: Context) -> None:
     proxy = transport.proxy
     assert proxy.pending() == [b"abc"]
     assert (proxy.finished, proxy.aborted, proxy.resets) == (True, False, True)
+    assert proxy.reading, "so that the end of the client is noticed"
 
 
 def test_a_silent_cut_holds_the_rest_until_it_is_removed(context: Context) -> None:
@@ -694,6 +725,19 @@ def test_last_words_on_the_way_are_said_before_the_end(context: Context, end: st
     assert transport.state == {"finished": "fin", "aborted": "closed"}[end]
 
 
+@pytest.mark.parametrize("direction", ["sent", "received"])
+def test_a_proxy_is_not_finished_before_it_has_passed_on_the_last_output(
+    context: Context, direction: str
+) -> None:
+    inner, transport = context.plug()
+    context.network.latency(5, direction=direction)
+    inner.output, inner.finished = [b"goodbye"], True
+    delayed = direction == "sent"
+    assert transport.proxy.finished is not delayed
+    assert transport.proxy.pending() == ([] if delayed else [b"goodbye"])
+    assert transport.proxy.finished or transport.written == b"goodbye"
+
+
 # --- silence -----------------------------------------------------------------------------------------
 
 
@@ -744,6 +788,18 @@ def test_a_silence_that_is_over_at_once_loses_nothing(context: Context) -> None:
         context.network.silence().remove()
         inner.say(b" after")
     assert (transport.written, transport.proxy) == (b"before after", inner)
+
+
+def test_output_from_before_a_silence_passes_the_faults_that_came_meanwhile(context: Context) -> None:
+    inner, transport = context.plug()
+    with context:
+        inner.say(b"before")
+        silence = context.network.silence()
+        context.network.latency(1)
+        silence.remove()
+    assert transport.written == b""
+    context.advance(1)
+    assert transport.written == b"before"
 
 
 def test_silence_holds_to_heartbeats_and_a_hanging_broker_does_not(context: Context) -> None:

@@ -46,8 +46,8 @@ SENTENCES: list[tuple[Callable[[Faults], Any], str]] = [
         "when a publisher confirm with queue 'q' is to be sent: hold it (with probability 0.25)",
     ),
     (
-        lambda f: f.on("basic.deliver").duplicate().replace(redelivered=True),
-        "when a basic.deliver is to be sent: duplicate it, then replace redelivered=True",
+        lambda f: f.on("basic.deliver").duplicate().replace(redelivered=True, channel=65_535),
+        "when a basic.deliver is to be sent: duplicate it, then replace redelivered=True, channel=65535",
     ),
     (
         lambda f: f.on("basic.deliver").duplicate(3),
@@ -67,12 +67,12 @@ SENTENCES: list[tuple[Callable[[Faults], Any], str]] = [
         "end",
     ),
     (
-        lambda f: f.on("exchange.declare", exchange_type="topic").close_channel(403),
-        "when an exchange.declare with exchange type 'topic' comes: close its channel with 403",
+        lambda f: f.on("exchange.declare", exchange_type="topic").close_channel(0),
+        "when an exchange.declare with exchange type 'topic' comes: close its channel with 0",
     ),
     (
-        lambda f: f.on("queue.*").close_connection(541, when="after"),
-        "when a queue.* comes: pass it on, then close its connection with 541",
+        lambda f: f.on("queue.*").close_connection(65_535, when="after"),
+        "when a queue.* comes: pass it on, then close its connection with 65535",
     ),
     (
         lambda f: f.on("basic.publish").crash(),
@@ -216,8 +216,8 @@ NONSENSE: list[tuple[Callable[[Faults], Any], str]] = [
         "a connection.open belongs to no channel; use close_connection()",
     ),
     (
-        lambda f: f.on("basic.publish").close_channel(70000),
-        "a reply code is a number from 0 to 65535, such as 404, not 70000",
+        lambda f: f.on("basic.publish").close_channel(65_536),
+        "a reply code is a number from 0 to 65535, such as 404, not 65536",
     ),
     (
         lambda f: f.on("basic.publish").close_channel(when="befor"),
@@ -376,8 +376,8 @@ NONSENSE: list[tuple[Callable[[Faults], Any], str]] = [
     (lambda f: f.on("basic.publish").delay(-1), "a delay is a number of seconds from 0 on, not -1"),
     (lambda f: f.on("basic.publish").delay(1, -2), "a jitter is a number of seconds from 0 on, not -2"),
     (
-        lambda f: f.on("basic.publish").return_message(99_999),
-        "a reply code is a number from 0 to 65535, such as 404, not 99999",
+        lambda f: f.on("basic.publish").return_message(-1),
+        "a reply code is a number from 0 to 65535, such as 404, not -1",
     ),
     (
         lambda f: f.on("basic.publish").return_message(312, 5),  # type: ignore[arg-type]
@@ -405,8 +405,8 @@ NONSENSE: list[tuple[Callable[[Faults], Any], str]] = [
         "replace() takes body as bytes, a str or a function, not 5",
     ),
     (
-        lambda f: f.on("basic.publish").replace(channel=70_000),
-        "a channel is a number from 0 to 65535, not 70000",
+        lambda f: f.on("basic.publish").replace(channel=65_536),
+        "a channel is a number from 0 to 65535, not 65536",
     ),
     (
         lambda f: f.on("basic.publish").replace(channel="2"),
@@ -427,8 +427,8 @@ NONSENSE: list[tuple[Callable[[Faults], Any], str]] = [
         "send() takes body as bytes, not 5",
     ),
     (
-        lambda f: f.send(m.BasicDeliver(), channel=70_000),
-        "a channel is a number from 0 to 65535, not 70000",
+        lambda f: f.send(m.BasicDeliver(), channel=-1),
+        "a channel is a number from 0 to 65535, not -1",
     ),
     (
         lambda f: f.send(b"", channel="1"),  # type: ignore[arg-type]
@@ -441,6 +441,14 @@ NONSENSE: list[tuple[Callable[[Faults], Any], str]] = [
     (
         lambda f: f.memory_alarm(5),  # type: ignore[arg-type]
         "the reason of an alarm is a str of 1 to 255 bytes, not 5",
+    ),
+    (
+        lambda f: f.chaos(profile={"nack": 1.01}),
+        "the probability of 'nack' is between 0 and 1, not 1.01",
+    ),
+    (
+        lambda f: f.chaos(profile={"nack": -0.01}),
+        "the probability of 'nack' is between 0 and 1, not -0.01",
     ),
     (lambda f: f.disk_alarm(""), "the reason of an alarm is a str of 1 to 255 bytes, not ''"),
     (
@@ -479,6 +487,12 @@ def test_nonsense(faults: Faults, ask: Callable[[Faults], Any], text: str) -> No
     else:
         assert str(caught.value) == text
     assert isinstance(caught.value, FakeAMQPError)
+
+
+def test_the_reason_of_an_alarm_has_as_many_bytes_as_a_short_string(faults: Faults) -> None:
+    assert faults.disk_alarm("x" * 255).reason == "x" * 255
+    with pytest.raises(FaultError, match="1 to 255 bytes"):
+        faults.disk_alarm("x" * 256)
 
 
 def test_a_rule_that_could_not_be_made_is_not_in_force(faults: Faults) -> None:

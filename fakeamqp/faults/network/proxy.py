@@ -348,10 +348,8 @@ class NetworkProxy:
         self._due = None
         if self._timer is not None:
             self._timer.cancel()
-            self._timer = None
 
     def _run_timer(self) -> None:
-        self._timer = None
         self._due = None
         self._feed()
         if self._mutes or self._over:

@@ -71,11 +71,6 @@ class ByteQueue:
         """Take the first piece as it was put in."""
         return self.take(len(self._pieces[0]) - self._offset) if self._pieces else b""
 
-    def clear(self) -> None:
-        """Discard all bytes."""
-        self._pieces.clear()
-        self._offset = self.size = 0
-
 
 class DelayBuffer(Protocol):
     """A shaper that keeps bytes until they are due."""
