@@ -195,6 +195,11 @@ class _Reach:
         lines = self._lines(mutant.file)
         return {context for line in range(mutant.first, mutant.last + 1) for context in lines.get(line, ())}
 
+    def near(self, mutant: Mutant) -> set[str]:
+        """Those that reach the line before a part of a constant, which has no code of its own."""
+        lines = self._lines(mutant.file)
+        return set(lines[max(line for line in lines if line <= mutant.first)])
+
     def share(self, test: str, file: str) -> int:
         """How many lines of a file a test reaches: those that are about it reach many."""
         if file not in self._shares:
@@ -313,7 +318,8 @@ class _Running:
     def _tests(self, mutant: Mutant) -> list[str]:
         durations = self._reach.durations
         kills = self._kills[mutant.file]
-        found = [name for name in self._reach.of(mutant) if name in self._items and name in durations]
+        reached = self._reach.of(mutant) or self._reach.near(mutant)
+        found = [name for name in reached if name in self._items and name in durations]
         share = self._reach.share
 
         def worth(name: str) -> tuple[float, str]:

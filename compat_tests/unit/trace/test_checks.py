@@ -144,6 +144,32 @@ def test_frames_after_a_close(server: FaultServer, client: Client):
     assert ("after-channel-close", "client") in broken(server)
 
 
+def test_frames_after_the_end_of_a_connection(server: FaultServer, client: Client):
+    client.call(m.ConnectionClose(reply_code=200), m.ConnectionCloseOk, 0)
+    rows = recorded(server)
+    (declare,) = [row for row in rows if row["name"] == "queue.declare"]
+    (close_ok,) = [{**row, "direction": "received"} for row in rows if row["name"] == "connection.close-ok"]
+
+    def broken_by(*late: Record) -> list[str]:
+        numbered = [{**row, "number": number} for number, row in enumerate((*rows, *late))]
+        return [each["rule"] for each in checks.conformance(numbered)]
+
+    assert broken_by() == broken_by(close_ok) == []
+    assert broken_by(declare) == ["after-connection-close"]
+    assert broken_by(close_ok, declare) == ["after-connection-close"]
+
+
+def test_rows_number_the_sessions_of_their_channel(server: FaultServer, client: Client):
+    client.close_channel()
+    client.open_channel()
+    [rows] = runs(recorded(server))
+    assert [{row.session for row in rows if row.channel == channel} for channel in (0, 1, 2)] == [
+        {0},
+        {1, 2},
+        {1},
+    ]
+
+
 def test_contents_that_are_none(server: FaultServer, client: Client):
     client.send(m.BasicPublish(routing_key="q"))
     client.send(m.QueueDeclare(queue="r"))

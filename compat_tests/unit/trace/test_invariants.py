@@ -117,6 +117,16 @@ def test_a_message_that_was_returned_is_not_lost(server: FaultServer, client: Cl
     assert found(trace_of(server)) == []
 
 
+def test_a_delayed_message_is_not_lost(server: FaultServer, client: Client):
+    delayed = m.ExchangeDeclare(
+        exchange="later", type="x-delayed-message", arguments={"x-delayed-type": "fanout"}
+    )
+    client.call(delayed, m.ExchangeDeclareOk)
+    client.bind("q", "later")
+    publish(client, exchange="later", headers={"x-delay": 1000})
+    assert found(trace_of(server)) == []
+
+
 def test_a_message_that_was_not_confirmed_may_be_lost(server: FaultServer, client: Client):
     client.publish(b"1", routing_key="nowhere")
     server.faults.on("basic.ack", direction="sent").drop().once()
@@ -557,6 +567,9 @@ def test_0_10_a_transfer_that_is_sent_twice_or_not_at_all(session: Session):
     assert found(without(trace, sent, sent + 1, sent + 2)) == [("message-lost", "not sent")]
     again = repeated(trace, sent, sent + 1, sent + 2)
     assert found(again) == [("sent-twice", None)]
+    session.transfer()
+    session.detach()
+    assert found(without(of(session), sent, sent + 1, sent + 2)) == [], "it may have been on its way"
 
 
 def test_0_10_results(session: Session):

@@ -78,6 +78,17 @@ def test_any_trace_is_a_table(tmp_path, events):
         assert (row["size"] is not None) is isinstance(event, FrameEvent)
 
 
+def test_each_column_has_the_fact_of_its_name(tmp_path):
+    facts = {
+        **{"exchange": "e", "routing_key": "k", "queue": "q", "consumer": "t", "delivery_tag": 3},
+        **{"redelivered": True, "channel": 2, "code": 404},
+    }
+    (row,) = rows(Trace.of([ModelEvent(0.0, "c", "c1", "delivered", facts)]), tmp_path / "trace.parquet")
+    columns = {"consumer_tag": "consumer", "reply_code": "code"}
+    names = ("exchange", "routing_key", "queue", "consumer_tag", "delivery_tag", "redelivered", "channel")
+    assert {columns.get(name, name): row[name] for name in (*names, "reply_code")} == facts
+
+
 def test_facts_of_other_kinds_than_expected_do_no_harm(tmp_path):
     facts = {"queue": 7, "channel": "one", "redelivered": 1, "code": None, "message": "m", "exchange": ["e"]}
     table = {"message": {"message": {"a": 1}, "other": 1}}
