@@ -27,6 +27,7 @@ from fakeamqp.protocols.framed.codec.tables import (
     Timestamp,
     edit_table,
     encode_table,
+    rewritten_table,
 )
 
 GRAMMARS = [RABBITMQ, PUBLISHED]
@@ -303,12 +304,25 @@ def test_nesting_has_no_limit_and_is_decoded_up_to_one(tag: bytes) -> None:
     for levels in (MAX_DEPTH, MAX_DEPTH + 1, 20_000):
         fields = read(nested(levels))
         assert encode_table(fields) == nested(levels)
-        value = fields
+        depth, value = 0, fields
         while not isinstance(value, bytes):
             value = value["n"] if isinstance(value, dict) else value[0]
+            depth += 1
+        assert depth == MAX_DEPTH
         assert type(value) is {b"F": DeepTable, b"A": DeepArray}[tag]
         with pytest.raises(FieldError, match="unknown tag"):
             read(nested(levels)[:-1] + b"?")
+
+
+def test_int64_gets_the_tag_of_rabbitmq_wherever_it_stands() -> None:
+    int64 = b"L" + bytes(8)
+    items = int64 + b"S\0\0\0\x01x" + b"t\x01" + b"x\0\0\0\x02yz" + int64
+    inner = b"\x01tS\0\0\0\x03abc" + b"\x01aA" + struct.pack(">I", len(items)) + items + b"\x01b" + int64
+    value = b"F" + struct.pack(">I", len(inner)) + inner
+    table = raw_table((b"n", value), (b"z", int64))
+    assert rewritten_table(table, RABBITMQ) == table.replace(b"L", b"l")
+    exact = RABBITMQ.decode_exactly(table, 0, len(table))[0].exact
+    assert [octets for _, _, octets in exact] == [value.replace(b"L", b"l"), int64.replace(b"L", b"l")]
 
 
 @pytest.mark.parametrize("make", [lambda inner: [inner], lambda inner: {"n": inner}], ids=["list", "table"])

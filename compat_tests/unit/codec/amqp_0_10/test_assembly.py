@@ -10,11 +10,12 @@ from hypothesis import strategies as st
 
 from compat_tests.fuzz.profile import examples
 from compat_tests.unit.codec.amqp_0_10.cutting import assemblies, cut
-from fakeamqp.protocols.amqp_0_10.codec.assembly import Assembler, Assembly
+from fakeamqp.protocols.amqp_0_10.codec.assembly import Assembler, Assembly, content_behind
 from fakeamqp.protocols.amqp_0_10.codec.errors import FramingError, OversizeAssembly
 from fakeamqp.protocols.amqp_0_10.codec.frames import (
     FIRST_FRAME,
     FIRST_SEGMENT,
+    HEADER_SIZE,
     LAST_FRAME,
     LAST_SEGMENT,
     encode_frames,
@@ -42,6 +43,22 @@ def feed(assembler: Assembler, frames: list) -> Assembly | None:
         assert found is None
         found = assembler.add(*frame)
     return found
+
+
+def test_content_behind_a_command_is_taken_at_once_if_header_and_body_are_whole_frames() -> None:
+    octets = encode_frames(7, [(COMMAND, b"cc"), (HEADER, b"hh"), (BODY, b"bbb")], 100)
+    offset, end = HEADER_SIZE + 2, len(octets)
+    assert content_behind(octets + b"more", offset, end + 4, 7, 15) == (b"hh", b"bbb", end)
+    assert content_behind(octets, offset, end, 7, 14) is None, "the body is larger than a frame may be"
+    assert content_behind(octets, offset, end, 7, 13) is None, "the header is"
+    assert content_behind(octets, offset, end, 8, 15) is None, "it is of another channel"
+    for received in range(offset, end):
+        assert content_behind(octets[:received], offset, received, 7, 15) is None
+    for header in (offset, offset + HEADER_SIZE + 2):
+        for position in range(header, header + HEADER_SIZE):
+            changed = bytearray(octets)
+            changed[position] ^= 4
+            assert content_behind(bytes(changed), offset, end, 7, 1000) is None, position
 
 
 @rule("0-10/assembly/structure")

@@ -266,6 +266,10 @@ def test_which_field_is_wrong_is_said() -> None:
     ) as problem:
         commands.decode(octets[:-1])
     assert problem.value.field_index == 7
+    timeout = commands.DtxSetTimeout(structs.Xid(1, b"g", b"b"), 5).encode()
+    with pytest.raises(SegmentError, match=r"^dtx.set-timeout, field timeout: 4 bytes are due at") as problem:
+        commands.decode(timeout[:-4])
+    assert problem.value.field_index == 1
     with pytest.raises(SegmentError, match=r"^message.subscribe: 3 bytes are left over") as problem:
         commands.decode(octets + b"abc")
     assert problem.value.field_index is None

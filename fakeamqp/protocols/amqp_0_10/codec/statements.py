@@ -29,7 +29,7 @@ def check_struct(data: bytes, offset: int, owner: type[Any]) -> None:
     width: int = owner.SIZE_WIDTH
     size = width + int.from_bytes(data[offset : offset + width], "big")
     left = len(data) - offset
-    if size > left or left < width:
+    if size > left:
         raise SegmentError(f"{owner.NAME} announces {size} bytes, {left} are left")
 
 
