@@ -37,6 +37,19 @@ def test_guest_may_come_from_this_machine_only():
         assert refused.value.reason == "Not_Authorized"
 
 
+@pytest.mark.parametrize("login", [None, "Bearer token"])
+def test_requests_without_credentials_are_asked_for_them(login):
+    with Broker(management=True) as broker:
+        with pytest.raises(Refused) as refused:
+            authenticate(management(broker), login, "127.0.0.1")
+        assert (refused.value.status, refused.value.error, refused.value.reason) == (
+            401,
+            "not_authorized",
+            None,
+        )
+        assert refused.value.headers == {"www-authenticate": 'Basic realm="RabbitMQ Management"'}
+
+
 def test_loopback_users_of_the_broker_apply():
     with Broker(management=True, loopback_users=()) as broker:
         assert authenticate(management(broker), GUEST, ELSEWHERE).name == "guest"

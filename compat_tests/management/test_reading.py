@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import threading
+from datetime import datetime, timezone
+from decimal import Decimal
+from fractions import Fraction
 
 import pika
 import pytest
@@ -136,9 +139,56 @@ def test_deliveries_and_acknowledgements_are_counted_by_queue_and_channel(broker
     counted = {name: stats[name] for name in ("publish", "get", "get_no_ack", "ack", "deliver_no_ack")}
     assert counted == {"publish": 3, "get": 1, "get_no_ack": 1, "ack": 1, "deliver_no_ack": 1}
     assert api.get("channels")[0]["message_stats"]["deliver_get"] == 3
+    delivered = [event.facts for event in broker.trace.events if event.name == "delivered"]
+    assert [facts["channel"] for facts in delivered] == [1, 1, 1], "the trace sees them as without the API"
     connection.close()
     broker.reset()
     assert api.get("overview")["message_stats"] == {}
+
+
+def test_views_count_what_clients_do_and_what_goes_over_the_wire(broker, api):
+    connection = pika.BlockingConnection(pika.URLParameters(broker.url))
+    channel, transactional = connection.channel(), connection.channel()
+    transactional.tx_select()
+    for queue in ("q", "gone"):
+        channel.queue_declare(queue)
+    channel.queue_delete("gone")
+    channel.basic_get("q")
+    channel.basic_publish("", "nowhere", b"", mandatory=True)
+    broker.wait_until_idle()
+    churn = api.get("overview")["churn_rates"]
+    assert {name: count for name, count in churn.items() if not name.endswith("_details")} == {
+        **{"channel_closed": 0, "channel_created": 2, "connection_closed": 0, "connection_created": 1},
+        **{"queue_created": 2, "queue_declared": 2, "queue_deleted": 1},
+    }
+    host, (client,) = api.get("vhosts/%2F"), api.get("connections")
+    stats = host["message_stats"]
+    assert (stats["get_empty"], stats["return_unroutable"]) == (1, 1)
+    octets = {name: client[name] for name in ("recv_oct", "send_oct")}
+    assert {name: host[name] for name in octets} == octets
+    assert octets["recv_oct"] != octets["send_oct"] and all(octets.values())
+    assert {each["number"]: each["transactional"] for each in api.get("channels")} == {1: False, 2: True}
+    connection.close()
+    broker.wait_until_idle()
+    assert api.get("overview")["churn_rates"]["connection_closed"] == 1
+
+
+def test_consumers_have_capacity_while_they_wait_for_messages(broker, api):
+    def capacity():
+        broker.wait_until_idle()
+        queue = api.get("queues/%2F/q")
+        return queue["consumer_capacity"], queue["consumer_utilisation"]
+
+    channel = pika.BlockingConnection(pika.URLParameters(broker.url)).channel()
+    channel.queue_declare("q")
+    assert capacity() == (0, 0)
+    channel.basic_qos(prefetch_count=1)
+    channel.basic_consume("q", lambda *_: None)
+    assert capacity() == (1.0, 1.0)
+    for _ in range(2):
+        broker.publish(b"", routing_key="q")
+    assert capacity() == (0, 0)
+    channel.connection.close()
 
 
 def test_faults_and_the_trace_see_what_they_see_without_the_api(broker, api):
@@ -164,6 +214,23 @@ def test_quorum_queue_counts_ready_messages_of_high_and_normal_priority():
             broker.publish(b"", routing_key="q", priority=priority)
         queue = api.get("queues/%2F/q")
         assert (queue["messages_ready_high"], queue["messages_ready_normal"]) == (2, 3)
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (datetime(1970, 1, 1, 0, 1, tzinfo=timezone.utc), 60),
+        (Decimal("1.5"), 1.5),
+        (float("inf"), "inf"),
+        (float("nan"), "nan"),
+        (-1.5, -1.5),
+        (Fraction(1, 2), "1/2"),
+        ((1, {2: [None, True]}), [1, {"2": [None, True]}]),
+    ],
+)
+def test_values_of_every_type_are_shown_as_json(value, shown):
+    assert jsonable(value) == shown
+    assert type(jsonable(value)) is type(shown)
 
 
 @pytest.mark.parametrize("kind", [bytes, bytearray, memoryview])

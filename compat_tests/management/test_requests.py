@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import random
+from typing import Any
 
 import pika
 import pytest
 
 from compat_tests.management.client import Api
 from compat_tests.management.scenario import requests
+from compat_tests.matrix import cases
 from fakeamqp import Broker
 
 
@@ -100,6 +102,22 @@ def test_the_client_is_told_why_its_connection_was_closed(broker, api):
             connection.process_data_events(0.1)
 
 
+def test_the_connections_of_one_user_are_closed_and_no_other(broker, api):
+    api.put("users/other", {"password": "p", "tags": ""})
+    api.put("permissions/%2F/other", {"configure": ".*", "write": ".*", "read": ".*"})
+    mine, others = (
+        pika.BlockingConnection(pika.URLParameters(broker.url.replace("guest:guest", login)))
+        for login in ("guest:guest", "other:p")
+    )
+    headers = {"X-Reason": "enough"}
+    assert api.request("DELETE", "connections/username/guest", headers=headers).status == 204
+    with pytest.raises(pika.exceptions.ConnectionClosedByBroker, match="CONNECTION_FORCED - enough"):
+        while True:
+            mine.process_data_events(0.1)
+    assert [each["user"] for each in api.get("connections")] == ["other"]
+    others.close()
+
+
 def test_rejected_messages_are_dead_lettered(broker, api):
     api.put("queues/%2F/dead", {})
     arguments = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead"}
@@ -151,6 +169,258 @@ def test_names_with_any_character_are_found_by_their_encoded_paths(api):
         assert api.request("GET", f"bindings/%2F/e/amq.direct/q/{name}/{key}").status == 200
         assert api.delete(f"bindings/%2F/e/amq.direct/q/{name}/{key}").status == 204
         assert api.delete(f"queues/%2F/{name}").status == 204
+
+
+LONG = "x" * 256
+PUBLISH = {"routing_key": "", "payload": "", "payload_encoding": "string", "properties": {}}
+GET = {"count": 1, "ackmode": "ack_requeue_true", "encoding": "auto"}
+REFUSED: list[tuple[str, str, Any, int, Any]] = [
+    ("PUT", "users/u", {"password": "p", "tags": 5}, 400, ["not_list_of_strings", "tags"]),
+    ("PUT", "users/u", {"password": "p", "tags": ["a", 1]}, 400, ["not_list_of_strings", "tags"]),
+    ("PUT", "users/u", {"password": "p"}, 400, "tags_not_present"),
+    (
+        "PUT",
+        "users/u",
+        {"password": "p", "password_hash": "x", "tags": ""},
+        400,
+        "both_password_and_password_hash_are_provided",
+    ),
+    ("PUT", "users/u", {"password_hash": "%", "tags": ""}, 400, ["not_base64", "%"]),
+    ("PUT", "users/u", {"password_hash": 5, "tags": ""}, 400, ["not_base64", "5"]),
+    ("PUT", "users/u", [], 400, "not_json"),
+    ("POST", "users/bulk-delete", {"users": 5}, 400, ["not_list", 5]),
+    ("POST", "users/bulk-delete", {}, 400, "[{key_missing,users}]"),
+    ("PUT", "queues/%2F/q", {"durable": 5}, 400, ["not_boolean", 5]),
+    ("PUT", "queues/%2F/q", {"auto_delete": "yes"}, 400, ["not_boolean", "yes"]),
+    ("PUT", "queues/%2F/q", {"arguments": {"a": None}}, 400, "null_not_allowed"),
+    ("PUT", "queues/%2F/q", {"arguments": {"a": [{"b": None}]}}, 400, "null_not_allowed"),
+    ("PUT", "queues/%2F/q", {"node": "elsewhere"}, 400, "Node elsewhere is not a cluster member"),
+    ("PUT", "queues/%2F/q", "text", 400, "not_json"),
+    ("PUT", f"queues/%2F/{LONG}", {}, 400, "queue should be less than 255 bytes, actually was 256\n"),
+    ("PUT", "queues/missing/q", {}, 404, "vhost_not_found"),
+    ("GET", "queues/missing/q", None, 404, "Not Found"),
+    ("GET", "queues/%2F/missing", None, 404, "Not Found"),
+    ("POST", "queues/%2F/there/actions", {"action": "x"}, 400, ["unknown", "x"]),
+    ("POST", "queues/%2F/there/actions", {}, 400, "[{key_missing,action}]"),
+    ("PUT", "exchanges/%2F/x", {"type": 5}, 400, ["not_string", 5]),
+    (
+        "PUT",
+        f"exchanges/%2F/{LONG}",
+        {"type": "direct"},
+        400,
+        "exchange should be less than 255 bytes, actually was 256\n",
+    ),
+    (
+        "POST",
+        "exchanges/%2F/amq.direct/publish",
+        {},
+        400,
+        "[{key_missing,routing_key},{key_missing,payload},{key_missing,payload_encoding},{key_missing,properties}]",
+    ),
+    ("POST", "exchanges/%2F/amq.direct/publish", PUBLISH | {"routing_key": 5}, 400, ["not_string", 5]),
+    ("POST", "exchanges/%2F/amq.direct/publish", PUBLISH | {"payload": 5}, 400, "payload_not_string"),
+    (
+        "POST",
+        "exchanges/%2F/amq.direct/publish",
+        PUBLISH | {"payload": "%", "payload_encoding": "base64"},
+        400,
+        ["not_base64", "%"],
+    ),
+    (
+        "POST",
+        "exchanges/%2F/amq.direct/publish",
+        PUBLISH | {"payload_encoding": "x"},
+        400,
+        ["unsupported_encoding", "x"],
+    ),
+    (
+        "POST",
+        "exchanges/%2F/amq.direct/publish",
+        PUBLISH | {"properties": {"priority": "x"}},
+        400,
+        ["not_int", "priority"],
+    ),
+    (
+        "POST",
+        "exchanges/%2F/amq.direct/publish",
+        PUBLISH | {"properties": {"content_type": 5}},
+        400,
+        ["not_string", "content_type"],
+    ),
+    ("POST", "exchanges/%2F/missing/publish", PUBLISH, 404, "exchange_not_found"),
+    (
+        "POST",
+        "queues/%2F/there/get",
+        {},
+        400,
+        "[{key_missing,ackmode},{key_missing,count},{key_missing,encoding}]",
+    ),
+    ("POST", "queues/%2F/there/get", GET | {"count": "x"}, 400, ["not_int", "count"]),
+    (
+        "POST",
+        "queues/%2F/there/get",
+        GET | {"ackmode": "x"},
+        400,
+        "Invalid ackmode value: x. Valid values are: ack_requeue_true, ack_requeue_false,"
+        " reject_requeue_true, reject_requeue_false",
+    ),
+    (
+        "POST",
+        "queues/%2F/there/get",
+        GET | {"encoding": "x"},
+        400,
+        "Unsupported encoding. Please use auto or base64.",
+    ),
+    ("POST", "queues/%2F/there/get", GET | {"truncate": "x"}, 400, ["not_int", "truncate"]),
+    ("POST", "queues/%2F/missing/get", GET, 404, "queue_not_found"),
+    ("PUT", "parameters/policy/%2F/p", {"value": {}}, 400, "policies may not be set using this method"),
+    (
+        "PUT",
+        "parameters/component/%2F/p",
+        {"value": {}},
+        400,
+        "Validation failed\n\ncomponent component not found\n",
+    ),
+    (
+        "PUT",
+        "policies/%2F/p",
+        {"pattern": "(", "definition": {"max-length": 1}},
+        400,
+        'Validation failed\n\npattern should be regular expression but is invalid: {"missing )",1}\n',
+    ),
+    (
+        "PUT",
+        "policies/%2F/p",
+        {"pattern": "a", "definition": {"max-length": "x"}},
+        400,
+        'Validation failed\n\n<<"x">> is not a valid maximum length\n',
+    ),
+    (
+        "PUT",
+        "policies/%2F/p",
+        {"pattern": "a", "definition": {}},
+        400,
+        "Validation failed\n\nno policy provided\n",
+    ),
+    ("PUT", "policies/%2F/p", {}, 400, "[{key_missing,pattern},{key_missing,definition}]"),
+    (
+        "PUT",
+        "permissions/%2F/missing",
+        {"configure": "", "write": "", "read": ""},
+        400,
+        "vhost_or_user_not_found",
+    ),
+    (
+        "PUT",
+        "permissions/missing/guest",
+        {"configure": "", "write": "", "read": ""},
+        400,
+        "vhost_or_user_not_found",
+    ),
+    ("PUT", "permissions/%2F/guest", {"configure": 5, "write": "", "read": ""}, 400, ["not_string", 5]),
+    (
+        "PUT",
+        "permissions/%2F/guest",
+        {"configure": "(", "write": "", "read": ""},
+        400,
+        ["invalid_regexp", [40], [[109, 105, 115, 115, 105, 110, 103, 32, 41], 1]],
+    ),
+    ("PUT", "topic-permissions/%2F/guest", {"exchange": 5, "write": "", "read": ""}, 400, ["not_string", 5]),
+    (
+        "PUT",
+        "topic-permissions/%2F/guest",
+        {"exchange": "missing", "write": "", "read": ""},
+        400,
+        ["no_such_exchange", "missing"],
+    ),
+    ("PUT", "vhosts/v", {"default_queue_type": "x"}, 400, "x is not a valid queue type"),
+    ("PUT", "vhosts/v", {"tags": 5}, 400, ["not_list_of_strings", "tags"]),
+    ("PUT", "user-limits/missing/max-connections", {"value": 1}, 400, ["no_such_user", "missing"]),
+    (
+        "PUT",
+        "user-limits/guest/max-connections",
+        {"value": "x"},
+        400,
+        'max-connections should be a number, actually was <<"x">>',
+    ),
+    (
+        "PUT",
+        "user-limits/guest/max-x",
+        {"value": 1},
+        400,
+        'Unrecognised terms [{<<"max-x">>,1}] in user-limits',
+    ),
+    (
+        "PUT",
+        "vhost-limits/%2F/max-connections",
+        {"value": "x"},
+        400,
+        'Validation failed\n\nmax-connections should be a number, actually was <<"x">>\n',
+    ),
+    (
+        "PUT",
+        "vhost-limits/%2F/max-x",
+        {"value": 1},
+        400,
+        'Validation failed\n\nUnrecognised terms [{<<"max-x">>,1}] in limits\n',
+    ),
+    ("GET", "queues?page=0", None, 400, "Invalid pagination parameters: page number 0, page size 100"),
+    ("GET", "queues?page=x", None, 400, "Pagination parameters are invalid"),
+    ("GET", "queues?page=2", None, 400, "Page out of range, page: 2 page size: 100, len: 1"),
+    (
+        "GET",
+        "queues?page=1&page_size=501",
+        None,
+        400,
+        "Invalid pagination parameters: page number 1, page size 501",
+    ),
+    (
+        "GET",
+        "queues?page=1&page_size=0",
+        None,
+        400,
+        "Invalid pagination parameters: page number 1, page size 0",
+    ),
+    ("GET", "queues?page=1&page_size=x", None, 400, "Pagination parameters are invalid"),
+    (
+        "GET",
+        "health/checks/certificate-expiration/1/centuries",
+        None,
+        400,
+        "Time unit not recognised. Supported units: days, weeks, months, years.",
+    ),
+    ("GET", "health/checks/certificate-expiration/x/days", None, 400, "Invalid expiration value."),
+    ("GET", "health/checks/port-listener/x", None, 400, "Invalid port"),
+    ("GET", "health/checks/port-listener/1", None, 503, "No active listener"),
+    ("GET", "health/checks/protocol-listener/x", None, 503, "No active listener"),
+    ("POST", "definitions", [], 400, "failed_to_parse_json"),
+    (
+        "POST",
+        "definitions/missing",
+        {},
+        400,
+        "definitions: they are for virtual host 'missing', which does not exist; add it first,"
+        " with broker.add_virtual_host('missing')",
+    ),
+    ("POST", "definitions", {"queues": 5}, 400, "definitions: queues must be a list of objects, got 5"),
+    ("PUT", "feature-flags/x/enable", {}, 400, "unsupported"),
+    ("DELETE", "vhosts/missing", None, 404, "Not Found"),
+    ("DELETE", "queues/%2F/missing", None, 404, "Not Found"),
+    ("DELETE", "exchanges/%2F/amq.direct", None, 401, "Access refused."),
+    ("DELETE", "users/missing", None, 404, "Not Found"),
+    ("DELETE", "connections/missing", None, 404, "Not Found"),
+    ("PATCH", "queues/%2F/there", {}, 405, None),
+]
+
+
+def test_wrong_requests_are_refused_with_a_status_and_a_reason(api):
+    api.put("queues/%2F/there", {})
+    with cases() as case:
+        for method, path, body, status, reason in REFUSED:
+            with case(method, path, body):
+                reply = api.request(method, path, body)
+                assert (reply.status, reply.json.get("reason") if reply.body else None) == (status, reason)
+    assert [each["name"] for each in api.get("queues?page=1&page_size=500")["items"]] == ["there"]
 
 
 JUNK = (None, 5, -1, 1.5, True, "", "x" * 300, "é", [], [1], ["a", None], {}, {"a": 1}, {"a": None}, "*", "(")

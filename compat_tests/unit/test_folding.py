@@ -277,7 +277,8 @@ def test_a_case_that_fails_makes_only_its_own_rules_fail(
     assert broken in failing and shown not in failing
     assert f"| `{shown.split('/', 2)[2]}` | " in text and "| **spec only** |" in text
     pytester.makeconftest(
-        "from pathlib import Path\nfrom compat_tests import folding\nfolding.FOLDED = (Path(__file__).parent,)"
+        "from pathlib import Path\nfrom compat_tests import folding\n"
+        "folding.FOLDED = (Path(__file__).parent,)"
     )
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))
     on_a_mute_broker = pytester.runpytest_subprocess(*plugins, "--conformance", "report.md", "--mute")
