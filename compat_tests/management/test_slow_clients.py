@@ -101,6 +101,14 @@ def test_without_room_the_connection_that_has_waited_longest_ends(broker: Broker
         assert halves[-1].recv(12) == b"HTTP/1.1 200"
 
 
+def test_a_client_is_refused_with_503_while_every_other_connection_is_being_answered(broker: Broker):
+    stream = b"GET /inspector/events HTTP/1.1\r\nHost: localhost\r\n" + LOGIN + b"\r\n"
+    with contextlib.ExitStack() as opened:
+        for _ in range(20):
+            assert opened.enter_context(client(broker, stream)).recv(12) == b"HTTP/1.1 200"
+        assert rest(opened.enter_context(client(broker, b""))).startswith(b"HTTP/1.1 503 ")
+
+
 def test_many_half_requests_leave_descriptors_to_clients_of_amqp(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ):

@@ -198,7 +198,7 @@ class _Reach:
     def near(self, mutant: Mutant) -> set[str]:
         """Those that reach the line before a part of a constant, which has no code of its own."""
         lines = self._lines(mutant.file)
-        return set(lines[max(line for line in lines if line <= mutant.first)])
+        return set(lines.get(max((line for line in lines if line <= mutant.first), default=0), ()))
 
     def share(self, test: str, file: str) -> int:
         """How many lines of a file a test reaches: those that are about it reach many."""
