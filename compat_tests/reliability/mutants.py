@@ -195,6 +195,10 @@ class _Reach:
         lines = self._lines(mutant.file)
         return {context for line in range(mutant.first, mutant.last + 1) for context in lines.get(line, ())}
 
+    def has(self, file: str) -> bool:
+        """Whether a test reaches a line of the file."""
+        return any(context in self.durations for each in self._lines(file).values() for context in each)
+
     def near(self, mutant: Mutant) -> set[str]:
         """Those that reach the line before a part of a constant, which has no code of its own."""
         lines = self._lines(mutant.file)
@@ -236,7 +240,11 @@ def _run(kept: _Kept, options: argparse.Namespace) -> int:
 
 
 def _sample(options: argparse.Namespace, reach: _Reach) -> list[Mutant]:
-    all_of_them = [mutant for mutant in mutants(ROOT, options.part) if reach.of(mutant) != {""}]
+    all_of_them = [
+        mutant
+        for mutant in mutants(ROOT, options.part)
+        if reach.has(mutant.file) and reach.of(mutant) != {""}
+    ]
     return chosen(all_of_them, options.sample, options.seed)
 
 
@@ -400,14 +408,16 @@ class _Running:
 def _report(kept: _Kept, options: argparse.Namespace) -> int:
     verdicts = _verdicts()
     known = _outcomes(kept)
-    sample = [mutant for mutant in _sample(options, _Reach(kept)) if mutant.id in known]
+    reach = _Reach(kept)
+    sample = [mutant for mutant in _sample(options, reach) if mutant.id in known]
     judged = [(mutant, known[mutant.id]) for mutant in sample if known[mutant.id]["outcome"] != "impossible"]
     killed = [each for _, each in judged if each["outcome"] != "survived"]
     survived: list[dict[str, Any]] = []
     for mutant, each in judged:
         if each["first"] != "survived":
             continue
-        verdict = verdicts.get(mutant.id, "not judged")
+        unrun = "not run: an import has run the line before the mutant comes"
+        verdict = verdicts.get(mutant.id, unrun if "" in reach.of(mutant) else "not judged")
         if each["outcome"] != "survived":
             verdict = f"killed since: {each['by']}"
         survived.append(

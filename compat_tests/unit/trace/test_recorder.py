@@ -309,6 +309,39 @@ def test_shrinking_drops_events_until_the_rest_fits(clock: Clock):
     assert not recorder.trace().events
 
 
+def test_size_has_payloads_and_each_message_once_unless_it_is_charged(clock: Clock):
+    recorder = Recorder(clock)
+    kept = SimpleNamespace(body=b"x" * 100, properties_bytes=b"p" * 10, charge=None)
+    charged = SimpleNamespace(body=b"x" * 100, properties_bytes=b"", charge=object())
+    for message in (kept, kept, charged):
+        recorder.model("published", message=message)
+    for _ in range(97):
+        recorder.frame("a", "sent", 8, 0, b"12345")
+    assert recorder.size() == 0, "a few entries are not looked at"
+    recorder.frame("a", "sent", 8, 0, b"12345")
+    size = recorder.size()
+    assert size == 101 * 160 + 98 * 5 + 100 + 3 * 10
+    for _ in range(101):
+        recorder.frame("a", "sent", 8, 0, b"")
+    assert recorder.size() == size, "nor are new ones, up to half of all"
+    recorder.frame("a", "sent", 8, 0, b"")
+    assert recorder.size() == size + 102 * 160
+    recorder.shrink(102 * 160 + 5 + 100)
+    assert len(recorder.trace().events) == 102
+    assert recorder.size() == 102 * 160
+
+
+def test_shrinking_counts_messages_that_are_charged(clock: Clock):
+    recorder = Recorder(clock)
+    charged = SimpleNamespace(body=b"x" * 100, properties_bytes=b"", charge=object())
+    for _ in range(2):
+        recorder.model("published", message=charged)
+    recorder.shrink(2 * 160 + 100)
+    assert len(recorder.trace().events) == 2
+    recorder.shrink(2 * 160 + 99)
+    assert len(recorder.trace().events) == 1
+
+
 def test_a_late_word_about_a_closed_connection_goes_under_its_name(clock: Clock):
     recorder = Recorder(clock)
     recorder.connection("a", "connected")
