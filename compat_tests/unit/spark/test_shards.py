@@ -659,6 +659,17 @@ def test_a_task_waits_for_the_lease_of_its_shard(broker, sharded, monkeypatch):
     assert values(found) == [1, 2]
 
 
+def test_a_task_that_finds_no_broker_in_time_fails_with_the_last_error(broker, sharded, monkeypatch):
+    def lost(_options):
+        raise ConnectionLost("the broker is gone")
+
+    publish(broker, 1)
+    job = sharded(reconnectTimeout="0 seconds").start()
+    monkeypatch.setattr(filling, "Link", lost)
+    with pytest.raises(ConnectionLost, match=r"^the broker is gone \(tried again for 0\.0 s\)$"):
+        job.batch()
+
+
 def test_a_lease_that_is_not_free_in_time(broker):
     options = read_options({"amqp.url": broker.url, "queue": "orders"})
     with Link(options.connection) as holder, Link(options.connection) as other:

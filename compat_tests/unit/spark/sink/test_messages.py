@@ -197,6 +197,21 @@ def test_headers_as_json():
     assert [each.headers for each in read] == [table, None, {}]
 
 
+def test_headers_of_type_void_are_left_out_and_sent_within_others():
+    void = types.NullType()
+    kind = types.StructType(
+        [
+            types.StructField("a", void),
+            types.StructField("b", types.StructType([types.StructField("c", void)])),
+            types.StructField("d", types.ArrayType(void)),
+        ]
+    )
+    inner = pa.struct([("c", pa.null())])
+    array = pa.struct([("a", pa.null()), ("b", inner), ("d", pa.list_(pa.null()))])
+    [read] = encode(array, kind, [{"a": None, "b": {"c": None}, "d": [None, None]}], "headers")
+    assert read.headers == {"b": {"c": None}, "d": [None, None]}
+
+
 def test_a_column_of_nothing_is_as_if_it_were_not_there():
     for name, kind in (("headers", types.NullType()), ("priority", types.NullType())):
         [read] = encode(pa.null(), kind, [None], name)
