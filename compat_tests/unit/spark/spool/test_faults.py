@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 
 import pika
 import pytest
@@ -332,6 +333,26 @@ def test_a_disk_that_is_full(broker, query, monkeypatch):
     job.stop()
     broker.queue("orders").wait_for(ready=1, unacked=0)
     assert values(job.start().all()) == [1]
+
+
+def test_what_is_stored_is_on_the_disk_and_so_is_its_name(broker, query, monkeypatch):
+    """Each file is brought to the disk before it gets its name, and the folder behind that."""
+    steps, fsync, replace = [], os.fsync, os.replace
+
+    def synced(descriptor):
+        steps.append("folder" if stat.S_ISDIR(os.fstat(descriptor).st_mode) else "file")
+        fsync(descriptor)
+
+    def named(old, new):
+        steps.append("name")
+        replace(old, new)
+
+    publish(broker, 1)
+    job = query().start()
+    monkeypatch.setattr(os, "fsync", synced)
+    monkeypatch.setattr(os, "replace", named)
+    assert values(job.all()) == [1]
+    assert steps and steps == ["file", "name", "folder"] * (len(steps) // 3)
 
 
 def test_without_sync_nothing_waits_for_the_disk(broker, query, monkeypatch):
