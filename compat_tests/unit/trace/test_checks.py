@@ -19,6 +19,7 @@ from fakeamqp.connection import PeerAddress
 from fakeamqp.errors import FakeAMQPError
 from fakeamqp.protocols.amqp_0_9.codec.methods import StreamPublish
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
+from fakeamqp.protocols.framed.codec.frames import CONTENT_HEADER
 from fakeamqp.spark.traces.sql import QUERIES
 from fakeamqp.trace import CheckFailed, ModelEvent, Trace, checks, load
 from fakeamqp.trace.checks import findings
@@ -142,6 +143,15 @@ def test_frames_after_a_close(server: FaultServer, client: Client):
     client.close_channel()
     client.send(m.ChannelFlow(active=True))
     assert ("after-channel-close", "client") in broken(server)
+
+
+@pytest.mark.parametrize("octets", [CONTENT_HEADER.pack(60, 0, 1) + b"\0\0", b"x"])
+def test_contents_that_no_method_announces(server: FaultServer, client: Client, octets: bytes):
+    client.declare("r")
+    client.send_frame(2 if len(octets) > 1 else 3, 1, octets)
+    assert ("content-unannounced", "client") in broken(server)
+    first = [row for row in recorded(server) if row["name"].startswith("content ")][:1]
+    assert checks.conformance(first) == [], "what came before may be missing"
 
 
 def test_frames_after_the_end_of_a_connection(server: FaultServer, client: Client):

@@ -20,7 +20,7 @@ from fakeamqp.protocols.framed.codec.method import Method
 from fakeamqp.protocols.framed.codec.tables import Timestamp
 from fakeamqp.trace import ConnectionEvent, Event, FrameEvent, ModelEvent, Recorder, Trace
 from fakeamqp.trace.html.queues import Queues
-from fakeamqp.trace.html.rows import KINDS, kind_of
+from fakeamqp.trace.html.rows import KINDS, is_problem, kind_of
 from fakeamqp.trace.truncation import Truncated
 
 HOSTILE = [
@@ -454,6 +454,27 @@ class TestEverything:
 def test_events_of_the_model_have_a_kind_of_their_own():
     event = ModelEvent(0.0, None, "", "queue declared", {})
     assert KINDS[kind_of(event)] == "model"
+
+
+@pytest.mark.parametrize(
+    ("event", "is_one"),
+    [
+        (frame(m.BasicNack(), "sent"), True),
+        (frame(m.BasicNack(), "received"), False),
+        (frame(m.BasicCancel(), "sent"), True),
+        (frame(m.BasicCancel(), "received"), False),
+        (frame(m.BasicAck(), "sent"), False),
+        (frame(m.ChannelClose(reply_code=404), "received"), True),
+        (frame(m.ChannelClose(reply_code=200), "sent"), False),
+        (frame(m.ConnectionClose(reply_code=0), "sent"), False),
+        (header(1, "sent"), False),
+        (FrameEvent(0.0, "a", "c1", "sent", 9, 0, b""), True),
+        (ConnectionEvent(0.0, "a", "c1", "fault", ""), True),
+        (ConnectionEvent(0.0, "a", "c1", "connected", ""), False),
+    ],
+)
+def test_problems_are_refusals_of_the_broker_and_closes_with_an_error(event: Event, is_one: bool):
+    assert is_problem(event) is is_one
 
 
 def test_outcomes_of_two_publishes_to_one_address_are_those_of_two_rows():

@@ -163,6 +163,18 @@ def test_messages_of_a_commit_are_confirmed_by_it(server: FaultServer, client: C
     assert found(trace_of(server)) == [("message-lost", "unroutable")]
 
 
+def test_a_message_that_was_acked_without_a_delivery_is_lost(server: FaultServer, client: Client):
+    publish(client)
+    client.get("q")
+    client.ack(1)
+    trace = trace_of(server)
+    trace = without(trace, number_of(trace, "delivered"))
+    (finding,) = trace.check("lost")
+    assert (finding.rule, finding.reason, finding.queue) == ("message-lost", "not sent", "q")
+    assert finding.text.endswith("was confirmed, and acked in queue 'q' without a delivery")
+    assert trace.events[finding.number].name == "acked"
+
+
 def test_several_publishes_are_confirmed_at_once(server: FaultServer, client: Client):
     # Frames of one turn are confirmed by one basic.ack.
     client.send_bytes(b"".join(publish_bytes(b"%d" % number, "q", channel=2) for number in range(3)))
@@ -349,6 +361,10 @@ def test_a_message_that_a_client_holds_is_left_over_at_the_end_only(server: Faul
         "which has not settled it"
     )
     assert trace.events[finding.number].name == "basic.deliver"
+    assert [event.name for _, event in finding.story] == ["basic.publish", "delivered", "basic.deliver"]
+    (later,) = without(trace, number_of(trace, "published")).check("unacked")
+    assert later.text == finding.text, "the delivery has the message, too"
+    assert [event.name for _, event in later.story] == ["delivered", "basic.deliver"]
     client.ack(1)
     assert found(trace_of(server)) == []
 

@@ -55,6 +55,8 @@ def test_one_row_tells_of_one_message(busy: Trace, tmp_path: Path):
         "body_size": 4,
     }
     assert {name: publish[name] for name in expected} == expected
+    header = next(row for row in table if row["name"] == "content header")
+    assert json.loads(header["fields"])["message_id"] == "m1"
     (got,) = [row for row in table if row["name"] == "basic.get-ok"]
     assert (got["delivery_tag"], got["redelivered"], got["message_id"]) == (1, False, "m1")
     assert json.loads(got["fields"])["message_count"] == 0

@@ -12,6 +12,7 @@ from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
 from fakeamqp.protocols.framed.codec.frames import HEARTBEAT_FRAME
 from fakeamqp.trace import ConnectionEvent, FrameEvent, ModelEvent, Recorder
+from fakeamqp.trace.peers import Peers
 
 
 class Clock:
@@ -297,6 +298,15 @@ def test_a_connection_that_reuses_a_name_has_a_short_name_of_its_own(clock: Cloc
         recorder.dropped([message], "q", "purged", "the queue was purged", "/")
         recorder.connection("a", "closed")
     assert [event.alias for event in recorder.trace().events] == ["c1"] * 4 + ["c2"] * 4
+
+
+def test_a_closed_connection_leaves_its_protocol_to_no_other_of_its_name(clock: Clock):
+    peers = Peers()
+    known = peers.add("a", "AMQP 1-1-0-10")
+    assert known == ("a", "c1", "0-10")
+    assert peers.add("a") == ("a", "c2", "0-10"), "it is known until the connection is closed"
+    peers.close(known)
+    assert peers.add("a") == ("a", "c3", "0-9-1")
 
 
 def test_shrinking_drops_events_until_the_rest_fits(clock: Clock):

@@ -217,7 +217,10 @@ def test_nothing_is_taken_back_that_has_not_come() -> None:
         with pytest.raises(ValueError, match="4 bytes have come"):
             assembler.rewind(offset)
     assembler.rewind(0)
-    with pytest.raises(FramingError, match="where an assembly begins"):
+    with pytest.raises(
+        FramingError,
+        match=r"^a further frame of a header \(of a later segment\) has come where an assembly begins",
+    ):
         assembler.add(*TRANSFER[2])
 
 

@@ -15,7 +15,7 @@ from fakeamqp.protocols.amqp_0_10.codec.errors import IllegalValue, SegmentError
 from fakeamqp.protocols.amqp_0_10.codec.scalars import SCALARS
 from fakeamqp.protocols.amqp_0_10.codec.structs import MessageProperties
 from fakeamqp.protocols.amqp_0_10.codec.types import CODES, Array, List, Map, read_map
-from fakeamqp.protocols.amqp_0_10.codec.writing import encode_map, encode_value
+from fakeamqp.protocols.amqp_0_10.codec.writing import encode_map, encode_value, same
 from fakeamqp.protocols.amqp_0_10.properties import TransferProperties
 from fakeamqp.timestamps import Timestamp
 
@@ -212,3 +212,11 @@ def test_decimals_that_are_written_another_way_are_the_same_number() -> None:
     for value in (Decimal("1E+3"), Decimal("-0"), Decimal("0E+30"), Decimal("1.50")):
         octets = encode_value(value, CODES["dec64"])
         assert SCALARS[CODES["dec64"]].read(octets) == value
+
+
+def test_values_are_the_same_if_equal_with_equal_types_and_nan_is_nan() -> None:
+    nan = float("nan")
+    assert same(nan, nan) and same([nan], [nan])
+    assert not same(nan, 1.0) and not same(1.0, nan)
+    assert same(1.0, 1.0) and not same(1.0, 2.0)
+    assert not same(1, 1.0) and not same(1, True)

@@ -10,6 +10,7 @@ from fakeamqp.spark.columns import chosen_columns
 from fakeamqp.spark.incoming import Incoming
 from fakeamqp.spark.options import read_options
 from fakeamqp.spark.records import Delivered
+from fakeamqp.spark.spool import channel
 from fakeamqp.spark.spool.channel import ConsumingChannel
 from fakeamqp.spark.spool.spool import Spool
 
@@ -241,3 +242,21 @@ def test_segments_whose_messages_may_come_again_are_kept(broker, query, tmp_path
         seen += len(job.batch())
     assert on_disk(tmp_path / "spool") > kept
     assert store._first_kept() == 0
+
+
+def test_a_segment_has_no_more_bytes_than_its_bound_unless_it_is_one_message(broker, query, monkeypatch):
+    segments, add = [], Spool.add
+
+    def adding(self, messages):
+        segments.append([len(message.body) for message in messages])
+        add(self, messages)
+
+    monkeypatch.setattr(channel, "_SEGMENT_OCTETS", 1000)
+    monkeypatch.setattr(Spool, "add", adding)
+    sizes = [400, 400, 400, 1500, 400, 500]
+    for size in sizes:
+        broker.publish(b"x" * size, routing_key="orders")
+    assert [len(row["value"]) for row in query().start().all()] == sizes
+    assert [size for segment in segments for size in segment] == sizes
+    assert all(len(segment) == 1 or sum(segment) <= 1000 for segment in segments)
+    assert max(map(len, segments)) == 2
