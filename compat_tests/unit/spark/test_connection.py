@@ -18,7 +18,7 @@ from pika.adapters.utils.connection_workflow import AMQPConnectorTransportSetupE
 
 from fakeamqp import Broker
 from fakeamqp.model.personality import personality
-from fakeamqp.spark.connection import Link, quiet
+from fakeamqp.spark.connection import Link, _in_words, quiet
 from fakeamqp.spark.errors import BrokerUnreachable, ConnectionLost, LoginRefused, OptionError
 from fakeamqp.spark.login import is_refusal
 from fakeamqp.spark.options import ConnectionOptions, write_options
@@ -332,3 +332,14 @@ def test_version_is_that_of_rabbitmq_only(changes, found):
     named = replace(personality("rabbitmq-4.2"), **changes)
     with Broker(personality=named) as broker, Link(options(broker.url)) as link:
         assert link.broker_version == found
+
+
+def test_the_text_of_an_error_is_that_of_the_last_one_inside():
+    inner = ValueError("first"), ValueError("last")
+    assert _in_words(Exception(*inner)) == "last"
+    several = pika.exceptions.AMQPConnectionError()
+    several.exceptions = inner
+    assert _in_words(several) == "last"
+    assert _in_words(pika.exceptions.ChannelClosedByBroker(404, "NOT_FOUND")) == "404 NOT_FOUND"
+    assert _in_words(ValueError()) == "ValueError"
+    assert _in_words("lost") == "lost"
