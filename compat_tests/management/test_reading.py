@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from datetime import datetime, timezone
 from decimal import Decimal
@@ -15,6 +16,7 @@ from fakeamqp import Broker
 from fakeamqp.management import context
 from fakeamqp.management.context import Management
 from fakeamqp.management.counters import Counter, History
+from fakeamqp.management.resource import _encoded
 from fakeamqp.management.values import jsonable
 
 
@@ -173,6 +175,23 @@ def test_views_count_what_clients_do_and_what_goes_over_the_wire(broker, api):
     assert api.get("overview")["churn_rates"]["connection_closed"] == 1
 
 
+def test_a_queue_that_is_declared_again_has_no_numbers_of_the_one_before(broker, api):
+    for numbers in (True, False):
+        assert api.put("queues/%2F/q", {}).status == 201
+        if numbers:
+            broker.publish(b"", routing_key="q")
+        assert ("message_stats" in api.get("queues/%2F/q")) is numbers
+        api.delete("queues/%2F/q")
+
+
+@pytest.mark.parametrize("kind", ["quorum", "stream"])
+def test_replicated_queues_show_the_node_as_their_only_member(broker, api, kind):
+    api.put("queues/%2F/q", {"durable": True, "arguments": {"x-queue-type": kind}})
+    queue = api.get("queues/%2F/q")
+    node = queue["node"]
+    assert (queue["leader"], queue["members"], queue["online"]) == (node, [node], [node])
+
+
 def test_consumers_have_capacity_while_they_wait_for_messages(broker, api):
     def capacity():
         broker.wait_until_idle()
@@ -214,6 +233,10 @@ def test_quorum_queue_counts_ready_messages_of_high_and_normal_priority():
             broker.publish(b"", routing_key="q", priority=priority)
         queue = api.get("queues/%2F/q")
         assert (queue["messages_ready_high"], queue["messages_ready_normal"]) == (2, 3)
+
+
+def test_answers_have_no_nan():
+    assert json.loads(_encoded([{"a": [float("nan"), 1]}])) == [{"a": ["nan", 1]}]
 
 
 @pytest.mark.parametrize(

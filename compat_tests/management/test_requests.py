@@ -111,11 +111,26 @@ def test_the_connections_of_one_user_are_closed_and_no_other(broker, api):
     )
     headers = {"X-Reason": "enough"}
     assert api.request("DELETE", "connections/username/guest", headers=headers).status == 204
-    with pytest.raises(pika.exceptions.ConnectionClosedByBroker, match="CONNECTION_FORCED - enough"):
+    with pytest.raises(pika.exceptions.ConnectionClosedByBroker, match="320, 'CONNECTION_FORCED - enough'"):
         while True:
             mine.process_data_events(0.1)
     assert [each["user"] for each in api.get("connections")] == ["other"]
     others.close()
+
+
+@pytest.mark.parametrize(
+    ("accept", "status"),
+    [
+        ("*/*", 200),
+        ("application/*", 200),
+        ("application/json", 200),
+        ("text/html, application/json;q=0.5", 200),
+        ("text/html", 406),
+        ("application/xml", 406),
+    ],
+)
+def test_answers_are_json_or_none(api, accept: str, status: int):
+    assert api.request("GET", "whoami", headers={"accept": accept}).status == status
 
 
 def test_rejected_messages_are_dead_lettered(broker, api):

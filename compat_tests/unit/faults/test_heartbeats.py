@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
 from compat_tests.protocol.driver import Client
 from compat_tests.unit.faults.server import FaultServer
 from fakeamqp.faults import Faults
@@ -34,6 +37,21 @@ def test_those_of_the_client_are_ignored(server: FaultServer, faults: Faults) ->
     beat(server, client, 6)
     assert client.connection.aborted
     assert rule.hits >= 10
+
+
+def test_only_rules_that_drop_heartbeats_of_the_client_hold_it_to_them(faults: Faults) -> None:
+    held: list[bool] = []
+    port: Any = SimpleNamespace(enforce_heartbeats=lambda: held.append(True))
+    rules = [
+        faults.on("heartbeat", direction="sent").drop(),
+        faults.on("basic.publish").drop(),
+        faults.on("heartbeat").delay(1),
+    ]
+    for rule in rules:
+        rule.enforce_heartbeats(port)
+    assert held == []
+    faults.on("heartbeat").drop().enforce_heartbeats(port)
+    assert held == [True]
 
 
 def test_anything_else_is_a_sign_of_life(server: FaultServer, faults: Faults) -> None:

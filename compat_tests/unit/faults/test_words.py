@@ -450,6 +450,11 @@ NONSENSE: list[tuple[Callable[[Faults], Any], str]] = [
         lambda f: f.chaos(profile={"nack": -0.01}),
         "the probability of 'nack' is between 0 and 1, not -0.01",
     ),
+    (lambda f: f.starve(queue=5), "starve() takes queue as a str, not 5"),  # type: ignore[arg-type]
+    (
+        lambda f: f.starve(destination=5),  # type: ignore[arg-type]
+        "starve() takes destination as a str, not 5",
+    ),
     (lambda f: f.disk_alarm(""), "the reason of an alarm is a str of 1 to 255 bytes, not ''"),
     (
         lambda f: f.chaos(profile={"nack": "x"}),  # type: ignore[dict-item]
