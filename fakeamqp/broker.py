@@ -481,6 +481,8 @@ class Broker(Inspection):
             if self._services is not None:
                 self._services.clear()
             if self._engine.running:
+                for listener in self._listeners:
+                    listener.resume()  # An interrupted restart may have left it paused.
                 self._close_all()
                 self._engine.disconnect_all()
             self._state.clear(name)

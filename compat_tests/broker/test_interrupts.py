@@ -5,10 +5,13 @@ A signal handler raises between two bytecodes. The tests raise at one such place
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import socket
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from types import FrameType
@@ -204,6 +207,26 @@ def test_an_interrupted_stop_can_be_repeated() -> None:
         assert all_ended(), place
         if not reached:
             break
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning")
+@pytest.mark.parametrize("call", [Broker.restart, Broker.reset], ids=["restart", "reset"])
+def test_a_reset_mends_what_an_interrupted_call_left(
+    call: Callable[[Broker], None],
+) -> None:
+    with Broker() as broker, ThreadPoolExecutor(1) as other:
+        for place in places():
+            reached = interrupted_at(place, partial(call, broker), contextlib.__file__)
+            other.submit(broker.reset).result(30)
+            assert broker.virtual_hosts == ("/",), place
+            assert answers(broker), place
+            other.submit(broker.restart).result(30)
+            assert answers(broker), place
+            if not reached:
+                break
+        assert broker.failures == ()
+    assert all_ended()
+    gc.collect()  # Sockets that were just made.
 
 
 def test_the_broker_goes_on_after_an_interrupted_long_call(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -421,7 +421,8 @@ class ConnectionDriver:
         if self.rest or self.transport.backlog:
             mask |= EVENT_WRITE
         if mask != self._watched:
-            self._loop.watch(self, self.transport.fileno(), self._watched, mask)
+            before, self._watched = self._watched, 0  # An exception of a signal handler may come between.
+            self._loop.watch(self, self.transport.fileno(), before, mask)
             self._watched = mask
 
     @property
@@ -448,14 +449,14 @@ class ConnectionDriver:
 
     def close(self) -> None:
         """Close the transport immediately and let the connection clean up. Idempotent."""
-        if self.state is CLOSED:
+        # An exception of a signal handler may have ended an earlier call in its midst.
+        if self.state is CLOSED and self not in self._loop.drivers:
             return
         self.state = CLOSED
         self._disarm()
         if self._watched:
             self._loop.watch(self, self.transport.fileno(), self._watched, 0)
             self._watched = 0
-        self._loop.drivers.pop(self, None)
         self._loop.costly.pop(self, None)
         self.rest = self._unread = b""
         self._batches = iter(())
@@ -465,7 +466,10 @@ class ConnectionDriver:
             else:
                 self.transport.close()
         finally:
-            self._tell_eof()
+            try:
+                self._tell_eof()
+            finally:
+                self._loop.drivers.pop(self, None)
 
     def close_gently(self) -> None:
         """Close now. Input is read first, so that output already written still reaches the peer."""

@@ -107,7 +107,7 @@ class Engine(Protocol):
         """Let others enter meanwhile, at whatever depth the caller is inside, to wait for one of them."""
         ...
 
-    def one_by_one(self) -> AbstractContextManager[None]:
+    def one_by_one(self) -> AbstractContextManager[object]:
         """Wait until another thread's start, stop or restart of the broker has ended."""
         ...
 

@@ -14,7 +14,7 @@ import os
 import threading
 import weakref
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from math import inf
 from types import TracebackType
 from typing import TYPE_CHECKING, ClassVar, TypeVar
@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, ClassVar, TypeVar
 from fakeamqp.runtime.clock import EngineClock, RealClock, TimerQueue
 from fakeamqp.runtime.engine_base import EngineBase
 from fakeamqp.runtime.errors import EngineError
-from fakeamqp.runtime.thread.lock import FairLock, Signal
+from fakeamqp.runtime.thread.lock import FairLock, LifeLock, Signal
 
 if TYPE_CHECKING:
     import socket
@@ -89,7 +89,7 @@ class ThreadEngine(EngineBase):
         )
         self.name = name
         self._lock = FairLock()
-        self._life = threading.RLock()
+        self._life = LifeLock(self._lock)
         self._loop: Loop | None = None
         self._thread: threading.Thread | None = None
         self._listeners: list[Listener] = []
@@ -180,7 +180,7 @@ class ThreadEngine(EngineBase):
     def _abandon(self) -> None:
         """In a forked child: the thread does not exist, and the sockets belong to the parent."""
         self._lock.after_fork()
-        self._life = threading.RLock()
+        self._life.after_fork()
         loop, self._loop, self._thread = self._loop, None, None
         listeners, self._listeners = self._listeners, []
         if loop is not None:
@@ -374,19 +374,9 @@ class ThreadEngine(EngineBase):
         """Whether the caller is the loop thread, which must not wait for those that enter the engine."""
         return threading.current_thread() is self._thread
 
-    @contextmanager
-    def one_by_one(self) -> Iterator[None]:
+    def one_by_one(self) -> AbstractContextManager[object]:
         """See `Engine`. The loop thread does not wait, since the others may wait for its end."""
-        if self.in_turn():
-            yield
-            return
-        if not self._life.acquire(blocking=False):
-            with self.released():
-                self._life.acquire()
-        try:
-            yield
-        finally:
-            self._life.release()
+        return nullcontext() if self.in_turn() else self._life
 
     @contextmanager
     def released(self) -> Iterator[None]:

@@ -100,8 +100,8 @@ class Listener:
                 self._socket.listen(BACKLOG)
             except OSError as error:
                 raise cannot_listen(error, self._sockaddr) from error
-            self.paused = False
             self._watch(True)
+            self.paused = False
         finally:
             self._lock.release()
 
@@ -112,9 +112,9 @@ class Listener:
             self._wanted = False
             if self.closed or self.paused:
                 return
+            self.paused = True  # First: `resume` mends what an exception of a signal handler leaves.
             self._watch(False)
             self._socket.close()
-            self.paused = True
             # A bound socket that does not listen keeps the port and refuses connections. If another process
             # takes the port in between, `resume` raises.
             with suppress(CannotListen):
@@ -205,9 +205,10 @@ class Listener:
             self._resume_timer.cancel()
             self._resume_timer = None
         if wanted != self._watched:
-            self._watched = wanted
             before, after = (0, EVENT_READ) if wanted else (EVENT_READ, 0)
+            self._watched = False  # Until it is: an exception of a signal handler may come between.
             self._loop.watch(self, self._socket.fileno(), before, after)
+            self._watched = wanted
 
     def __repr__(self) -> str:
         state = "closed" if self.closed else "paused" if self.paused else "open"

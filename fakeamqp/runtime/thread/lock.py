@@ -8,7 +8,7 @@ from threading import Lock, RLock, get_ident
 from types import FrameType
 from typing import NamedTuple
 
-__all__ = ["FairLock", "Hold", "Signal", "on_stack"]
+__all__ = ["FairLock", "Hold", "LifeLock", "Signal", "on_stack"]
 
 _PATIENCE = 0.25
 """Real seconds after which a thread that waits for the lock checks whether it is abandoned."""
@@ -50,24 +50,29 @@ class FairLock:
         """Whether the calling thread holds the lock."""
         return self._lock._is_owned()  # type: ignore[attr-defined, no-any-return]
 
-    def acquire(self) -> None:
-        """Take the lock, or increase its depth if this thread holds it."""
+    def acquire(self, *, blocking: bool = True) -> bool:
+        """Take the lock, or increase its depth if this thread holds it; return whether it does."""
         lock = self._lock
         if lock._is_owned():  # type: ignore[attr-defined]
             if self._in_use(sys._getframe()):
                 self.depth += 1
-                return
+                return True
             lock.release()
         turnstile = self._turnstile
         # Not `with turnstile`: from Python 3.14 on, a signal handler may raise after `__enter__` has taken it
         # and before the block begins, and nothing would release it.
         try:
-            turnstile.acquire()
-            while not self._lock.acquire(True, _PATIENCE):
+            if not turnstile.acquire(blocking):
+                return False
+            while not self._lock.acquire(True, _PATIENCE if blocking else 0):
                 if self._abandoned():
                     self._lock = RLock()
+                elif not blocking:
+                    turnstile.release()
+                    return False
             self._note(_user(sys._getframe(1)))
             turnstile.release()
+            return True
         except BaseException:
             if turnstile._is_owned():  # type: ignore[attr-defined]
                 turnstile.release()
@@ -75,7 +80,9 @@ class FairLock:
                 self._lock.release()
             raise
 
-    __enter__ = acquire
+    def __enter__(self) -> None:
+        """Take the lock."""
+        self.acquire()
 
     def __exit__(self, *_: object) -> None:
         """Release the lock."""
@@ -146,6 +153,28 @@ class FairLock:
         else:
             self._frame = None
             self.depth = 0
+
+
+class LifeLock(FairLock):
+    """Held by a thread that starts, stops or restarts a broker, until it is done.
+
+    A thread that holds the engine's lock lets others have it while it waits: they may need it to end.
+    """
+
+    __slots__ = ("_engine_lock",)
+
+    def __init__(self, engine_lock: FairLock) -> None:
+        super().__init__()
+        self._engine_lock = engine_lock
+
+    def __enter__(self) -> None:
+        """Take the lock."""
+        if not self.acquire(blocking=False):
+            hold = self._engine_lock.release_all()
+            try:
+                self.acquire()
+            finally:
+                self._engine_lock.acquire_again(hold)
 
 
 class Signal:

@@ -39,7 +39,14 @@ class _Waker:
     def wake(self) -> None:
         if self._awake:
             return
-        self._awake = True
+        try:
+            self._awake = True
+            self._send()
+        except BaseException:  # A signal handler raised. With the flag set, nobody else sends the byte.
+            self._send()
+            raise
+
+    def _send(self) -> None:
         # An error means that the socket is full, so the loop wakes up, or closed, so there is no loop.
         with suppress(OSError):
             self._write.send(b"\0")
@@ -232,7 +239,10 @@ class Loop(Turns):
             try:
                 change(fileno, after, source)
             except KeyError:
-                (selector.register if before else selector.modify)(fileno, after, source)
+                # `modify` would not tell the system of events that were those of a closed descriptor, too.
+                with suppress(KeyError):
+                    selector.unregister(fileno)
+                selector.register(fileno, after, source)
         if threading.get_ident() != self._thread_id:
             # A running select() may not notice the change.
             self._unwatched_elsewhere = True
