@@ -11,7 +11,7 @@ A `Grant` is credit that a client grants explicitly (0-10): two balances that be
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from fakeamqp.model.errors import IllegalState
@@ -119,6 +119,31 @@ class Credit(Limit):
         self.octets -= len(message.body)
         self._update()
         return self.limits
+
+    def resume(self) -> None:
+        """See the base class; several queues take turns, a message each (RabbitMQ: measured on 4.0.5)."""
+        limit = self.message_limit
+        if not limit or len({each.queue for each in self.subscriptions}) < 2:
+            super().resume()
+            return
+        for subscription in self._in_turn():
+            self.message_limit = min(limit, self.messages + 1)
+            try:
+                subscription.queue.dispatch()
+            finally:
+                self.message_limit = limit
+                self._update()
+
+    def _in_turn(self) -> Iterator[Subscription]:
+        """The subscriptions, again and again, while the window is open and any of them gets messages."""
+        before = None
+        while self.open and self.messages != before:
+            before = self.messages
+            for subscription in list(self.subscriptions):
+                if self.open and subscription in self.subscriptions:
+                    del self.subscriptions[subscription]
+                    self.subscriptions[subscription] = None
+                    yield subscription
 
     def resize(self, message_limit: int, byte_limit: int, *, occupied: int | None = None) -> None:
         """Set new limits, which apply to outstanding messages at once.

@@ -446,9 +446,8 @@ def test_a_channel_that_closes_gives_back_what_it_had_of_a_global_window(server:
     for body in (b"3", b"4"):
         publish_file(client, body, "r", channel=2)
     client.expect_nothing()
-    client.send(shared.ChannelClose(reply_code=200))
+    client.call(shared.ChannelClose(reply_code=200), shared.ChannelCloseOk)
     client.expect(m.FileOpen, 2)
-    client.expect(shared.ChannelCloseOk)
     client.send(m.FileOpenOk(), 2)
     assert client.expect_content(m.FileStage, 2).body == b"3"
     client.expect(m.FileDeliver, 2)

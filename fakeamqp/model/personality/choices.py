@@ -357,8 +357,12 @@ class Personality:
     capabilities: tuple[str, ...]
     """Keys announced as true in server-properties' capabilities table."""
     mechanisms: tuple[str, ...] = ("PLAIN", "AMQPLAIN", "ANONYMOUS")
-    """connection.start/mechanisms, in the order in which they are offered. In RabbitMQ it is that of a hash
-    table, in which EXTERNAL is the first (measured on 3.10.8, 4.0.5 and 4.3.6)."""
+    """connection.start/mechanisms, in the order in which they are offered: that of a node without settings.
+
+    In RabbitMQ it is the order of a hash table of atoms (tagged source of 4.0), which the setting
+    auth_mechanisms changes. EXTERNAL has no place of its own: over TLS, 4.3.6 offered `AMQPLAIN ANONYMOUS
+    EXTERNAL PLAIN` for one setting and `PLAIN EXTERNAL AMQPLAIN` for another, 4.0.5 `AMQPLAIN PLAIN ANONYMOUS
+    EXTERNAL` (measured)."""
     refuses_unknown_locales: bool = False
     """connection.start-ok/locale-one-offered: a locale that was not offered ends the login (RabbitMQ: any is
     accepted, measured on 3.10.8, 4.0.5 and 4.3.6)."""

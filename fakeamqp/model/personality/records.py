@@ -274,7 +274,7 @@ RABBITMQ_4_0 = replace(
     definitions_repeat_queue_type=True,
     limits_are_pairs=True,
     new_secret_is_checked=False,
-    # Another order on nodes that were started in another way; 4.3.6 has the same on all.
+    # Other settings of a node change the order, here and in 4.3.6; see the choice.
     mechanisms=("AMQPLAIN", "ANONYMOUS", "PLAIN"),
 )
 
