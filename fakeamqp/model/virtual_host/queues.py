@@ -211,8 +211,8 @@ class QueueRegister(dict[str, Queue]):
             if_empty: refuse if the queue has ready messages.
             confirm: called with the number of ready messages, before consumers are notified (RabbitMQ:
                 measured on 4.0.5 and 4.3.6).
-            group: the channel that requests it; consumers of other channels are notified before `confirm` is
-                called (RabbitMQ: measured, for most queues).
+            group: the channel that requests it; consumers of other channels of `owner` are notified before
+                `confirm` is called (RabbitMQ: measured on 4.0.5 and 4.3.6, of classic queues mostly).
 
         Raises:
             PreconditionFailed: it is in use or not empty and the request forbids that.
@@ -229,15 +229,17 @@ class QueueRegister(dict[str, Queue]):
             return
         check_owner(queue, owner)
         count = queue.check_deletion(if_unused=if_unused, if_empty=if_empty)
-        confirmed = group is None or all(each.group is group for each in queue.subscriptions)
-        if confirmed:
+        before: Sequence[Subscription] = ()
+        if group is not None:
+            before = [each for each in queue.subscriptions if each.owner is owner and each.group is not group]
+        if not before:
             confirm(count)
         dead_letters = personality.dead_letters_deleted and queue.alternate_exchange is None
         dying = queue.clear() if dead_letters else []
-        if confirmed:
-            self.remove(queue, dead_letters=dying)
+        if before:
+            self.remove(queue, dead_letters=dying, before=before, confirm=lambda: confirm(count))
         else:
-            self.remove(queue, dead_letters=dying, group=group, confirm=lambda: confirm(count))
+            self.remove(queue, dead_letters=dying)
 
     def remove(
         self,
@@ -245,7 +247,7 @@ class QueueRegister(dict[str, Queue]):
         why: str = "the queue was deleted",
         reason: DropReason = "deleted",
         dead_letters: Iterable[Message] = (),
-        group: object = None,
+        before: Sequence[Subscription] = (),
         confirm: Callable[[], None] = lambda: None,
     ) -> None:
         """Remove a queue for any reason: remove its bindings, and cancel its consumers.
@@ -261,8 +263,8 @@ class QueueRegister(dict[str, Queue]):
             why: explains the removal, for the tap and for dropped messages.
             reason: the reason for dropped messages.
             dead_letters: messages taken out of it, which die with it.
-            group: the channel whose consumers are notified after `confirm` is called.
-            confirm: see `delete`.
+            before: consumers that are notified before `confirm` is called; the others are after it.
+            confirm: see `before`.
         """
         virtual_host = self._virtual_host
         if self.get(queue.name) is not queue:
@@ -274,7 +276,7 @@ class QueueRegister(dict[str, Queue]):
         much = len(queue.incoming) + len(queue.subscriptions) > STEP
         unbinding = self._bindings.unbinding(queue, keep_sources=keep)
         steps = self._removing(
-            queue, unbinding, queue.detach_all(), why, reason, dead_letters, group, confirm
+            queue, unbinding, queue.detach_all(), why, reason, dead_letters, before, confirm
         )
         virtual_host.routing.invalidate()
         if much:
@@ -290,7 +292,7 @@ class QueueRegister(dict[str, Queue]):
         why: str,
         reason: DropReason,
         dead_letters: Iterable[Message],
-        group: object,
+        before: Sequence[Subscription],
         confirm: Callable[[], None],
     ) -> Iterator[None]:
         """The steps that follow once a queue is no longer there and its subscriptions have ended."""
@@ -299,9 +301,10 @@ class QueueRegister(dict[str, Queue]):
         virtual_host.routing.invalidate()
         # By tag, the order in which RabbitMQ notifies them (measured).
         ended.sort(key=lambda each: each.tag)
-        yield from in_steps([each for each in ended if each.group is not group], _notify)
+        first = set(before)
+        yield from in_steps([each for each in ended if each in first], _notify)
         confirm()
-        yield from in_steps([each for each in ended if each.group is group], _notify)
+        yield from in_steps([each for each in ended if each not in first], _notify)
         if reason == "deleted" and queue.alternate_exchange is not None:
             for message in queue.abandon():
                 virtual_host.dead_letters.passed_on(queue, message, "deleted")
