@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import resource
+import selectors
 import socket
 import threading
 import time
@@ -13,6 +14,7 @@ from collections.abc import Iterator
 import pika
 import pytest
 
+from compat_tests.descriptors import high_descriptors
 from compat_tests.management.client import Api
 from fakeamqp import Bounds, Broker
 from fakeamqp.management import app, server
@@ -150,6 +152,24 @@ def test_without_descriptors_the_server_rests_with_one_line(
     texts = [each.getMessage() for each in caplog.records if "cannot accept" in each.getMessage()]
     assert len(texts) <= 1
     assert "Traceback" not in caplog.text
+
+
+def test_clients_beyond_what_select_takes_are_refused_and_the_others_served(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+):
+    monkeypatch.setattr(selectors, "DefaultSelector", selectors.SelectSelector)
+    with Broker(management=True) as broker, client(broker, HALF) as served:
+        monkeypatch.undo()
+        uvicorn = broker._management._server._uvicorn  # type: ignore[union-attr]
+        broker.wait_for(lambda: uvicorn.server_state.connections, timeout=30)
+        with high_descriptors():
+            for _ in range(3):
+                with client(broker, HALF) as refused:
+                    assert rest(refused) == b""
+        served.sendall(LOGIN + b"\r\n")
+        assert served.recv(12) == b"HTTP/1.1 200"
+        assert Api(broker.management_url).get("whoami")["name"] == "guest"
+    assert sum("refuses a connection for now" in each.getMessage() for each in caplog.records) <= 1
 
 
 @pytest.mark.parametrize(

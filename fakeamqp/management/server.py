@@ -24,8 +24,9 @@ from uvicorn import Config, Server
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from fakeamqp.management.errors import ManagementError
-from fakeamqp.runtime.addresses import BACKLOG, Reserve, listening_socket
+from fakeamqp.runtime.addresses import BACKLOG, Reserve, check_room, listening_socket
 from fakeamqp.runtime.clock import RealClock
+from fakeamqp.runtime.errors import SelectorFull
 from fakeamqp.runtime.localhost import listen_on
 from fakeamqp.runtime.thread.lock import Signal
 
@@ -232,7 +233,7 @@ class _Loop(asyncio.SelectorEventLoop):
 
     def __init__(self, selector: selectors.BaseSelector) -> None:
         super().__init__(selector)
-        self._own_selector = selector
+        self.own_selector = selector
         # Not even in Python's development mode: a request may have to wait for the engine, which would be
         # logged as a slow callback.
         self.set_debug(False)
@@ -248,7 +249,7 @@ class _Loop(asyncio.SelectorEventLoop):
         The selector first: unregistering the descriptors one by one would change the parent's selector.
         """
         with suppress(OSError):
-            self._own_selector.close()
+            self.own_selector.close()
         private: Any = self
         for each in (private._ssock, private._csock):
             each.close()
@@ -404,8 +405,13 @@ class _Acceptor:
             except OSError:
                 self._rest()
                 return
-            if accepted is not None:
+            if accepted is None:
+                continue
+            try:
                 self._server.welcome(accepted[0])
+            except SelectorFull as error:
+                accepted[0].close()
+                self._reserve.log("refuses", error)
 
     def _rest(self) -> None:
         self._loop.remove_reader(self._descriptor)
@@ -450,6 +456,7 @@ class _Uvicorn(Server):
         self._is_ready: Callable[[], object] = bool
         self.acceptors: list[_Acceptor] = []
         self._welcomed: set[asyncio.Task[object]] = set()
+        self._clients: weakref.WeakSet[socket.socket] = weakref.WeakSet()
 
     async def run(  # type: ignore[override]
         self, sockets: list[socket.socket], is_ready: Callable[[], object]
@@ -471,8 +478,14 @@ class _Uvicorn(Server):
     # -- connections
 
     def welcome(self, client: socket.socket) -> None:
-        """Serve a client."""
-        loop = asyncio.get_running_loop()
+        """Serve a client.
+
+        Raises:
+            SelectorFull: the event loop cannot watch it.
+        """
+        loop: Any = asyncio.get_running_loop()
+        check_room(loop.own_selector, client, self._clients)
+        self._clients.add(client)
         task = loop.create_task(loop.connect_accepted_socket(self._make_protocol, client))
         self._welcomed.add(task)
         task.add_done_callback(self._welcomed.discard)

@@ -6,12 +6,14 @@ import errno
 import logging
 import os
 import socket
+from collections.abc import Iterable
 from contextlib import suppress
 from ipaddress import ip_address
-from typing import TypeAlias
+from selectors import EVENT_READ, BaseSelector, SelectSelector
+from typing import Protocol, TypeAlias
 
 from fakeamqp.runtime.clock import RealClock
-from fakeamqp.runtime.errors import CannotListen, PortInUse
+from fakeamqp.runtime.errors import CannotListen, PortInUse, SelectorFull
 
 __all__ = [
     "BACKLOG",
@@ -19,6 +21,7 @@ __all__ = [
     "SocketAddress",
     "bound_socket",
     "cannot_listen",
+    "check_room",
     "is_loopback",
     "listening_socket",
     "resolve",
@@ -112,7 +115,7 @@ class Reserve:
             if error.errno not in _EXHAUSTED:
                 return None
             refused = self._refuse(listening)
-            self._log("refuses" if refused else "cannot accept", error)
+            self.log("refuses" if refused else "cannot accept", error)
             if not refused:
                 raise
             return None
@@ -133,7 +136,8 @@ class Reserve:
             self.take()
         return True
 
-    def _log(self, does: str, error: OSError) -> None:
+    def log(self, does: str, error: Exception) -> None:
+        """Say what the listener does with peers, and why."""
         now = RealClock.now()
         if now < self._silent_until:
             self._left_out += 1
@@ -141,6 +145,38 @@ class Reserve:
         more = f" ({self._left_out} more lines like this were left out)" if self._left_out else ""
         self._silent_until, self._left_out = now + _LOG_SECONDS, 0
         _log.warning("%s %s a connection for now: %s%s", self._listener, does, error, more)
+
+
+class _HasDescriptor(Protocol):
+    def fileno(self) -> int: ...
+
+
+def check_room(
+    selector: BaseSelector | None, sock: _HasDescriptor, others: Iterable[_HasDescriptor] = ()
+) -> None:
+    """Check that a selector can watch one more socket.
+
+    Args:
+        selector: None has room.
+        sock: the socket, or what stands for it.
+        others: those that the selector may have to watch, and does not watch now.
+
+    Raises:
+        SelectorFull: it cannot. To watch the socket all the same would end the loop.
+    """
+    if not isinstance(selector, SelectSelector):
+        return
+    unwatched = {each.fileno() for each in (sock, *others)} - {-1, *selector.get_map()}
+    for number in unwatched:
+        selector.register(number, EVENT_READ)
+    try:
+        with suppress(OSError):  # Some socket has been closed while it was watched.
+            selector.select(0)
+    except ValueError:
+        raise SelectorFull from None
+    finally:
+        for number in unwatched:
+            selector.unregister(number)
 
 
 def resolve(host: str, port: int) -> tuple[int, SocketAddress]:

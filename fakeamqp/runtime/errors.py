@@ -12,12 +12,23 @@ __all__ = [
     "InterceptError",
     "NothingPending",
     "PortInUse",
+    "SelectorFull",
     "TLSUnavailable",
 ]
 
 
 class EngineError(FakeAMQPError):
     """The engine cannot do this in its present state, or on this thread."""
+
+
+class SelectorFull(EngineError):
+    """The selector of the loop cannot watch another socket."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "this loop waits with select(), which takes only descriptors below 1024 (Windows: 512 sockets); "
+            "close some, or use a loop with another selector"
+        )
 
 
 class ClockError(FakeAMQPError):

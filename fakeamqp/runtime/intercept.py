@@ -10,8 +10,7 @@ A connection that the patches cannot redirect is refused before it is dialled:
 - An address without a name may be that of an intercepted name, which the process resolved earlier or in
   another way. It is refused if its port is intercepted, unless a name that is not intercepted led to it.
 
-Not covered: other processes; libraries in C that use no Python sockets; numeric addresses with asyncio's
-proactor loop on Windows, which connects by handle.
+Not covered: other processes; libraries in C that use no Python sockets.
 """
 
 from __future__ import annotations

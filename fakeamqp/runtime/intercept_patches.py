@@ -5,22 +5,23 @@
 | `socket.getaddrinfo` | names, which need not exist |
 | `_socket.getaddrinfo` | clients that hold a reference to the former function, which calls this one |
 | `connect` and `connect_ex` of `socket.socket` | addresses, since numeric ones need no `getaddrinfo` |
-| the loop of uvloop, which resolves and connects in C | the same; it is imported if it is installed |
+| event loops that resolve or connect in their own way | the same. uvloop, if installed, is imported |
 | `gevent.socket`, if it has been imported | the same: its sockets are a class of their own |
 
-asyncio, Twisted and trio use the functions and the class of the first three rows. An audit hook on the event
-"socket.connect" refuses what gets past the patches.
+uvloop and Windows' Proactor loop connect in C. Other loops of asyncio, Twisted and trio use the functions and
+the class of the first three rows. An audit hook on the event "socket.connect" refuses what gets past the
+patches.
 """
 
 from __future__ import annotations
 
 import _socket
-import contextlib
 import ipaddress
 import os
 import socket
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -159,9 +160,7 @@ class Patches:
                 if hasattr(sys.modules.get(name), "getaddrinfo"):
                     self._patch_resolvers(sys.modules[name], "getaddrinfo")
             self._patch_sockets(gevent.SocketMixin)
-        uvloop = _uvloop()
-        if uvloop is not None:
-            self._patch_uvloop(uvloop.Loop)
+        self._patch_loops()
         if not self._audited:  # An audit hook stays as long as the interpreter.
             self._audited = True
             sys.addaudithook(self._audit)
@@ -211,13 +210,20 @@ class Patches:
         self._patch(owner, "connect", connect)
         self._patch(owner, "connect_ex", connect_ex)
 
-    def _patch_uvloop(self, loop: Any) -> None:
-        original_getaddrinfo = loop.getaddrinfo
-        original_create_connection = loop.create_connection
-        original_sock_connect = loop.sock_connect
+    def _patch_loops(self) -> None:
+        for loop, bases in _loop_classes():
+            for name, replace in (
+                ("getaddrinfo", self._resolving),
+                ("create_connection", self._connecting),
+                ("sock_connect", self._dialling),
+            ):
+                original = getattr(loop, name)
+                if original not in [getattr(base, name) for base in bases]:
+                    self._patch(loop, name, replace(original))
 
+    def _resolving(self, original: Any) -> Any:
         async def getaddrinfo(
-            self_: Any,
+            loop: Any,
             host: Any,
             port: Any,
             *,
@@ -229,15 +235,16 @@ class Patches:
             intercept = None if flags & socket.AI_PASSIVE else self._find(host, port)
             if intercept is not None:
                 host, port = intercept.host_for(family), intercept.address[1]
-            infos = await original_getaddrinfo(
-                self_, host, port, family=family, type=type, proto=proto, flags=flags
-            )
+            infos = await original(loop, host, port, family=family, type=type, proto=proto, flags=flags)
             if intercept is None:
                 self._note(host, infos)
             return infos
 
+        return getaddrinfo
+
+    def _connecting(self, original: Any) -> Any:
         async def create_connection(
-            self_: Any, protocol_factory: Any, host: Any = None, port: Any = None, **options: Any
+            loop: Any, protocol_factory: Any, host: Any = None, port: Any = None, **options: Any
         ) -> Any:
             if host is not None:
                 intercept = self._find(host, port)
@@ -248,14 +255,15 @@ class Patches:
                         options["server_hostname"] = host
                     host = intercept.host_for(options.get("family", 0))
                     port = intercept.address[1]
-            return await original_create_connection(self_, protocol_factory, host, port, **options)
+            return await original(loop, protocol_factory, host, port, **options)
 
-        async def sock_connect(self_: Any, sock: Any, address: Any) -> Any:
-            return await original_sock_connect(self_, sock, self._redirect(sock.family, address))
+        return create_connection
 
-        self._patch(loop, "getaddrinfo", getaddrinfo)
-        self._patch(loop, "create_connection", create_connection)
-        self._patch(loop, "sock_connect", sock_connect)
+    def _dialling(self, original: Any) -> Any:
+        async def sock_connect(loop: Any, sock: Any, address: Any) -> Any:
+            return await original(loop, sock, self._redirect(sock.family, address))
+
+        return sock_connect
 
     def _patch(self, owner: Any, name: str, replacement: Any) -> None:
         inherited = name not in vars(owner)
@@ -287,10 +295,19 @@ def _python_socket_class() -> Any:
     return socket.socket
 
 
-def _uvloop() -> Any:
-    """The module uvloop, which an app could import while the interception is active."""
-    with contextlib.suppress(ImportError):
-        import uvloop
-
-        return uvloop
-    return None
+def _loop_classes() -> Iterator[tuple[type, list[type]]]:
+    """The classes of event loops, each with those that it is derived from; base classes first."""
+    with suppress(ImportError):  # An app could import it while the interception is active.
+        import uvloop  # noqa: F401
+    if sys.platform == "win32":  # Here, as well.
+        import asyncio  # noqa: F401
+    events = sys.modules.get("asyncio.events")
+    if events is None:
+        return
+    classes: list[type] = [events.AbstractEventLoop]
+    for loop in classes:
+        derived: list[type] = loop.__subclasses__()
+        classes += [each for each in derived if each not in classes]
+        bases = [base for base in loop.__bases__ if issubclass(base, classes[0])]
+        if bases:
+            yield loop, bases

@@ -11,12 +11,14 @@ import importlib.util
 import socket
 import subprocess
 import sys
+from asyncio.proactor_events import BaseProactorEventLoop
 from collections.abc import Awaitable, Callable, Iterator
 from functools import lru_cache
 from typing import Any
 
 import pytest
 
+from compat_tests.event_loop.without_readers import ProactorLoop
 from fakeamqp import Broker
 from fakeamqp.runtime import InterceptError
 
@@ -51,10 +53,14 @@ def refused(text: str = "may be its real address") -> Any:
     return pytest.raises(InterceptError, match=text)
 
 
-# --- uvloop ---------------------------------------------------------------------------------------------
+# --- loops that connect in C ----------------------------------------------------------------------------
 
 
-def on_uvloop(main: Callable[[], Awaitable[object]]) -> None:
+Main = Callable[[], Awaitable[object]]
+OnLoop = Callable[[Main], None]
+
+
+def on_uvloop(main: Main) -> None:
     uvloop = pytest.importorskip("uvloop")
 
     async def run() -> None:
@@ -64,20 +70,36 @@ def on_uvloop(main: Callable[[], Awaitable[object]]) -> None:
     uvloop.run(run())
 
 
+def on_proactor(main: Main) -> None:
+    loop = ProactorLoop()
+    try:
+        loop.run_until_complete(asyncio.wait_for(main(), SECONDS))
+        loop.run_until_complete(loop.shutdown_default_executor())
+    finally:
+        loop.close()
+
+
+@pytest.fixture(params=[on_uvloop, on_proactor])
+def on_loop(request: pytest.FixtureRequest) -> OnLoop:
+    """Runs a coroutine in a loop that connects in C."""
+    found: OnLoop = request.param
+    return found
+
+
 @pytest.mark.parametrize("host", HOSTS)
-def test_aio_pika_on_uvloop(intercepted: Broker, host: str) -> None:
+def test_aio_pika_on_a_loop_in_c(intercepted: Broker, on_loop: OnLoop, host: str) -> None:
     aio_pika = pytest.importorskip("aio_pika")
 
     async def main() -> None:
         async with await aio_pika.connect(host=host, timeout=SECONDS) as connection:
             await (await connection.channel()).declare_queue("orders")
 
-    on_uvloop(main)
+    on_loop(main)
     assert intercepted.queue("orders").exists
 
 
 @pytest.mark.parametrize("host", HOSTS)
-def test_every_way_to_connect_on_uvloop(intercepted: Broker, host: str) -> None:
+def test_every_way_to_connect_on_a_loop_in_c(intercepted: Broker, on_loop: OnLoop, host: str) -> None:
     async def main() -> None:
         loop = asyncio.get_running_loop()
         _, writer = await asyncio.open_connection(host, 5672)
@@ -92,10 +114,10 @@ def test_every_way_to_connect_on_uvloop(intercepted: Broker, host: str) -> None:
                 await loop.sock_connect(sock, address)
                 assert sock.getpeername()[1] == intercepted.port
 
-    on_uvloop(main)
+    on_loop(main)
 
 
-def test_tls_on_uvloop_verifies_the_name_of_the_client() -> None:
+def test_tls_on_a_loop_in_c_verifies_the_name_of_the_client(on_loop: OnLoop) -> None:
     pytest.importorskip("trustme")
     from fakeamqp.runtime.tls import ServerTLS
 
@@ -108,10 +130,10 @@ def test_tls_on_uvloop_verifies_the_name_of_the_client() -> None:
             writer.close()
             await writer.wait_closed()
 
-        on_uvloop(main)
+        on_loop(main)
 
 
-def test_an_address_of_unknown_origin_is_refused_on_uvloop(intercepted: Broker) -> None:
+def test_an_address_of_unknown_origin_is_refused_on_a_loop_in_c(intercepted: Broker, on_loop: OnLoop) -> None:
     async def main() -> None:
         loop = asyncio.get_running_loop()
         with refused():
@@ -121,10 +143,10 @@ def test_an_address_of_unknown_origin_is_refused_on_uvloop(intercepted: Broker) 
             with refused():
                 await loop.sock_connect(sock, (OTHER, 5672))
 
-    on_uvloop(main)
+    on_loop(main)
 
 
-def test_other_addresses_are_untouched_on_uvloop(intercepted: Broker) -> None:
+def test_other_addresses_are_untouched_on_a_loop_in_c(intercepted: Broker, on_loop: OnLoop) -> None:
     async def main() -> None:
         loop = asyncio.get_running_loop()
         with socket.create_server(("127.0.0.1", 0)) as other:
@@ -139,15 +161,21 @@ def test_other_addresses_are_untouched_on_uvloop(intercepted: Broker) -> None:
         with pytest.raises(socket.gaierror):
             await asyncio.open_connection("other.prod.invalid", 5672)
 
-    on_uvloop(main)
+    on_loop(main)
 
 
-def test_uvloop_is_as_it_was_afterwards(broker: Broker) -> None:
+def test_loops_are_as_they_were_afterwards(broker: Broker) -> None:
     uvloop = pytest.importorskip("uvloop")
-    before = set(vars(uvloop.Loop))
+    loops = (uvloop.Loop, asyncio.BaseEventLoop, BaseProactorEventLoop, ProactorLoop)
+    before = [dict(vars(each)) for each in loops]
     with broker.intercept(f"{NAME}:5672"):
-        assert set(vars(uvloop.Loop)) - before == {"getaddrinfo", "create_connection", "sock_connect"}
-    assert set(vars(uvloop.Loop)) == before
+        changed = [
+            {name for name, value in vars(each).items() if value is not was.get(name)}
+            for each, was in zip(loops, before, strict=True)
+        ]
+        every = {"getaddrinfo", "create_connection", "sock_connect"}
+        assert changed == [every, every - {"sock_connect"}, {"sock_connect"}, set()]
+    assert [dict(vars(each)) for each in loops] == before
 
 
 # --- trio, Twisted, gevent ------------------------------------------------------------------------------

@@ -8,16 +8,24 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Iterator
+import weakref
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
+from fakeamqp.runtime.addresses import check_room
 from fakeamqp.runtime.clock import EngineClock, TimerQueue
 from fakeamqp.runtime.engine_base import EngineBase
 from fakeamqp.runtime.errors import EngineError
 from fakeamqp.runtime.event_loop.clock import LoopClock
-from fakeamqp.runtime.event_loop.listener import LoopListener, NetworkListener, SocketListener, has_sockets
+from fakeamqp.runtime.event_loop.listener import (
+    LoopListener,
+    NetworkListener,
+    SocketListener,
+    has_sockets,
+    selector_of,
+)
 from fakeamqp.runtime.event_loop.stream import StreamTransport
 from fakeamqp.runtime.event_loop.turns import LoopTurns
 from fakeamqp.runtime.localhost import listen_on
@@ -86,7 +94,9 @@ class LoopEngine(EngineBase):
         """Those that the event loop has opened and not closed yet."""
         self._depth = 0
         self._settling = False
-        self._adopting: set[asyncio.Task[None]] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._sockets: weakref.WeakSet[socket.socket] = weakref.WeakSet()
+        """Those that were handed to the event loop."""
 
     # -- life cycle
 
@@ -160,8 +170,8 @@ class LoopEngine(EngineBase):
 
     async def stopped(self) -> None:
         """Return when the event loop has closed all streams."""
-        if self._adopting:
-            await asyncio.wait(self._adopting)
+        if self._tasks:
+            await asyncio.wait(self._tasks)
         closing = list(self._streams)
         with suppress(asyncio.TimeoutError):
             await asyncio.wait_for(_all_lost(closing), _STOP_SECONDS)
@@ -347,6 +357,7 @@ class LoopEngine(EngineBase):
                 loop,
                 welcome,
                 lambda sock: self._adopt(sock, tls),
+                self._run,
                 address,
                 wanted,
                 refusing=self._refusing,
@@ -371,6 +382,7 @@ class LoopEngine(EngineBase):
         self,
         tls: ServerTLS | None = None,
         addresses: tuple[str, int, str, int] | None = None,
+        sock: socket.socket | None = None,
         *,
         in_network: bool = False,
     ) -> StreamTransport:
@@ -403,13 +415,20 @@ class LoopEngine(EngineBase):
             if turns is not None:
                 turns.ready(stream, mask)
 
-        return StreamTransport(opened, ready, self._streams.discard)
+        def lost(stream: StreamTransport) -> None:
+            self._streams.discard(stream)
+            if sock is not None:
+                # The transport of a Proactor loop would shut the socket down before, which makes a usual end
+                # of a reset, and fails after one by the peer, so that the socket stays open.
+                sock.close()
+
+        return StreamTransport(opened, ready, lost)
 
     def connect_socketpair(self) -> socket.socket:
         """A connected, non-blocking socket, such as for `asyncio.open_connection(sock=...)`.
 
         Raises:
-            EngineError: the engine does not run, or its event loop has no sockets.
+            EngineError: the engine does not run, or its event loop has no sockets, or no room for one.
         """
         import socket
 
@@ -420,7 +439,12 @@ class LoopEngine(EngineBase):
         ours.setblocking(False)
         theirs.setblocking(False)
         self._socketpairs += 1
-        self._adopt(ours, None, ("socketpair", self._socketpairs, "socketpair", 0))
+        try:
+            self._adopt(ours, None, ("socketpair", self._socketpairs, "socketpair", 0))
+        except BaseException:
+            ours.close()
+            theirs.close()
+            raise
         return theirs
 
     def _adopt(
@@ -429,17 +453,29 @@ class LoopEngine(EngineBase):
         tls: ServerTLS | None,
         addresses: tuple[str, int, str, int] | None = None,
     ) -> None:
-        """Serve an accepted socket, as soon as the event loop runs."""
+        """Serve an accepted socket, as soon as the event loop runs.
+
+        Raises:
+            SelectorFull: the event loop cannot watch it.
+        """
         _, loop = self._served()
+        check_room(selector_of(loop), sock, self._sockets)
+        self._sockets.add(sock)
 
         async def connect() -> None:
             # A peer may have gone meanwhile.
             with suppress(OSError):
-                await loop.connect_accepted_socket(lambda: self._welcome(tls, addresses), sock)
+                await loop.connect_accepted_socket(lambda: self._welcome(tls, addresses, sock), sock)
 
-        task = loop.create_task(connect())
-        self._adopting.add(task)
-        task.add_done_callback(self._adopting.discard)
+        self._run(connect())
+
+    def _run(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """A task, which `stopped` waits for."""
+        _, loop = self._served()
+        task = loop.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
 
     def refuse(self, refusing: bool) -> None:
         """Have all connections refused, or (False) accept them again."""

@@ -12,17 +12,20 @@ from fakeamqp.runtime.addresses import (
     Reserve,
     bound_socket,
     cannot_listen,
+    check_room,
     resolve,
     warn_if_exposed,
 )
-from fakeamqp.runtime.errors import CannotListen, EngineError, PortInUse
+from fakeamqp.runtime.errors import CannotListen, EngineError, PortInUse, SelectorFull
 from fakeamqp.runtime.event_loop.routes import Routes, routes_in_spite_of, routes_of
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
-    from collections.abc import Callable
+    from collections.abc import Callable, Coroutine
+    from selectors import BaseSelector
+    from typing import Any
 
-__all__ = ["LoopListener", "NetworkListener", "SocketListener", "has_sockets"]
+__all__ = ["LoopListener", "NetworkListener", "SocketListener", "has_sockets", "selector_of"]
 
 # The pause, in seconds, before accepting again after the process has run out of descriptors.
 _EXHAUSTED_SECONDS = 0.5
@@ -35,16 +38,25 @@ _FIRST_PORT, _LAST_PORT = 30_000, 65_535
 def has_sockets(loop: AbstractEventLoop) -> bool:
     """Whether servers of this loop have sockets. Loops that simulate a network have none.
 
-    A loop can say it by an attribute of this name. Others refuse to wait for a descriptor, by some error.
+    A loop can say it by an attribute of this name. Others refuse to wait for a descriptor, by some error. So
+    does Windows' Proactor loop, but it has calls for sockets.
     """
     said: bool | None = getattr(loop, "has_sockets", None)
     if said is not None:
         return said
     try:
         loop.remove_reader(_UNUSED_DESCRIPTOR)
+    except NotImplementedError:
+        own = type(loop).sock_accept is not asyncio.AbstractEventLoop.sock_accept
+        return own and isinstance(loop, asyncio.BaseEventLoop)
     except Exception:
         return False
     return True
+
+
+def selector_of(loop: AbstractEventLoop) -> BaseSelector | None:
+    """What watches the sockets of a loop; None if that is not one of Python's selectors."""
+    return getattr(loop, "_selector", None)
 
 
 class LoopListener:
@@ -137,7 +149,8 @@ class SocketListener(LoopListener):
     Args:
         loop: the event loop.
         factory: makes the protocol of a new peer.
-        welcome: serves an accepted socket.
+        welcome: serves an accepted socket, or raises `SelectorFull`.
+        run: runs a coroutine, in loops that do not watch descriptors.
         host: address or name of this machine.
         port: 0 takes a free one.
         refusing: refuse connections until `refuse(False)`.
@@ -152,6 +165,7 @@ class SocketListener(LoopListener):
         loop: AbstractEventLoop,
         factory: Callable[[], asyncio.Protocol],
         welcome: Callable[[socket.socket], object],
+        run: Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]],
         host: str,
         port: int,
         *,
@@ -159,8 +173,11 @@ class SocketListener(LoopListener):
     ) -> None:
         super().__init__(loop, factory, refusing=refusing)
         self._welcome = welcome
+        self._run = run
         self._routes = routes_of(loop)
         self._pausing: asyncio.TimerHandle | None = None
+        self._accepting: asyncio.Task[None] | None = None
+        """Accepts peers, if the loop does not watch descriptors."""
         self._family, self._address = resolve(host, port)
         self._socket = bound_socket(self._family, self._address)
         self._address = (self._address[0], self._socket.getsockname()[1], *self._address[2:])
@@ -179,13 +196,41 @@ class SocketListener(LoopListener):
         if self._socket.fileno() == -1:
             self._socket = bound_socket(self._family, self._address)
         try:
+            check_room(selector_of(self._loop), self._socket)
             self._socket.listen(BACKLOG)
         except OSError as error:
             raise cannot_listen(error, self._address) from error
+        except SelectorFull as error:
+            raise CannotListen(f"cannot listen on {self.address}: {error}") from None
         self._open = True
-        self._loop.add_reader(self._socket, self._accept)
+        self._watch()
         if self._routes is not None:
             self._routes.add(*self.address, self._factory)
+
+    def _watch(self) -> None:
+        self._pausing = None
+        try:
+            self._loop.add_reader(self._socket, self._accept)
+        except NotImplementedError:  # As in Windows' Proactor loop.
+            self._accepting = self._run(self._accept_each(self._socket))
+            self._accepting.add_done_callback(self._go_on)
+
+    def _go_on(self, accepted: asyncio.Task[None]) -> None:
+        # An app that shuts down may cancel every task of its loop.
+        if self._accepting is accepted and accepted.cancelled() and not self._loop.is_closed():
+            self._watch()
+
+    def _unwatch(self) -> None:
+        if self._pausing is not None:
+            self._pausing.cancel()
+            self._pausing = None
+        accepting, self._accepting = self._accepting, None
+        if accepting is not None and not self._loop.is_closed():
+            _close_accepted(accepting)
+            accepting.cancel()
+        # Also for the task: its call of the loop may have a reader, which would outlive the socket.
+        with suppress(NotImplementedError):
+            self._loop.remove_reader(self._socket)
 
     def _accept(self) -> None:
         sock = self._socket
@@ -195,25 +240,39 @@ class SocketListener(LoopListener):
             except BlockingIOError:
                 return
             except OSError:
-                self._rest(sock)
+                self._rest()
                 return
             if accepted is not None:
-                accepted[0].setblocking(False)
-                self._welcome(accepted[0])
+                self._take(accepted[0])
 
-    def _rest(self, sock: socket.socket) -> None:
+    async def _accept_each(self, sock: socket.socket) -> None:
+        while self._accepting is asyncio.current_task():
+            try:
+                peer, _ = await self._loop.sock_accept(sock)
+            except OSError:
+                self._accept()  # Peers for which there is no descriptor.
+                await asyncio.sleep(0)
+            else:
+                self._take(peer)
+
+    def _take(self, peer: socket.socket) -> None:
+        peer.setblocking(False)
+        try:
+            self._welcome(peer)
+        except SelectorFull as error:
+            peer.close()
+            self._reserve.log("refuses", error)
+
+    def _rest(self) -> None:
         # The waiting peer keeps the socket readable, so without a pause the loop would spin.
-        self._loop.remove_reader(sock)
-        self._pausing = self._loop.call_later(_EXHAUSTED_SECONDS, self._loop.add_reader, sock, self._accept)
+        self._unwatch()
+        self._pausing = self._loop.call_later(_EXHAUSTED_SECONDS, self._watch)
 
     def _end(self) -> None:
         if self._routes is not None:
             self._routes.remove(*self.address)
-        if self._pausing is not None:
-            self._pausing.cancel()
-            self._pausing = None
         if self._socket.fileno() != -1:
-            self._loop.remove_reader(self._socket)
+            self._unwatch()
             self._socket.close()
         self._reserve.give_up()
 
@@ -222,6 +281,15 @@ class SocketListener(LoopListener):
         # takes the port in between, `resume` raises.
         with suppress(CannotListen):
             self._socket = bound_socket(self._family, self._address)
+
+
+def _close_accepted(accepting: asyncio.Task[None]) -> None:
+    """Close the peer that the loop has accepted for a task in this iteration, before the task has seen it."""
+    awaited = getattr(accepting, "_fut_waiter", None)
+    if awaited is not None and awaited.done() and not awaited.cancelled() and not awaited.exception():
+        accepted = awaited.result()
+        if isinstance(accepted, tuple):
+            accepted[0].close()
 
 
 class NetworkListener(LoopListener):

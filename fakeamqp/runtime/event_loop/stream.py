@@ -61,7 +61,7 @@ class StreamTransport(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Bytes have come."""
-        self._received.append(data)
+        self._received.append(bytes(data))  # Proactor loops give a bytearray, before Python 3.13.
         if self._reading:
             self._ready(self, EVENT_READ)
 

@@ -515,7 +515,7 @@ class ThreadEngine(EngineBase):
         The caller owns the socket and closes it. The peer address is `socketpair` and a sequence number.
 
         Raises:
-            EngineError: the engine does not run.
+            EngineError: the engine does not run, or its selector has no room.
         """
         import socket
 
@@ -530,6 +530,7 @@ class ThreadEngine(EngineBase):
                 loop, TcpTransport(ours), self._accept, ("socketpair", self._socketpairs, "socketpair", 0)
             )
             try:
+                loop.check_room(ours)
                 driver.start()
             except BaseException:
                 theirs.close()

@@ -18,7 +18,7 @@ from fakeamqp.runtime.addresses import (
     warn_if_exposed,
 )
 from fakeamqp.runtime.connection_driver import ConnectionDriver
-from fakeamqp.runtime.errors import CannotListen
+from fakeamqp.runtime.errors import CannotListen, SelectorFull
 from fakeamqp.runtime.transport import TcpTransport
 
 if TYPE_CHECKING:
@@ -97,9 +97,12 @@ class Listener:
             if self._socket.fileno() == -1:
                 self._socket = bound_socket(self._family, self._sockaddr)
             try:
+                self._loop.check_room(self._socket)
                 self._socket.listen(BACKLOG)
             except OSError as error:
                 raise cannot_listen(error, self._sockaddr) from error
+            except SelectorFull as error:
+                raise CannotListen(f"cannot listen on {self.address}: {error}") from None
             self._watch(True)
             self.paused = False
         finally:
@@ -176,11 +179,16 @@ class Listener:
 
     def _welcome(self, sock: socket.socket, address: tuple[str, int]) -> None:
         try:
+            self._loop.check_room(sock)
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             server = sock.getsockname()
             transport = self._wrap(sock)
         except OSError:
             sock.close()
+            return
+        except SelectorFull as error:
+            sock.close()
+            self._reserve.log("refuses", error)
             return
         except BaseException:
             sock.close()

@@ -10,6 +10,8 @@ from math import inf
 from selectors import EVENT_READ, DefaultSelector
 from typing import TYPE_CHECKING
 
+from fakeamqp.runtime.addresses import check_room
+from fakeamqp.runtime.errors import SelectorFull
 from fakeamqp.runtime.thread.coalescing import Coalescing
 from fakeamqp.runtime.turns import MOST_ROUNDS, Source, TurnParts, Turns
 
@@ -82,6 +84,12 @@ class Loop(Turns):
         self.input_came: Callable[[ConnectionDriver, int], None] = self.coalescing.note  # type: ignore[assignment]
         self._selector = DefaultSelector()
         self._waker = _Waker()
+        try:
+            check_room(self._selector, self._waker)
+        except SelectorFull:
+            self._selector.close()
+            self._waker.close()
+            raise
         self._selector.register(self._waker.fileno(), EVENT_READ, self._waker)
 
     # -- the turn
@@ -226,6 +234,15 @@ class Loop(Turns):
         return due is not None and due <= self.transport_clock.now()
 
     # -- the selector
+
+    def check_room(self, sock: socket.socket) -> None:
+        """Check that the selector can watch one more socket.
+
+        Raises:
+            SelectorFull: it cannot.
+        """
+        # Not all of the drivers are watched at present.
+        check_room(self._selector, sock, (driver.transport for driver in self.drivers))
 
     def watch(self, source: Source, fileno: int, before: int, after: int) -> None:
         """Change the events that `source` is watched for from mask `before` to mask `after`; 0 is none."""
