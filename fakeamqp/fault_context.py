@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Protocol
 
-from fakeamqp.inspect.hints import wait_report
+from fakeamqp.inspect.hints import span, wait_report
 from fakeamqp.model.exchanges import EXCHANGE_TYPES
 from fakeamqp.model.state import Redirect
 
@@ -93,6 +93,10 @@ class FaultContext:
     async def wait_until_async(self, predicate: Callable[[], object], timeout: float) -> bool:
         """`wait_until` for coroutines: the event loop keeps running."""
         return await self._engine.wait_until_async(predicate, timeout)
+
+    def span(self, timeout: float) -> str:
+        """How long a wait was, for a timeout error; see `fakeamqp.inspect.hints.span`."""
+        return span(self._state, timeout)
 
     def report(self) -> str:
         """Text to append to a timeout error; see `fakeamqp.inspect.hints.wait_report`."""

@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, ParamSpec, Protocol, TypeVar
 
 from fakeamqp.errors import FakeAMQPError, WaitTimeout
-from fakeamqp.inspect.hints import wait_report
+from fakeamqp.inspect.hints import span, wait_report
 from fakeamqp.model.errors import InternalError
 
 if TYPE_CHECKING:
@@ -92,7 +92,8 @@ class Registration:
         self.raise_error()
         if not called:
             with self._engine:
-                text = f"{self._what} was called {self._calls} times in {timeout:g} s, and not {n}"
+                often = f"{self._calls} times in {span(self._state, timeout)}"
+                text = f"{self._what} was called {often}, and not {n}"
                 raise WaitTimeout(text + wait_report(self._state))
 
     def raise_error(self) -> None:

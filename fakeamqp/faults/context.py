@@ -36,6 +36,9 @@ class HandleContext(Protocol):
     async def wait_until_async(self, predicate: Callable[[], object], timeout: float) -> bool:
         """`wait_until` for coroutines: the event loop keeps running."""
 
+    def span(self, timeout: float) -> str:
+        """How long a wait was, for a timeout error."""
+
     def report(self) -> str:
         """Text to append to a timeout error: hints, what the broker holds, and the latest events."""
 

@@ -111,7 +111,9 @@ class Handle:
         if not seen:
             with self._context:
                 often = "not at all" if not self._hits else f"only {_times(self._hits)}"
-                lines = [f"waited {timeout:g} s, and this happened {often} instead of {_times(n)}:"]
+                lines = [
+                    f"waited {self._context.span(timeout)}, and this happened {often} instead of {_times(n)}:"
+                ]
                 lines += [f"  {self.sentence}", *self._misses()]
                 raise FaultNotSeen("\n".join(lines) + self._context.report())
 

@@ -10,7 +10,7 @@ from fakeamqp.errors import BrokerError
 from fakeamqp.inspect.connections import ConnectionView, connection_view
 from fakeamqp.inspect.counts import Count, Range
 from fakeamqp.inspect.errors import BadExpectation, NoSuchQueue, NoSuchVirtualHost, WaitTimeout, nearest
-from fakeamqp.inspect.hints import first_of, wait_report
+from fakeamqp.inspect.hints import first_of, span, wait_report
 from fakeamqp.inspect.lookup import find_queue
 from fakeamqp.inspect.topology import (
     BindingView,
@@ -250,7 +250,7 @@ class QueueInspector:
         return True
 
     def _timeout_text(self, state: BrokerState, wanted: _Wanted, timeout: float, awaitable: str) -> str:
-        waited = f"waited {timeout:g} s for queue {self.name!r}{wanted}"
+        waited = f"waited {span(state, timeout)} for queue {self.name!r}{wanted}"
         try:
             view = queue_view(state, self.name, self.virtual_host)
         except (NoSuchQueue, NoSuchVirtualHost) as problem:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from fakeamqp.model.queues import Queue
     from fakeamqp.model.state import BrokerState
 
-__all__ = ["LATEST_EVENTS", "first_of", "loop_hint", "wait_hints", "wait_report"]
+__all__ = ["LATEST_EVENTS", "first_of", "loop_hint", "span", "wait_hints", "wait_report"]
 
 LATEST_EVENTS = "the latest events of the broker:"
 """The line before the events of a report."""
@@ -64,6 +64,13 @@ def wait_hints(state: BrokerState, awaitable: str = "") -> str:
     from fakeamqp.inspect.memory import memory_hint  # Imported only for alarms.
 
     return lines + memory_hint(state)
+
+
+def span(state: BrokerState, timeout: float) -> str:
+    """How long a wait was, for its error: a broker that is stopped ends all waits early."""
+    if state.stage == "stopped":
+        return f"less than {timeout:g} s (the broker is stopped)"
+    return f"{timeout:g} s"
 
 
 _RETURNS = {

@@ -59,9 +59,10 @@ class Inspection:
         """Wait until `predicate()` is true, and return what it returned.
 
         Args:
-            predicate: a function such as `lambda: not broker.connections`. The broker calls it at once,
-                after every turn of its loop, and every 20 milliseconds, so it may also ask the app. It must
-                not wait for a client, since the broker waits for it.
+            predicate: a function such as `lambda: not broker.connections`. It is called at once, after
+                every turn of the broker, every 20 milliseconds, so that it may also ask the app, at the end,
+                and once more for the text of an error: after a turn in the broker's thread. It must not wait
+                for a client, since the broker waits for it.
             timeout: in real seconds. 0 asks: the predicate is called once, and what it returns is returned,
                 whether true or not.
 
@@ -81,7 +82,11 @@ class Inspection:
         raise NotImplementedError
 
     async def wait_for_async(self, predicate: Callable[[], T], /, timeout: float = 5.0) -> T:
-        """`wait_for` for coroutines: it does not block the event loop."""
+        """`wait_for` for coroutines: it does not block the event loop, and ends at once if it is cancelled.
+
+        The thread of the broker calls the predicate, so it must not use what belongs to the event loop, such
+        as `asyncio.current_task()`; with `runtime="asyncio"` it is called in the event loop.
+        """
         watched = _watched(predicate)
         if timeout <= 0:
             return self._reader.read(watched)
@@ -91,11 +96,11 @@ class Inspection:
     def _result(self, watched: Predicate[T], met: bool, timeout: float, awaitable: str) -> T:
         if met:
             return watched.result
-        from fakeamqp.inspect.hints import wait_report
+        from fakeamqp.inspect.hints import span, wait_report
 
         def text(state: BrokerState) -> str:
             lines = [
-                f"waited {timeout:g} s for {watched}, which returned {watched.results}",
+                f"waited {span(state, timeout)} for {watched}, which returned {watched.results}",
                 *watched.values(),
             ]
             return "\n".join(lines) + wait_report(state, awaitable)

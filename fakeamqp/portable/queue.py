@@ -271,8 +271,11 @@ class PortableQueue:
 
     def _nothing_came(self, timeout: float, awaitable: str) -> str:
         seen = _said(self._counts())
-        hint = self._requests.route.hint(awaitable)
-        return f"waited {timeout:g} s for a message in queue {self.name!r}, but {seen}{hint}"
+        route = self._requests.route
+        return (
+            f"waited {route.span(timeout)} for a message in queue {self.name!r}, but {seen}"
+            f"{route.hint(awaitable)}"
+        )
 
     def __repr__(self) -> str:
         return f"<queue {self.name!r}>"
@@ -307,10 +310,9 @@ class _Watch:
         """The text of the error."""
         wanted = ", ".join(f"{each} {name}" for name, each in self._wanted.items())
         asked = f"have {wanted}" if wanted else "exist"
-        hint = self._queue._requests.route.hint(awaitable)
-        return (
-            f"waited {timeout:g} s for queue {self._queue.name!r} to {asked}, but {_said(self._seen)}{hint}"
-        )
+        route = self._queue._requests.route
+        waited = f"waited {route.span(timeout)} for queue {self._queue.name!r}"
+        return f"{waited} to {asked}, but {_said(self._seen)}{route.hint(awaitable)}"
 
 
 def declared(

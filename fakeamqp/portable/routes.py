@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from fakeamqp.connection import PeerAddress
 from fakeamqp.faults.next_tap import NullTap
-from fakeamqp.inspect.hints import loop_hint, wait_report
+from fakeamqp.inspect.hints import loop_hint, span, wait_report
 from fakeamqp.portable.errors import NotAnswered
 from fakeamqp.protocols.negotiation import accept
 from fakeamqp.replay.target import remote_broker
@@ -85,8 +85,11 @@ class Route(Protocol):
     async def wait_until_async(self, holds: Callable[[], bool], timeout: float) -> bool:
         """`wait_until` for coroutines: it does not block the event loop."""
 
+    def span(self, timeout: float) -> str:
+        """How long a wait was, for its error; see `fakeamqp.inspect.hints`, as the next."""
+
     def hint(self, awaitable: str) -> str:
-        """Lines to add to the error of a wait that timed out; see `fakeamqp.inspect.hints`."""
+        """Lines to add to the error of a wait that timed out."""
 
 
 class ToBroker:
@@ -127,6 +130,10 @@ class ToBroker:
     async def wait_until_async(self, holds: Callable[[], bool], timeout: float) -> bool:
         """See `Route.wait_until_async`."""
         return await self._broker._engine.wait_until_async(holds, timeout)
+
+    def span(self, timeout: float) -> str:
+        """How long a wait was; the broker may have ended it early."""
+        return self._broker._reader.read(lambda state: span(state, timeout))
 
     def hint(self, awaitable: str) -> str:
         """Hints, what the broker holds, and the latest events."""
@@ -243,6 +250,10 @@ class ToURL:
                 return False
             await asyncio.sleep(min(next(pauses), left))
         return True
+
+    def span(self, timeout: float) -> str:
+        """How long a wait was."""
+        return f"{timeout:g} s"
 
     def hint(self, awaitable: str) -> str:
         """A hint if the wait has blocked the event loop."""

@@ -154,7 +154,10 @@ class Engine(Protocol):
     async def wait_until_async(
         self, predicate: Callable[[], object], timeout: float, every: float | None = None
     ) -> bool:
-        """`wait_until` for coroutines: it does not block the event loop of the caller."""
+        """`wait_until` for coroutines: it does not block the event loop of the caller.
+
+        A broker in a thread evaluates the predicate in that thread. A cancelled wait ends at once.
+        """
         ...
 
     def give_peers_time(self, predicate: Callable[[], object], timeout: float) -> None:

@@ -110,13 +110,15 @@ class Waiter:
         release: called once, when the predicate is true or has raised, or when the broker stops.
     """
 
-    __slots__ = ("error", "holds", "predicate", "release")
+    __slots__ = ("error", "expired", "holds", "predicate", "release")
 
     def __init__(self, predicate: Callable[[], object], release: Callable[[], object]) -> None:
         self.predicate: Callable[[], object] = predicate
         self.release: Callable[[], object] = release
         self.holds: bool = False
         self.error: BaseException | None = None
+        #: Whether the next evaluation is the last one.
+        self.expired: bool = False
 
     def check(self) -> bool:
         """Evaluate the predicate; True if nothing is left to wait for."""
@@ -124,7 +126,7 @@ class Waiter:
             self.holds = bool(self.predicate())
         except BaseException as error:
             self.error = error
-        if self.holds or self.error is not None:
+        if self.holds or self.error is not None or self.expired:
             self.release()
             return True
         return False

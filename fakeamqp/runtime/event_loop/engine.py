@@ -296,12 +296,14 @@ class LoopEngine(EngineBase):
         with self:
             if waiter.check() or self._loop is None:
                 return waiter.outcome
-            self._loop.waiters.append(waiter)
+        self._loop.waiters.append(waiter)
         ends = loop.time() + timeout
         try:
-            while not decided.done() and (left := ends - loop.time()) > 0:
+            while (left := ends - loop.time()) > 0:
                 await asyncio.wait([decided], timeout=left if every is None else min(every, left))
-                if every is not None and not decided.done():
+                if decided.done():
+                    break
+                if loop.time() < ends:
                     with self:
                         pass  # Leaving the engine evaluates the predicates.
         finally:

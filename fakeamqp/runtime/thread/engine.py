@@ -417,8 +417,8 @@ class ThreadEngine(EngineBase):
         with self:
             if waiter.check() or self._loop is None:
                 return waiter.outcome
-            self._loop.waiters.append(waiter)
             self._leave(self._loop)
+            self._loop.waiters.append(waiter)
             if self._loop.coalescing.ends < inf:
                 self._loop.wake()
             hold = self._lock.release_all()
@@ -437,18 +437,20 @@ class ThreadEngine(EngineBase):
             return waiter.outcome
 
     def _watch(self, decided: Signal, timeout: float, every: float) -> None:
-        while not decided.wait(min(every, timeout)) and timeout > every:
-            timeout -= every
+        now = RealClock.now
+        ends = now() + timeout
+        while not decided.wait(min(every, ends - now())) and now() < ends:
             with self:
                 pass  # Leaving the engine evaluates the predicates.
 
     async def wait_until_async(
         self, predicate: Callable[[], object], timeout: float, every: float | None = None
     ) -> bool:
-        """`wait_until` for coroutines: another thread waits."""
-        import asyncio
-
-        return await asyncio.to_thread(self.wait_until, predicate, timeout, every)
+        """`wait_until` for coroutines: the loop thread waits, and evaluates the predicate."""
+        loop = self._loop
+        if loop is None:
+            return self.wait_until(predicate, timeout)
+        return await loop.wait(predicate, timeout, every)
 
     def give_peers_time(self, predicate: Callable[[], object], timeout: float) -> None:
         """See `Engine`."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import threading
+from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from math import inf
@@ -13,13 +14,13 @@ from typing import TYPE_CHECKING
 from fakeamqp.runtime.addresses import check_room
 from fakeamqp.runtime.errors import SelectorFull
 from fakeamqp.runtime.thread.coalescing import Coalescing
-from fakeamqp.runtime.turns import MOST_ROUNDS, Source, TurnParts, Turns
+from fakeamqp.runtime.turns import MOST_ROUNDS, Source, TurnParts, Turns, Waiter
 
 if TYPE_CHECKING:
+    from fakeamqp.runtime.clock import Timer
     from fakeamqp.runtime.connection_driver import ConnectionDriver
     from fakeamqp.runtime.thread.lock import FairLock
     from fakeamqp.runtime.thread.slices import Handover
-    from fakeamqp.runtime.turns import Waiter
 
 __all__ = ["Loop"]
 
@@ -80,6 +81,8 @@ class Loop(Turns):
         self._thread_id: int | None = None
         self._unwatched_elsewhere = False
         self._takes = 0
+        self._posted: deque[Callable[[], object]] = deque()
+        self._closed = False
         self.coalescing: Coalescing = (coalescing or Coalescing)(self)
         self.input_came: Callable[[ConnectionDriver, int], None] = self.coalescing.note  # type: ignore[assignment]
         self._selector = DefaultSelector()
@@ -127,6 +130,7 @@ class Loop(Turns):
         try:
             self.turns += 1
             self._unwatched_elsewhere = False
+            self._call_posted()
             if self.handover is not None and self.handover.abandoned:
                 self.handover = None
             handover, stepped = self.handover, self.stepped
@@ -276,9 +280,79 @@ class Loop(Turns):
         """Wake the loop. Any thread may call it, with or without the lock."""
         self._waker.wake()
 
+    def post(self, function: Callable[[], object]) -> None:
+        """Have a function called in the next turn. Any thread may call this, and does not wait for the lock.
+
+        Once the loop is closed, the function is called at once.
+        """
+        self._posted.append(function)
+        self.wake()
+        if self._closed:
+            self._call_posted()
+
+    def _call_posted(self) -> None:
+        while self._posted:
+            with suppress(IndexError):  # Another thread may have taken the last one.
+                function = self._posted.popleft()
+                function()
+
+    async def wait(self, predicate: Callable[[], object], timeout: float, every: float | None) -> bool:
+        """See `Engine.wait_until_async`. All calls of the predicate are made in turns of this loop."""
+        import asyncio
+
+        caller = asyncio.get_running_loop()
+        decided = caller.create_future()
+
+        def decide() -> None:
+            if not decided.done():
+                decided.set_result(None)
+
+        def release() -> None:
+            if timer is not None:
+                timer.cancel()
+            with suppress(RuntimeError):  # The caller's loop has been closed.
+                caller.call_soon_threadsafe(decide)
+
+        waiter = Waiter(predicate, release)
+        timers, now = self.transport_timers, self.transport_clock.now
+        ends = now() + timeout
+        timer: Timer | None = None
+
+        def look() -> None:
+            """Have the predicate evaluated at the end of this turn."""
+            nonlocal timer
+            left = ends - now()
+            waiter.expired = left <= 0
+            if not waiter.expired:
+                due = now() + (left if every is None else min(every, left))
+                timer = timers.call_at(due, look, "a wait of a coroutine")
+
+        def begin() -> None:
+            if self._closed:
+                waiter.check()
+                release()
+                return
+            self.waiters.append(waiter)
+            look()
+
+        def end() -> None:
+            release()
+            if waiter in self.waiters:
+                self.waiters.remove(waiter)
+
+        self.post(begin)
+        try:
+            await decided
+        except BaseException:
+            self.post(end)
+            raise
+        return waiter.outcome
+
     def close(self) -> None:
         """Close everything this loop holds."""
         super().close()
+        self._closed = True
+        self._call_posted()
         if self.handover is not None:
             self.handover.turned.set()
         self._selector.close()
