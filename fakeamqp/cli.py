@@ -493,7 +493,7 @@ def _tls(options: argparse.Namespace) -> bool | ServerTLS:
 
 
 class _StopSignals:
-    """Waits for SIGINT or SIGTERM, also if the signal arrives early.
+    """Waits for SIGINT, SIGTERM or Windows' SIGBREAK, also if the signal arrives early.
 
     The signals write to a socket instead of raising, so that none interrupts the broker while it starts or
     stops. After the first signal the process ends, and further ones are ignored.
@@ -507,9 +507,8 @@ class _StopSignals:
         self._signal = signal
         self._receiver, self._sender = socket.socketpair()
         self._sender.setblocking(False)
-        self._former = {
-            number: signal.signal(number, lambda *_: None) for number in (signal.SIGINT, signal.SIGTERM)
-        }
+        numbers = [getattr(signal, name, None) for name in ("SIGINT", "SIGTERM", "SIGBREAK")]
+        self._former = {number: signal.signal(number, lambda *_: None) for number in numbers if number}
         self._former_descriptor = signal.set_wakeup_fd(self._sender.fileno(), warn_on_full_buffer=False)
         return self
 

@@ -27,13 +27,13 @@ TIMEOUT = 30
 
 @contextmanager
 def serving(
-    *arguments: str, errors: int = subprocess.PIPE
+    *arguments: str, errors: int = subprocess.PIPE, program: tuple[str, str] = ("-m", "fakeamqp")
 ) -> Iterator[tuple[subprocess.Popen[str], str, int]]:
     """A running `fakeamqp serve`, the URL it prints, and its port."""
     # Unbuffered output of the child would hide a line that it forgets to flush, so none is asked for.
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
     with subprocess.Popen(
-        [sys.executable, "-m", "fakeamqp", "serve", *arguments],
+        [sys.executable, *program, "serve", *arguments],
         stdout=subprocess.PIPE,
         stderr=errors,
         text=True,
@@ -91,6 +91,14 @@ def test_a_signal_ends_it_cleanly_even_with_a_client_inside(number):
                 connection.process_data_events(time_limit=None)
         with pytest.raises(ConnectionRefusedError):
             socket.create_connection(("127.0.0.1", port)).close()
+
+
+def test_ctrl_break_ends_it_cleanly():
+    """Windows is simulated: another signal replaces the one that only Windows has."""
+    code = "import signal; signal.SIGBREAK = signal.SIGUSR1; from fakeamqp.cli import main; exit(main())"
+    with serving("--port", "0", program=("-c", code)) as (process, _, _):
+        process.send_signal(signal.SIGUSR1)
+        assert (*process.communicate(timeout=TIMEOUT), process.returncode) == ("", "", 0)
 
 
 def test_two_signals_are_no_more_than_one():

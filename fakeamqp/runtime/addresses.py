@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import _socket
 import errno
 import logging
 import os
 import socket
+import sys
 from collections.abc import Iterable
 from contextlib import suppress
 from ipaddress import ip_address
@@ -13,7 +15,7 @@ from selectors import EVENT_READ, BaseSelector, SelectSelector
 from typing import Protocol, TypeAlias
 
 from fakeamqp.runtime.clock import RealClock
-from fakeamqp.runtime.errors import CannotListen, PortInUse, SelectorFull
+from fakeamqp.runtime.errors import CannotListen, InterceptError, PortInUse, SelectorFull
 
 __all__ = [
     "BACKLOG",
@@ -31,8 +33,11 @@ __all__ = [
 _log = logging.getLogger("fakeamqp.runtime")
 BACKLOG = 512
 _LOG_SECONDS = 10.0
-_EXHAUSTED = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
 _WSAEACCES = 10013
+_WSAEMFILE = 10024
+_EXHAUSTED = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM, _WSAEMFILE}
+# How long a listener on this machine may take to answer, in real seconds.
+_ANSWER_SECONDS = 1.0
 _EVERY_NETWORK = ("0.0.0.0", "::")
 
 SocketAddress: TypeAlias = "tuple[str, int] | tuple[str, int, int, int]"
@@ -207,6 +212,8 @@ def bound_socket(family: int, sockaddr: SocketAddress) -> socket.socket:
         PortInUse: another socket uses the port.
         CannotListen: the address is not one of this machine, or not usable.
     """
+    if _is_shadowed(family, sockaddr):
+        raise PortInUse(*sockaddr[:2])
     try:
         sock = socket.socket(family, socket.SOCK_STREAM)
     except OSError as error:
@@ -228,6 +235,28 @@ def bound_socket(family: int, sockaddr: SocketAddress) -> socket.socket:
         sock.close()
         raise cannot_listen(error, sockaddr) from error
     return sock
+
+
+def _is_shadowed(family: int, sockaddr: SocketAddress) -> bool:
+    """Whether another socket serves a port that could be bound all the same.
+
+    On macOS and the BSDs, SO_REUSEADDR lets a socket have the port on one address while another one listens
+    on all addresses, and the other way round; a client reaches the one with the more specific address.
+    """
+    host, port = sockaddr[:2]
+    if not port or not ("bsd" in sys.platform or sys.platform == "darwin"):
+        return False
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
+    # Not a `socket.socket`, whose connections may be intercepted.
+    probe = _socket.socket(family, socket.SOCK_STREAM)
+    try:
+        probe.settimeout(_ANSWER_SECONDS)
+        probe.connect((host, port, *sockaddr[2:]))
+    except (OSError, InterceptError):
+        return False
+    finally:
+        probe.close()
+    return True
 
 
 def cannot_listen(error: OSError, sockaddr: SocketAddress) -> CannotListen:

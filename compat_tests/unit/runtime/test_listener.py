@@ -219,6 +219,24 @@ def test_listening_for_this_machine_only_is_not_warned_of(caplog: pytest.LogCapt
         assert not [each for each in caplog.records if "every machine" in each.getMessage()]
 
 
+@pytest.mark.parametrize(("host", "other"), [("127.0.0.1", "0.0.0.0"), ("0.0.0.0", "127.0.0.1")])
+def test_a_port_that_is_served_on_other_addresses_is_in_use_on_macos(
+    host: str, other: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """macOS is simulated: there SO_REUSEADDR does here what SO_REUSEPORT does on Linux."""
+    monkeypatch.setattr(socket, "SO_REUSEADDR", socket.SO_REUSEPORT)
+    with socket.socket() as taken:
+        taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        taken.bind((other, 0))
+        port = taken.getsockname()[1]
+        monkeypatch.setattr("sys.platform", "darwin")
+        listening_socket(host, port).close()  # It does not listen yet.
+        taken.listen()
+        with pytest.raises(PortInUse):
+            listening_socket(host, port)
+    listening_socket(host, port).close()
+
+
 def test_a_port_is_bound_exclusively_where_ports_can_be_shared(
     engine: ThreadEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
