@@ -399,10 +399,13 @@ def _tune_garbage_collection() -> None:
 
     With Python's thresholds full collections take more than half of the time of a million publishes, in
     pauses of up to 0.6 seconds (measured). The broker's cycles are few: those of connections that have ended.
-    The first and the second generation stay small, so that their collections take a few milliseconds.
+    The first and the second generation stay small, so that their collections take a few milliseconds. PyPy
+    collects in another way, and has nothing to tune.
     """
     import gc
 
+    if not hasattr(gc, "freeze"):
+        return
     gc.collect()
     gc.freeze()
     gc.set_threshold(10_000, 2, 200_000)

@@ -101,6 +101,14 @@ def test_ctrl_break_ends_it_cleanly():
         assert (*process.communicate(timeout=TIMEOUT), process.returncode) == ("", "", 0)
 
 
+def test_an_interpreter_that_collects_in_another_way_is_left_alone(monkeypatch):
+    """PyPy is simulated."""
+    monkeypatch.delattr(gc, "freeze")
+    before = gc.get_threshold()
+    _tune_garbage_collection()
+    assert gc.get_threshold() == before
+
+
 def test_two_signals_are_no_more_than_one():
     with serving("--port", "0") as (process, _, _):
         process.send_signal(signal.SIGTERM)
