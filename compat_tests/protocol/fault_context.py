@@ -44,6 +44,9 @@ class FaultContext:
     def wait_until(self, predicate: Callable[[], object], timeout: float) -> bool:
         return bool(predicate())
 
+    def span(self, timeout: float) -> str:
+        return f"{timeout:g} s"
+
     def report(self) -> str:
         return ""
 

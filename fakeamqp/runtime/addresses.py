@@ -9,7 +9,7 @@ import os
 import socket
 import sys
 from collections.abc import Iterable
-from contextlib import suppress
+from contextlib import closing, suppress
 from ipaddress import ip_address
 from selectors import EVENT_READ, BaseSelector, SelectSelector
 from typing import Protocol, TypeAlias
@@ -248,14 +248,12 @@ def _is_shadowed(family: int, sockaddr: SocketAddress) -> bool:
         return False
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
     # Not a `socket.socket`, whose connections may be intercepted.
-    probe = _socket.socket(family, socket.SOCK_STREAM)
     try:
-        probe.settimeout(_ANSWER_SECONDS)
-        probe.connect((host, port, *sockaddr[2:]))
+        with closing(_socket.socket(family, socket.SOCK_STREAM)) as probe:
+            probe.settimeout(_ANSWER_SECONDS)
+            probe.connect((host, port, *sockaddr[2:]))
     except (OSError, InterceptError):
         return False
-    finally:
-        probe.close()
     return True
 
 

@@ -172,6 +172,9 @@ class Context:
     def wait_until(self, predicate: Callable[[], object], timeout: float) -> bool:
         return bool(predicate())
 
+    def span(self, timeout: float) -> str:
+        return f"{timeout:g} s"
+
     def report(self) -> str:
         return ""
 

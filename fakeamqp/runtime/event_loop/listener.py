@@ -213,9 +213,9 @@ class SocketListener(LoopListener):
             self._loop.add_reader(self._socket, self._accept)
         except NotImplementedError:  # As in Windows' Proactor loop.
             self._accepting = self._run(self._accept_each(self._socket))
-            self._accepting.add_done_callback(self._go_on)
+            self._accepting.add_done_callback(self._accept_again)
 
-    def _go_on(self, accepted: asyncio.Task[None]) -> None:
+    def _accept_again(self, accepted: asyncio.Task[None]) -> None:
         # An app that shuts down may cancel every task of its loop.
         if self._accepting is accepted and accepted.cancelled() and not self._loop.is_closed():
             self._watch()

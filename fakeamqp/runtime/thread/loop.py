@@ -292,9 +292,11 @@ class Loop(Turns):
 
     def _call_posted(self) -> None:
         while self._posted:
-            with suppress(IndexError):  # Another thread may have taken the last one.
+            try:
                 function = self._posted.popleft()
-                function()
+            except IndexError:  # Another thread has taken the last one.
+                return
+            function()
 
     async def wait(self, predicate: Callable[[], object], timeout: float, every: float | None) -> bool:
         """See `Engine.wait_until_async`. All calls of the predicate are made in turns of this loop."""
@@ -332,6 +334,7 @@ class Loop(Turns):
                 waiter.check()
                 release()
                 return
+            self.settle_late()
             self.waiters.append(waiter)
             look()
 
