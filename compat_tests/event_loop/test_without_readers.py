@@ -187,7 +187,7 @@ async def test_a_peer_accepted_while_the_broker_stops_is_closed() -> None:
 
 
 @in_loops_without_readers
-async def test_accepting_pauses_without_descriptors() -> None:
+async def test_peers_are_accepted_after_a_shortage_of_descriptors() -> None:
     loop = asyncio.get_running_loop()
     accept, refusals = loop.sock_accept, []
 
