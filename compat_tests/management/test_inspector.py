@@ -223,6 +223,7 @@ def test_the_stream_begins_with_everything(page: Page, broker: Broker, channel: 
     assert (consumer["tag"], consumer["prefetch"], consumer["unacked"]) == (tag, 1, 1)
     [connection] = state["connections"].values()
     assert (connection["called"], connection["alias"], connection["user"]) == ("billing", "c1", "guest")
+    assert (connection["virtual_host"], connection["protocol"]) == ("/", "0-9-1")
     assert [each["unacked"] for each in connection["channels"]] == [1]
     [fault] = state["faults"].values()
     assert fault["sentence"] == str(rule) and fault["hits"] == 0
