@@ -82,9 +82,11 @@ another-python: ## Run a sample of the quick tests on another Python, which SEED
 		PYTEST_ARGS="--one-in $(SAMPLE_OF_QUICK) --hypothesis-seed=$(SEED) $(PYTEST_ARGS)"
 
 SAMPLE_OF_QUICK ?= 20
-# What the lowest versions in pyproject.toml are most likely to break: plugin, time, clients, simulations, broker.
-FLOORS := compat_tests/plugin compat_tests/time $(wildcard compat_tests/simulation/test_*.py) compat_tests/broker \
-	compat_tests/clients/test_aio_pika.py compat_tests/clients/test_pika_blocking.py
+# Tests of what depends on the libraries of users: pika, aio-pika, freezegun.
+FLOORS := $(addprefix compat_tests/,broker/test_broker.py broker/test_canary.py broker/test_inspection.py \
+	broker/test_resets.py clients/test_aio_pika.py clients/test_pika_blocking.py simulation/test_deadlock.py \
+	simulation/test_exploring.py simulation/test_memory.py simulation/test_network.py time/test_clients.py \
+	time/test_consumer_timeout.py time/test_freezegun.py time/test_retry_ladder.py)
 floors: ## Run tests on Python 3.10 with the lowest versions that pyproject.toml names
 ifneq ($(call python_of,3.10),)
 	@$(MAKE) --no-print-directory .venv-lowest/.test
