@@ -18,6 +18,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, cast
 from weakref import finalize
 
+from fakeamqp.arguments import check_arguments, is_name
 from fakeamqp.connection import bracketed
 from fakeamqp.errors import BrokerError, WaitTimeout, nearest
 from fakeamqp.inspect.inspection import Inspection
@@ -26,7 +27,7 @@ from fakeamqp.model.accounts import Accounts, account, accounts, own_copy
 from fakeamqp.model.bounds import DEFAULT_BOUNDS
 from fakeamqp.model.memory import default_limit
 from fakeamqp.model.parameters import hint
-from fakeamqp.model.personality import Personality, personality
+from fakeamqp.model.personality import PERSONALITIES, Personality, personality
 from fakeamqp.model.state import BrokerState
 from fakeamqp.protocols import registry
 from fakeamqp.runtime import RealClock, ThreadEngine
@@ -97,7 +98,9 @@ class BadBody(BrokerError, TypeError):
 class Broker(Inspection):
     """A real AMQP broker in this process.
 
-    Use it as a context manager (`with`, or `async with`), or call `start` and `stop`.
+    Use it as a context manager (`with`, or `async with`), or call `start` and `stop`. What is loaded, added,
+    set and published before the start is there when it starts. A broker that is stopped can be inspected, and
+    takes no messages.
 
     Args:
         host: address to listen on; "localhost" means 127.0.0.1 and, where the machine has it, ::1.
@@ -171,6 +174,7 @@ class Broker(Inspection):
         runtime: Runtime = "thread",
         **settings: Unpack[PersonalityChoices],
     ) -> None:
+        check_arguments(locals())
         self._in_loop = _is_in_loop(runtime)
         machine: RealClock | LoopClock = RealClock()
         if self._in_loop:
@@ -182,9 +186,6 @@ class Broker(Inspection):
             from fakeamqp.runtime.clock.modes import clock_of
 
             broker_clock = clock_of(clock, now)
-        for name, kept in (("history", history), ("trace", trace)):
-            if isinstance(kept, bool) or not isinstance(kept, int) or kept < 0:
-                raise BrokerError(f"{name} must be a number of entries to keep, 0 or more, not {kept!r}")
         self._mode = clock
         self._clock: Clock | None = None
         self._faults: Faults | None = None
@@ -194,7 +195,7 @@ class Broker(Inspection):
         self._asked_port = port
         self._users = None if users is None else accounts(users)
         self._virtual_hosts = tuple(virtual_hosts)
-        self._definitions = _parsed(definitions)
+        self._definitions = None if definitions is None else _parsed(definitions)
         self._kept: list[Mapping[str, Any]] = []
         """Definitions that are loaded again after a reset, in order."""
         self._state = BrokerState(
@@ -205,7 +206,7 @@ class Broker(Inspection):
             permit=permit,
             deny=deny,
             peer_clock=None if clock == "real" else machine,
-            memory_limit=_memory_limit(memory_limit),
+            memory_limit=default_limit() if memory_limit == "auto" else memory_limit,
             bounds=DEFAULT_BOUNDS if bounds is None else bounds,
         )
         self._recorder = (
@@ -624,8 +625,12 @@ class Broker(Inspection):
 
         It carries plain AMQP, also if the broker's port uses TLS. The caller closes it. Of a broker with
         `runtime="asyncio"` it is non-blocking, such as for `asyncio.open_connection(sock=...)`.
+
+        Raises:
+            BrokerError: the broker does not run.
         """
         self._state.check_started()
+        self._state.check_not_stopped()
         return self._engine.connect_socketpair()
 
     def intercept(self, *targets: str) -> Intercept:
@@ -839,6 +844,7 @@ class Broker(Inspection):
             PreconditionFailed: `expiration` is not a valid TTL.
             UnknownProperty: a property is misspelled.
             FieldError: a value does not fit its field; the text says which.
+            BrokerError: the broker is stopped.
         """
         from fakeamqp.inspect.messages import PublishedView
         from fakeamqp.model.expiration import time_to_live
@@ -850,6 +856,7 @@ class Broker(Inspection):
             properties.setdefault("content_type", "application/json")
         made = plain_properties(headers=headers, **properties)
         with self._engine:
+            self._state.check_not_stopped()
             target = self._state.virtual_host(virtual_host)
             expires = made.expiration is not None and self._state.personality.expiration_is_ttl
             expiry = time_to_live(str(made.expiration)) if expires else None
@@ -923,7 +930,6 @@ class Broker(Inspection):
         from fakeamqp.model.definitions import loading
 
         parsed = _parsed(definitions)
-        assert parsed is not None
         with self._engine:
             self._engine.carry_out(loading(self._state, parsed))
             if keep:
@@ -974,8 +980,11 @@ class Broker(Inspection):
                 "quorum" or "stream".
 
         Raises:
+            BrokerError: the name is empty, or too long for AMQP.
             ParameterError: the queue type does not exist.
         """
+        if not is_name(name):
+            raise BrokerError(f"the name of a virtual host is a text of 1 to 255 bytes, not {name!r:.100}")
         with self._engine:
             if name not in self._state.virtual_hosts:
                 known = tuple(self._state.virtual_hosts)
@@ -1024,7 +1033,7 @@ class Broker(Inspection):
         the broker switches it off. The broker's own record of what happened is `Broker.trace`.
 
         Raises:
-            BrokerError: `on` is neither True nor False.
+            BrokerError: `on` is neither True nor False, or the broker is stopped.
             ParameterError: the personality has no firehose.
             NotAllowed, InvalidPath: the virtual host does not exist.
         """
@@ -1033,6 +1042,7 @@ class Broker(Inspection):
                 f"set_firehose(on={on!r}): on must be True or False; virtual_host= is the other argument"
             )
         with self._engine:
+            self._state.check_not_stopped()
             self._state.virtual_host(virtual_host).set_firehose(on)
 
     def _close_forced(self, closes: Callable[[ClientConnection], bool], why: str) -> None:
@@ -1299,9 +1309,13 @@ def _adjusted(name: str | Personality, settings: Mapping[str, Any]) -> Personali
     Raises:
         FakeAMQPError: the personality, a choice, or a class or method in not_implemented does not exist.
     """
-    from dataclasses import fields, replace
+    from dataclasses import fields
 
     chosen = personality(name)
+    if not settings and chosen is PERSONALITIES.get(chosen.name):
+        return chosen
+    from fakeamqp.model.personality.checking import with_choices
+
     known = [field.name for field in fields(Personality)]
     for setting in settings:
         if setting not in known:
@@ -1309,9 +1323,9 @@ def _adjusted(name: str | Personality, settings: Mapping[str, Any]) -> Personali
             raise BrokerError(
                 f"Broker has no argument {setting!r}" + (f"; did you mean {near[0]!r}?" if near else "")
             )
-    if "not_implemented" in settings:
-        registry.check_absent(settings["not_implemented"])
-    return replace(chosen, **settings)
+    made = with_choices(chosen, settings)
+    registry.check_absent(made.not_implemented)
+    return made
 
 
 _ARGUMENTS = tuple(name for name in Broker.__init__.__annotations__ if name not in ("settings", "return"))
@@ -1332,31 +1346,22 @@ def _is_in_loop(runtime: str) -> bool:
     return runtime == "asyncio"
 
 
-def _race_seed(asked: object, seed: int | str | None) -> int | None:
+def _race_seed(asked: bool | int | None, seed: int | str | None) -> int | None:
     """The seed of the races that an argument of `Broker` asks for; None for no races."""
     if asked is None or asked is False:
         return None
     if asked is True:
         return Random(None if seed is None else f"{seed}:races").randrange(1, 1_000_000)
-    if isinstance(asked, int):
-        return asked
-    raise BrokerError(f"races must be True, False or a seed, which is a whole number, not {asked!r}")
+    return asked
 
 
-def _memory_limit(asked: object) -> int | None:
-    """The limit that an argument of `Broker` asks for."""
-    if asked == "auto":
-        return default_limit()
-    if asked is None or (isinstance(asked, int) and not isinstance(asked, bool) and asked > 0):
-        return asked
-    raise BrokerError(
-        f'memory_limit must be a number of bytes above 0, "auto", or None for no limit, not {asked!r}'
-    )
-
-
-def _parsed(definitions: Definitions | None) -> Mapping[str, Any] | None:
-    if definitions is None or isinstance(definitions, Mapping):
+def _parsed(definitions: Definitions) -> Mapping[str, Any]:
+    if isinstance(definitions, Mapping):
         return definitions
+    if not isinstance(definitions, (str, os.PathLike)):
+        raise BrokerError(
+            f"definitions must be the path of a JSON file, or its parsed object, not {definitions!r}"
+        )
     import json
     from pathlib import Path
 

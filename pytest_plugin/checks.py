@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -64,18 +65,29 @@ def _told(item: pytest.Item, broker: Broker) -> Iterator[None]:
 def problem(given: Mapping[str, Any]) -> str:
     """What is wrong with the arguments of a marker; "" if nothing is."""
     if "checks" not in given:
-        return "allow=... is about checks; add checks=True" if "allow" in given else ""
+        return f"allow={given['allow']!r} is about checks; add checks=True" if "allow" in given else ""
+    checks, allow = given["checks"], given.get("allow", ())
+    if not isinstance(checks, bool) and not _are_names(checks):
+        return f"checks={checks!r}: give True, or the names of checks"
+    if not isinstance(allow, (str, Collection)):
+        return f"allow={allow!r}: give the names of rules or reasons"
+    if checks and given.get("trace") == 0:
+        return f"checks={checks!r} needs the trace, and trace=0 switches it off"
     from fakeamqp.trace.checks import UnknownCheck, UnknownRule
     from fakeamqp.trace.checks.findings import allowed, chosen
 
     try:
         chosen(_names(given), at_end=True)
         allowed(given.get("allow", ()))
-    except (UnknownCheck, UnknownRule) as error:
-        return str(error)
-    except TypeError:
-        return f"checks={given['checks']!r}: give True, or the names of checks"
+    except UnknownCheck as error:
+        return f"checks={checks!r}: {error}"
+    except UnknownRule as error:
+        return f"allow={allow!r}: {error}"
     return ""
+
+
+def _are_names(checks: object) -> bool:
+    return isinstance(checks, (str, list, tuple, set, frozenset)) and bool(checks)
 
 
 def _names(given: Mapping[str, Any]) -> tuple[str, ...]:

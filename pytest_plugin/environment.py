@@ -11,7 +11,7 @@ from fakeamqp.errors import nearest
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["USUAL", "problem", "values"]
+__all__ = ["USUAL", "problems", "values"]
 
 USUAL = ("AMQP_URL", "RABBITMQ_URL", "CELERY_BROKER_URL")
 """The variables that are set if a project names none."""
@@ -35,8 +35,21 @@ def values(entries: Iterable[str], url: str, ca_file: str = "") -> dict[str, str
     }
 
 
-def problem(entry: object) -> str:
-    """What is wrong with an entry, or ""."""
+def problems(entries: Iterable[object]) -> str:
+    """What is wrong with entries, or ""."""
+    named: set[str] = set()
+    for entry in entries:
+        said = _problem(entry)
+        if said:
+            return said
+        name = str(entry).partition("=")[0].strip()
+        if name in named:
+            return f"{name!r} is there twice"
+        named.add(name)
+    return ""
+
+
+def _problem(entry: object) -> str:
     if not isinstance(entry, str) or not entry.partition("=")[0].strip():
         return f"{entry!r} is neither a name nor NAME=template, such as BROKER_HOST={{host}}"
     try:

@@ -65,18 +65,10 @@ _CHECKED: pytest.StashKey[set[str]] = pytest.StashKey()
 
 
 def parametrize(metafunc: pytest.Metafunc) -> None:
-    """Let a test run once for each personality, if its marker names several.
-
-    Raises:
-        pytest.UsageError: the marker names none.
-    """
+    """Let a test run once for each personality, if its marker names several."""
     several = arguments(metafunc.definition).get("personality")
-    if not _is_list(several):
+    if not _is_list(several) or not several:
         return
-    if not several:
-        raise pytest.UsageError(
-            f"{metafunc.definition.nodeid}: @pytest.mark.{NAME}(personality=[]) names no personality"
-        )
     # An argument that no fixture and no test has: it makes the ids, and `broker_options` reads its value.
     metafunc.fixturenames.append(_PARAMETER)
     metafunc.parametrize(_PARAMETER, several, ids=[getattr(each, "name", each) for each in several])
@@ -109,6 +101,8 @@ def broker_options(item: pytest.Item) -> dict[str, Any]:
         del merged["races"]  # Those of the command line instead.
     if not merged:
         return merged
+    if "personality" in merged and not merged["personality"]:
+        fail(item, f"@pytest.mark.{NAME}(personality={merged['personality']!r}) names none", "personality")
     if _is_list(merged.get("personality")):
         merged["personality"] = _parameter(item)
     _check(item, merged)
@@ -196,21 +190,22 @@ def _check_own(item: pytest.Item, given: dict[str, Any]) -> None:
 
         env = given["env"]
         entries = (env,) if isinstance(env, str) else env
-        if not isinstance(entries, (list, tuple)):
+        if not isinstance(entries, (list, tuple)) or not entries:
             said = f"env={env!r}: give the names of the variables, such as env=['BROKER_URL']"
         else:
-            said = next(filter(None, map(variables.problem, entries)), "")
-            said = said and f"env: {said}"
+            said = variables.problems(entries)
+            said = said and f"env={env!r}: {said}"
     if not said and ("checks" in given or "allow" in given):
         from . import checks
 
-        said = checks.problem(given)
-    if not said and not given.keys().isdisjoint(SIMULATION):
+        said = checks.problem(arguments(item))
+    if not said:
         from .simulated import chosen
 
-        said = chosen.settings_problem(item)
+        if chosen.applies(item) or not given.keys().isdisjoint(SIMULATION):
+            said = chosen.settings_problem(item)
     if said:
-        named = [name for name in given if f"{name}=" in said]
+        named = [name for name in arguments(item) if f"{name}=" in said]
         fail(item, f"@pytest.mark.{NAME}: {said}", *(named or given))
 
 
@@ -244,12 +239,15 @@ def _check(item: pytest.Item, given: dict[str, Any]) -> None:
     if problem is None:
         checked.add(what)
         return
+    from fakeamqp.settings import BrokerArguments
+
     wrong = [name for name in given if _problem({name: given[name]}) is not None]
-    for name in wrong:
-        near = [] if name in OPTIONS else nearest(name, (*_OWN, *OPTIONS))
+    unknown = [name for name in wrong if name not in BrokerArguments.__annotations__]
+    for name in unknown:
+        near = nearest(name, (*_OWN, *OPTIONS))
         if near and near[0] in _OWN:
             fail(item, f"@pytest.mark.{NAME} has no argument {name!r}; did you mean {near[0]!r}?", name)
-    known = "" if wrong and set(wrong) <= set(OPTIONS) else f" (usual arguments are {_list()})"
+    known = f" (usual arguments are {_list()})" if unknown else ""
     with_ini = "" if wrong or not usual else f", together with {_shown(usual)} of the options"
     fail(item, f"@pytest.mark.{NAME}: {problem}{with_ini}{known}", *(wrong or given))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -53,8 +54,8 @@ _SCOPE = "amqp_scope"
 _ENV = "amqp_env"
 _ARGUMENTS = "amqp_broker_arguments"
 
-_LISTS = ("deny", "permit", "virtual_hosts")
-"""Arguments of the broker in whose place a text would be read letter by letter."""
+_TEXTS = (_REAL_URL, _PERSONALITY, _SCOPE, _COMPARE, _TRACE, _TRACE_FORMATS, _RUNTIME)
+"""Options with a text, which a shell variable that is not set leaves empty."""
 _SCOPES = ("function", "session")
 _RUNTIMES = ("thread", "asyncio")
 _FORMATS = ("jsonl", "html", "pcapng")
@@ -200,9 +201,13 @@ def check(config: pytest.Config) -> None:
     wanted = schedules(config)
     if wanted is not None and wanted < 1:
         raise pytest.UsageError(f"--amqp-schedules: {wanted} is not a number of schedules")
+    if wanted is not None and seed(config) is not None:
+        raise pytest.UsageError(
+            "--amqp-seed is one schedule and --amqp-schedules several; leave out one of them"
+        )
     folder = trace_folder(config)
-    if folder is not None and folder.exists() and not folder.is_dir():
-        raise pytest.UsageError(f"{_given_by(config, _TRACE)}: {folder} is not a folder")
+    if folder is not None:
+        _check_folder(_given_by(config, _TRACE), folder)
     for name in trace_formats(config):
         if name not in _FORMATS:
             known = _nearest(name, _FORMATS) or f"the formats are {', '.join(_FORMATS)}"
@@ -213,6 +218,16 @@ def check(config: pytest.Config) -> None:
         spark_fast(config)
     except (ValueError, pytest.UsageError) as error:
         raise pytest.UsageError(f"{_given_by(config, _SPARK_FAST)}: {error}") from None
+
+
+def _check_folder(option: str, folder: Path) -> None:
+    """Check that recordings can be written to a folder, which need not exist yet."""
+    there = next(each for each in (folder, *folder.parents) if os.path.lexists(each))
+    if not there.is_dir():
+        below = "" if there == folder else f", so that {folder} cannot be made"
+        raise pytest.UsageError(f"{option}: {there} is not a folder{below}")
+    if not os.access(there, os.W_OK | os.X_OK):
+        raise pytest.UsageError(f"{option}: nothing can be written to {there}")
 
 
 def _check_inspection(config: pytest.Config) -> None:
@@ -242,6 +257,9 @@ def check_broker(config: pytest.Config) -> None:
         pytest.UsageError: the URL is not an AMQP URL, a scope or an argument of the broker does not exist or
             is invalid, the personality does not exist, or an environment variable has an unknown field.
     """
+    for name in _TEXTS:
+        if _on_command_line(config, name) == "":
+            raise pytest.UsageError(f"{_option(name)}: the value is empty")
     url = real_url(config)
     if url is not None and not _is_amqp_url(url):
         raise pytest.UsageError(
@@ -259,11 +277,11 @@ def check_broker(config: pytest.Config) -> None:
             f"{near or 'there are thread and asyncio'}"
         )
     if environment(config):
-        from .environment import problem
+        from .environment import problems
 
-        for entry in environment(config):
-            if problem(entry):
-                raise pytest.UsageError(f"{_ENV}: {problem(entry)}")
+        said = problems(environment(config))
+        if said:
+            raise pytest.UsageError(f"{_ENV}: {said}")
     personality = _value(config, _PERSONALITY)
     if personality is not None:
         _check_personality(_given_by(config, _PERSONALITY), personality)
@@ -297,18 +315,16 @@ def _check_personality(option: str, name: str) -> None:
 
 
 def _check_arguments(config: pytest.Config) -> None:
+    named: set[str] = set()
     for line in config.getini(_ARGUMENTS):
         name, sign, _ = line.partition("=")
         if not name.strip() or not sign:
             raise pytest.UsageError(
                 f"{_ARGUMENTS}: {line!r} is not of the form name=value, such as clock=virtual"
             )
-    arguments = _arguments(config)
-    for name in _LISTS:
-        if isinstance(arguments.get(name), str):
-            raise pytest.UsageError(
-                f'{_ARGUMENTS}: {name} is a list in JSON, such as {name}=["{arguments[name]}"]'
-            )
+        if name.strip() in named:
+            raise pytest.UsageError(f"{_ARGUMENTS}: {name.strip()!r} is there twice")
+        named.add(name.strip())
     from fakeamqp import Broker, FakeAMQPError
 
     try:
@@ -489,9 +505,11 @@ def _folder(config: pytest.Config) -> Path:
 
 def _given_by(config: pytest.Config, name: str) -> str:
     """What sets an option: the command line, or the ini file."""
-    if _on_command_line(config, name):
-        return "--" + name.replace("_", "-")
-    return f"the ini option {name}"
+    return _option(name) if _on_command_line(config, name) else f"the ini option {name}"
+
+
+def _option(name: str) -> str:
+    return "--" + name.replace("_", "-")
 
 
 def _value(config: pytest.Config, name: str) -> str | None:
@@ -501,4 +519,5 @@ def _value(config: pytest.Config, name: str) -> str | None:
 def _on_command_line(config: pytest.Config, name: str) -> Any:
     # Before the first conftest.py is loaded, pytest knows the command line by this namespace only.
     early = getattr(config, "known_args_namespace", None)
-    return config.getoption(name, None) or getattr(early, name, None)
+    given = config.getoption(name, None)
+    return getattr(early, name, None) if given is None else given

@@ -35,8 +35,39 @@ def shorten(item: pytest.Item, call: pytest.CallInfo[None]) -> None:
 def _shortened(excinfo: pytest.ExceptionInfo[BaseException] | None) -> Any:
     import pytest
 
-    if excinfo is None or not (isinstance(excinfo.value, errors.FakeAMQPError) or _cause(excinfo.value)):
+    if excinfo is None:
         return excinfo
+    _shorten_causes(excinfo.value)
+    if not (isinstance(excinfo.value, errors.FakeAMQPError) or _cause(excinfo.value)):
+        return excinfo
+    shown = _linked(excinfo)
+    if shown is None:
+        return excinfo
+    return pytest.ExceptionInfo.from_exc_info((excinfo.type, excinfo.value, shown))
+
+
+def _shorten_causes(error: BaseException) -> None:
+    """Do the same to what has led to an error, and leave out what has happened in fakeamqp alone."""
+    import pytest
+
+    seen: set[int] = set()
+    while id(error) not in seen:
+        seen.add(id(error))
+        cause = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+        if cause is None or cause.__traceback__ is None:
+            return
+        shown = _linked(pytest.ExceptionInfo.from_exception(cause))
+        ours = isinstance(error, errors.FakeAMQPError)
+        if ours and shown is None:
+            error.__cause__ = None  # Its text is part of that of the error.
+            return
+        if ours or isinstance(cause, errors.FakeAMQPError):
+            cause.__traceback__ = shown or cause.__traceback__
+        error = cause
+
+
+def _linked(excinfo: pytest.ExceptionInfo[BaseException]) -> TracebackType | None:
+    """The traceback without frames of ours, of Spark and of what they have called; None if none is left."""
     entries = list(excinfo.traceback)
     last = max((number for number, each in enumerate(entries) if _of_the_test(each)), default=-1)
     shown = None
@@ -44,9 +75,7 @@ def _shortened(excinfo: pytest.ExceptionInfo[BaseException] | None) -> Any:
         if not (_within(each, _OURS) or set(Path(each.path).parts) & _SPARK):
             raw = each._rawentry
             shown = TracebackType(shown, raw.tb_frame, raw.tb_lasti, raw.tb_lineno)
-    if shown is None:
-        return excinfo
-    return pytest.ExceptionInfo.from_exc_info((excinfo.type, excinfo.value, shown))
+    return shown
 
 
 def text_instead(call: pytest.CallInfo[None]) -> str:

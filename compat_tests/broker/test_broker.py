@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import json
 import socket
 import threading
 from array import array
 from collections.abc import Callable, Iterator
+from dataclasses import fields, replace
 from typing import Any
 
 import pika
@@ -15,6 +17,7 @@ import pika.exceptions
 import pytest
 
 from fakeamqp import (
+    PERSONALITIES,
     Broker,
     BrokerError,
     DefinitionsError,
@@ -22,6 +25,7 @@ from fakeamqp import (
     NoSuchQueue,
     NotPublished,
     Permission,
+    Personality,
     PortInUse,
     User,
     WaitTimeout,
@@ -199,7 +203,7 @@ def test_a_new_virtual_host_is_open_to_those_who_may_do_everything(broker: Broke
         ({"not_implemented": ("chanel.resume",)}, "did you mean 'channel.resume'"),
         ({"not_implemented": ("channel",)}, "no broker can be without 'channel'"),
         ({"not_implemented": ("connection.open",)}, "no broker can be without 'connection.open'"),
-        ({"not_implemented": "tx"}, "must be a tuple"),
+        ({"not_implemented": "tx"}, "must be a list of texts, not 'tx'"),
         ({"clock": "sundial"}, "'real', 'virtual', 'wall'"),
         ({"now": 1_700_000_000}, "add clock='virtual'"),
         ({"clock": "wall", "now": 1_700_000_000}, "this one is wall"),
@@ -209,11 +213,156 @@ def test_a_new_virtual_host_is_open_to_those_who_may_do_everything(broker: Broke
         ({"definitions": {"queues": [{"nmae": "q"}]}}, "did you mean 'name'"),
         ({"definitions": {"policies": [{"name": "p"}]}}, "'definition' is missing"),
         ({"definitions": "/no/such/file.json"}, "cannot read"),
+        ({"host": "127.0.0.1:5672"}, "without a port"),
+        ({"port": "5672"}, "a number from 0 to 65535"),
+        ({"virtual_hosts": "shop"}, r"a list of names, such as \["),
+        ({"tls": "cert.pem"}, "ServerTLS.from_files"),
+        ({"users": ["bob"]}, "'bob' has no password"),
+        ({"users": {"bob": 5}}, "give a password"),
+        ({"users": {"bob": {"tags": "administrator"}}}, "tags must be a list"),
+        ({"users": {"bob": {"permissions": {"/": ".*"}}}}, "configure, write, read"),
+        ({"bounds": {"consumers_per_channel": 5}}, "Bounds"),
+        ({"management_hosts": ["broker.local"]}, "add management=True"),
+        ({"mechanisms": ["PLIAN"]}, "did you mean 'PLAIN'"),
+        ({"commit_to_deleted": "ignore"}, "must be 'ignored' or"),
+        ({"personality": replace(PERSONALITIES["spec"], heartbeat="x")}, "heartbeat must be a whole number"),
     ],
 )
 def test_wrong_arguments_are_errors_that_help(arguments: dict[str, object], words: str) -> None:
     with pytest.raises(FakeAMQPError, match=words):
         Broker(**arguments)  # type: ignore[arg-type]
+
+
+WRONG: dict[str, tuple[object, ...]] = {
+    "host": (5, None, "", b"::1"),
+    "port": (-1, 70_000, 1.5, True, None),
+    "personality": (5, None, "", ["spec"]),
+    "clock": (None, True, ["real"]),
+    "now": (True, "2024-01-01"),
+    "tls": (1, None, {}),
+    "users": ("bob", 5, {5: "x"}, {"": "x"}, {"bob": {"password": 5}}, {"bob": {"permissions": (".*",)}}),
+    "virtual_hosts": (5, [5], [""], ["x" * 256], None, {"shop": {}}),
+    "definitions": (5, [], b"x", True),
+    "seed": (1.5, True, b"x", []),
+    "races": ("yes", 1.5),
+    "permit": (5, [5], None),
+    "deny": (5, [5], None),
+    "history": (-1, "x", None, 1.5, True),
+    "trace": (-1, "x", None, 1.5, True),
+    "memory_limit": (0, "x", 1.5, True),
+    "bounds": (5, "x"),
+    "management": (1, None, "yes"),
+    "management_port": (-1, 70_000, "x", True),
+    "management_hosts": ("broker.local", 5, [5], None),
+    "runtime": (None, "threads", ["thread"]),
+}
+
+
+def test_each_argument_of_a_broker_takes_only_values_of_its_type() -> None:
+    assert list(WRONG) == [name for name in inspect.signature(Broker).parameters if name != "settings"]
+    for name, values in WRONG.items():
+        for value in values:
+            arguments: dict[str, Any] = {name: value}
+            if name == "now":
+                arguments["clock"] = "virtual"
+            with pytest.raises(FakeAMQPError, match=name.rstrip("s")):
+                Broker(**arguments)
+
+
+def test_each_choice_of_a_personality_takes_only_values_of_its_type() -> None:
+    for choice in fields(Personality):
+        wrong: list[Any] = [None, object(), 1j]
+        if choice.type in ("bool", "int", "float"):
+            wrong += [-1, "1"]
+        elif choice.type != "bytes":
+            wrong += [5, True, {1: 2}]
+        for value in wrong:
+            with pytest.raises(FakeAMQPError, match=choice.name):
+                Broker(**{choice.name: value})
+
+
+def test_calls_of_a_broker_refuse_what_its_arguments_refuse() -> None:
+    broker = Broker()
+    for wrong in (None, 5, []):
+        with pytest.raises(BrokerError, match="definitions must be the path"):
+            broker.load_definitions(wrong)  # type: ignore[arg-type]
+    for name in ("", 5, "x" * 256):
+        with pytest.raises(BrokerError, match="1 to 255 bytes"):
+            broker.add_virtual_host(name)  # type: ignore[arg-type]
+    with pytest.raises(FakeAMQPError, match="tags must be a list"):
+        broker.add_user("bob", tags="administrator")
+
+
+def test_choices_take_lists_and_whole_numbers() -> None:
+    with Broker(mechanisms=["PLAIN"], not_implemented=["tx"], send_timeout=5) as broker:  # type: ignore[arg-type]
+        connect(broker).close()
+
+
+# --- before the start and after the stop -----------------------------------------------------------------
+
+
+DURABLE = {"vhost": "/", "durable": True}
+FIREHOSE = {
+    "queues": [{"name": name, **DURABLE} for name in ("q", "log")],
+    "bindings": [
+        {
+            "source": "amq.rabbitmq.trace",
+            "vhost": "/",
+            "destination": "log",
+            "destination_type": "queue",
+            "routing_key": "publish.#",
+        }
+    ],
+}
+
+
+def test_what_prepares_a_broker_holds_from_the_start_on() -> None:
+    broker = Broker()
+    broker.load_definitions({"users": [{"name": "lost", "password": "x", "tags": []}]})
+    broker.reset()
+    broker.load_definitions(FIREHOSE)
+    broker.set_firehose()
+    broker.set_policy("short", "^q$", {"max-length": 1})
+    broker.add_virtual_host("shop")
+    broker.add_user("bob", "secret")
+    called: list[object] = []
+    broker.add_service("ping", called.append)  # type: ignore[arg-type]
+    refused = broker.faults.on("basic.publish", body=b"no").nack()
+    broker.publish(b"0", routing_key="q", delivery_mode=1)
+    with broker:
+        login = pika.PlainCredentials("bob", "secret")
+        connect(broker, credentials=login, virtual_host="shop").close()
+        with connect(broker) as connection:
+            channel = connection.channel()
+            channel.confirm_delivery()
+            assert channel.basic_get("q", auto_ack=True)[2] == b"0"
+            for body in (b"1", b"2"):
+                channel.basic_publish("", "q", body)
+            channel.basic_publish("amq.system", "ping", b"")
+            with pytest.raises(pika.exceptions.NackError):
+                channel.basic_publish("", "q", b"no")
+        assert (broker.queue("q").ready, broker.queue("log").ready) == (1, 3)
+        assert (len(called), refused.hits) == (1, 1)
+        assert "lost" not in {user["name"] for user in broker.definitions()["users"]}
+
+
+def test_a_stopped_broker_refuses_what_a_start_would_undo() -> None:
+    calls: list[Callable[[Broker], object]] = [
+        lambda stopped: stopped.connect(),
+        lambda stopped: stopped.restart(),
+        lambda stopped: stopped.publish(b"lost", routing_key="q"),
+        lambda stopped: stopped.set_firehose(),
+    ]
+    broker = Broker(definitions=FIREHOSE)
+    for call in calls[:2]:
+        with pytest.raises(BrokerError, match="the broker is not started: use it as"):
+            call(broker)
+    broker.start()
+    broker.stop()
+    for call in calls:
+        with pytest.raises(BrokerError, match="the broker does not run; start it first"):
+            call(broker)
+    assert (len(broker.published), broker.queue("q").ready) == (0, 0)
 
 
 # --- ways in ---------------------------------------------------------------------------------------------

@@ -316,18 +316,52 @@ def test_a_misspelled_personality_in_a_list_fails_its_run_only(run_tests: RunTes
     )
 
 
-def test_a_list_without_personalities_is_an_error(run_tests: RunTests) -> None:
-    result = run_tests(
-        """
-        import pytest
+WRONG = {
+    "personality=[]": "names none",
+    "personality=()": "names none",
+    "personality=5": "no personality 5",
+    "personality=['spec', 5]": "no personality 5",
+    "memory_limit='x'": "memory_limit must be",
+    "timeout='1'": "no argument 'timeout'",
+    "seeds=5": "add simulated=True",
+    "kinds=['task']": "add simulated=True",
+    "checks=[]": "give True, or the names",
+    "checks=5": "give True, or the names",
+    "checks=['lots']": "there is no check 'lots'; did you mean 'lost'?",
+    "checks=True, allow=5": "allow=5: give the names",
+    "checks=True, allow=['x']": "no rule or reason 'x'",
+    "checks=True, trace=0": "trace=0 switches it off",
+    "allow='rejected'": "add checks=True",
+    "env=[]": "give the names",
+    "env=['A', 'A={host}']": "'A' is there twice",
+    "reset=0": "give True or False",
+    "reset=False": "add scope='session'",
+    "scope=None": "there is no scope None",
+    "scope='session', port=1": "add scope='function'",
+    "runtime='asyncio'": "write `async def`",
+    "simulated=1": "give True or False",
+    "simulated=True, seeds=[True]": "give the number of schedules",
+    "simulated=True, kinds='task'": "give a list of kinds",
+    "simulated=True, kinds=5": "give a list of kinds",
+    "simulated=True, kinds=[]": "give a list of kinds",
+    "simulated=True, kinds=['tusk']": "there is no kind 'tusk'; did you mean 'task'?",
+    "simulated=True, time_limit='1'": "limit must be a number of seconds",
+    "simulated=True, patch_time=1": "patch_time must be True or False",
+    "simulated=True, now='noon'": "now must be a datetime",
+}
 
-        @pytest.mark.amqp(personality=[])
-        def test_it(amqp_broker):
-            pass
-        """
-    )
-    result.assert_outcomes(errors=1)
-    result.stdout.fnmatch_lines(["*personality=[[]]) names no personality*"])
+
+def test_each_wrong_argument_of_a_marker_fails_its_test_and_says_where_it_stands(run_tests: RunTests) -> None:
+    lines = ["import pytest"]
+    for number, arguments in enumerate(WRONG):
+        kind = "async def" if "simulated=True" in arguments else "def"
+        lines += [f"@pytest.mark.amqp({arguments})", f"{kind} test_{number:02}(amqp_broker): pass"]
+    result = run_tests("\n".join(lines), "-rN")
+    result.assert_outcomes(errors=len(WRONG), passed=1)  # That of ["spec", 5] with "spec".
+    for number, (arguments, said) in enumerate(WRONG.items()):
+        place = f"test_inner.py:{2 * number + 2})"
+        [at] = [at for at, line in enumerate(result.outlines) if place in line]
+        assert said in result.outlines[at - 1], arguments
 
 
 def test_methods_of_unittest_take_one_personality(run_tests: RunTests) -> None:
@@ -426,13 +460,23 @@ def test_an_argument_that_contradicts_the_options_names_both(run_tests: RunTests
         ("-oamqp_spark_fast=perhaps", "the ini option amqp_spark_fast: *perhaps*"),
         ("--amqp-trace=test_inner.py", "--amqp-trace: *test_inner.py is not a folder"),
         (
+            "--amqp-trace=test_inner.py/a/b",
+            "--amqp-trace: *test_inner.py is not a folder, so that *b cannot be made",
+        ),
+        ("--amqp-real-url=", "--amqp-real-url: the value is empty"),
+        ("--amqp-compare=", "--amqp-compare: the value is empty"),
+        (
             "--amqp-trace-formats=htlm",
             "--amqp-trace-formats: there is no format 'htlm'; did you mean 'html'?",
         ),
         ("-oamqp_timeline_lines=all", "amqp_timeline_lines: 'all' is not a number of lines"),
         ("-oamqp_broker_arguments=clock=vitual", "amqp_broker_arguments: *vitual*"),
+        ("-oamqp_broker_arguments=port=1\nport=2", "amqp_broker_arguments: 'port' is there twice"),
+        ("-oamqp_broker_arguments=users=[\"bob\"]", "amqp_broker_arguments: *'bob' has no password*"),
+        ("-oamqp_env=A\nA={host}", "amqp_env: 'A' is there twice"),
         ("--amqp-seed=x", "*--amqp-seed: invalid int value: 'x'"),
         ("--amqp-schedules=0", "--amqp-schedules: 0 is not a number of schedules"),
+        ("--amqp-seed=1 --amqp-schedules=9", "--amqp-seed is one schedule and --amqp-schedules several*"),
     ],
 )
 @pytest.mark.parametrize("workers", ["0", "2"])
@@ -447,7 +491,7 @@ def test_a_bad_option_is_one_usage_error_at_the_start_of_the_run(
         def test_it(amqp_broker, n):
             pass
         """,
-        option,
+        *(option.split() if option.startswith("--") else [option]),
         f"-n{workers}",
     )
     assert result.ret == pytest.ExitCode.USAGE_ERROR

@@ -250,7 +250,7 @@ def test_definitions_of_the_ini_file_are_there_again_after_a_reset(
     [
         ("clok=virtual", "*Broker has no argument 'clok'; did you mean 'clock'?*"),
         ("clock", "*'clock' is not of the form name=value, such as clock=virtual*"),
-        ("virtual_hosts=shop", "*virtual_hosts is a list in JSON, such as virtual_hosts=*shop*"),
+        ("virtual_hosts=shop", "*virtual_hosts must be a list of names, such as *, not 'shop'*"),
         ("definitions=nowhere.json", "*cannot read*nowhere.json*"),
     ],
 )

@@ -33,6 +33,20 @@ WAITS = """
     def test_coroutine(amqp_broker):
         asyncio.run(amqp_broker.expect_published_async(timeout=0.01))  # the line
 
+    def test_missing_definitions(amqp_broker):
+        amqp_broker.load_definitions("no.json")  # the line
+
+    def test_wrong_definitions(amqp_broker):
+        arguments = {"x-max-length": "many"}
+        amqp_broker.load_definitions({"queues": [{"name": "q", "arguments": arguments}]})  # the line
+
+    def test_wrong_policy(amqp_broker):
+        entry = {"name": "p", "pattern": "(", "definition": {"max-length": 1}}
+        try:
+            amqp_broker.load_definitions({"policies": [entry]})  # the line
+        except Exception as problem:
+            raise RuntimeError("the test's own error")  # the line
+
     def test_predicate(amqp_broker):
         amqp_broker.wait_for(
             lambda: amqp_broker.exchange("x")  # the line
@@ -50,9 +64,9 @@ WAITS = """
 
 def test_it_has_no_frame_of_ours(run_tests: RunTests) -> None:
     result = run_tests(WAITS)
-    result.assert_outcomes(failed=7)
+    result.assert_outcomes(failed=10)
     lines = result.stdout.lines
-    assert sum(line.startswith(">") and line.endswith("# the line") for line in lines) == 7
+    assert sum(line.startswith(">") and line.endswith("# the line") for line in lines) == 11
     assert [line for line in lines if FRAME.search(line)] == []
     assert {
         line.split(":")[0].split()[-1] for line in lines if line.startswith("E   ") and "fakeamqp." in line
@@ -62,6 +76,8 @@ def test_it_has_no_frame_of_ours(run_tests: RunTests) -> None:
         "fakeamqp.NoSuchQueue",
         "fakeamqp.NoSuchExchange",
         "fakeamqp.BadBody",
+        "fakeamqp.BrokerError",
+        "fakeamqp.DefinitionsError",
         "fakeamqp.faults.FaultError",
     }
 

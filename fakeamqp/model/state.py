@@ -339,6 +339,15 @@ class BrokerState:
                 "broker:`), or call broker.start()"
             )
 
+    def check_not_stopped(self) -> None:
+        """Check that the broker runs, or is prepared for its first start.
+
+        Raises:
+            BrokerError: it is stopped.
+        """
+        if self.stage == "stopped":
+            raise BrokerError("the broker does not run; start it first")
+
     def clear(self, name: str = "the last reset") -> None:
         """Discard everything, histories included, as if the broker had just been created.
 

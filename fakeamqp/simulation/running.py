@@ -21,7 +21,7 @@ from fakeamqp.simulation.wall_time import check_available, wall_time_follows
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = ["Runner", "current", "run"]
+__all__ = ["Runner", "check_settings", "current", "run"]
 
 T = TypeVar("T")
 
@@ -37,7 +37,8 @@ class Runner:
     Use it as a context manager, or call `close`. Arguments are those of `run`.
 
     Raises:
-        SimulationError: a loop is running in this thread, or `patch_time` lacks its library.
+        SimulationError: a loop is running in this thread, an argument is invalid, or `patch_time` lacks its
+            library.
     """
 
     __module__ = "fakeamqp.simulation"
@@ -61,6 +62,7 @@ class Runner:
                 "a simulation cannot be run in a running event loop: call it from code that is not async, as "
                 "asyncio.run"
             )
+        check_settings(now=now, limit=limit, patch_time=patch_time)
         if patch_time:
             check_available()
         if schedule is None and seed is not None:
@@ -174,8 +176,9 @@ def run(
     Raises:
         Deadlock: nothing can ever happen again, and the coroutine is not done.
         TimeLimit: the limit of simulated time has passed.
-        SimulationError: a loop is running in this thread, `patch_time` lacks its library, or tasks that are
-            left do not end within an hour of simulated time when they are cancelled.
+        SimulationError: a loop is running in this thread, an argument is invalid, `patch_time` lacks its
+            library, or tasks that are left do not end within an hour of simulated time when they are
+            cancelled.
     """
     try:
         runner = Runner(
@@ -206,6 +209,26 @@ def current() -> SimulatedLoop:
             "no simulation is running: call this in a coroutine that fakeamqp.simulation.run runs"
         )
     return loop
+
+
+def check_settings(*, now: object = None, limit: object = LIMIT, patch_time: object = False) -> None:
+    """Check arguments of `run`.
+
+    Raises:
+        SimulationError: one has a wrong type or value.
+    """
+    if not isinstance(now, datetime) and not _are_seconds(now):
+        raise SimulationError(f"now must be a datetime, or seconds of the epoch, not {now!r}")
+    if not _are_seconds(limit):
+        raise SimulationError(f"limit must be a number of seconds, or None, not {limit!r}")
+    if not isinstance(patch_time, bool):
+        raise SimulationError(f"patch_time must be True or False, not {patch_time!r}")
+
+
+def _are_seconds(value: object) -> bool:
+    if value is None:
+        return True
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and value >= 0
 
 
 def _epoch_seconds(now: datetime | float | None) -> float:

@@ -8,6 +8,8 @@ from unittest import TestCase
 
 import pytest
 
+from fakeamqp.errors import near_match
+
 from .. import brokers, marker, options
 
 if TYPE_CHECKING:
@@ -30,6 +32,8 @@ __all__ = [
 
 FIXTURE = "amqp_simulation"
 _ASYNCHRONOUS = inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
+_SETTINGS = {"now": "now", "patch_time": "patch_time", "time_limit": "limit"}
+"""The marker's names of arguments of `fakeamqp.simulation.run`."""
 _REAL_TIME = ("amqp_stream", "make_amqp_stream", "pika_channel", "pika_connection", "spark_amqp")
 """Fixtures whose clients need a broker in a thread."""
 
@@ -97,8 +101,7 @@ def explored(item: pytest.Item) -> TypeGuard[pytest.Function]:
 def runner_settings(item: pytest.Item) -> dict[str, Any]:
     """The arguments of `fakeamqp.simulation.Runner` that the marker sets."""
     given = marker.arguments(item)
-    names = {"now": "now", "patch_time": "patch_time", "time_limit": "limit"}
-    return {theirs: given[ours] for ours, theirs in names.items() if ours in given}
+    return {theirs: given[ours] for ours, theirs in _SETTINGS.items() if ours in given}
 
 
 def settings_problem(item: pytest.Item) -> str:
@@ -115,11 +118,23 @@ def settings_problem(item: pytest.Item) -> str:
     wanted = given.get("seeds", 1)
     if isinstance(wanted, bool) or (not (isinstance(wanted, int) and wanted > 0) and not _numbers(wanted)):
         return f"seeds={wanted!r}: give the number of schedules, or a list of seeds"
+    if not applies(item):
+        return ""
+    from fakeamqp.simulation import SimulationError
+    from fakeamqp.simulation.running import check_settings
     from fakeamqp.simulation.schedule import KINDS
 
-    unknown = [kind for kind in given.get("kinds", ()) if kind not in KINDS]
-    if unknown:
-        return f"kinds={given['kinds']!r}: there is no kind {unknown[0]!r}; there are {', '.join(KINDS)}"
+    kinds = given.get("kinds", KINDS)
+    if not isinstance(kinds, (list, tuple, set, frozenset)) or not kinds:
+        return f"kinds={kinds!r}: give a list of kinds; there are {', '.join(KINDS)}"
+    for kind in kinds:
+        if kind not in KINDS:
+            return f"kinds={kinds!r}: there is no kind {kind!r}{near_match(kind, KINDS)}"
+    for ours, theirs in _SETTINGS.items():
+        try:
+            check_settings(**({theirs: given[ours]} if ours in given else {}))
+        except SimulationError as error:
+            return f"{ours}={given[ours]!r}: {error}"
     return ""
 
 
@@ -155,4 +170,4 @@ def _numbers(wanted: object) -> bool:
         numbers = list(wanted)  # type: ignore[call-overload]
     except TypeError:
         return False
-    return bool(numbers) and all(isinstance(number, int) for number in numbers)
+    return bool(numbers) and all(type(number) is int for number in numbers)

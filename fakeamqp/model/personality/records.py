@@ -530,7 +530,7 @@ def personality(name: str | Personality) -> Personality:
     """
     if isinstance(name, Personality):
         return name
-    found = PERSONALITIES.get(name)
+    found = PERSONALITIES.get(name) if isinstance(name, str) else None
     if found is None:
         raise UnknownPersonality(f"no personality {name!r}{_hint(name)} Known: {', '.join(PERSONALITIES)}")
     return found
