@@ -18,6 +18,7 @@ from fakeamqp.protocols import registry as registry  # Faults and traces find th
 if TYPE_CHECKING:
     from fakeamqp.broker import BadBody, Broker, BrokerError, NotIdle
     from fakeamqp.companions import ManagementUnavailable
+    from fakeamqp.errors import UnreadResult
     from fakeamqp.inspect import (
         ConnectionHandle,
         NoSuchExchange,
@@ -81,6 +82,7 @@ __all__ = [
     "TLSUnavailable",
     "TimerView",
     "TopicPermission",
+    "UnreadResult",
     "User",
     "WaitTimeout",
 ]
@@ -90,6 +92,7 @@ if not TYPE_CHECKING:
         __name__,
         {
             "fakeamqp.broker": ("BadBody", "Broker", "BrokerError", "NotIdle"),
+            "fakeamqp.errors": ("UnreadResult",),
             "fakeamqp.companions": ("ManagementUnavailable",),
             "fakeamqp.inspect": (
                 "ConnectionHandle",

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 __all__ = [
     "BrokerError",
     "FakeAMQPError",
+    "Result",
+    "UnreadResult",
     "WaitTimeout",
     "near_match",
     "nearest",
     "printable",
+    "unread_results",
     "without_login",
 ]
 
@@ -31,6 +35,41 @@ class WaitTimeout(FakeAMQPError, AssertionError):
     """A wait timed out; the text shows what the broker holds, and the latest events."""
 
     __module__ = "fakeamqp"
+
+
+class UnreadResult(UserWarning):
+    """A result tells of a failure, and was dropped without a look at it: the test has not tested this."""
+
+    __module__ = "fakeamqp"
+
+
+unread_results: list[str] = []
+"""What results have told that were dropped unread, since the last test has begun."""
+
+
+class Result:
+    """A result that must be read if it tells of a failure. Each access to a public attribute reads it.
+
+    Dropped unread, it warns with `UnreadResult`; the pytest plugin fails the test.
+    """
+
+    _is_read = False
+
+    def _failure(self) -> str:
+        """The failure, and what to do with the result; "" without one."""
+        raise NotImplementedError
+
+    def __getattribute__(self, name: str) -> Any:
+        if not name.startswith("_"):
+            object.__setattr__(self, "_is_read", True)
+        return object.__getattribute__(self, name)
+
+    def __del__(self) -> None:
+        if not self._is_read and (failure := self._failure()):
+            import warnings
+
+            unread_results.append(failure)
+            warnings.warn(failure, UnreadResult, stacklevel=2)
 
 
 def printable(text: str) -> str:

@@ -7,6 +7,8 @@ from typing import Any, TypeAlias
 
 import pytest
 
+from fakeamqp.errors import unread_results
+
 from . import brokers, inspecting, marker, options, recordings, report, session_broker, unused_faults
 from .fixtures.event_loops import ON_PYTEST_ASYNCIO
 from .simulated import chosen as simulated
@@ -88,6 +90,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
     The broker of the session belongs to this test before its fixtures are set up.
     """
+    unread_results.clear()
     marker.broker_options(item)
     marker.request_environment(item)
     simulated.request(item)

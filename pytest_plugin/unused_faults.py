@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from fakeamqp.errors import unread_results
+
 from . import brokers
 
 if TYPE_CHECKING:
@@ -30,6 +32,13 @@ class Told(Failed):
     """A failure after the test has passed, which points to the test; see `place`."""
 
 
+class _Unread(Told):
+    """The failure of the test, reported by the text and the name of the corresponding warning."""
+
+    __module__ = "builtins"
+    __qualname__ = __name__ = "UnreadResult"
+
+
 class _Unused(Told):
     """The failure of the test, reported by its text and the name of the corresponding error."""
 
@@ -38,7 +47,7 @@ class _Unused(Told):
 
 
 def verify(item: pytest.Item) -> None:
-    """Fail `item` if a fault never happened and is not optional.
+    """Fail `item` if a fault never happened and is not optional, or if it has not read a result.
 
     An exception that a callback of the test has raised in the broker is raised first.
     """
@@ -53,6 +62,8 @@ def verify(item: pytest.Item) -> None:
             broker._services.raise_errors()
     for _, faults in _faulty(item):
         faults.raise_errors()
+    if unread_results:
+        raise _Unread("\n".join(unread_results), pytrace=False)
     said = complaint(item)
     if said:
         raise _Unused(said, pytrace=False)

@@ -14,6 +14,7 @@ import pika
 import pytest
 
 from fakeamqp import WaitTimeout
+from fakeamqp.portable import RequestRefused
 
 if TYPE_CHECKING:
     from pytest_plugin import MakeQueue
@@ -169,6 +170,78 @@ def test_an_answer_comes_to_reply_to(amqp_url: str, amqp_queue: MakeQueue) -> No
         questions.publish(b"abc", reply_to=answers.name, correlation_id="7")
         message = answers.get()
     assert (message.body, message.correlation_id) == (b"cba", "7")
+
+
+def test_an_answer_comes_directly(amqp_queue: MakeQueue, pika_connection: Any) -> None:
+    questions = amqp_queue("questions")
+    channel, answers = pika_connection.channel(), []
+    channel.basic_consume("amq.rabbitmq.reply-to", lambda *answer: answers.append(answer[3]), auto_ack=True)
+    ask = pika.BasicProperties(reply_to="amq.rabbitmq.reply-to", correlation_id="7", priority=3)
+    channel.basic_publish("", questions.name, b"abc", ask)
+    question = questions.get()
+    assert question.reply_to is not None
+    assert question.reply_to.startswith("amq.rabbitmq.reply-to.")
+    assert question.properties == {"reply_to": question.reply_to, "correlation_id": "7", "priority": 3}
+    channel.basic_publish("", question.reply_to, question.body[::-1])
+    while not answers:
+        pika_connection.process_data_events(1)
+    assert answers == [b"cba"]
+
+
+def test_two_queues_of_an_exchange_of_the_test(amqp_queue: MakeQueue, pika_channel: Any) -> None:
+    events = f"{amqp_queue('events').name}-exchange"
+    pika_channel.exchange_declare(events, "topic", auto_delete=True)
+    errors = amqp_queue("errors", exchange=events, routing_key="*.error")
+    every = amqp_queue("every", type="quorum", exchange=events, routing_key="#")
+    for key in ("a.info", "b.error"):
+        pika_channel.basic_publish(events, key, key.encode())
+    every.wait_for(ready=2)
+    errors.wait_for(ready=1)
+    assert [message.text for message in errors.get_all()] == ["b.error"]
+    assert sorted(message.text for message in every.get_all()) == ["a.info", "b.error"]
+
+
+def test_urgent_orders_come_first(amqp_queue: MakeQueue) -> None:
+    orders = amqp_queue("orders", arguments={"x-max-priority": 5})
+    for priority in (1, 5, 3):
+        orders.publish(str(priority), priority=priority)
+    orders.wait_for(ready=3)
+    assert [message.priority for message in orders.get_all()] == [5, 3, 1]
+
+
+def test_a_stream_is_read_from_its_beginning(amqp_queue: MakeQueue, pika_channel: Any) -> None:
+    log = amqp_queue("log", type="stream")
+    for number in range(3):
+        log.publish(str(number))
+    pika_channel.basic_qos(prefetch_count=10)
+    bodies = []
+    for method, _, body in pika_channel.consume(log.name, arguments={"x-stream-offset": "first"}):
+        bodies.append(body)
+        pika_channel.basic_ack(method.delivery_tag)
+        if len(bodies) == 3:
+            break
+    assert bodies == [b"0", b"1", b"2"]
+
+
+def test_an_exclusive_queue_of_the_app_exists(amqp_queue: MakeQueue, pika_channel: Any) -> None:
+    own = amqp_queue(pika_channel.queue_declare("", exclusive=True).method.queue, declare=False)
+    assert own.exists
+    with pytest.raises(RequestRefused, match="RESOURCE_LOCKED"):
+        own.wait_for(ready=0)
+
+
+def test_a_poisonous_order_reaches_its_limit(amqp_queue: MakeQueue, pika_channel: Any) -> None:
+    dead = amqp_queue("dead")
+    to_dead = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": dead.name}
+    orders = amqp_queue("orders", type="quorum", arguments={"x-delivery-limit": 1, **to_dead})
+    orders.publish(json={"apples": 2}, message_id="7")
+    for _ in range(2):
+        orders.wait_for(ready=1)
+        method, _, _ = pika_channel.basic_get(orders.name)
+        pika_channel.basic_reject(method.delivery_tag, requeue=True)
+    message = dead.get()
+    assert (message.json(), message.message_id) == ({"apples": 2}, "7")
+    assert message.headers["x-death"][0]["reason"] == "delivery_limit"
 
 
 def test_a_quorum_queue_redelivers(amqp_queue: MakeQueue, pika_channel: Any) -> None:

@@ -53,7 +53,7 @@ def test_what_is_in_order_passes(run_tests: RunTests, marker: str, queue: str) -
         ("checks='lots'", "there is no check 'lots'; did you mean 'lost'?"),
         ("checks=True, allow='unroutabel'", "there is no rule or reason 'unroutabel' to allow; did you mean"),
         ("checks=7", "checks=7: give True, or the names of checks"),
-        ("allow='unroutable'", "allow=... is about checks; add checks=True"),
+        ("allow='unroutable'", "allow='unroutable' is about checks; add checks=True"),
         ("check=True", "did you mean 'checks'?"),
     ],
 )
@@ -67,3 +67,65 @@ def test_a_test_that_fails_by_itself_says_its_own(run_tests: RunTests) -> None:
     result = run_tests(TEST.format(marker="checks=True", queue="nowhere") + "        assert 1 == 2\n")
     result.assert_outcomes(failed=1)
     assert "CheckFailed" not in result.stdout.str()
+
+
+def test_a_result_with_a_failure_that_nothing_reads_fails_the_test(run_tests: RunTests) -> None:
+    """`trace.check`, `replay` and `explore` return what they find; a statement drops it."""
+    result = run_tests(
+        """
+        import pytest
+        from fakeamqp import simulation
+        from fakeamqp.replay import replay
+
+        @pytest.fixture
+        def traced(amqp_broker, pika_channel):
+            pika_channel.confirm_delivery()
+            pika_channel.basic_publish("", "nowhere", b"lost")
+            pika_channel.queue_delete("missing")
+            return amqp_broker.trace
+
+        async def fail():
+            raise ZeroDivisionError
+
+        def test_findings(traced):
+            traced.check("lost")
+
+        def test_named_findings(traced):
+            found = traced.check("lost")
+
+        def test_exploration():
+            simulation.explore(fail, seeds=2)
+
+        def test_replay(traced):
+            replay(traced, personality="spec")
+
+        def test_nothing_wrong(traced):
+            traced.check("prefetch")
+            replay(traced)
+            async def pass_(): pass
+            simulation.explore(pass_, seeds=2)
+
+        def test_read(traced):
+            assert traced.check("lost") != ()
+            assert not traced.check("lost") == ()
+            [finding] = traced.check("lost")
+            assert traced.check("lost")[0] == finding and finding in traced.check("lost")
+            assert len(traced.check("lost")) == 1
+            assert "finding" in str(traced.check("lost")) and repr(traced.check("lost"))
+            assert not replay(traced, personality="spec").same
+            assert "404" in str(replay(traced, personality="spec"))
+            assert simulation.explore(fail, seeds=2).failure
+
+        def test_no_schedule():
+            with pytest.raises(simulation.SimulationError, match="no schedules"):
+                simulation.check(fail, seeds=0)
+        """
+    )
+    result.assert_outcomes(failed=4, passed=3)
+    result.stdout.fnmatch_lines(
+        [
+            "trace.check() has found something, and nothing has read it: use expect_no_findings()",
+            "explore() has found a failure, and nothing has read it: use check()",
+            "a replay differs from its recording, and nothing has read it: use expect_same()",
+        ]
+    )

@@ -472,7 +472,7 @@ def test_an_argument_that_contradicts_the_options_names_both(run_tests: RunTests
         ("-oamqp_timeline_lines=all", "amqp_timeline_lines: 'all' is not a number of lines"),
         ("-oamqp_broker_arguments=clock=vitual", "amqp_broker_arguments: *vitual*"),
         ("-oamqp_broker_arguments=port=1\nport=2", "amqp_broker_arguments: 'port' is there twice"),
-        ("-oamqp_broker_arguments=users=[\"bob\"]", "amqp_broker_arguments: *'bob' has no password*"),
+        ('-oamqp_broker_arguments=users=["bob"]', "amqp_broker_arguments: *'bob' has no password*"),
         ("-oamqp_env=A\nA={host}", "amqp_env: 'A' is there twice"),
         ("--amqp-seed=x", "*--amqp-seed: invalid int value: 'x'"),
         ("--amqp-schedules=0", "--amqp-schedules: 0 is not a number of schedules"),

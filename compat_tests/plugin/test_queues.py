@@ -11,14 +11,14 @@ from compat_tests.matrix import cases
 from compat_tests.plugin import portable_suite
 from compat_tests.plugin.conftest import RunTests
 from fakeamqp import Broker
-from fakeamqp.portable import NotAnswered, Refused, Requests, ToURL, declared
+from fakeamqp.portable import NoAnswer, RequestRefused, Requests, ToURL, declared
 
 SUITE = Path(portable_suite.__file__).read_text()
 TESTS = sum(name.startswith("test_") for name in vars(portable_suite))
 
 
 def test_a_natural_suite_runs_on_fakeamqp(run_tests: RunTests) -> None:
-    assert TESTS >= 14
+    assert TESTS >= 20
     run_tests(SUITE).assert_outcomes(passed=TESTS)
 
 
@@ -182,7 +182,17 @@ def test_a_wrong_argument_or_use_of_a_queue_is_an_error_that_says_why(run_tests:
         "durabel=True": "has no argument 'durabel'; did you mean 'durable'?",
         "routing_key='a'": "a binding needs an exchange as well",
         "exchange='nix'": "the broker refuses queue.bind: 404 NOT_FOUND - no exchange 'nix' in vhost '/'",
-        "type='qourum'": "406 PRECONDITION_FAILED - invalid arg 'x-queue-type'",
+        "type='qourum'": "there is no such type; did you mean 'quorum'?",
+        "type='quorum', arguments={'x-queue-type': 'stream'}": "contradicts x-queue-type",
+        "arguments={'x-max-length': 'a'}": "406 PRECONDITION_FAILED - invalid arg 'x-max-length'",
+        "durable='no'": "durable must be True or False",
+        "arguments=['x-max-length']": "arguments must be a mapping",
+        "exchange=5": "exchange must be the name of an exchange",
+        "name='x' * 300": "has 1 to 255 bytes, and this has 309",
+        "declare=0": "declare must be True or False",
+        "declare=False, type='quorum'": "the app declares the queue; leave out type",
+        "declare=False, durable=False": "the app declares the queue; leave out durable",
+        "declare=False, exchange='amq.topic'": "the app declares the queue; leave out exchange",
         "virtual_host='nix'": "the broker refuses connection.open: 530 NOT_ALLOWED",
     }
     using = {
@@ -260,14 +270,14 @@ def test_a_queue_at_a_url_survives_the_loss_of_its_connection(amqp_broker: Broke
 
 def test_a_refused_login_and_a_silent_broker_are_errors(amqp_broker: Broker) -> None:
     wrong = amqp_broker.url.replace("guest:guest", "guest:wrong")
-    with pytest.raises(Refused, match=r"refuses connection.start-ok: 403 ACCESS_REFUSED"):
+    with pytest.raises(RequestRefused, match=r"refuses connection.start-ok: 403 ACCESS_REFUSED"):
         declared(Requests(ToURL(wrong)), "orders")
     amqp_broker.faults.on("queue.declare").close_connection(320, "enough")
-    with pytest.raises(Refused, match=r"refuses queue.declare: 320 enough"):
+    with pytest.raises(RequestRefused, match=r"refuses queue.declare: 320 enough"):
         declared(Requests(ToURL(amqp_broker.url)), "orders")
     amqp_broker.faults.clear()
     amqp_broker.faults.network.cut_after(1)
-    with pytest.raises(NotAnswered):
+    with pytest.raises(NoAnswer):
         declared(Requests(ToURL(amqp_broker.url)), "orders")
 
 

@@ -5,17 +5,17 @@
 
 from __future__ import annotations
 
-from fakeamqp.portable.errors import BadQueue, NotAnswered, Refused
+from fakeamqp.portable.errors import BadQueue, NoAnswer, RequestRefused
 from fakeamqp.portable.queue import PortableQueue, ReceivedMessage, declared
 from fakeamqp.portable.requests import Requests
 from fakeamqp.portable.routes import Route, ToBroker, ToURL
 
 __all__ = [
     "BadQueue",
-    "NotAnswered",
+    "NoAnswer",
     "PortableQueue",
     "ReceivedMessage",
-    "Refused",
+    "RequestRefused",
     "Requests",
     "Route",
     "ToBroker",

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from fakeamqp.errors import FakeAMQPError
 
-__all__ = ["BadQueue", "NotAnswered", "Refused"]
+__all__ = ["BadQueue", "NoAnswer", "RequestRefused"]
 
 
 class BadQueue(FakeAMQPError, TypeError):
-    """An argument is misspelled, or asks for what AMQP alone cannot do; the text says what to do instead."""
+    """A queue cannot be declared like this: an argument is invalid, or contradicts another one."""
 
     __module__ = "fakeamqp.portable"
 
 
-class Refused(FakeAMQPError):
+class RequestRefused(FakeAMQPError):
     """The broker refused a request.
 
     Attributes:
@@ -27,7 +27,7 @@ class Refused(FakeAMQPError):
         self.code = code
 
 
-class NotAnswered(FakeAMQPError):
+class NoAnswer(FakeAMQPError):
     """There was no answer: the broker does not run, or has closed the connection, or takes too long."""
 
     __module__ = "fakeamqp.portable"

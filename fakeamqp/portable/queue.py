@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from types import NoneType, SimpleNamespace
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from fakeamqp.broker import NO_JSON, payload_of
-from fakeamqp.errors import nearest
+from fakeamqp.errors import near_match, nearest
 from fakeamqp.inspect.counts import Count, Range
-from fakeamqp.inspect.errors import WaitTimeout
+from fakeamqp.inspect.errors import BadExpectation, WaitTimeout
 from fakeamqp.inspect.messages import ContentView, content_of
 from fakeamqp.model.properties import plain_properties
-from fakeamqp.portable.errors import BadQueue, Refused
+from fakeamqp.portable.errors import BadQueue, RequestRefused
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from fakeamqp.portable.requests import Requests
     from fakeamqp.replay.replies import Reply
 
-__all__ = ["PortableQueue", "QueueType", "ReceivedMessage", "declared"]
+__all__ = ["PortableQueue", "QueueType", "ReceivedMessage", "check", "declared"]
 
 QueueType: TypeAlias = Literal["classic", "quorum", "stream"]
 
@@ -32,6 +32,20 @@ _NUMBERS = ("ready", "consumers")
 _ELSEWHERE = ("unacked", "total", "count")
 """Numbers of `amqp_broker.queue(...)` that AMQP does not have, and a usual mistake."""
 _MISSING = 404
+_LOCKED = 405
+_LONGEST_NAME = 255
+_TYPES: Mapping[str, tuple[tuple[type, ...], str]] = {
+    "declare": ((bool,), "True or False"),
+    "name": ((str,), "a text"),
+    "durable": ((bool,), "True or False"),
+    "auto_delete": ((bool,), "True or False"),
+    "type": ((str, NoneType), "a text"),
+    "arguments": ((Mapping, NoneType), 'a mapping, such as {"x-max-length": 10}'),
+    "exchange": ((str, NoneType), "the name of an exchange"),
+    "routing_key": ((str, NoneType), "a text"),
+    "virtual_host": ((str, NoneType), "the name of a virtual host"),
+}
+"""Arguments of `amqp_queue`: their types, and these in words."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -69,15 +83,20 @@ class PortableQueue:
 
     @property
     def exists(self) -> bool:
-        """Whether the queue exists."""
-        return self._counts() is not None
+        """Whether the queue exists, also if it is exclusive to a connection of the app."""
+        try:
+            return self._counts() is not None
+        except RequestRefused as refused:
+            if refused.code != _LOCKED:
+                raise
+            return True
 
     @property
     def ready(self) -> int:
         """The number of messages ready for delivery.
 
         Raises:
-            Refused: the queue does not exist, or is exclusive to a connection of the app.
+            RequestRefused: the queue does not exist, or is exclusive to a connection of the app.
         """
         return self._seen()["ready"]
 
@@ -86,7 +105,7 @@ class PortableQueue:
         """The number of consumers.
 
         Raises:
-            Refused: the queue does not exist, or is exclusive to a connection of the app.
+            RequestRefused: the queue does not exist, or is exclusive to a connection of the app.
         """
         return self._seen()["consumers"]
 
@@ -112,9 +131,9 @@ class PortableQueue:
 
         Raises:
             WaitTimeout: the queue did not get there in time; the text shows what was seen.
-            BadQueue: a name does not exist, or AMQP does not tell this number.
-            BadExpectation: a number is no number or range.
-            Refused: the queue is exclusive to a connection of the app.
+            BadExpectation: a name does not exist, AMQP does not tell this number, or a number is no number
+                or range.
+            RequestRefused: the queue is exclusive to a connection of the app.
         """
         watch = _Watch(self, {"ready": ready, "consumers": consumers}, misplaced, misspelled)
         if not self._requests.route.wait_until(watch.holds, timeout):
@@ -145,7 +164,7 @@ class PortableQueue:
 
         Raises:
             WaitTimeout: no message came in time; the text shows what was seen.
-            Refused: the queue is exclusive to a connection of the app.
+            RequestRefused: the queue is exclusive to a connection of the app.
         """
         taken: list[ReceivedMessage] = []
         if not self._requests.route.wait_until(lambda: self._takes(taken), timeout):
@@ -163,7 +182,7 @@ class PortableQueue:
         """Take all ready messages from the queue, without a wait: often after `wait_for(ready=...)`.
 
         Raises:
-            Refused: the queue does not exist, or is exclusive to a connection of the app.
+            RequestRefused: the queue does not exist, or is exclusive to a connection of the app.
         """
         taken: list[ReceivedMessage] = []
         while self._take(taken):
@@ -189,7 +208,7 @@ class PortableQueue:
 
         Raises:
             BadBody: the body is neither bytes nor text, or not exactly one of `body` and `json` is given.
-            Refused: the queue does not exist, or does not take the message.
+            RequestRefused: the queue does not exist, or does not take the message.
             UnknownProperty: a property is misspelled.
             FieldError: a value does not fit its field.
         """
@@ -208,7 +227,7 @@ class PortableQueue:
             This queue.
 
         Raises:
-            Refused: the exchange does not exist.
+            RequestRefused: the exchange does not exist.
         """
         self._requests.ask(
             m.QueueBind(
@@ -227,7 +246,7 @@ class PortableQueue:
             The number of messages dropped.
 
         Raises:
-            Refused: the queue does not exist, or is a stream.
+            RequestRefused: the queue does not exist, or is a stream.
         """
         purged: Any = self._requests.ask(m.QueuePurge(queue=self.name)).method
         return int(purged.message_count)
@@ -236,7 +255,7 @@ class PortableQueue:
         """Delete the queue, if it exists, even if it has messages and consumers."""
         try:
             self._requests.ask(m.QueueDelete(queue=self.name))
-        except Refused as refused:
+        except RequestRefused as refused:
             if refused.code != _MISSING:
                 raise
 
@@ -248,7 +267,7 @@ class PortableQueue:
         """The numbers; None if the queue does not exist."""
         try:
             return self._seen()
-        except Refused as refused:
+        except RequestRefused as refused:
             if refused.code != _MISSING:
                 raise
             return None
@@ -264,7 +283,7 @@ class PortableQueue:
         """As `_take`; a queue that does not exist yet has no message."""
         try:
             return self._take(taken)
-        except Refused as refused:
+        except RequestRefused as refused:
             if refused.code != _MISSING:
                 raise
             return False
@@ -292,11 +311,11 @@ class _Watch:
         misspelled: Mapping[str, object],
     ) -> None:
         if misplaced:
-            raise BadQueue(
+            raise BadExpectation(
                 f"wait_for({misplaced[0]!r}): which number? Give it by name, such as ready={misplaced[0]!r}"
             )
         for name in misspelled:
-            raise BadQueue(_no_number(name))
+            raise BadExpectation(_no_number(name))
         self._queue = queue
         self._wanted = {name: Range.of(count, name) for name, count in wanted.items() if count is not None}
         self._seen: dict[str, int] | None = None
@@ -315,6 +334,36 @@ class _Watch:
         return f"{waited} to {asked}, but {_said(self._seen)}{route.hint(awaitable)}"
 
 
+def check(**given: Any) -> None:
+    """Check arguments of `amqp_queue`, all of them by name.
+
+    Raises:
+        BadQueue: one is invalid, or contradicts another one.
+    """
+    for name, value in given.items():
+        types, expected = _TYPES[name]
+        if not isinstance(value, types):
+            raise BadQueue(f"amqp_queue({name}={value!r}): {name} must be {expected}")
+        usual = {"durable": True, "auto_delete": False}.get(name)
+        if not given["declare"] and name not in ("name", "declare", "virtual_host") and value != usual:
+            raise BadQueue(
+                f"amqp_queue({name}={value!r}, declare=False): the app declares the queue; leave out {name}"
+            )
+    size = len(given["name"].encode())
+    if not 0 < size <= _LONGEST_NAME:
+        raise BadQueue(f"amqp_queue: the name of a queue has 1 to {_LONGEST_NAME} bytes, and this has {size}")
+    kind, known = given["type"], get_args(QueueType)
+    if kind is not None and kind not in known:
+        raise BadQueue(f"amqp_queue(type={kind!r}): there is no such type{near_match(kind, known)}")
+    if kind is not None and (given["arguments"] or {}).get("x-queue-type", kind) != kind:
+        raise BadQueue(f"amqp_queue(type={kind!r}) contradicts x-queue-type in its arguments")
+    if given["routing_key"] is not None and given["exchange"] is None:
+        raise BadQueue(
+            f"amqp_queue(routing_key={given['routing_key']!r}): a binding needs an exchange as well, "
+            "exchange=...; without one, publish with the name of the queue as the routing key"
+        )
+
+
 def declared(
     requests: Requests,
     name: str,
@@ -326,17 +375,11 @@ def declared(
     exchange: str | None = None,
     routing_key: str | None = None,
 ) -> PortableQueue:
-    """Declare a queue, and bind it if an exchange is given. The arguments are those of `amqp_queue`.
+    """Declare a queue, and bind it if an exchange is given. The arguments are those of `amqp_queue`, checked.
 
     Raises:
-        Refused: the broker refuses an argument, or the exchange does not exist.
-        BadQueue: arguments contradict each other.
+        RequestRefused: the broker refuses an argument, or the exchange does not exist.
     """
-    if routing_key is not None and exchange is None:
-        raise BadQueue(
-            f"amqp_queue(routing_key={routing_key!r}): a binding needs an exchange as well, exchange=...; "
-            "without one, publish with the name of the queue as the routing key"
-        )
     queue = PortableQueue(requests, name)
     table = dict(arguments or {})
     if type is not None:

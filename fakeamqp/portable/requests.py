@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING
 
-from fakeamqp.portable.errors import NotAnswered, Refused
+from fakeamqp.portable.errors import NoAnswer, RequestRefused
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.codec.constants import PROTOCOL_HEADER
 from fakeamqp.protocols.framed.codec.frames import (
@@ -49,8 +49,8 @@ class Requests:
         """Send a method and return its answer.
 
         Raises:
-            Refused: the broker closes the channel or the connection instead.
-            NotAnswered: there is no answer, or no broker in this process.
+            RequestRefused: the broker closes the channel or the connection instead.
+            NoAnswer: there is no answer, or no broker in this process.
             NoBroker: there is no broker at the URL.
         """
         with self.route.lock:
@@ -61,8 +61,8 @@ class Requests:
         """Publish to a queue, and wait for the confirm.
 
         Raises:
-            Refused: the broker does not confirm the message, or there is no such queue.
-            NotAnswered, NoBroker: see `ask`.
+            RequestRefused: the broker does not confirm the message, or there is no such queue.
+            NoAnswer, NoBroker: see `ask`.
         """
         with self.route.lock:
             self._make_ready()
@@ -77,9 +77,11 @@ class Requests:
             while not isinstance(answer := self._next(method).method, (m.BasicAck, m.BasicNack)):
                 returned = answer
             if returned is not None:
-                raise Refused(f"there is no queue {queue!r} to publish to", 312)
+                raise RequestRefused(f"there is no queue {queue!r} to publish to", 312)
             if isinstance(answer, m.BasicNack):
-                raise Refused(f"the broker has refused a message for queue {queue!r}: the queue is full")
+                raise RequestRefused(
+                    f"the broker has refused a message for queue {queue!r}: the queue is full"
+                )
 
     def close(self) -> None:
         """Close the connection, if there is one."""
@@ -89,7 +91,7 @@ class Requests:
             try:
                 if not self._line.ended:
                     self._exchange(0, m.ConnectionClose(reply_code=200, reply_text="the test has ended"))
-            except (NotAnswered, Refused):
+            except (NoAnswer, RequestRefused):
                 pass  # It is closed.
             finally:
                 self._drop()
@@ -151,7 +153,7 @@ class Requests:
         assert self._line is not None
         try:
             self._line.send(octets)
-        except NotAnswered:
+        except NoAnswer:
             self._drop()
             raise
 
@@ -169,7 +171,7 @@ class Requests:
             self._drop()
         else:
             return reply
-        raise Refused(
+        raise RequestRefused(
             f"the broker refuses {asked.NAME}: {method.reply_code} {method.reply_text}", method.reply_code
         )
 
@@ -177,12 +179,12 @@ class Requests:
         assert self._line is not None
         try:
             octets = self._line.receive()
-        except NotAnswered as problem:
+        except NoAnswer as problem:
             self._drop()
-            raise NotAnswered(f"{asked.NAME}: {problem}") from None
+            raise NoAnswer(f"{asked.NAME}: {problem}") from None
         if not octets:
             self._drop()
-            raise NotAnswered(f"the broker has ended the connection instead of an answer to {asked.NAME}")
+            raise NoAnswer(f"the broker has ended the connection instead of an answer to {asked.NAME}")
         self._buffer += octets
         while len(self._buffer) >= FRAME_OVERHEAD:
             frame_type, channel, size = FRAME_HEADER.unpack_from(self._buffer)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from fakeamqp.connection import PeerAddress
 from fakeamqp.faults.next_tap import NullTap
 from fakeamqp.inspect.hints import loop_hint, span, wait_report
-from fakeamqp.portable.errors import NotAnswered
+from fakeamqp.portable.errors import NoAnswer
 from fakeamqp.protocols.negotiation import accept
 from fakeamqp.replay.target import remote_broker
 
@@ -46,7 +46,7 @@ class Line(Protocol):
         """Return the next bytes; b"" once the broker has ended the connection.
 
         Raises:
-            NotAnswered: the broker sends no bytes.
+            NoAnswer: the broker sends no bytes.
         """
 
     def close(self) -> None:
@@ -75,7 +75,7 @@ class Route(Protocol):
         """Open a connection.
 
         Raises:
-            NotAnswered: the broker does not run.
+            NoAnswer: the broker does not run.
             NoBroker: there is no broker at the URL.
         """
 
@@ -120,7 +120,7 @@ class ToBroker:
     def connect(self) -> InProcessLine:
         """Open a connection; call it inside the engine."""
         if not self.running:
-            raise NotAnswered("the broker of the test does not run; start it first")
+            raise NoAnswer("the broker of the test does not run; start it first")
         return InProcessLine(self._broker)
 
     def wait_until(self, holds: Callable[[], bool], timeout: float) -> bool:
@@ -168,7 +168,7 @@ class InProcessLine:
             self._state.operations.finish()
             octets = self._pending()
         if not octets and not (self._connection.finished or self._connection.aborted):
-            raise NotAnswered("the broker of the test has not answered")
+            raise NoAnswer("the broker of the test has not answered")
         return octets
 
     def _pending(self) -> bytes:
@@ -286,14 +286,14 @@ class SocketLine:
         try:
             self._socket.sendall(octets)
         except OSError as error:
-            raise NotAnswered(f"the broker has ended the connection: {error}") from None
+            raise NoAnswer(f"the broker has ended the connection: {error}") from None
 
     def receive(self) -> bytes:
         """See `Line.receive`."""
         try:
             return self._socket.recv(_READ)
         except TimeoutError:
-            raise NotAnswered(f"the broker has not answered within {_PATIENCE:g} s") from None
+            raise NoAnswer(f"the broker has not answered within {_PATIENCE:g} s") from None
         except OSError:
             return b""
 

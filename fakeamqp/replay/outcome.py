@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from fakeamqp.errors import Result
 from fakeamqp.replay.errors import NotTheSame
 from fakeamqp.trace.rendering import one_line
 
@@ -52,8 +53,11 @@ class Comparison:
 
 
 @dataclass(frozen=True)
-class Replay:
-    """The outcome of a replay. Its text is a diff by connection."""
+class Replay(Result):
+    """The outcome of a replay. Its text is a diff by connection.
+
+    Differences that nothing reads fail the test: see `fakeamqp.errors.Result`.
+    """
 
     connections: tuple[Comparison, ...]
 
@@ -70,6 +74,11 @@ class Replay:
         """
         if not self.same:
             raise NotTheSame(f"the replay differs from the recording:\n{self}")
+
+    def _failure(self) -> str:
+        if self.same:
+            return ""
+        return f"a replay differs from its recording, and nothing has read it: use expect_same()\n{self}"
 
     def __str__(self) -> str:
         return "\n".join(map(str, self.connections))

@@ -7,6 +7,7 @@ from collections.abc import Callable, Coroutine, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from fakeamqp.errors import Result
 from fakeamqp.simulation.errors import SimulationError
 from fakeamqp.simulation.running import run
 from fakeamqp.simulation.schedule import KINDS, Decision, Key, Schedule
@@ -82,13 +83,18 @@ class Failure:
 
 
 @dataclass(frozen=True)
-class Exploration:
-    """What came of running a test under many schedules."""
+class Exploration(Result):
+    """What came of running a test under many schedules. A failure that nothing reads fails the test."""
 
     #: The number of schedules that were run, without those of shrinking.
     schedules: int
     #: The first failure, or None.
     failure: Failure | None
+
+    def _failure(self) -> str:
+        if self.failure is None:
+            return ""
+        return f"explore() has found a failure, and nothing has read it: use check()\n{self.failure.text}"
 
 
 class FailingSchedule(SimulationError):
@@ -123,6 +129,9 @@ def explore(
 
     Returns:
         How many schedules were run, and the failure if there was one.
+
+    Raises:
+        SimulationError: there are no seeds, or an argument of `run` is invalid.
     """
 
     def outcome(schedule: Schedule) -> BaseException | None:
@@ -151,6 +160,8 @@ def explore_runs(
         error = outcome(schedule)
         if error is not None:
             return Exploration(count, _explain(outcome, schedule, error, shrink_runs))
+    if count == 0:
+        raise SimulationError(f"seeds={seeds!r} are no schedules, so the test would pass without a run")
     return Exploration(count, None)
 
 

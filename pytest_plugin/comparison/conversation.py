@@ -6,7 +6,8 @@ the events of each queue.
 
 Names may differ, too: clients choose them at random, and brokers generate them. Two lines are the same if
 each name of one stands where a name of the other stands, and these two stand for each other in all lines,
-from where either first appears. So the same name twice is not the same as two names.
+from where either first appears. So the same name twice is not the same as two names. Bodies and the texts of
+message headers and properties are names in this sense, since clients put random ids into them.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ _ARROWS = {"received": "->", "sent": "<-", _MODEL: "=="}
 
 _NAMES = frozenset(
     (
-        *("queue", "exchange", "source", "destination", "alternate_exchange"),
+        *("queue", "exchange", "source", "destination", "alternate_exchange", "virtual_host", "user"),
         *("routing_key", "binding_key", "routing-keys", "CC", "BCC"),
         *("consumer", "consumer_tag", "reply_to", "correlation_id", "message_id", "identifier"),
         *("connection_name", "client_id", "id", "root_id", "parent_id", "origin"),
@@ -37,7 +38,14 @@ _NAMES = frozenset(
         *("x-first-death-queue", "x-first-death-exchange", "x-last-death-queue", "x-last-death-exchange"),
     )
 )
-"""Fields, properties, headers and arguments whose values are names."""
+"""Fields, headers and arguments whose values are names."""
+_PROPERTIES = frozenset(("app_id", "cluster_id", "type", "user_id"))
+"""Properties whose values are names, besides those."""
+_HEADERS = frozenset(("headers", "application_headers"))
+_OF_BROKERS = ("x-death", "x-first-death", "x-last-death", "x-match")
+"""How headers begin that mean something to brokers. The values of others are names."""
+_SMALLEST_NUMBER = 1000
+"""Smaller numbers in headers are no names: as counts, they can tell what differs."""
 _NAME = "\0"
 """A placeholder for a name in the text of a line."""
 _NAMED = re.compile(
@@ -187,40 +195,57 @@ def _line_of(event: Event, place: int) -> tuple[str, object, Line] | None:
         text = f"{event.alias} {_ARROWS[_MODEL]} {event.text}".lstrip()
         message = event.facts.get("message")
         address = {name: getattr(message, name, None) for name in ("exchange", "routing_key")}
-        names = [*_names_in(event.facts), *_names_in(address)]
+        body = [] if message is None else [getattr(message, "body", b"")]
+        names = [*_names_in(event.facts), *_names_in(address), *body]
         return _MODEL, event.queue or "", _line(place, text, names)
     return None
 
 
-def _names_in_frame(event: FrameEvent) -> Iterator[str]:
+def _names_in_frame(event: FrameEvent) -> Iterator[object]:
     from fakeamqp.trace.frame_readers import frame_reader
 
     for record in (event.method, event.properties):
         if record is not None:
             yield from _names_in(dict(frame_reader(event.protocol).values(record)))
+    if event.properties is not None:
+        values = dict(frame_reader(event.protocol).values(event.properties))
+        yield from (values[name] for name in _PROPERTIES if isinstance(values.get(name), str))
+    if event.part == "body":
+        yield event.payload
 
 
-def _names_in(value: object, named: bool = False) -> Iterator[str]:
+def _names_in(value: object, named: bool = False, headers: bool = False) -> Iterator[object]:
     """The values of fields that are names, down to those in tables."""
     if isinstance(value, Mapping):
         for name, item in value.items():
-            yield from _names_in(item, name in _NAMES)
+            free = headers and not str(name).startswith(_OF_BROKERS)
+            yield from _names_in(item, free or name in _NAMES, free or name in _HEADERS)
     elif isinstance(value, (list, tuple)):
         for item in value:
-            yield from _names_in(item, named)
-    elif named and isinstance(value, str):
+            yield from _names_in(item, named, headers)
+    elif isinstance(value, int):
+        if headers and value >= _SMALLEST_NUMBER:
+            yield value
+    elif named and isinstance(value, (str, bytes)):
         yield value
 
 
-def _line(place: int, text: str, names: Iterable[str]) -> Line:
+def _line(place: int, text: str, names: Iterable[object]) -> Line:
     from fakeamqp.trace.rendering import short
 
     # A long name is shown by its beginning; its place is that of what is shown. No text has the mark itself.
-    shown = {short(name): name for name in names if not _RESERVED.match(name)}
+    shown = {
+        short(name): name if isinstance(name, str) else short(name)
+        for name in names
+        if not (isinstance(name, str) and _RESERVED.match(name))
+    }
     quoted = sorted(shown, key=len, reverse=True)
     key = text
     for number, each in enumerate(quoted):
-        key = key.replace(each, f"{_NAME}{number}{_NAME}")
+        if each.isdecimal():
+            key = re.sub(rf"(?<![\w.-]){each}(?![\w.-])", f"{_NAME}{number}{_NAME}", key)
+        else:
+            key = key.replace(each, f"{_NAME}{number}{_NAME}")
     found: list[str] = []
 
     def take(match: re.Match[str]) -> str:

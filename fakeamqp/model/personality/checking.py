@@ -46,7 +46,7 @@ def with_choices(chosen: Personality, settings: Mapping[str, Any]) -> Personalit
 def _checked(record: Any, prefix: str, names: set[str] | None = None) -> Any:
     """A record whose choices (of these names) fit their types and words."""
     changed = {}
-    for name, hint in _hints(type(record)).items():
+    for name, hint in _hints(record.__class__).items():
         if names is not None and name not in names:
             continue
         value = getattr(record, name)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from fakeamqp.errors import FakeAMQPError, near_match
+from fakeamqp.errors import FakeAMQPError, Result, near_match
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -76,10 +76,11 @@ class Finding:
         return f"event {self.number} ({where}): {self.rule}{whose}: {self.text}"
 
 
-class Findings(tuple[Finding, ...]):
+class Findings(Result, tuple[Finding, ...]):
     """All that checks have found, in the order of the events: a tuple that equals () if there is nothing.
 
-    `str` is a report with the events that led to each finding.
+    `str` is a report with the events that led to each finding. Findings that nothing reads fail the test: see
+    `fakeamqp.errors.Result`.
 
     Attributes:
         notes: what could not be checked, a sentence each.
@@ -102,6 +103,23 @@ class Findings(tuple[Finding, ...]):
         if count > _MOST_SHOWN:
             lines.append(f"  ... and {count - _MOST_SHOWN} more")
         return "\n".join((*lines, *(f"({note})" for note in self.notes)))
+
+    def _failure(self) -> str:
+        if not tuple.__len__(self):
+            return ""
+        return f"trace.check() has found something, and nothing has read it: use expect_no_findings()\n{self}"
+
+
+def _reading(method: Callable[..., Any]) -> Callable[..., Any]:
+    def read(findings: Findings, *arguments: Any) -> Any:
+        findings._is_read = True
+        return method(findings, *arguments)
+
+    return read
+
+
+for _name in ("__contains__", "__eq__", "__getitem__", "__iter__", "__len__", "__ne__", "__repr__"):
+    setattr(Findings, _name, _reading(getattr(tuple, _name)))
 
 
 class Allowed:
