@@ -11,6 +11,7 @@ __all__ = [
     "Result",
     "UnreadResult",
     "WaitTimeout",
+    "check_timeout",
     "near_match",
     "nearest",
     "printable",
@@ -70,6 +71,17 @@ class Result:
 
             unread_results.append(failure)
             warnings.warn(failure, UnreadResult, stacklevel=2)
+
+
+def check_timeout(timeout: object) -> None:
+    """Check the timeout of a wait.
+
+    Raises:
+        BrokerError: it is not a number of seconds.
+    """
+    # Not a number is no number of seconds either.
+    if isinstance(timeout, bool) or not isinstance(timeout, (int, float)) or not timeout >= 0:
+        raise BrokerError(f"timeout={timeout!r} must be a number of seconds, 0 or more")
 
 
 def printable(text: str) -> str:

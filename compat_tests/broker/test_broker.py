@@ -16,6 +16,7 @@ import pika
 import pika.exceptions
 import pytest
 
+from compat_tests.matrix import cases
 from fakeamqp import (
     PERSONALITIES,
     Broker,
@@ -31,6 +32,7 @@ from fakeamqp import (
     WaitTimeout,
 )
 from fakeamqp.model.queues import QueueDeclaration
+from fakeamqp.portable import Requests, ToURL, declared
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.framed.codec.frames import method_frame
 
@@ -291,6 +293,33 @@ def test_calls_of_a_broker_refuse_what_its_arguments_refuse() -> None:
             broker.add_virtual_host(name)  # type: ignore[arg-type]
     with pytest.raises(FakeAMQPError, match="tags must be a list"):
         broker.add_user("bob", tags="administrator")
+
+
+def test_each_wait_refuses_a_timeout_that_is_no_number_of_seconds(broker: Broker) -> None:
+    broker.load_definitions({"queues": [{"name": "q", "vhost": "/"}]})
+    rule = broker.faults.on("basic.publish").optional().nack()
+    service = broker.add_service("ping", print)  # type: ignore[arg-type]
+    requests = Requests(ToURL(broker.url))
+    portable = declared(requests, "p")
+    waits: list[Callable[[Any], object]] = [
+        lambda timeout: broker.wait_for(lambda: False, timeout=timeout),
+        lambda timeout: asyncio.run(broker.wait_for_async(lambda: False, timeout=timeout)),
+        lambda timeout: broker.queue("q").wait_for(ready=1, timeout=timeout),
+        lambda timeout: broker.queue("q").wait_until_consumed(timeout=timeout),
+        lambda timeout: broker.expect_published(timeout=timeout),
+        lambda timeout: broker.wait_until_idle(timeout=timeout),
+        lambda timeout: broker.expect_no_findings(timeout=timeout),
+        lambda timeout: rule.wait(1, timeout=timeout),
+        lambda timeout: service.wait(1, timeout=timeout),
+        lambda timeout: portable.wait_for(ready=1, timeout=timeout),
+        lambda timeout: asyncio.run(portable.get_async(timeout=timeout)),
+    ]
+    with cases() as case:
+        for number, wait in enumerate(waits):
+            for timeout in ("1", None, True, -1, float("nan")):
+                with case(f"{number} {timeout!r}"), pytest.raises(BrokerError, match="number of seconds"):
+                    wait(timeout)
+    requests.close()
 
 
 def test_choices_take_lists_and_whole_numbers() -> None:

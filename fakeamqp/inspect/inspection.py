@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from fakeamqp.errors import WaitTimeout
+from fakeamqp.errors import WaitTimeout, check_timeout
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -72,7 +72,8 @@ class Inspection:
             BadExpectation: it is not a function, or returns what is always true, such as a coroutine.
         """
         watched = _watched(predicate)
-        if timeout <= 0:
+        check_timeout(timeout)
+        if timeout == 0:
             return self._reader.read(watched)
         met = self._reader.wait_for(watched, timeout, every=_OFTEN)
         return self._result(watched, met, timeout, "wait_for_async")
@@ -88,7 +89,8 @@ class Inspection:
         as `asyncio.current_task()`; with `runtime="asyncio"` it is called in the event loop.
         """
         watched = _watched(predicate)
-        if timeout <= 0:
+        check_timeout(timeout)
+        if timeout == 0:
             return self._reader.read(watched)
         met = await self._reader.wait_for_async(watched, timeout, every=_OFTEN)
         return self._result(watched, met, timeout, "")

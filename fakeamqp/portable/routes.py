@@ -12,6 +12,7 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Protocol
 
 from fakeamqp.connection import PeerAddress
+from fakeamqp.errors import check_timeout
 from fakeamqp.faults.next_tap import NullTap
 from fakeamqp.inspect.hints import loop_hint, span, wait_report
 from fakeamqp.portable.errors import NoAnswer
@@ -233,6 +234,7 @@ class ToURL:
 
     def wait_until(self, holds: Callable[[], bool], timeout: float) -> bool:
         """See `Route.wait_until`; the condition is evaluated at intervals."""
+        check_timeout(timeout)
         ends = time.monotonic() + timeout
         pauses = _pauses()
         while not holds():
@@ -243,6 +245,7 @@ class ToURL:
 
     async def wait_until_async(self, holds: Callable[[], bool], timeout: float) -> bool:
         """See `Route.wait_until_async`; another thread evaluates the condition."""
+        check_timeout(timeout)
         ends = time.monotonic() + timeout
         pauses = _pauses()
         while not await asyncio.to_thread(holds):

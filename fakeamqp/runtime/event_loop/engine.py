@@ -14,6 +14,7 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
+from fakeamqp.errors import check_timeout
 from fakeamqp.runtime.addresses import check_room
 from fakeamqp.runtime.clock import EngineClock, TimerQueue
 from fakeamqp.runtime.engine_base import EngineBase
@@ -274,6 +275,7 @@ class LoopEngine(EngineBase):
         Raises:
             EngineError: it is not true, and `timeout` is not 0.
         """
+        check_timeout(timeout)
         with self:
             if predicate():
                 return True
@@ -285,6 +287,7 @@ class LoopEngine(EngineBase):
         self, predicate: Callable[[], object], timeout: float, every: float | None = None
     ) -> bool:
         """See `Engine`. The timeout is in seconds of the loop's time."""
+        check_timeout(timeout)
         loop = asyncio.get_running_loop()
         decided = loop.create_future()
 

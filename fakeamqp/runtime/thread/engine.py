@@ -19,6 +19,7 @@ from math import inf
 from types import TracebackType
 from typing import TYPE_CHECKING, ClassVar, TypeVar
 
+from fakeamqp.errors import check_timeout
 from fakeamqp.runtime.clock import EngineClock, RealClock, TimerQueue
 from fakeamqp.runtime.engine_base import EngineBase
 from fakeamqp.runtime.errors import EngineError
@@ -408,6 +409,7 @@ class ThreadEngine(EngineBase):
         Raises:
             EngineError: called on the loop thread, which would wait for itself.
         """
+        check_timeout(timeout)
         if threading.current_thread() is self._thread:
             raise EngineError("the loop thread cannot wait for the loop")
         from fakeamqp.runtime.turns import Waiter
