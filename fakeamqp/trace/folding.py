@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from fakeamqp.trace.events import Event
 
-__all__ = ["Content", "Line", "fold", "latest"]
+__all__ = ["Content", "Line", "fold", "is_fault", "latest"]
 
 _MOST_BODY = 16_384
 """Bytes of a body that a line keeps."""
@@ -137,7 +137,7 @@ class Line:
     @property
     def is_fault(self) -> bool:
         """Whether the line is about a fault of the test."""
-        return isinstance(self.first, ConnectionEvent) and self.first.event == "fault"
+        return is_fault(self.first)
 
     @property
     def text(self) -> str:
@@ -152,6 +152,11 @@ class Line:
         """Add an event."""
         self.events.append(event)
         self.numbers.append(number)
+
+
+def is_fault(event: Event) -> bool:
+    """Whether an event is a fault of the test."""
+    return isinstance(event, ConnectionEvent) and event.event == "fault"
 
 
 def fold(events: Iterable[Event]) -> list[Line]:

@@ -31,6 +31,8 @@ _MODEL_CHANGE = "ModelChange"
 _PUBLISHED = "Published"
 _SENT_FRAMES = "SentFrames"
 _SETTLED = "Settled"
+_MOST_FAULTS = 100
+"""Faults that are kept however many events follow."""
 
 _FRAME_BODY = 3
 _TYPE = 0xFF
@@ -91,6 +93,7 @@ class Recorder:
         "_clock",
         "_count",
         "_entries",
+        "_faults",
         "_keep",
         "_long",
         "_most_octets",
@@ -126,6 +129,8 @@ class Recorder:
         self._real_times: deque[float] = deque(maxlen=self.capacity)
         """The real times of the entries, if the broker's clock is not real."""
         self._keep = self._entries.append if real_time is None else self._keep_with_real_time
+        self._faults: deque[tuple[int, Packed, float]] = deque(maxlen=_MOST_FAULTS)
+        """The latest faults: serial number, entry, real time. They are kept longer than other entries."""
         self._peers = Peers()
         self._clears = 0
         self.clear()
@@ -138,6 +143,7 @@ class Recorder:
         self._real_began = 0.0 if self._real_time is None else self._real_time()
         self._entries.clear()
         self._real_times.clear()
+        self._faults.clear()
         self._count = 0
         self._long = 0
         """Bytes of long payloads since the entries were looked at."""
@@ -184,6 +190,11 @@ class Recorder:
             wall_time=since.wall_time,
             clock=self._clock,
             real_times=tuple(each - since.real_time for each in islice(self._real_times, first, None)),
+            faults=[
+                (entry, None if self._real_time is None else real_time - since.real_time)
+                for serial, entry, real_time in self._faults
+                if since.entries <= serial < dropped
+            ],
         )
 
     @property
@@ -307,7 +318,11 @@ class Recorder:
         if peer is None:
             peer = self._peers.add(connection, detail)
         self._count += 1
-        self._keep((_CONNECTION_CHANGE, self._now(), peer, event, detail))
+        entry = (_CONNECTION_CHANGE, self._now(), peer, event, detail)
+        self._keep(entry)
+        if event == "fault":
+            real_time = 0.0 if self._real_time is None else self._real_time()
+            self._faults.append((self._count - 1, entry, real_time))
         if event in _CLOSING_EVENTS:
             self._peers.close(peer)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from fakeamqp.trace.entries import events_of
 from fakeamqp.trace.errors import CheckFailed
 from fakeamqp.trace.events import ConnectionEvent, Event, FrameEvent
-from fakeamqp.trace.folding import Line, fold, latest
+from fakeamqp.trace.folding import Line, fold, is_fault, latest
 
 if TYPE_CHECKING:
     import os
@@ -35,6 +35,7 @@ class Trace:
         wall_time: the wall time of that instant, in seconds since 1970, or None if unknown.
         clock: the mode of the clock: "real", "virtual" or "wall".
         real_times: of the entries, in seconds since the trace began; none if the clock is real.
+        faults: the latest of the entries about faults that are no longer kept, with their real times or None.
     """
 
     __slots__ = (
@@ -44,6 +45,7 @@ class Trace:
         "_dropped",
         "_entries",
         "_events",
+        "_faults",
         "_real_times",
         "clock",
         "wall_time",
@@ -60,6 +62,7 @@ class Trace:
         wall_time: float | None = None,
         clock: str = "real",
         real_times: Iterable[float] = (),
+        faults: Iterable[tuple[Packed, float | None]] = (),
     ) -> None:
         self._entries = entries
         self._real_times = real_times
@@ -68,6 +71,12 @@ class Trace:
         self._aliases = aliases or {}
         self._events: tuple[Event, ...] | None = None
         self._dropped = dropped
+        self._faults: list[Event] = [
+            event
+            for entry, real_time in faults
+            for event in events_of((entry,), began, self._aliases, () if real_time is None else (real_time,))
+        ]
+        """The latest faults among the events that are no longer kept."""
         self.wall_time: float | None = wall_time
         self.clock: str = clock
 
@@ -109,6 +118,7 @@ class Trace:
             events = tuple(events_of(self._entries, self._began, self._aliases, self._real_times))
             more = 0 if self._capacity is None else max(0, len(events) - self._capacity)
             self._events = events[more:]
+            self._faults += (event for event in events[:more] if is_fault(event))
             self._dropped += more
             self._entries = ()
         return self._events
@@ -235,14 +245,19 @@ class Trace:
         method is one line with its content, as are heartbeats in a row.
 
         Args:
-            limit: show only this number of latest lines, and of the latest faults before them.
+            limit: show only this number of latest lines, and of the latest faults before them. Of the faults
+                that the trace no longer keeps among its events, the latest 100 are shown.
             connection: show only events of this connection, by its name or its short name.
         """
-        events = list(self.events)
+        events, faults = list(self.events), self._faults
         if connection is not None:
             events = [event for event in events if connection in (event.connection, event.alias)]
+            faults = [event for event in faults if connection in (event.connection, event.alias)]
         shown = list(latest(fold(events), limit))
-        notes = [f"({self.dropped} earlier events are no longer kept)"] if self.dropped else []
+        most = len(faults) if limit is None else limit
+        shown[:0] = earlier = fold(faults[max(0, len(faults) - most) :])
+        but = ", except faults" if earlier else ""
+        notes = [f"({self.dropped} earlier events are no longer kept{but})"] if self.dropped else []
         if shown and isinstance(shown[0], int):
             notes.append(f"({shown.pop(0)} earlier events left out)")
         told = [line for line in shown if isinstance(line, Line)]

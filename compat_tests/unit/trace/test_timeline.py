@@ -146,6 +146,33 @@ def test_a_limit_keeps_the_latest_faults_before_the_latest_lines():
     ]
 
 
+def test_faults_are_shown_after_the_trace_has_dropped_them():
+    now, real = [0.0], [0.0]
+    recorder = Recorder(lambda: now[0], capacity=3, clock="virtual", real_time=lambda: real[0])
+    recorder.connection("a", "connected")
+    for number in range(9):
+        now[0], real[0] = 60.0 * number, float(number)
+        if number in (1, 3):
+            recorder.connection("a", "fault", f"number {number}")
+        recorder.model("alarm", number=number)
+        if number == 2:
+            mark = recorder.mark()
+    assert [" ".join(line.split()) for line in recorder.trace().timeline(limit=2).splitlines()] == [
+        "(9 earlier events are no longer kept, except faults)",
+        "(c1 is a)",
+        "60.000 [real 1.000] c1 -- fault: number 1",
+        "180.000 [real 3.000] c1 -- fault: number 3",
+        "(1 events left out)",
+        "420.000 [real 7.000] == alarm number=7",
+        "480.000 [real 8.000] == alarm number=8",
+    ]
+    faults = [line for line in recorder.trace(mark).timeline(limit=1).splitlines() if "fault:" in line]
+    assert [" ".join(line.split()) for line in faults] == ["60.000 [real 1.000] c1 -- fault: number 3"]
+    assert "fault" not in recorder.trace().timeline(limit=0, connection="b")
+    recorder.clear()
+    assert recorder.trace().timeline() == ""
+
+
 def test_real_time_is_in_a_second_column_where_it_differs():
     now, real = [0.0], [100.0]
     recorder = Recorder(lambda: now[0], clock="virtual", real_time=lambda: real[0])
