@@ -269,24 +269,28 @@ def test_a_real_broker_has_no_trace_to_be_written(
 # --- what goes wrong --------------------------------------------------------------------------------------
 
 
-def test_what_cannot_be_written_is_a_warning(run_tests: RunTests, pytester: pytest.Pytester) -> None:
-    pytester.makefile(".txt", taken="")
+def test_what_cannot_be_written_is_a_warning(run_tests: RunTests) -> None:
+    """The folder can be made when the run starts, and not any more when the first test ends."""
     result = run_tests(
         USES_A_BROKER
         + """
     def test_another(pika_channel):
         pass
+
+    import pathlib, pytest
+
+    @pytest.fixture(autouse=True)
+    def taken():
+        pathlib.Path("taken").write_text("")
     """,
-        f"--amqp-trace={os.path.join('taken.txt', 'traces')}",
+        f"--amqp-trace={os.path.join('taken', 'traces')}",
         "-W",
         "error",  # A warning of ours is no reason to fail, whatever is done with those of the tests.
     )
     result.assert_outcomes(passed=2, warnings=2)
     text = result.stdout.str()
     assert text.count("a recording cannot be written to") == 1, "all tests are listed with the one reason"
-    result.stdout.fnmatch_lines(
-        ["*::test_it", "*::test_another", "*a recording cannot be written to*taken.txt*"]
-    )
+    result.stdout.fnmatch_lines(["*::test_it", "*::test_another", "*a recording cannot be written to*taken*"])
 
 
 def test_no_file_is_ever_half_of_one(run_tests: RunTests, folder: Path) -> None:
