@@ -370,7 +370,7 @@ def test_what_prepares_a_broker_holds_from_the_start_on() -> None:
             channel.basic_publish("amq.system", "ping", b"")
             with pytest.raises(pika.exceptions.NackError):
                 channel.basic_publish("", "q", b"no")
-        assert (broker.queue("q").ready, broker.queue("log").ready) == (1, 3)
+        assert (broker.queue("q").ready, broker.queue("log").ready) == (1, 4)
         assert (len(called), refused.hits) == (1, 1)
         assert "lost" not in {user["name"] for user in broker.definitions()["users"]}
 
