@@ -79,7 +79,7 @@ def check_timeout(timeout: object) -> None:
     Raises:
         BrokerError: it is not a number of seconds.
     """
-    # Not a number is no number of seconds either.
+    # All comparisons with NaN are false.
     if isinstance(timeout, bool) or not isinstance(timeout, (int, float)) or not timeout >= 0:
         raise BrokerError(f"timeout={timeout!r} must be a number of seconds, 0 or more")
 

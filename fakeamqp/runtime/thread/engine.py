@@ -449,6 +449,7 @@ class ThreadEngine(EngineBase):
         self, predicate: Callable[[], object], timeout: float, every: float | None = None
     ) -> bool:
         """`wait_until` for coroutines: the loop thread waits, and evaluates the predicate."""
+        check_timeout(timeout)
         loop = self._loop
         if loop is None:
             return self.wait_until(predicate, timeout)
