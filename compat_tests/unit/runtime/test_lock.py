@@ -74,6 +74,28 @@ def test_release_all_and_back() -> None:
     assert lock.held() and lock.depth == 2
 
 
+def test_an_interrupted_release_is_not_undone() -> None:
+    class Interrupting:
+        def __init__(self, lock: threading.RLock) -> None:  # type: ignore[valid-type]
+            self.lock = lock
+
+        def release(self) -> None:
+            raise KeyboardInterrupt
+
+        def __getattr__(self, name: str) -> object:
+            return getattr(self.lock, name)
+
+    lock = FairLock()
+    lock.acquire()
+    inner = lock._lock
+    lock._lock = Interrupting(inner)  # type: ignore[assignment]
+    with pytest.raises(KeyboardInterrupt):
+        lock.release()
+    lock._lock = inner
+    lock.acquire_again(lock.release_all())
+    assert not lock.held()
+
+
 def test_only_the_holder_releases() -> None:
     lock = FairLock()
     with pytest.raises(RuntimeError, match="does not hold"):

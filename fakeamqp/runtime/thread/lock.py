@@ -101,7 +101,8 @@ class FairLock:
         """Release the lock at any depth; None if this thread does not hold it."""
         if not self.held():
             return None
-        hold = Hold(self.depth, self._frame)
+        # An exception of a signal handler may have ended a release in its midst: that is not undone.
+        hold = None if self._releasing else Hold(self.depth, self._frame)
         self._let_go()
         return hold
 
