@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import ctypes
+import gc
 import os
 import socket
 import struct
+import warnings
 from asyncio.proactor_events import BaseProactorEventLoop
 from collections.abc import Callable
 from contextlib import suppress
@@ -115,6 +117,16 @@ class ProactorLoop(BaseProactorEventLoop):
     def __init__(self) -> None:
         super().__init__(_Proactor())  # type: ignore[call-arg]
         self.call_soon(self._loop_self_reading)  # type: ignore[attr-defined]
+
+    def close(self) -> None:
+        """Close the loop, and what transports of clients leave open whose server has closed first.
+
+        They shut their socket down then, which fails on Linux.
+        """
+        super().close()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ResourceWarning)
+            gc.collect()
 
 
 class ReaderlessLoop(asyncio.SelectorEventLoop):
