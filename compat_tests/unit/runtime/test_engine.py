@@ -211,7 +211,7 @@ def test_a_turn_that_leaves_work_counts_as_busy_however_short_it_was() -> None:
     loop = Loop(turns.TurnParts(clock, timers, clock, timers, Failures(), operations, None, None, None))
 
     def steps() -> Iterator[None]:
-        for _ in range(3):
+        for _ in range(5):
             clock.instant += 0.01
             yield
         clock.instant += 0.01
@@ -222,7 +222,7 @@ def test_a_turn_that_leaves_work_counts_as_busy_however_short_it_was() -> None:
     for _ in range(3):
         loop._turn(cast("Any", _SlowLock(lambda: None)), 0.0)
         counted.append(round(operations.busy_seconds, 3))
-    assert counted == [0.01, 0.02, 0.02]
+    assert counted == [0.02, 0.04, 0.04]  # A slice is two steps; the last turn has a short rest.
     loop.close()
 
 
