@@ -520,4 +520,5 @@ def _on_command_line(config: pytest.Config, name: str) -> Any:
     # Before the first conftest.py is loaded, pytest knows the command line by this namespace only.
     early = getattr(config, "known_args_namespace", None)
     given = config.getoption(name, None)
-    return getattr(early, name, None) if given is None else given
+    # A flag is False until the whole command line is parsed.
+    return getattr(early, name, None) if given is None or given is False else given
