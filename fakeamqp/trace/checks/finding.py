@@ -112,7 +112,9 @@ class Findings(Result, tuple[Finding, ...]):
 
 def _reading(method: Callable[..., Any]) -> Callable[..., Any]:
     def read(findings: Findings, *arguments: Any) -> Any:
-        findings._is_read = True
+        for each in (findings, *arguments):  # A comparison reads both sides.
+            if isinstance(each, Findings):
+                each._is_read = True
         return method(findings, *arguments)
 
     return read
