@@ -105,7 +105,7 @@ class Portal(LoopEngine):
             return
         loop = asyncio.new_event_loop()
         self._runner = threading.Thread(
-            target=self._run, args=(loop,), name="loop of the broker", daemon=True
+            target=self._run_loop, args=(loop,), name="loop of the broker", daemon=True
         )
         self._runner.start()
         self._event_loop = loop
@@ -115,7 +115,7 @@ class Portal(LoopEngine):
         super().start()
 
     @staticmethod
-    def _run(loop: asyncio.AbstractEventLoop) -> None:
+    def _run_loop(loop: asyncio.AbstractEventLoop) -> None:
         asyncio.set_event_loop(loop)
         loop.run_forever()
         loop.close()

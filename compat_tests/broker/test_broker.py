@@ -260,6 +260,7 @@ WRONG: dict[str, tuple[object, ...]] = {
 }
 
 
+@pytest.mark.threads_only
 def test_each_argument_of_a_broker_takes_only_values_of_its_type() -> None:
     assert list(WRONG) == [name for name in inspect.signature(Broker).parameters if name != "settings"]
     for name, values in WRONG.items():

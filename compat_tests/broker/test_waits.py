@@ -16,6 +16,10 @@ from fakeamqp.inspect import WaitTimeout, inspection
 SECONDS = 60
 
 
+# The tests in event loops make their own.
+pytestmark = pytest.mark.threads_only
+
+
 @pytest.fixture
 def calls(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The threads in which `never` is called, which is not called at intervals."""
