@@ -118,6 +118,7 @@ _HANDSHAKE: list[tuple[list[tuple[int, Method]], type[Method]]] = [
 ]
 
 
+@pytest.mark.threads_only
 @pytest.mark.parametrize("publishers", [1, 20])
 def test_a_handshake_beside_publishers_to_many_queues_takes_few_short_turns(
     monkeypatch: pytest.MonkeyPatch, publishers: int
