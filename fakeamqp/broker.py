@@ -72,8 +72,7 @@ Definitions: TypeAlias = "str | os.PathLike[str] | Mapping[str, Any]"
 T = TypeVar("T")
 
 NO_JSON: Any = object()
-"""In place of a value to be encoded as JSON: None is one."""
-"""`json` of `Broker.publish` that was not given: None is a JSON value."""
+"""The `json` of a publish that gives none: None is a JSON value."""
 
 Runtime: TypeAlias = Literal["thread", "asyncio"]
 _RUNTIMES: tuple[Runtime, ...] = ("thread", "asyncio")

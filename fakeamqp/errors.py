@@ -39,13 +39,13 @@ class WaitTimeout(FakeAMQPError, AssertionError):
 
 
 class UnreadResult(UserWarning):
-    """A result tells of a failure, and was dropped without a look at it: the test has not tested this."""
+    """A result with a failure was dropped unread, so the test has not checked it."""
 
     __module__ = "fakeamqp"
 
 
 unread_results: list[str] = []
-"""What results have told that were dropped unread, since the last test has begun."""
+"""The failures of results that were dropped unread, since the current test began."""
 
 
 class Result:

@@ -296,7 +296,7 @@ def test_calls_of_a_broker_refuse_what_its_arguments_refuse() -> None:
         broker.add_user("bob", tags="administrator")
 
 
-def test_each_wait_refuses_a_timeout_that_is_no_number_of_seconds(broker: Broker) -> None:
+def test_waits_refuse_negative_timeouts_and_other_types(broker: Broker) -> None:
     broker.load_definitions({"queues": [{"name": "q", "vhost": "/"}]})
     rule = broker.faults.on("basic.publish").optional().nack()
     service = broker.add_service("ping", print)  # type: ignore[arg-type]
@@ -346,7 +346,7 @@ FIREHOSE = {
 }
 
 
-def test_what_prepares_a_broker_holds_from_the_start_on() -> None:
+def test_preparations_before_the_start_take_effect_at_the_start() -> None:
     broker = Broker()
     broker.load_definitions({"users": [{"name": "lost", "password": "x", "tags": []}]})
     broker.reset()

@@ -111,6 +111,6 @@ def test_all_checks_of_the_trace_hold() -> None:
 
 
 @pytest.mark.parametrize("wrong", ["yes", 1.5, "7", [1]])
-def test_a_value_of_races_that_is_no_seed_is_an_error(wrong: Any) -> None:
+def test_races_of_a_wrong_type_are_an_error(wrong: Any) -> None:
     with pytest.raises(BrokerError, match="races must be True, False or a seed, which is a whole number"):
         Broker(races=wrong)

@@ -178,7 +178,7 @@ def test_views_count_what_clients_do_and_what_goes_over_the_wire(broker, api):
     assert api.get("overview")["churn_rates"]["connection_closed"] == 1
 
 
-def test_a_queue_that_is_declared_again_has_no_numbers_of_the_one_before(broker, api):
+def test_a_redeclared_queue_has_no_counts_of_the_deleted_one(broker, api):
     for numbers in (True, False):
         assert api.put("queues/%2F/q", {}).status == 201
         if numbers:

@@ -197,7 +197,7 @@ def test_clients_beyond_what_select_takes_are_refused_and_the_others_served(
         "upgrade",
     ],
 )
-def test_input_that_is_no_http_ends_its_connection_without_a_traceback(
+def test_malformed_http_ends_the_connection_without_a_traceback(
     broker: Broker, caplog: pytest.LogCaptureFixture, sent: bytes
 ):
     answer = b""

@@ -43,7 +43,7 @@ _PROPERTIES = (
 
 
 class Source(NamedTuple):
-    """Whose messages are copied: the name of the connection, the number of the channel, and the user."""
+    """The origin of a message: the name of the connection, the number of the channel, and the user."""
 
     connection: str
     channel: int
@@ -67,7 +67,7 @@ class Firehose:
 
     def __init__(self, virtual_host: VirtualHost) -> None:
         self.publisher: Source | None = None
-        """Who publishes the message that is routed next. Nothing else that is routed is copied."""
+        """The source of the message that is routed next. Other routed messages are not copied."""
         self._virtual_host = virtual_host
 
     def published(self, message: Message, outcome: Outcome) -> None:
@@ -78,15 +78,15 @@ class Firehose:
         keys = _routing_keys(message)
         # The default exchange names queues that do not exist, too (measured).
         queues = [queue.name for queue in outcome.queues] if message.exchange else keys
-        headers = {**self._whence(source), "routed_queues": queues}
+        headers = {**self._origin(source), "routed_queues": queues}
         self._copy(message, f"publish.{message.exchange}", headers)
 
     def delivered(self, source: Source, queue: str, message: Message, redelivered: bool) -> None:
         """Copy a message that was sent to a client."""
-        headers = {"redelivered": int(redelivered), **self._whence(source)}
+        headers = {"redelivered": int(redelivered), **self._origin(source)}
         self._copy(message, f"deliver.{queue}", headers)
 
-    def _whence(self, source: Source) -> dict[str, Any]:
+    def _origin(self, source: Source) -> dict[str, Any]:
         return {"vhost": self._virtual_host.name, **source._asdict()}
 
     def _copy(self, message: Message, key: str, headers: dict[str, Any]) -> None:

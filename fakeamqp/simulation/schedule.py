@@ -32,7 +32,7 @@ __all__ = ["CUTS", "DELAYS", "KINDS", "LATENCIES", "LATENESS", "Decision", "Key"
 #: - cut: how many of the bytes that have come are received at once
 #: - pause: whether the process is held up until something else is due as well
 #: - task: which of the tasks that are ready goes on first
-#: - those of `fakeamqp.model.races.RaceKind`: how late something is that the broker does
+#: - those of `fakeamqp.model.races.RaceKind`: the delay of a late outcome of the broker
 KINDS = ("latency", "delay", "cut", "pause", "task", *get_args(RaceKind))
 
 #: How long bytes are under way: iterations of the loop, then seconds.
