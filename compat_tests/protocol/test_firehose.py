@@ -67,6 +67,16 @@ def test_get_is_copied_with_its_redelivered_flag(rabbitmq: Server) -> None:
     ]
 
 
+def test_a_copy_whose_key_is_too_long_is_left_out_and_closes_no_connection(rabbitmq: Server) -> None:
+    # RabbitMQ (measured on 4.0.5 and 4.3.6) ends the connection that is sent one with 541.
+    client, watcher = watched(rabbitmq)
+    for name in ("q" * 248, "q" * 247):
+        client.declare(name)
+        client.fill(name, b"m")
+        assert client.get(name) is not None
+    assert [key for key, _, _ in copies(watcher)] == ["publish.", "publish.", "deliver." + "q" * 247]
+
+
 def test_header_types_of_a_copied_message_are_those_that_were_received(rabbitmq: Server) -> None:
     client, watcher = watched(rabbitmq)
     client.declare("dead")

@@ -20,6 +20,7 @@ from fakeamqp.management.errors import Refused, absent, bad_request, key_missing
 from fakeamqp.management.history import check_ranges
 from fakeamqp.management.values import jsonable
 from fakeamqp.model.errors import AccessRefused, ModelError, NotFound
+from fakeamqp.model.names import LONGEST_NAME, octets_of
 from fakeamqp.model.parameters import ParameterError
 
 if TYPE_CHECKING:
@@ -41,8 +42,6 @@ __all__ = [
     "check_name",
     "table",
 ]
-
-_LONGEST_NAME = 255
 
 
 @dataclass(frozen=True)
@@ -239,8 +238,8 @@ def check_name(kind: str, name: str) -> None:
     Raises:
         Refused: 400 (measured for queues).
     """
-    size = len(name.encode("utf-8", "surrogateescape"))
-    if size > _LONGEST_NAME:
+    size = octets_of(name)
+    if size > LONGEST_NAME:
         raise bad_request(f"{kind} should be less than 255 bytes, actually was {size}\n")
 
 

@@ -2,7 +2,8 @@
 
 RabbitMQ: documented, and measured on 3.10.8, 4.0.5 and 4.3.6. A published message is copied when it is
 routed, in a transaction before the commit; a delivered one when it is sent, to a consumer or for basic.get.
-Dead letters are copied only when they are delivered, and copies are not copied again.
+Dead letters are copied only when they are delivered, and copies are not copied again. Where the key of a copy
+would be too long there is none: RabbitMQ ends connections that are sent such a message with 541 (measured).
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fakeamqp.model.message import Message
-from fakeamqp.model.names import NODE
+from fakeamqp.model.names import LONGEST_NAME, NODE, octets_of
 from fakeamqp.model.properties import PlainProperties
 from fakeamqp.model.routing import Router
 
@@ -90,7 +91,7 @@ class Firehose:
         return {"vhost": self._virtual_host.name, **source._asdict()}
 
     def _copy(self, message: Message, key: str, headers: dict[str, Any]) -> None:
-        if message.exchange == TRACE_EXCHANGE:
+        if message.exchange == TRACE_EXCHANGE or octets_of(key) > LONGEST_NAME:
             return
         headers = {
             "exchange_name": message.exchange,

@@ -1,14 +1,25 @@
-"""Names that the broker generates: unique within a broker, and the same for the same seed."""
+"""Names: how long they may be, and those that the broker generates.
+
+Generated names are unique within a broker, and the same for the same seed.
+"""
 
 from __future__ import annotations
 
 import base64
 import random
 
-__all__ = ["NODE", "NameGenerator"]
+__all__ = ["LONGEST_NAME", "NODE", "NameGenerator", "octets_of"]
+
+LONGEST_NAME = 255
+"""Bytes of a name or a routing key: all protocols send them as short strings."""
 
 NODE = "fakeamqp@localhost"
 """The name of the broker as RabbitMQ's node and cluster."""
+
+
+def octets_of(name: str) -> int:
+    """The bytes of a name in UTF-8; a surrogate, which stands for a byte that is no UTF-8, is one."""
+    return len(name.encode("utf-8", "replace"))
 
 
 class NameGenerator:

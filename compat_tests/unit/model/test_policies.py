@@ -109,6 +109,7 @@ BAD_VALUES = [
     ("consumer-timeout", -1, "-1 is not a valid consumer timeout"),
     ("dead-letter-exchange", 5, "5 is not a valid dead letter exchange name"),
     ("dead-letter-routing-key", False, "false is not a valid dead letter routing key"),
+    ("dead-letter-routing-key", "k" * 256, "the routing key is longer than 255 bytes"),
     ("dead-letter-strategy", "often", '<<"often">> is not a valid dead letter strategy'),
     ("delivery-limit", "3", '<<"3">> is not a valid delivery limit'),
     ("expires", 0, "0 is not a valid queue expiry"),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from fakeamqp.model.arguments.reader import seconds_of_age
 from fakeamqp.model.erlang import term
+from fakeamqp.model.names import LONGEST_NAME, octets_of
 
 if TYPE_CHECKING:
     from fakeamqp.model.personality import DeprecatedFeatures, Personality
@@ -26,8 +27,10 @@ __all__ = [
     "natural",
     "one_of",
     "positive",
+    "routing_key",
     "segment_size",
     "text",
+    "too_long",
 ]
 
 Check: TypeAlias = Callable[["Personality", "DeprecatedFeatures", Any], str | None]
@@ -85,6 +88,26 @@ def between(legal: range, refusal: str) -> Check:
 def text(refusal: str) -> Check:
     """A string."""
     return _check(lambda value: isinstance(value, str), refusal)
+
+
+def too_long(key: str) -> str | None:
+    """What is wrong with a routing key that no message can have; None if it is not too long.
+
+    RabbitMQ takes it, and ends connections that are sent such a message with 541 (measured).
+    """
+    return f"longer than {LONGEST_NAME} bytes" if octets_of(key) > LONGEST_NAME else None
+
+
+def routing_key(refusal: str) -> Check:
+    """A routing key that a message can have."""
+
+    def check(personality: Personality, features: DeprecatedFeatures, value: Any) -> str | None:
+        if not isinstance(value, str):
+            return f"{term(value)} {refusal}"
+        problem = too_long(value)
+        return f"the routing key is {problem}" if problem else None
+
+    return check
 
 
 def one_of(*legal: Any, refusal: str) -> Check:

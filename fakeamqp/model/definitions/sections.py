@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from fakeamqp.errors import FakeAMQPError
+from fakeamqp.model.names import LONGEST_NAME, octets_of
 from fakeamqp.model.parameters import hint
 
 __all__ = ["METADATA_KEYS", "DefinitionsError", "check_metadata", "checking", "shown"]
@@ -37,8 +38,6 @@ class Kind(NamedTuple):
 
 
 _TEXT = Kind("a string", lambda value: isinstance(value, str))
-_LONGEST_NAME = 255
-"""Bytes of UTF-8."""
 _SHOWN_OF_LONG = 40
 _NAME = Kind("a string", _TEXT.fits)
 """A short string of the protocols. (RabbitMQ loads longer names, which no client can then use: measured.)"""
@@ -201,7 +200,7 @@ def shown(entry: Mapping[str, Any]) -> str:
 
 
 def _is_long(value: Any) -> bool:
-    return isinstance(value, str) and len(value.encode("utf-8", "replace")) > _LONGEST_NAME
+    return isinstance(value, str) and octets_of(value) > LONGEST_NAME
 
 
 def _beginning(name: str) -> str:
@@ -234,8 +233,8 @@ def _check_value(
     where = "" if entry is None else f" in {shown(entry)}"
     if too_long:
         raise DefinitionsError(
-            f"{section}: {key!r} must have at most {_LONGEST_NAME} bytes in UTF-8, and "
-            f"{_beginning(value)!r} has {len(value.encode('utf-8', 'replace'))}{where}"
+            f"{section}: {key!r} must have at most {LONGEST_NAME} bytes in UTF-8, and "
+            f"{_beginning(value)!r} has {octets_of(value)}{where}"
         )
     if not kind.fits(value):
         got = _HIDDEN if key in _SECRET else repr(value)
