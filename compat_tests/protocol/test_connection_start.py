@@ -169,6 +169,31 @@ def test_every_mechanism_offered_can_be_chosen(server: Server) -> None:
         client.expect(m.ConnectionTune, 0)
 
 
+GUEST = long_string(b"guest")
+
+
+@pytest.mark.parametrize("login", [b"S" + GUEST, b"x" + GUEST])
+@pytest.mark.parametrize("password", [b"S" + GUEST, b"x" + GUEST])
+def test_amqplain_takes_byte_arrays_as_texts(server: Server, login: bytes, password: bytes) -> None:
+    # RabbitMQ: measured on 4.0.5 and 4.3.6.
+    client, _ = begin(server)
+    client.send(start_ok("AMQPLAIN", field("LOGIN", login) + field("PASSWORD", password)), 0)
+    client.expect(m.ConnectionTune, 0)
+
+
+@pytest.mark.parametrize(
+    "password", [b"I\0\0\0\x05", b"t\x01", b"V", b"F" + table(), b"x" + long_string(b"x")]
+)
+def test_amqplain_refuses_a_password_of_another_type_as_a_wrong_one(
+    rabbitmq: Server, password: bytes
+) -> None:
+    # RabbitMQ: measured on 3.10.8, 4.0.5 and 4.3.6.
+    client, _ = begin(rabbitmq)
+    response = field("LOGIN", b"S" + GUEST) + field("PASSWORD", password)
+    client.send(start_ok("AMQPLAIN", response, client_properties=CAPABLE), 0)
+    client.expect_connection_close(403)
+
+
 @pytest.mark.parametrize(
     ("mechanism", "response"),
     [

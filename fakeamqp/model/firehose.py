@@ -70,15 +70,17 @@ class Firehose:
         self.publisher: Source | None = None
         """The source of the message that is routed next. Other routed messages are not copied."""
         self._virtual_host = virtual_host
+        self._rewrites_headers: bool = virtual_host.state.personality.rewrites_headers
 
     def published(self, message: Message, outcome: Outcome) -> None:
         """Copy a message that was routed, if `publisher` is known."""
         source, self.publisher = self.publisher, None
         if source is None:
             return
-        keys = _routing_keys(message)
-        # The default exchange names queues that do not exist, too (measured).
-        queues = [queue.name for queue in outcome.queues] if message.exchange else keys
+        # Measured: the default exchange names queues that do not exist, too. Where headers are rewritten, all
+        # other exchanges name queues in descending order.
+        names = {queue.name for queue in outcome.queues} if message.exchange else set(_routing_keys(message))
+        queues = sorted(names, reverse=bool(message.exchange) and self._rewrites_headers)
         headers = {**self._origin(source), "routed_queues": queues}
         self._copy(message, f"publish.{message.exchange}", headers)
 
@@ -100,7 +102,7 @@ class Firehose:
             "node": NODE,
             **headers,
         }
-        if self._virtual_host.state.personality.rewrites_headers:
+        if self._rewrites_headers:
             headers = dict(sorted(headers.items()))
         copy = Message(TRACE_EXCHANGE, key, PlainProperties(headers=headers), message.body)
         self._virtual_host.offer(copy, self._virtual_host.routing.route(copy), mandatory=True)

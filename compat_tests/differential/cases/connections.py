@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from compat_tests.differential.codec import METHODS, content_header, encode_method, encode_table, frame
+from compat_tests.differential.codec import (
+    METHODS,
+    Tagged,
+    content_header,
+    encode_method,
+    encode_table,
+    frame,
+)
 from compat_tests.differential.raw_client import PROTOCOL_HEADER, RawClient
 from compat_tests.differential.script import REOPENED, Scene, call, case, each, filled, get, last, queue
 
@@ -109,6 +116,10 @@ def _amqplain(**fields: Any) -> bytes:
     return encode_table(fields)[4:]
 
 
+def _bytes(text: str) -> Tagged:
+    return Tagged("x", text)
+
+
 login("bad-password", password="wrong")
 login("unknown-user", user="nobody")
 login("empty-password", password="")
@@ -132,6 +143,16 @@ login("amqplain-order", mechanism="AMQPLAIN", response=_amqplain(PASSWORD="guest
 login("amqplain-bad", mechanism="AMQPLAIN", response=_amqplain(LOGIN="guest", PASSWORD="x"))
 login("amqplain-missing", mechanism="AMQPLAIN", response=_amqplain(LOGIN="guest"))
 login("amqplain-int", mechanism="AMQPLAIN", response=_amqplain(LOGIN=5, PASSWORD="guest"))
+login("amqplain-password-int", mechanism="AMQPLAIN", response=_amqplain(LOGIN="guest", PASSWORD=5))
+login(
+    "amqplain-login-bytes", mechanism="AMQPLAIN", response=_amqplain(LOGIN=_bytes("guest"), PASSWORD="guest")
+)
+login(
+    "amqplain-password-bytes",
+    mechanism="AMQPLAIN",
+    response=_amqplain(LOGIN="guest", PASSWORD=_bytes("guest")),
+)
+login("amqplain-wrong-bytes", mechanism="AMQPLAIN", response=_amqplain(LOGIN="guest", PASSWORD=_bytes("x")))
 login("amqplain-garbage", mechanism="AMQPLAIN", response=b"\xff\xff\xff")
 login(
     "amqplain-with-length",

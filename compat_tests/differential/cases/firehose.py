@@ -97,6 +97,9 @@ _firehose("no-headers", [queue(), publish(props={"content_type": "text/plain"})]
 _firehose("empty-headers", [queue(), publish(props={"headers": {}})])
 _firehose("late-timestamp", [queue(), publish(props={"timestamp": 5_000_000_000})])
 _firehose("copies", [queue("@q"), queue("@q2"), publish(props={"headers": {"CC": ["@q2"], "BCC": ["x"]}})])
+_firehose(
+    "copies-in-order", [publish("@m", props={"headers": {"CC": ["@z", "@a", "@z", "@B"], "BCC": ["@m"]}})]
+)
 _firehose("copies-got", [queue("@q"), queue("@q2"), publish(props={"headers": {"BCC": ["@q2"]}}), get("@q2")])
 _firehose(
     "exchange-to-exchange",
@@ -113,6 +116,12 @@ _firehose(
     ],
     [publish("key", exchange="@x"), get()],
 )
+for _kind in ("fanout", "direct", "topic", "headers"):
+    _firehose(
+        f"several-queues-{_kind}",
+        [exchange("@x", _kind), *[queue(f"@{name}") for name in "bcad"]],
+        [*[bind(f"@{name}", "@x", "k") for name in "cabd"], publish("k", exchange="@x")],
+    )
 _firehose("key-of-queue", [queue(), publish(), get()], key="deliver.#")
 _firehose("topic-exchange", [publish("a.b.c", exchange="amq.topic")])
 _firehose(

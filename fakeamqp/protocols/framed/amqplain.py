@@ -25,7 +25,15 @@ class AmqPlain:
             table, _ = RABBITMQ.decode(octets, 0, len(octets))
         except WireError as problem:
             raise MalformedResponse(f"response is not a field table: {problem}") from None
-        login, password = table.get("LOGIN"), table.get("PASSWORD")
-        if not isinstance(login, str) or not isinstance(password, str):
+        login = _text(table.get("LOGIN"))
+        if login is None or "PASSWORD" not in table:
             raise MalformedResponse("response lacks LOGIN or PASSWORD")
-        return self._state.access.authenticate(login, password)
+        # A password of another type is a wrong one (measured), as the empty one is.
+        return self._state.access.authenticate(login, _text(table["PASSWORD"]) or "")
+
+
+def _text(value: object) -> str | None:
+    """A long string or a byte array as text; None for other types."""
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "surrogateescape")
+    return value if isinstance(value, str) else None
