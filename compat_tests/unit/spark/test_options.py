@@ -7,6 +7,8 @@ from dataclasses import fields
 
 import pytest
 
+from compat_tests.matrix import cases
+from fakeamqp.spark import values
 from fakeamqp.spark.errors import OptionError
 from fakeamqp.spark.options import (
     OPTIONS,
@@ -225,3 +227,146 @@ def test_a_missing_url_of_a_reader_with_options_says_nothing_of_tables():
 
 def test_what_spark_says_to_itself_is_passed_over():
     assert write_options({"amqp.url": URL, "checkpointLocation": "/x", "queryName": "q"}).exchange is None
+
+
+class Refused(str):
+    """A pattern of the error where a parser refuses a text."""
+
+
+#: What each parser makes of texts.
+PARSED = {
+    values.text: [("", ""), (" a ", " a ")],
+    values.short_text: [
+        ("x" * 255, "x" * 255),
+        ("é" * 127, "é" * 127),
+        ("x" * 256, Refused("at most 255 bytes")),
+    ],
+    values.boolean: [
+        *((word, True) for word in ("true", "TRUE ", "1", "yes")),
+        *((word, False) for word in ("false", " False", "0", "no")),
+        ("", Refused("true or false")),
+    ],
+    values.count(): [
+        ("1", 1),
+        (" 70000 ", 70000),
+        ("0", Refused("a whole number from 1$")),
+        ("-1", Refused("from 1$")),
+    ],
+    values.count(0, 9): [
+        ("0", 0),
+        ("9", 9),
+        ("10", Refused("from 0 to 9$")),
+        ("1.5", Refused("a whole number")),
+        ("", Refused("a whole number")),
+    ],
+    values.count(2): [("2", 2), ("1", Refused("a whole number from 2$"))],
+    values.duration: [
+        *(
+            (text, 2.0)
+            for text in ("2", " 2 s ", "2s", "2 sec", "2 secs", "2 Seconds", "2000ms", "2.0second")
+        ),
+        *((text, 90.0) for text in ("1.5m", "1.5 min", "1.5 minutes", "90 S")),
+        *((text, 7200.0) for text in ("2h", "2 hour", "2 hours")),
+        *((text, 0.25) for text in ("250 milliseconds", "250ms", "0.25", "250 millisecond")),
+        ("0", 0.0),
+        *(
+            (text, Refused("a time such as 500ms"))
+            for text in ("", "s", "1 sss", "-1s", "1 d", "1s 2", ".5s", "1.s")
+        ),
+    ],
+    values.timeout: [
+        ("1ms", 0.001),
+        ("0.0s", Refused("a time above 0")),
+        ("soon", Refused("a time such as 500ms")),
+    ],
+    values.octets: [
+        *((text, 1536) for text in ("1536", "1536b", "1.5k", "1.5 KB")),
+        *((text, 2 << 20) for text in ("2m", "2 MB", "2048k")),
+        *((text, 3 << 30) for text in ("3g", "3Gb")),
+        *((text, Refused("a size in bytes, such as 65536, 64k")) for text in ("", "1t", "1 kbs", "1ks", "k")),
+    ],
+    values.folder: [("/a/~b", "/a/~b"), ("a", "a"), ("~", Refused("a path without ~"))],
+    values.choice("auto", "Inline"): [
+        ("AUTO ", "auto"),
+        ("inline", "Inline"),
+        ("inlin", Refused(r"^one of auto, Inline; did you mean 'Inline'\?$")),
+        ("x", Refused("^one of auto, Inline$")),
+    ],
+    values.names: [
+        ("a, b", ("a", "b")),
+        (' ["a,b", " c"]', ("a,b", " c")),
+        ("x" * 255, ("x" * 255,)),
+        ("[]", Refused("at least one name, and none of them empty")),
+        ('["a", ""]', Refused("none of them empty")),
+        ('["a", null]', Refused("a JSON list of strings")),
+        ("[a", Refused(r'names with commas between them, or a JSON list such as \["a", "b"\]')),
+        ("a,a", Refused("names that are all different")),
+        (f"a,{'x' * 256}", Refused("at most 255 bytes")),
+    ],
+    values.column_names: [
+        ("Value, OFFSET", ("value", "offset")),
+        ('["A"]', ("a",)),
+        ("a,A", Refused("all different")),
+    ],
+    values.ranged_names: [
+        ("o-{0..2}", ("o-0", "o-1", "o-2")),
+        ("o-{08..10}x", ("o-08x", "o-09x", "o-10x")),
+        ("{1..2}-{3..4},z", ("1-3", "1-4", "2-3", "2-4", "z")),
+        ("{7..7}", ("7",)),
+        ('["o-{0..2}"]', ("o-{0..2}",)),
+        ("{0..1023}", tuple(map(str, range(1024)))),
+        ("{2..1026}", Refused(r"a range such as \{0\.\.3\}, of at most 1024 names")),
+        ("{1..0}", Refused("a range such as")),
+        ("o-{0..1},o-1", Refused("names that are all different")),
+        ("{0..9999999999}", ("{0..9999999999}",)),
+    ],
+    values.http_url: [
+        *(
+            (text, text.strip())
+            for text in ("http://h", " https://u:p@h:15671/ ", "http://u:p@h/@", "http://h/a")
+        ),
+        *(
+            (text, Refused("a URL such as http://host:15672"))
+            for text in ("ftp://h", "http://", "http://h:0", "http://h:x", "http://h?a", "http://h#a")
+        ),
+        *(
+            (text, Refused("a URL such as"))
+            for text in ("http://h/a@b", "http://u@h?x", "http://u:p@h/?@", "h", "http://[")
+        ),
+    ],
+    values.urls: [
+        ("amqp://h, amqps://u:p@h:1/%2F", ("amqp://h", "amqps://u:p@h:1/%2F")),
+        ("amqp://h/?heartbeat=5", ("amqp://h/?heartbeat=5",)),
+        ("amqp://u:p@h/v@", ("amqp://u:p@h/v@",)),
+        ("amqp://h:0", ("amqp://h:0",)),
+        *(
+            (text, Refused("one or more URLs such as amqp://.*; special"))
+            for text in ("amqp:h", "tcp://h", "amqp")
+        ),
+        *(
+            (f"{name}://h", Refused(f"and not of the {name} API for management"))
+            for name in ("http", "https")
+        ),
+        ("http:h", Refused("one or more URLs such as .*; special characters")),
+        *(
+            (text, Refused("a URL with a port from 0 to 65535 and"))
+            for text in ("amqp://h:65536", "amqp://[", "amqp://h:x")
+        ),
+        *(
+            (text, Refused("nothing but the name of a virtual host"))
+            for text in ("amqp://h/a@b", "amqp://h/?a@b", "amqp://h/a/b", "amqp://h/a;b", "amqp://h/#a")
+        ),
+    ],
+}
+
+
+def test_values_of_options():
+    with cases() as case:
+        for parse, texts in PARSED.items():
+            for given, expected in texts:
+                with case(parse.__qualname__, given[:40]):
+                    if isinstance(expected, Refused):
+                        with pytest.raises(ValueError, match=expected):
+                            parse(given)
+                    else:
+                        assert parse(given) == expected

@@ -2,59 +2,82 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
 
 import compat_tests.needs_pyspark  # noqa: F401
+from compat_tests.matrix import cases
 from fakeamqp.spark.options import read_options
+from fakeamqp.spark.spool.backlog import Backlog
 from fakeamqp.spark.spool.channel import SpoolStatus
 from fakeamqp.spark.spool.planner import BatchPlanner
 
 
-class Consumer:
-    """Answers each barrier with the next status, and counts them."""
-
-    def __init__(self, store: Store, *visible: int, window: int) -> None:
-        self._store, self._visible, self.window = store, visible, window
-        self.barriers = 0
-
-    def barrier(self, backlog: Any = None) -> SpoolStatus:
-        self._store.visible = self._visible[self.barriers]
-        self.barriers += 1
-        return SpoolStatus(visible=self._store.visible, held=1, ready=1, arrived=0)
-
-    def limit(self, limited: bool) -> None:
-        self.limited = limited
-
-    def forget(self, backlog: Any) -> None:
-        pass
-
-    def poke(self) -> None:
-        pass
+def status(visible: int, held: int = 0, ready: int = 0, arrived: int = 0) -> SpoolStatus:
+    return SpoolStatus(visible=visible, held=held, ready=ready, arrived=arrived)
 
 
+@dataclass
 class Store:
-    """Has rows up to `visible`."""
+    """Has rows up to `visible`, and hands out all that it is asked for, but those that are `lost` first."""
 
-    committed = 0
-    visible = 0
-
-    def __init__(self, *, acks_on_arrival: bool) -> None:
-        self.acks_on_arrival = acks_on_arrival
+    acks_on_arrival: bool = True
+    visible: int = 0
+    lost: list[int] = field(default_factory=list)
+    committed: int = 0
+    processed_up_to: list[int] = field(default_factory=list)
+    handed: list[tuple[int, int, int | None]] = field(default_factory=list)
 
     def processed(self, start: int) -> None:
-        pass
+        self.processed_up_to.append(start)
 
     def hand_out(self, start: int, end: int, octets: int | None) -> int:
-        return end
+        self.handed.append((start, end, octets))
+        return self.lost.pop(0) if self.lost else end
 
 
-def planner(*visible: int, acks_on_arrival: bool = False) -> tuple[BatchPlanner, Consumer]:
-    store = Store(acks_on_arrival=acks_on_arrival)
-    consumer = Consumer(store, *visible, window=8)
-    options = read_options({"amqp.url": "amqp://localhost", "queue": "q"})
-    return BatchPlanner(options, store, consumer), consumer  # type: ignore[arg-type]
+class Consumer:
+    """Answers each barrier with the next status. `more` has the answers of `wait_for_more`."""
+
+    window = 8
+
+    def __init__(self, store: Store, *statuses: SpoolStatus, more: tuple[bool, ...] = ()) -> None:
+        self._store, self._statuses, self._more = store, list(statuses), list(more)
+        self.calls: list[Any] = []
+
+    def barrier(self, backlog: Backlog | None = None) -> SpoolStatus:
+        self.calls.append(backlog or "barrier")
+        found = self._statuses.pop(0)
+        self._store.visible = found.visible
+        return found
+
+    def wait_for_more(self, arrived: int, timeout: float) -> bool:
+        self.calls.append((arrived, timeout))
+        return self._more.pop(0)
+
+    def limit(self, limited: bool) -> None:
+        self.calls.append("limited" if limited else "unlimited")
+
+    def forget(self, backlog: Backlog) -> None:
+        self.calls.append(("forget", backlog))
+
+    def poke(self) -> None:
+        self.calls.append("poke")
+
+    @property
+    def through(self) -> bool:
+        """Whether all answers were asked for."""
+        return not self._statuses and not self._more
+
+
+OPTIONS = {"amqp.url": "amqp://localhost", "queue": "q,r", "idleTimeout": "3s", "maxBytesPerTrigger": "99"}
+
+
+def planner(store: Store, *statuses: SpoolStatus, more: tuple[bool, ...] = ()) -> tuple[Any, Consumer]:
+    consumer = Consumer(store, *statuses, more=more)
+    return BatchPlanner(read_options(OPTIONS), store, consumer), consumer  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -64,6 +87,164 @@ def test_batch_without_a_limit_ends_where_half_of_the_window_is_visible(
     visible: list[int], barriers: int
 ) -> None:
     """The broker sends no more before Spark commits: the planner does not wait for it."""
-    batches, consumer = planner(*visible)
+    batches, consumer = planner(Store(False), *(status(each, held=1, ready=1) for each in visible))
     assert batches.all_available(10) == 14
-    assert (consumer.barriers, consumer.limited) == (barriers, True)
+    assert sum(isinstance(each, Backlog) or each == "barrier" for each in consumer.calls) == barriers
+    assert consumer.calls[-2] == "limited"
+
+
+B, WAIT = "barrier", (7, 3.0)
+
+
+def test_batch_with_a_limit_waits_only_for_rows_that_may_come() -> None:
+    """From row 10, with 5 rows at most."""
+    with cases() as case:
+        for name, visible, statuses, more, calls, end in [
+            ("more than enough", 20, [], (), [], 15),
+            ("just enough", 15, [], (), [], 15),
+            ("some come", 14, [status(16)], (), [B], 15),
+            ("the next", 10, [status(11)], (), [B], 11),
+            ("nothing is there", 10, [status(10)], (), [B], 10),
+            ("held rows are about to be visible", 10, [status(10, held=1), status(12)], (), [B, B], 12),
+            (
+                "ready messages come",
+                10,
+                [status(10, ready=1, arrived=7), status(11)],
+                (True,),
+                [B, WAIT, B],
+                11,
+            ),
+            ("others get them", 10, [status(10, ready=1, arrived=7)], (False,), [B, WAIT], 10),
+        ]:
+            with case(name):
+                store = Store(visible=visible)
+                batches, consumer = planner(store, *statuses, more=more)
+                assert batches.latest(10, 5) == end
+                assert consumer.calls == ["poke", *calls]
+                assert consumer.through
+                assert store.processed_up_to == [10]
+                assert store.handed[-1] == (10, end, 99)
+
+
+def test_batch_ends_at_the_backlog_of_available_now(caplog: pytest.LogCaptureFixture) -> None:
+    """The row behind it is known, or becomes known when nothing more comes."""
+    with cases() as case:
+        for name, row, visible, statuses, more, calls, end in [
+            ("within a batch", 13, 20, [], (), [], 13),
+            ("behind a batch", 20, 20, [], (), [], 15),
+            ("some of it", 13, 11, [status(12, ready=9)], (), [B], 12),
+            ("over", 10, 20, [status(20, ready=9)], (), [B], 10),
+            ("over before", 9, 20, [status(20, held=1)], (), [B], 9),
+            (
+                "others get it",
+                None,
+                10,
+                [status(10, ready=2, arrived=7)],
+                (False,),
+                [B, WAIT],
+                10,
+            ),
+            ("it expired", None, 10, [status(10)], (), [B], 10),
+        ]:
+            with case(name):
+                caplog.clear()
+                store = Store(visible=visible)
+                batches, consumer = planner(store, status(visible), *statuses, more=more)
+                batches.prepare_available_now()
+                [backlog] = consumer.calls
+                backlog.row = row
+                assert batches.latest(10, 5) == max(end, 10)
+                assert consumer.calls[2:] == calls
+                assert consumer.through
+                assert backlog.row == (10 if row is None else row)
+                warned = "'q', 'r': 2 messages are ready, and the broker delivers none of them" in caplog.text
+                assert warned == (name == "others get it")
+
+
+def test_batch_of_a_store_that_keeps_messages_unacknowledged_is_half_of_the_window() -> None:
+    store = Store(False, visible=30)
+    batches, _ = planner(store)
+    assert batches.latest(10, 20) == 14
+    assert store.handed == [(10, 14, 99)]
+
+
+def test_rows_that_are_lost_with_their_channel_are_waited_for() -> None:
+    store = Store(visible=15, lost=[10, 10])
+    batches, consumer = planner(store, status(12))
+    consumer.calls.clear()
+    store.visible = 12
+    assert batches.latest(10, 2) == 12
+    assert len(store.handed) == 3
+    store.lost, store.visible = [11], 15
+    assert batches.latest(10, 5) == 11
+
+
+def test_batch_without_a_start_begins_at_the_end_of_the_last_one() -> None:
+    store = Store(visible=30, committed=4)
+    batches, _ = planner(store)
+    assert batches.latest(None, 5) == 9
+    assert batches.latest(None, 5) == 14
+    batches.planned(20)
+    assert batches.latest(None, 5) == 25
+    batches.planned(20)
+    assert batches.latest(None, 5) == 30
+    assert store.processed_up_to == [4, 9, 20, 25]
+
+
+def test_batch_of_all_that_is_available(caplog: pytest.LogCaptureFixture) -> None:
+    """The limit of the store does not apply meanwhile."""
+    with cases() as case:
+        for name, row, statuses, more, waits, end in [
+            ("everything", 13, [status(13)], (), [], 13),
+            ("what came later is left out", 13, [status(20)], (), [], 13),
+            ("held rows follow", 13, [status(11, held=2), status(13)], (), [B], 13),
+            (
+                "ready ones follow",
+                13,
+                [status(11, ready=2, arrived=7), status(13)],
+                (True,),
+                [WAIT, B],
+                13,
+            ),
+            ("others get them", None, [status(11, ready=2, arrived=7)], (False,), [WAIT], 11),
+            ("they are gone", None, [status(11)], (), [], 11),
+        ]:
+            for available_now in (False, True):
+                with case(name, available_now):
+                    caplog.clear()
+                    store = Store(visible=0)
+                    before = [status(0)] if available_now else []
+                    batches, consumer = planner(store, *before, *statuses, more=more)
+                    if available_now:
+                        batches.prepare_available_now()
+                        backlog = consumer.calls.pop()
+                        backlog.row = row
+                        assert batches.all_available(10) == end
+                        assert consumer.calls == ["poke", "unlimited", B, *waits, "limited"]
+                    else:
+                        barrier = consumer.barrier
+
+                        def first(
+                            given: Backlog | None = None, ask: Any = barrier, row: int | None = row
+                        ) -> SpoolStatus:
+                            if given is not None:
+                                given.row = row
+                            return ask(given)  # type: ignore[no-any-return]
+
+                        consumer.barrier = first  # type: ignore[method-assign]
+                        assert batches.all_available(10) == end
+                        poke, unlimited, backlog, *others, limited, forgotten = consumer.calls
+                        assert (poke, unlimited, limited) == ("poke", "unlimited", "limited")
+                        assert others == waits
+                        assert forgotten == ("forget", backlog)
+                    assert consumer.through
+                    assert backlog.row == (end if row is None else row)
+                    assert store.handed == [(10, end, None)]
+                    assert ("2 messages are ready" in caplog.text) == (name == "others get them")
+
+
+def test_limit_of_the_store_applies_again_after_an_error() -> None:
+    batches, consumer = planner(Store())
+    with pytest.raises(IndexError):
+        batches.all_available(0)
+    assert consumer.calls[-2] == "limited"
