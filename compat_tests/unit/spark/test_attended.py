@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import queue
+import threading
+from dataclasses import replace
 from types import SimpleNamespace
+from typing import ClassVar
 
 import pytest
 
 from fakeamqp.spark import attended
-from fakeamqp.spark.attended import AttendedLink
-from fakeamqp.spark.errors import ConnectionLost, SpoolError
+from fakeamqp.spark.attended import AttendedLink, with_heartbeat
+from fakeamqp.spark.errors import BrokerUnreachable, ConnectionLost, SparkError, SpoolError
+from fakeamqp.spark.options import read_options
 
 OPTIONS = SimpleNamespace(reconnect_timeout=60.0, connection=None)
 
@@ -78,3 +83,143 @@ def test_a_first_connection_that_is_lost_at_once(links):
 
     with pytest.raises(ConnectionLost, match="no such queue"):
         AttendedLink(OPTIONS, "keeper", lose).call(lambda _link: 7)
+
+
+class Waiting:
+    """A connection on which nothing happens until it is woken."""
+
+    made: ClassVar[list[Waiting]] = []
+
+    def __init__(self, given):
+        self.given = given
+        self.pauses: queue.Queue[float | None] = queue.Queue()
+        self.checks = 0
+        self.lost = None
+        self.open = False
+        self._woken = threading.Event()
+        Waiting.made.append(self)
+
+    def __enter__(self):
+        self.open = True
+        return self
+
+    def __exit__(self, *_):
+        self.open = False
+
+    def check(self):
+        self.checks += 1
+        if self.lost:
+            raise ConnectionLost(self.lost)
+
+    def wake(self):
+        self._woken.set()
+
+    def turn(self, pause):
+        self.pauses.put(pause)
+        if pause != 0:
+            assert self._woken.wait(10)
+            self._woken.clear()
+
+
+@pytest.fixture
+def waiting(monkeypatch):
+    monkeypatch.setattr(Waiting, "made", [])
+    monkeypatch.setattr(attended, "Link", Waiting)
+    monkeypatch.setattr("fakeamqp.spark.retries._FIRST_PAUSE", 0.0)
+    keepers = []
+
+    def make(prepare=lambda _link: None, **more):
+        keepers.append(AttendedLink(OPTIONS, "keeper", prepare, **more))
+        return keepers[-1]
+
+    yield make
+    for keeper in keepers:
+        keeper.stop()
+        assert not keeper._thread.is_alive()
+    assert not any(link.open for link in Waiting.made)
+
+
+def test_all_jobs_run_on_one_connection_that_was_prepared(waiting):
+    prepared = []
+    keeper = waiting(prepared.append)
+    keeper.stop()  # Nothing to stop yet, and a later start has ended at once.
+    keeper = waiting(prepared.append)
+    assert [keeper.call(lambda link, number=number: (number, link)) for number in range(3)] == [
+        (number, prepared[0]) for number in range(3)
+    ]
+    [link] = Waiting.made
+    assert (prepared, link.given, link.open) == ([link], OPTIONS.connection, True)
+    assert keeper._thread.daemon
+    keeper.stop()
+    assert not keeper._thread.is_alive()
+    assert not link.open
+    with pytest.raises(ConnectionLost, match=r"^the reader was stopped$"):
+        keeper.call(lambda _link: 7)
+
+
+def test_what_is_due_says_when_it_is_due_again(waiting):
+    pauses = iter([5.0, 3.0, None])
+    keeper = waiting(due=lambda: next(pauses))
+    for expected in (5.0, 3.0, None):
+        keeper.call(lambda _link: None)
+        assert Waiting.made[0].pauses.get(timeout=10) == expected
+    keeper.stop()
+    assert Waiting.made[0].pauses.empty()
+
+
+def test_a_job_begins_again_if_its_connection_is_lost(waiting):
+    """Also if the loss is noticed only behind it: what it found may be wrong."""
+
+    def job(link):
+        if len(Waiting.made) == 2:
+            raise ConnectionLost("maintenance")
+        if len(Waiting.made) == 3:
+            link.lost = "maintenance"
+        return len(Waiting.made)
+
+    keeper = waiting()
+    assert keeper.call(lambda _link: 0) == 0
+    Waiting.made[0].lost = "maintenance"
+    assert keeper.call(job) == 4
+    assert [link.open for link in Waiting.made] == [False, False, False, True]
+
+
+@pytest.mark.parametrize(
+    ("error", "kind", "text"),
+    [
+        (ValueError("on purpose"), SparkError, "^the keeper ended: ValueError: on purpose$"),
+        (SpoolError("in use"), SpoolError, "^in use$"),
+        (KeyboardInterrupt(), SparkError, "^the keeper ended: KeyboardInterrupt: $"),
+    ],
+)
+def test_the_failure_of_a_job_is_that_of_all_calls(waiting, error, kind, text):
+    def fail(_link):
+        raise error
+
+    keeper = waiting()
+    keeper.call(lambda _link: None)
+    raised = []
+    for job in (fail, lambda _link: 7):
+        with pytest.raises(kind, match=text) as caught:
+            keeper.call(job)
+        assert type(caught.value) is kind
+        raised.append(caught.value)
+    assert raised[0] is not raised[1]
+
+
+def test_a_loss_before_the_first_result_is_not_tried_again(waiting):
+    def lose(_link):
+        raise BrokerUnreachable("no route")
+
+    keeper = waiting()
+    with pytest.raises(BrokerUnreachable, match=r"^no route$"):
+        keeper.call(lose)
+    assert len(Waiting.made) == 1
+
+
+def test_a_heartbeat_of_the_options_stays():
+    given = read_options({"amqp.url": "amqp://localhost/", "queue": "q"})
+    assert given.connection.heartbeat is None
+    longer = with_heartbeat(given, 600)
+    assert longer == replace(given, connection=replace(given.connection, heartbeat=600))
+    assert with_heartbeat(longer, 60) is longer
