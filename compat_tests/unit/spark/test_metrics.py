@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import time
+from types import SimpleNamespace
 
 import pytest
 
 import compat_tests.needs_pyspark  # noqa: F401
+from compat_tests.matrix import cases
 from compat_tests.unit.spark.micro_batches import Limit, publish
 from compat_tests.unit.spark.stream_queue.streams import positions, publisher, stream_reader
 from fakeamqp.spark import lag
 from fakeamqp.spark.lag import FallingBehind, LagClock
+from fakeamqp.spark.options import read_options
+from fakeamqp.spark.shards import metrics as of_shards
+from fakeamqp.spark.spool import metrics as of_queues
+from fakeamqp.spark.spool.channel import SharedState
+from fakeamqp.spark.stream_queue import lag as of_streams
 
 
 class Hands:
@@ -82,6 +90,99 @@ def test_the_warning_is_not_repeated_at_once(now, caplog):
         behind.look(number + 1, 1.0)
         now.time += 10
     assert caplog.text.count("falls behind") == 2
+
+
+@pytest.fixture
+def clocks(now, monkeypatch):
+    """Figures of which a test moves the clock; the looks of their warning."""
+    looks = []
+    clock = functools.partial(LagClock, now)
+    for module in (of_streams, of_shards, of_queues):
+        monkeypatch.setattr(module, "LagClock", clock)
+    monkeypatch.setattr(FallingBehind, "look", lambda _, *given: looks.append(given))
+    monkeypatch.setattr(of_queues, "time", SimpleNamespace(time=lambda: now.time + 1e9))
+    return looks
+
+
+def test_the_lag_of_streams_is_that_of_all_of_them(now, clocks):
+    options = read_options({"amqp.url": "amqp://h", "stream": "a,b"})
+    figures = of_streams.StreamLag(options)
+    figures.now({"a": 5}, {"a": 20})
+    now.time += 7
+    found = figures.now({"a": 5, "b": 12, "c": 3}, {"a": 20, "b": 10, "c": 4, "new": 9})
+    assert found == {
+        "lag": 16,
+        "lagSeconds": 7.0,
+        "streams": {
+            "a": {"end": 20, "lag": 15, "lagSeconds": 7.0},
+            "b": {"end": 10, "lag": 0, "lagSeconds": 0.0},
+            "c": {"end": 4, "lag": 1, "lagSeconds": 0.0},
+            "new": {"end": 9, "lag": 0, "lagSeconds": 0.0},
+        },
+    }
+    assert figures.now({}, {}) == {"lag": 0, "lagSeconds": 0.0, "streams": {}}
+    assert clocks == [(15, 0.0), (16, 7.0), (0, 0.0)]
+
+
+def test_the_lag_of_shards_is_what_their_last_batch_left(now, clocks):
+    options = read_options({"amqp.url": "amqp://h", "queue": "q", "shards": "2", "spoolDir": "/x"})
+    figures = of_shards.ShardMetrics(options)
+    depths = {"q-0": {"ready": 10, "consumers": 0}, "q-1": {"ready": 3, "consumers": 2}}
+    figures.planned("q-0", 4)
+    figures.planned("q-1", 5)
+    figures.now(depths, 0, 0)
+    now.time += 7
+    figures.redelivered = 3
+    assert figures.now(depths, 99, 2) == {
+        "lag": 6,
+        "lagSeconds": 7.0,
+        "ready": 13,
+        "consumers": 2,
+        "redelivered": 5,
+        "spoolBytes": 99,
+        "queues": depths,
+    }
+    figures.planned("q-0", 5)
+    figures.planned("q-1", 1)
+    found = figures.now(depths, 99, 2)
+    assert (found["lag"], found["lagSeconds"]) == (7, 7.0)  # Of row 9, which was seen with the first ones.
+    assert clocks == [(6, 0.0), (6, 7.0), (7, 7.0)]
+
+
+def test_the_lag_of_queues_is_what_waits_in_them_and_here(now, clocks):
+    state = SharedState(
+        arrived=30,
+        arrived_before=26,
+        redelivered=2,
+        unacknowledged=11,
+        held=3,
+        depths={"a": {"ready": 10, "consumers": 1}, "b": {"ready": 0, "consumers": 2}},
+    )
+    store = SimpleNamespace(waiting=(5, 999), next=27, timestamp_of_next=lambda: None)
+    options = read_options({"amqp.url": "amqp://h", "queue": "a,b"})
+    figures = of_queues.QueueMetrics(options, store, SimpleNamespace(depths=lambda: state))
+    figures.now()
+    now.time += 7
+    assert figures.now() == {
+        "lag": 14,
+        "lagSeconds": 7.0,
+        "ready": 10,
+        "consumers": 3,
+        "unacknowledged": 11,
+        "redelivered": 2,
+        "spoolRows": 5,
+        "spoolBytes": 999,
+        "queues": state.depths,
+    }
+    with cases() as case:
+        for published, seconds in ((now.time + 1e9 - 60.04, 60.0), (now.time + 1e9 - 3, 7.0)):
+            with case(seconds):
+                store.timestamp_of_next = lambda published=published: published
+                assert figures.now()["lagSeconds"] == seconds
+    state.arrived, state.held, store.waiting = 99, 0, (0, 0)
+    found = figures.now()
+    assert [found[name] for name in ("lag", "lagSeconds", "ready")] == [0, 0.0, 10]
+    assert clocks == [(14, 0.0), (14, 7.0), (14, 60.0), (14, 7.0), (0, 0.0)]
 
 
 def metrics(job):

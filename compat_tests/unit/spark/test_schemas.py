@@ -10,8 +10,16 @@ types = pytest.importorskip("pyspark.sql.types")
 pytest.importorskip("pyarrow")
 
 # ruff: noqa: E402
-from fakeamqp.spark.errors import ColumnError
+from compat_tests.matrix import cases
+from fakeamqp.spark.browse import BrowseReader
+from fakeamqp.spark.columns import SOURCE_COLUMNS
+from fakeamqp.spark.errors import ColumnError, OptionError
+from fakeamqp.spark.options import read_options
+from fakeamqp.spark.shards import ShardStreamReader
+from fakeamqp.spark.sink import BatchWriter, MicroBatchWriter
 from fakeamqp.spark.source import AmqpDataSource
+from fakeamqp.spark.spool.reader import QueueStreamReader
+from fakeamqp.spark.stream_queue import StreamBatchReader, StreamMicroBatchReader
 
 OPTIONS = {"amqp.url": "amqp://localhost/", "queue": "orders", "spoolDir": "/nowhere"}
 
@@ -65,3 +73,57 @@ def test_a_schema_that_the_rows_would_not_have(reader, fields, said):
     source = AmqpDataSource(OPTIONS)
     with pytest.raises(ColumnError, match=re.escape(said)):
         getattr(source, reader)(types.StructType(fields))
+
+
+def test_a_source_reads_and_writes_as_its_options_say():
+    queue, stream = {"queue": "a"}, {"stream": "a"}
+    shards = {"queue": "a", "shards": "2", "spoolDir": "/nowhere"}
+    sink = {"routingKey": "q"}
+    value = types.StructType([VALUE])
+    made = {
+        "reader": lambda source: source.reader(value),
+        "streamReader": lambda source: source.streamReader(value),
+        "writer": lambda source: source.writer(value, False),
+        "streamWriter": lambda source: source.streamWriter(value, False),
+    }
+    with cases() as case:
+        for how, given, kind in [
+            ("reader", queue, BrowseReader),
+            ("reader", stream, StreamBatchReader),
+            ("reader", {"superStream": "a"}, StreamBatchReader),
+            ("streamReader", {**queue, "spoolDir": "/nowhere"}, QueueStreamReader),
+            ("streamReader", stream, StreamMicroBatchReader),
+            ("streamReader", shards, ShardStreamReader),
+            ("writer", sink, BatchWriter),
+            ("streamWriter", sink, MicroBatchWriter),
+        ]:
+            with case(how, given):
+                found = made[how](AmqpDataSource({"amqp.url": "amqp://localhost/", **given}))
+                assert type(found) is kind
+                if "eader" in how:
+                    assert [column.name for column in found._columns] == ["value"]
+                    assert found._options.queues == read_options(given | {"amqp.url": "amqp://h"}).queues
+                else:
+                    assert found._options.routing_key == "q"
+        with case("shards"), pytest.raises(OptionError, match="option 'shards' is for readStream"):
+            AmqpDataSource({"amqp.url": "amqp://localhost/", **shards}).reader(value)
+        for how in ("writer", "streamWriter"):
+            with case(how, "overwrite"), pytest.raises(OptionError, match="the sink only appends"):
+                getattr(AmqpDataSource({"amqp.url": "amqp://localhost/", **sink}), how)(value, True)
+    assert AmqpDataSource.name() == "amqp"
+
+
+def test_columns_of_the_source_are_those_that_the_options_choose():
+    names = [column.name for column in SOURCE_COLUMNS]
+    with cases() as case:
+        for given, expected in [
+            ({}, [name for name in names if name != "properties"]),
+            ({"includeProperties": "true"}, names),
+            ({"includeHeaders": "false"}, [name for name in names if name not in ("headers", "properties")]),
+            ({"columns": "offset,Value", "includeHeaders": "false"}, ["offset", "value"]),
+            ({"columns": "headers,properties", "includeHeaders": "false"}, ["headers", "properties"]),
+        ]:
+            with case(given):
+                assert AmqpDataSource({**OPTIONS, **given}).schema().names == expected
+    as_json = AmqpDataSource({**OPTIONS, "headersFormat": "json"}).schema()
+    assert {field.dataType.simpleString() for field in as_json if field.name == "headers"} == {"string"}

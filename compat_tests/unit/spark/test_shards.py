@@ -865,6 +865,22 @@ def test_shares(ready, most):
 
 
 @pytest.mark.parametrize(
+    ("most", "found"),
+    [
+        (None, {"a": 1, "b": 11, "c": 31}),
+        (43, {"a": 1, "b": 11, "c": 31}),
+        (42, {"a": 1, "b": 10, "c": 30}),
+        (23, {"a": 1, "b": 6, "c": 16}),
+        (3, {"a": 1, "b": 1, "c": 1}),
+        (2, {"a": 1, "b": 1, "c": 1}),
+    ],
+)
+def test_shares_of_three_shards(most, found):
+    assert share({"a": 1, "b": 11, "none": 0, "c": 31}, most) == found
+    assert share({}, most) == {}
+
+
+@pytest.mark.parametrize(
     ("given", "queues"),
     [
         ({"queue": "orders", "shards": "3"}, ("orders-0", "orders-1", "orders-2")),

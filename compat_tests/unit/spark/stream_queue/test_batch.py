@@ -16,6 +16,7 @@ from compat_tests.unit.spark.stream_queue.streams import batch_reader, publisher
 from fakeamqp import Broker
 from fakeamqp.spark.errors import BrokerUnreachable, ConnectionLost, DataLoss, OptionError
 from fakeamqp.spark.stream_queue import pool, reading
+from fakeamqp.spark.stream_queue.offsets import Mark
 from fakeamqp.spark.stream_queue.ranges import Range, StreamPartition, cut
 
 
@@ -337,6 +338,29 @@ def test_tasks_have_every_offset_once_and_are_of_one_size(backlogs, least, begin
     busy = sum(1 for backlog in backlogs if backlog)
     assert len(pieces) <= min(least, max(sum(backlogs) // 2500, 1)) + busy
     assert busy > 1 or len(pieces) == min(least, max(sum(backlogs) // 2500, busy))
+
+
+@pytest.mark.parametrize(
+    ("sizes", "least", "edges"),
+    [
+        ([0], 8, [[]]),
+        ([10], 8, [[0, 10]]),
+        ([2499, 0, 1], 8, [[0, 2499], [], [0, 1]]),
+        ([10_000], 8, [[0, 2500, 5000, 7500, 10_000]]),
+        ([10_000], 3, [[0, 3333, 6666, 10_000]]),
+        ([10_000], 0, [[0, 10_000]]),
+        ([7500, 2500], 4, [[0, 2500, 5000, 7500], [0, 2500]]),
+        ([4000, 6000], 4, [[0, 2000, 4000], [0, 3000, 6000]]),
+    ],
+)
+def test_ranges_are_cut_where_tasks_have_the_same_size(sizes, least, edges):
+    mark = Mark(9, "x")
+    tasks = cut([Range(str(number), 7, 7 + size, mark) for number, size in enumerate(sizes)], least)
+    assert [task.range for task in tasks] == [
+        Range(str(number), 7 + start, 7 + stop, mark)
+        for number, each in enumerate(edges)
+        for start, stop in pairwise(each)
+    ]
 
 
 @pytest.fixture(scope="module")

@@ -16,6 +16,7 @@ from fakeamqp import Broker
 from fakeamqp.spark.errors import OptionError
 from fakeamqp.spark.options import read_options
 from fakeamqp.spark.stream_queue.filters import Bounds, PushFilters
+from fakeamqp.spark.stream_queue.offsets import Mark
 from fakeamqp.spark.stream_queue.ranges import Range
 
 datasource = pytest.importorskip("pyspark.sql.datasource")
@@ -60,17 +61,41 @@ def test_nothing_that_the_filters_want_is_left_out(wanted):
                 assert (stream, offset) in found
 
 
-def test_a_range_is_narrowed():
-    filters = [a_filter("offset", "GreaterThan", 7), a_filter("offset", "LessThanOrEqual", 9)]
-    assert left(filters) == [("a", 8), ("a", 9), ("b", 8), ("b", 9)]
-    assert left([a_filter("offset", "EqualTo", 17)]) == [("a", 17)]
-    assert left([a_filter("offset", "GreaterThan", 99)]) == []
+@pytest.mark.parametrize(
+    ("filters", "start", "stop"),
+    [
+        ([("EqualTo", 7)], 7, 8),
+        ([("EqualNullSafe", 7)], 7, 8),
+        ([("In", (9, 7))], 7, 10),
+        ([("In", ())], 0, 20),
+        ([("In", (7, None))], 0, 20),
+        ([("EqualTo", True)], 0, 20),
+        ([("GreaterThan", 7)], 8, 20),
+        ([("GreaterThan", -3)], 0, 20),
+        ([("GreaterThanOrEqual", 7)], 7, 20),
+        ([("LessThan", 7)], 0, 7),
+        ([("LessThanOrEqual", 7)], 0, 8),
+        ([("LessThan", 99)], 0, 20),
+        ([("GreaterThan", 7), ("LessThanOrEqual", 9)], 8, 10),
+        ([("GreaterThan", 9), ("GreaterThan", 7), ("LessThan", 15), ("LessThan", 17)], 10, 15),
+        ([("LessThan", 17), ("LessThan", 15)], 0, 15),
+    ],
+)
+def test_a_range_is_narrowed(filters, start, stop):
+    bounds = Bounds()
+    PushFilters(bounds)([a_filter("offset", *each) for each in filters])
+    mark = Mark(19, "x")
+    assert list(bounds.narrowed([Range("a", 0, 20, mark)])) == [Range("a", start, stop, mark)]
 
 
 def test_streams_are_left_out():
     everything = left([])
     assert left([a_filter("queue", "EqualTo", "b")]) == [each for each in everything if each[0] == "b"]
+    assert left([a_filter("queue", "EqualNullSafe", "b")]) == left([a_filter("queue", "In", ("b", "c"))])
     assert left([a_filter("queue", "In", ("b", "c")), a_filter("queue", "EqualTo", "a")]) == []
+    assert left([a_filter("queue", "In", ("b", "a")), a_filter("queue", "In", ("b", "c"))]) == left(
+        [a_filter("queue", "EqualTo", "b")]
+    )
 
 
 @pytest.mark.parametrize(

@@ -151,6 +151,24 @@ def test_every_stream_gets_on_and_no_batch_is_too_large(backlogs, begin, most):
     assert admitted(start, end, None) == end
 
 
+@pytest.mark.parametrize(
+    ("start", "most", "ends"),
+    [
+        ({}, 40, {"a": 10, "b": 30}),
+        ({}, 39, {"a": 9, "b": 30}),
+        ({}, 20, {"a": 5, "b": 15}),
+        ({}, 1, {"a": 1, "b": 1}),
+        ({"b": 10}, 20, {"a": 6, "b": 24}),
+        ({"a": 10}, 4, {"a": 10, "b": 4}),
+        ({"a": 12}, 30, {"a": 10, "b": 30}),
+        ({"a": 12}, 29, {"a": 10, "b": 29}),
+    ],
+)
+def test_a_batch_of_two_streams_is_shared_in_proportion(start, most, ends):
+    """A stream that ends before the place that was read keeps its end."""
+    assert admitted(start, {"a": 10, "b": 30}, most) == ends
+
+
 def test_available_now_ends_at_what_there_was(log, follow):
     log.publish("log", *range(25))
     reader = follow()
