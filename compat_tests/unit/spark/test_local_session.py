@@ -1,0 +1,418 @@
+"""The session for tests as far as it needs no Spark: what is installed, its settings, and its end."""
+
+from __future__ import annotations
+
+import builtins
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+pyspark = pytest.importorskip("pyspark")
+
+# ruff: noqa: E402
+from pyspark import SparkContext
+
+from compat_tests.matrix import cases
+from fakeamqp.spark.session import fast, installation, jvm, local
+from fakeamqp.spark.session.environment import process_environment
+from fakeamqp.spark.session.errors import JavaMissing, SessionRunning, SparkMissing
+from fakeamqp.spark.session.installation import Installation, find_installation, find_java
+from fakeamqp.spark.session.settings import ENVIRONMENT, JAVA_OPTIONS, SETTINGS
+
+MakeJava = Callable[..., Path]
+
+
+@pytest.fixture
+def java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> MakeJava:
+    """A function that makes the Java of JAVA_HOME, with a release file or with what it says."""
+
+    def make(release: str = "", says: str = "", mode: int = 0o755) -> Path:
+        home = tmp_path / f"jdk-{len(list(tmp_path.iterdir()))}"
+        program = home / "bin" / "java"
+        program.parent.mkdir(parents=True)
+        program.write_text(f"#!/bin/sh\n[ $1 = -version ] && printf '{says}' >&2\n")
+        program.chmod(mode)
+        if release:
+            (home / "release").write_text(f'IMPLEMENTOR="x"\nJAVA_VERSION="{release}"\nOS="Linux"\n')
+        monkeypatch.setenv("JAVA_HOME", str(home))
+        return program
+
+    return make
+
+
+def test_the_version_of_java_is_that_of_its_files_or_of_what_it_says(java: MakeJava) -> None:
+    with cases() as case:
+        for given, version in [
+            ({"release": "17"}, "17"),
+            ({"release": "21.0.2+13", "says": 'version "8"'}, "21.0.2+13"),
+            ({"says": 'openjdk version "17.0.9" 2023-10-17\\n'}, "17.0.9"),
+            ({"release": "unknown", "says": 'java version "25"'}, "25"),
+        ]:
+            with case(given):
+                program = java(**given)
+                assert find_java() == (program, version)
+        for given, said in [
+            ({"release": "16.0.1"}, "needs Java 17 or later, but .*java is version 16.0.1. Set JAVA_HOME"),
+            ({"release": "1.8.0_392"}, "is version 1.8.0_392"),
+            ({"says": 'openjdk version "1.7.0"'}, "is version 1.7.0"),
+            ({"says": "No Java runtime present"}, "java does not run; install a JRE"),
+            ({"release": "17", "mode": 0o644}, "JAVA_HOME is '.*', which has no executable bin/java"),
+        ]:
+            with case(given):
+                java(**given)
+                with pytest.raises(JavaMissing, match=said):
+                    find_java()
+
+
+def test_a_java_that_does_not_answer_does_not_run(java: MakeJava, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = java()
+    asked: list[Any] = []
+
+    def run(command: list[str], **given: Any) -> None:
+        asked.append((command, given["timeout"]))
+        raise subprocess.TimeoutExpired(command, 60)
+
+    monkeypatch.setattr(installation.subprocess, "run", run)
+    with pytest.raises(JavaMissing, match="does not run"):
+        find_java()
+    assert asked == [([program, "-version"], 60)]
+
+
+def test_java_is_that_of_the_path_without_java_home(java: MakeJava, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = java(release="17.0.1")
+    monkeypatch.setenv("JAVA_HOME", "")
+    monkeypatch.setenv("PATH", str(program.parent))
+    assert find_java() == (program, "17.0.1")
+    monkeypatch.delenv("JAVA_HOME")
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(JavaMissing, match="17 or later, but there is no java on the PATH; install a JRE"):
+        find_java()
+
+
+def test_the_installed_spark(java: MakeJava, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    program = java(release="17.0.1")
+    monkeypatch.delenv("SPARK_HOME", raising=False)
+    with cases() as case:
+        for version, found in [("4.0.0", (4, 0, 0)), ("4.3.0.dev12", (4, 3, 0)), ("4.10", (4, 10))]:
+            with case(version):
+                monkeypatch.setattr(pyspark, "__version__", version)
+                expected = Installation(found, Path(pyspark.__file__).parent, True, program, "17.0.1")
+                assert find_installation() == expected
+        for version in ("3.5.9", "5.0.0", "3"):
+            monkeypatch.setattr(pyspark, "__version__", version)
+            text = f"^PySpark {version} is installed, but fakeamqp needs PySpark 4; install it with: pip"
+            with case(version), pytest.raises(SparkMissing, match=text):
+                find_installation()
+    monkeypatch.setattr(pyspark, "__version__", "4.1.0")
+    monkeypatch.setenv("SPARK_HOME", str(tmp_path))
+    found = find_installation()
+    assert (found.home, found.own_home, found.label) == (tmp_path, False, "spark-4.1.0-java-17.0.1")
+    (tmp_path / "jars").mkdir()
+    for name in ("spark-sql_2.jar", "spark-core_2.jar", "spark-sql_1.jar", "spark-sql_1.txt"):
+        (tmp_path / "jars" / name).touch()
+    assert [jar.name for jar in found.jars("spark-sql_")] == ["spark-sql_1.jar", "spark-sql_2.jar"]
+
+
+@pytest.mark.parametrize(
+    ("missing", "error"), [("pyspark", SparkMissing), ("py4j", SparkMissing), ("zlib", ImportError)]
+)
+def test_a_spark_that_is_not_installed(missing: str, error: type, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = builtins.__import__
+
+    def fail(name: str, *more: Any) -> Any:
+        if name == "pyspark":
+            raise ImportError(f"No module named {missing!r}", name=missing)
+        return real(name, *more)
+
+    monkeypatch.setattr(builtins, "__import__", fail)
+    text = "PySpark is not installed; install it with" if error is SparkMissing else "No module named 'zlib'"
+    with pytest.raises(error, match=text) as caught:
+        find_installation()
+    monkeypatch.undo()
+    assert type(caught.value) is error
+
+
+# --- the session ------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[Any]:
+    """What happens to the session: its settings and the environment at its start, and its end."""
+    events: list[Any] = []
+
+    def start(settings: dict[str, str]) -> Any:
+        events.append((dict(settings), dict(os.environ)))
+        return SimpleNamespace(stop=lambda: events.append("stop"))
+
+    def link(_installed: Path, home: Path) -> None:
+        home.joinpath("bin").mkdir()
+
+    found = Installation((4, 3, 0), tmp_path / "pyspark", True, tmp_path / "java", "17")
+    monkeypatch.setattr(local, "find_installation", lambda: found)
+    monkeypatch.setattr(local, "link_home", link)
+    monkeypatch.setattr(local, "_start", start)
+    monkeypatch.setattr(jvm, "is_running", lambda: False)
+    monkeypatch.setattr(jvm, "end", lambda: events.append("end of Java"))
+    monkeypatch.setattr(SparkContext, "_active_spark_context", None)
+    monkeypatch.setenv("SPARK_LOCAL_DIRS", "/elsewhere")
+    monkeypatch.delenv("SPARK_HOME", raising=False)
+    return events
+
+
+def test_a_session_has_its_settings_and_its_own_folder(started: list[Any], tmp_path: Path) -> None:
+    before = dict(os.environ)
+    with local.local_session() as session:
+        [(settings, environment)] = started
+        folder = Path(settings["spark.local.dir"]).parent
+        assert sorted(path.name for path in folder.iterdir()) == ["local", "tmp", "warehouse"]
+        assert folder.name.startswith("fakeamqp-spark-")
+        home = Path(environment["SPARK_HOME"])
+        assert home.joinpath("bin").is_dir()
+        expected = {each.key: str(each.value).format(folder=folder) for each in SETTINGS}
+        module = Path(local.__file__).parent
+        assert settings == {
+            **expected,
+            "spark.app.name": "tests",
+            "spark.master": "local[2]",
+            "spark.driver.extraJavaOptions": " ".join(
+                each.key + (f"={each.value.format(folder=folder, module=module)}" if each.value else "")
+                for each in JAVA_OPTIONS
+            ),
+        }
+        for each in ENVIRONMENT:
+            value = None if each.value is None else each.value.format(python=sys.executable)
+            assert environment.get(each.key) == value
+        assert (session.stop is not None, time.tzname[0]) == (True, "UTC")
+        assert "end of Java" not in started
+    assert started[1:] == ["stop", "end of Java"]
+    assert dict(os.environ) == before
+    assert not folder.exists()
+    assert not home.exists()
+
+
+def test_a_session_as_it_is_asked_for(started: list[Any], tmp_path: Path) -> None:
+    folder = tmp_path / "mine"
+    config = {"spark.ui.enabled": True, "spark.x": 7, "spark.driver.extraJavaOptions": "-Da=b"}
+    with local.local_session(app_name="a", master="local[1]", config=config, folder=folder):
+        [(settings, _)] = started
+    assert {
+        key: settings[key] for key in ("spark.app.name", "spark.master", "spark.ui.enabled", "spark.x")
+    } == {
+        "spark.app.name": "a",
+        "spark.master": "local[1]",
+        "spark.ui.enabled": "true",
+        "spark.x": "7",
+    }
+    options = settings["spark.driver.extraJavaOptions"].split()
+    assert options[0] == JAVA_OPTIONS[0].key
+    assert options[-1] == "-Da=b"
+    assert settings["spark.sql.warehouse.dir"] == f"{folder}/warehouse"
+    with local.local_session(folder=folder):
+        assert folder.joinpath("warehouse").is_dir()
+    assert sorted(path.name for path in folder.iterdir()) == ["local", "tmp", "warehouse"]
+
+
+def test_the_class_of_checkpoints_is_set_if_this_spark_has_it(
+    started: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    setting = SimpleNamespace(key="spark.manager", value="x")
+    monkeypatch.setattr(local, "checkpoint_file_manager", lambda _: setting)
+    with local.local_session():
+        assert started[0][0]["spark.manager"] == "x"
+
+
+@pytest.mark.parametrize("why", ["a home of the user", "no links", "unknown layout", "Java runs"])
+def test_a_session_without_a_home_of_its_own(
+    started: list[Any], monkeypatch: pytest.MonkeyPatch, why: str
+) -> None:
+    ends = ["stop", "end of Java"]
+    if why == "a home of the user":
+        found = Installation((4, 3, 0), Path("/spark"), False, Path("/java"), "17")
+        monkeypatch.setattr(local, "find_installation", lambda: found)
+    elif why == "Java runs":
+        monkeypatch.setattr(jvm, "is_running", lambda: True)
+        ends = ["stop"]
+    else:
+        error = OSError("no privilege") if why == "no links" else local.UnknownLayout("no zip files")
+
+        def fail(*_: Path) -> None:
+            raise error
+
+        monkeypatch.setattr(local, "link_home", fail)
+    with local.local_session():
+        [(_, environment)] = started
+        assert "SPARK_HOME" not in environment
+    assert started[1:] == ends
+
+
+def test_fast_mode_starts_with_the_cache(
+    started: list[Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    fitted = fast.Fast(tmp_path / "home", tmp_path / "classes.jsa")
+    monkeypatch.setattr(fast, "prepare", lambda _: fitted)
+    with local.local_session(fast=True):
+        [(settings, environment)] = started
+    options = settings["spark.driver.extraJavaOptions"]
+    assert options.startswith(JAVA_OPTIONS[0].key)
+    assert options.endswith(" ".join(fitted.java_options))
+    assert str(fitted.archive) in options
+    assert environment["SPARK_HOME"] == str(fitted.home)
+    started.clear()
+    with local.local_session():
+        assert str(fitted.archive) not in started[0][0]["spark.driver.extraJavaOptions"]
+
+
+def test_fast_mode_is_given_up_with_a_warning(
+    started: list[Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(jvm, "is_running", lambda: True)
+    with (
+        pytest.warns(local.FastModeWarning, match="already has a Java process, from an earlier session"),
+        local.local_session(fast=True),
+    ):
+        assert len(started) == 1
+    monkeypatch.setattr(jvm, "is_running", lambda: False)
+    monkeypatch.setattr(fast, "prepare", lambda _: fast.Fast(tmp_path / "home", tmp_path / "classes.jsa"))
+    start = local._start
+
+    def fail_first(settings: dict[str, str]) -> Any:
+        monkeypatch.setattr(local, "_start", start)
+        raise RuntimeError("no gateway")
+
+    monkeypatch.setattr(local, "_start", fail_first)
+    started.clear()
+    with pytest.warns(local.FastModeWarning, match="no gateway"), local.local_session(fast=True):
+        end, (settings, environment) = started
+        assert end == "end of Java"
+        assert environment["SPARK_HOME"] != str(tmp_path / "home")
+        assert "classes.jsa" not in settings["spark.driver.extraJavaOptions"]
+
+
+def test_a_session_is_the_only_one_of_its_process(
+    started: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(SparkContext, "_active_spark_context", SimpleNamespace(appName="other"))
+    with (
+        pytest.raises(SessionRunning, match=r"already has a Spark session \('other'\)"),
+        local.local_session(),
+    ):
+        pass
+    assert started == []
+
+
+def test_what_was_made_goes_if_a_session_does_not_start(
+    started: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(settings: dict[str, str]) -> None:
+        started.append(settings["spark.local.dir"])
+        raise RuntimeError("no gateway")
+
+    monkeypatch.setattr(local, "_start", fail)
+    before = dict(os.environ)
+    with pytest.raises(RuntimeError, match="no gateway"), local.local_session():
+        pass
+    folder, end = started
+    assert end == "end of Java"
+    assert not Path(folder).parent.exists()
+    assert dict(os.environ) == before
+
+
+def test_all_settings_go_to_the_builder(monkeypatch: pytest.MonkeyPatch) -> None:
+    given = []
+
+    class Builder:
+        def config(self, *setting: str) -> Builder:
+            given.append(setting)
+            return Builder()
+
+        def getOrCreate(self) -> int:
+            return len(given)
+
+    monkeypatch.setattr("pyspark.sql.SparkSession", SimpleNamespace(builder=Builder()))
+    assert local._start({"a": "1", "b": "2"}) == 2
+    assert given == [("a", "1"), ("b", "2")]
+
+
+# --- the process ------------------------------------------------------------------------------------------
+
+
+def test_the_process_is_as_before_after_a_block(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the block and Spark have changed, but nothing that others have."""
+    monkeypatch.setenv("KEPT", "1")
+    monkeypatch.setenv("REMOVED", "2")
+    monkeypatch.setenv("SPARK_HOME", "/mine")
+    for name in ("ADDED", "PYTHONHASHSEED", "OTHERS"):
+        monkeypatch.delenv(name, raising=False)
+    path, handler = list(sys.path), signal.getsignal(signal.SIGINT)
+    with process_environment({"ADDED": "3", "REMOVED": None, "MISSING": None, "TZ": "Etc/GMT+7"}):
+        found = [os.environ.get(name) for name in ("KEPT", "REMOVED", "ADDED", "MISSING")]
+        assert found == ["1", None, "3", None]
+        assert time.tzname[0] == "-07"
+        os.environ.update({"PYTHONHASHSEED": "0", "SPARK_HOME": "/spark", "OTHERS": "4", "KEPT": "5"})
+        sys.path[:0] = ["/x/spark-1/userFiles-2", "/others"]
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+    found = [os.environ.get(name) for name in ("KEPT", "REMOVED", "ADDED", "PYTHONHASHSEED", "SPARK_HOME")]
+    assert found == ["5", "2", None, None, "/mine"]
+    assert os.environ.pop("OTHERS") == "4"
+    assert time.tzname[0] != "-07"
+    assert sys.path == ["/others", *path]
+    sys.path.remove("/others")
+    assert signal.getsignal(signal.SIGINT) is handler
+
+
+class Java:
+    """A process that ends at the end of its input, unless it hangs."""
+
+    def __init__(self, hangs: bool = False) -> None:
+        self.calls: list[Any] = []
+        self.stdin = SimpleNamespace(close=lambda: self.calls.append("close"))
+        self._hangs = hangs
+
+    def wait(self, *timeout: float) -> None:
+        self.calls.append(("wait", *timeout))
+        if timeout and self._hangs:
+            raise subprocess.TimeoutExpired("java", *timeout)
+
+    def kill(self) -> None:
+        self.calls.append("kill")
+
+
+def test_the_java_of_a_session_ends_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    with cases() as case:
+        for process, calls in [
+            (Java(), ["shutdown", "close", ("wait", 10.0)]),
+            (Java(hangs=True), ["shutdown", "close", ("wait", 10.0), "kill", ("wait",)]),
+        ]:
+            with case(calls):
+                gateway = SimpleNamespace(
+                    proc=process, shutdown=lambda process=process: process.calls.append("shutdown")
+                )
+                monkeypatch.setattr(SparkContext, "_gateway", gateway)
+                monkeypatch.setattr(SparkContext, "_jvm", object())
+                assert jvm.is_running()
+                jvm.end()
+                assert process.calls == calls
+                assert (SparkContext._gateway, SparkContext._jvm) == (None, None)
+                assert not jvm.is_running()
+        with case("no process of ours"):
+            ended: list[bool] = []
+            monkeypatch.setattr(
+                SparkContext, "_gateway", SimpleNamespace(shutdown=lambda: ended.append(True))
+            )
+            jvm.end()
+            jvm.end()
+            assert ended == [True]
+        with case("no input"):
+            silent = Java()
+            silent.stdin = None
+            monkeypatch.setattr(SparkContext, "_gateway", SimpleNamespace(proc=silent, shutdown=lambda: None))
+            jvm.end()
+            assert silent.calls == [("wait", 10.0)]
