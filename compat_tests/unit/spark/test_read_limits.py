@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import pickle
+
 import pytest
 
 import compat_tests.needs_pyspark  # noqa: F401
+from compat_tests.unit.spark.micro_batches import ReadAllAvailable, table
+from compat_tests.unit.spark.stream_queue.streams import publisher
 from fakeamqp.spark.columns import chosen_columns
 from fakeamqp.spark.options import read_options
+from fakeamqp.spark.read_limits import most_rows
 from fakeamqp.spark.shards import ShardStreamReader
 from fakeamqp.spark.spool import queue_stream_reader
 from fakeamqp.spark.stream_queue import StreamMicroBatchReader
@@ -29,7 +34,47 @@ def test_a_reader_begins_nothing_when_it_is_prepared_for_available_now(broker, t
     if options.get("ackMode") or "stream" in options:
         del options["spoolDir"]
     parsed = read_options(options, streaming=True)
-    make(parsed, chosen_columns(parsed)).prepareForTriggerAvailableNow()
+    reader = make(parsed, chosen_columns(parsed))
+    reader.prepareForTriggerAvailableNow()
+    assert pickle.loads(pickle.dumps(reader))._available_now is True
+    assert reader.getDefaultReadLimit().max_rows == 10_000
     broker.wait_until_idle()
     assert not broker.connections
     assert not spool.exists()
+
+
+class ReadMaxRows:
+    max_rows = 7.0
+
+
+class ReadMaxFiles:
+    """A limit that counts no rows."""
+
+
+class ReadMaxBytes:
+    max_rows = None
+
+
+def test_rows_of_a_limit():
+    found = [most_rows(limit, 5) for limit in (ReadMaxRows(), ReadMaxFiles(), ReadMaxBytes(), None)]
+    assert found == [7, 5, 5, 5]
+    assert most_rows(ReadAllAvailable(), 5) is None
+
+
+@pytest.mark.parametrize("given", [{"queue": "orders"}, {"queue": "orders,refunds", "shards": "2"}, {}])
+def test_the_option_counts_where_a_limit_counts_no_rows(broker, tmp_path, given):
+    with publisher(broker.url) as to:
+        to.declare("log")
+        for queue in ("orders", "log"):
+            to.publish(queue, *range(5))
+    given = {"spoolDir": str(tmp_path / "spool"), **given} if given else {"stream": "log"}
+    parsed = read_options({"amqp.url": broker.url, "maxMessagesPerTrigger": "2", **given}, streaming=True)
+    columns = chosen_columns(parsed)
+    make = queue_stream_reader if "shards" not in given else ShardStreamReader
+    reader = (StreamMicroBatchReader if "stream" in given else make)(parsed, columns)
+    try:
+        start = reader.initialOffset()
+        end = reader.latestOffset(start, ReadMaxFiles())
+        assert len(table(reader, reader.partitions(start, end))) == 2
+    finally:
+        reader.stop()

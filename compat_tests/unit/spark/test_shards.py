@@ -841,6 +841,121 @@ def test_a_spool_without_its_state(folder):
         folder.state()
 
 
+@pytest.mark.parametrize(
+    ("state", "said"),
+    [
+        (b'{"format": 2, "spool": "x", "committed": {}}', "has format 2, this version reads 1"),
+        (b'{"format": 1, "spool": "x"}', r"cannot read .*state-000000000003.json: KeyError\('committed'\)"),
+        (b'{"format": 1, "spool": "x", "committed": []}', "AttributeError"),
+        (b'{"format": 1, "spool": "x", "committed": {"a": "b"}}', "ValueError"),
+        (b"[]", "TypeError"),
+        (b"{", "JSONDecodeError"),
+    ],
+)
+def test_a_state_that_cannot_be_read(tmp_path, state, said):
+    folder = SharedFolder(str(tmp_path))
+    folder.save(State("x", {"a": 1}))
+    (tmp_path / "state-000000000003.json").write_bytes(state)
+    (tmp_path / "state-000000000004.json.tmp").write_bytes(b"{}")
+    for read in (folder.state, lambda: folder.require("x")):
+        with pytest.raises(SpoolError, match=said):
+            read()
+
+
+def test_the_last_state_counts_and_one_query_saves_it(tmp_path):
+    def names():
+        return sorted(path.name for path in tmp_path.iterdir())
+
+    folder, other = SharedFolder(str(tmp_path)), SharedFolder(str(tmp_path))
+    folder.save(State("x", {"a": 1}))
+    assert other.state() == State("x", {"a": 1})
+    other.save(State("x", {"a": 2}))
+    assert names() == ["state-000000000001.json"]
+    with pytest.raises(SpoolError, match="is in use by another query"):
+        folder.save(State("x", {"a": 3}))
+    assert folder.state() == State("x", {"a": 2})
+    folder.save(State("x", {"a": 3}))
+    assert names() == ["state-000000000002.json"]
+    # The state of a new spool that another query makes first counts.
+    third = SharedFolder(str(tmp_path))
+    third._state_number = 1
+    SharedFolder(str(tmp_path)).require("x")
+    with pytest.raises(SpoolError, match=r"has spool x, and the driver has spool y\. With 'shards'"):
+        folder.require("y")
+    with pytest.raises(SpoolError, match=r"has no spool, and the driver has spool y\."):
+        SharedFolder(str(tmp_path / "nowhere")).require("y")
+
+
+def test_two_queries_that_make_a_spool_at_once_have_the_same(tmp_path, monkeypatch):
+    first, second = SharedFolder(str(tmp_path)), SharedFolder(str(tmp_path))
+    publish_file = SharedFolder.publish
+
+    def publish_after_the_other(self, temporary, path):
+        monkeypatch.setattr(SharedFolder, "publish", publish_file)
+        second.state()
+        return self.publish(temporary, path)
+
+    monkeypatch.setattr(SharedFolder, "publish", publish_after_the_other)
+    assert first.state() == second.state() == SharedFolder(str(tmp_path)).state()
+    assert [path.name for path in tmp_path.iterdir()] == ["state-000000000000.json"]
+
+
+def test_a_state_that_the_driver_removes_while_it_is_read(tmp_path, monkeypatch):
+    """There is a newer one then."""
+    folder, driver = SharedFolder(str(tmp_path)), SharedFolder(str(tmp_path))
+    driver.save(State("x", {"a": 1}))
+    state_path = SharedFolder._state_path
+
+    def save_meanwhile(self, number):
+        monkeypatch.setattr(SharedFolder, "_state_path", state_path)
+        driver.save(State("x", {"a": 2}))
+        return state_path(self, number)
+
+    monkeypatch.setattr(SharedFolder, "_state_path", save_meanwhile)
+    assert folder.state() == State("x", {"a": 2})
+
+
+def test_the_files_of_a_shard_are_known_by_their_names(tmp_path):
+    folder = SharedFolder(str(tmp_path))
+    shard = tmp_path / "a%2Fb"
+    shard.mkdir()
+    names = (
+        *("000000000001.arrow", "000000000003.arrow", "000000000001-5-2.filled", "000000000007-1-0.filled"),
+        *("000000000003.arrow.x.tmp", "000000000004.arrow.x.tmp", "000000000009.arrow.x.tmp"),
+        *("1.arrow", "000000000008.arrow.gz", "000000000008-1.filled", "x"),
+    )
+    for name in names:
+        (shard / name).write_bytes(b"1234")
+    there = folder.contents("a/b")
+    assert there.sizes == {1: 4, 3: 4}
+    assert there.filled == {1: (5, 2), 7: (1, 0)}
+    assert {Path(path).name: number for path, number in there.temporaries.items()} == {
+        "000000000003.arrow.x.tmp": 3,
+        "000000000004.arrow.x.tmp": 4,
+        "000000000009.arrow.x.tmp": 9,
+    }
+    assert there.end == 8
+    assert folder.contents("nothing").end == 0
+    left = folder.tidy("a/b", there, 3, 4)
+    assert (left.sizes, left.filled, left.temporaries) == ({3: 4}, {7: (1, 0)}, {})
+    gone = {"000000000001.arrow", "000000000001-5-2.filled", "000000000003.arrow.x.tmp"}
+    assert {path.name for path in shard.iterdir()} == {*names} - gone
+
+
+def test_only_files_of_this_machine_are_brought_to_the_disk(tmp_path, monkeypatch):
+    monkeypatch.delattr(os, "fsync")
+    SharedFolder(str(tmp_path), sync=False).sync(str(tmp_path))
+    SharedFolder("mock:/spool").sync("/spool")
+    with pytest.raises(AttributeError, match="fsync"):
+        SharedFolder(str(tmp_path)).sync(str(tmp_path))
+
+
+def test_without_sync_nothing_waits_for_the_disk(broker, sharded, monkeypatch):
+    monkeypatch.delattr(os, "fsync")
+    publish(broker, 1)
+    assert values(sharded(queue="orders", shards=1, spoolSync="none").start().batch()) == [1]
+
+
 def test_a_file_system_that_is_unknown():
     with pytest.raises(SpoolError, match="cannot use spoolDir 'ftp://somewhere/spool'"):
         SharedFolder("ftp://somewhere/spool")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import stat
 
@@ -140,13 +141,16 @@ def crash_between_disk_and_ack(broker, job):
         broker.queue("orders").wait_for(ready=(1, 1000), unacked=0)
 
 
-def test_a_message_that_comes_again_is_left_out(broker, query):
+def test_a_message_that_comes_again_is_left_out(broker, query, caplog):
     publish(broker, *range(10))
     job = query().start()
     crash_between_disk_and_ack(broker, job)
     publish(broker, *range(10, 15))
-    assert values(job.start().all()) == list(range(15))
+    with caplog.at_level(logging.INFO, "fakeamqp.spark"):
+        assert values(job.start().all()) == list(range(15))
     broker.queue("orders").wait_for(ready=0, unacked=0)
+    assert caplog.text.count("dropped") == 1
+    assert "dropped 10 redelivered messages that the spool has already" in caplog.text
 
 
 def test_a_message_that_comes_again_in_another_queue_is_another(broker, query):

@@ -83,6 +83,15 @@ def test_an_empty_stream_is_an_empty_table(broker, log):
     assert read(broker) == []
 
 
+def test_a_task_that_waits_for_spark_is_given_time_to_answer_heartbeats(broker, log):
+    log.publish("log", 1)
+    for option, expected in (({}, 600), ({"amqp.heartbeat": "7"}, 7)):
+        assert read(broker, **option) == [(0, 1)]
+        assert [each.heartbeat for each in broker.connections if each.connection_name] == [expected]
+        pool.close_idle()
+        broker.wait_until_idle()
+
+
 def test_several_streams(broker, log):
     log.declare("more")
     log.publish("log", 1, 2)

@@ -16,7 +16,7 @@ from compat_tests.unit.spark.stream_queue.streams import options, positions, pub
 from fakeamqp import Broker
 from fakeamqp.spark.connection import Link
 from fakeamqp.spark.errors import BrokerUnreachable, ConnectionLost, DataLoss, OptionError
-from fakeamqp.spark.queue_types import check_is_no_stream
+from fakeamqp.spark.queue_types import check_is_no_stream, check_is_stream
 from fakeamqp.spark.stream_queue import pool, tail
 from fakeamqp.spark.stream_queue.ranges import admitted
 from fakeamqp.spark.stream_queue.tails import Tails
@@ -452,6 +452,19 @@ def test_a_queue_is_checked_without_being_touched(broker, log):
     broker.wait_until_idle()
     [message] = broker.queue("orders").messages
     assert not message.redelivered
+
+
+def test_a_queue_of_a_broker_that_takes_any_offset_is_no_stream(broker, log):
+    """Not RabbitMQ; the prefetch count tells streams from others then."""
+    log.channel.queue_declare("orders", durable=True)
+    connection = options(broker.url).connection
+    broker.faults.on("basic.consume", direction="received").replace(arguments={})
+    check_is_no_stream(connection, "orders")
+    with pytest.raises(OptionError, match="'orders' is no stream"):
+        check_is_stream(connection, "orders")
+    check_is_stream(connection, "log")
+    with pytest.raises(ConnectionLost, match="404"):
+        check_is_stream(connection, "nowhere")
 
 
 def test_stop_leaves_no_thread_and_no_connection(broker, log, follow):
