@@ -54,7 +54,8 @@ def test_the_version_of_java_is_that_of_its_files_or_of_what_it_says(java: MakeJ
             ({"release": "17"}, "17"),
             ({"release": "21.0.2+13", "says": 'version "8"'}, "21.0.2+13"),
             ({"says": 'openjdk version "17.0.9" 2023-10-17\\n'}, "17.0.9"),
-            ({"release": "unknown", "says": 'java version "25"'}, "25"),
+            ({"release": "unknown", "says": 'java version "25-ea"'}, "25-ea"),
+            ({"release": "17+35"}, "17+35"),
         ]:
             with case(given):
                 program = java(**given)

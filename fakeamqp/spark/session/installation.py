@@ -106,7 +106,7 @@ def _checked_version(java: Path) -> str:
     if version is None:
         # The `java` of macOS without Java only prints how to install it.
         raise JavaMissing(f"Spark needs Java, but {java} does not run; install a JRE. {_JAVA_HOME}")
-    number = int(version.split(".")[1 if version.startswith("1.") else 0])
+    number = int(re.findall(r"\d+", version)[1 if version.startswith("1.") else 0])
     if number < OLDEST_JAVA:
         raise JavaMissing(
             f"Spark needs Java {OLDEST_JAVA} or later, but {java} is version {version}. {_JAVA_HOME}"

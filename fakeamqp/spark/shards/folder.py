@@ -35,6 +35,7 @@ _SEGMENT = re.compile(r"([0-9]{12})\.arrow")
 _FILLED = re.compile(r"([0-9]{12})-([0-9]+)-([0-9]+)\.filled")
 _TEMPORARY = re.compile(r"([0-9]{12})\.arrow\..*\.tmp")
 _FORMAT = 1
+_FAILURES = OSError, pa.ArrowException
 
 
 @dataclass(frozen=True)
@@ -327,7 +328,7 @@ class Segment:
 
     def discard(self) -> None:
         """Remove what was written, unless it is complete."""
-        with suppress(OSError, pa.ArrowException):
+        with suppress(*_FAILURES):
             self._writer.close()
             self._file.close()
         self._folder.delete(self._temporary)
@@ -337,5 +338,5 @@ class Segment:
 def _in_words(what: str) -> Iterator[None]:
     try:
         yield
-    except (OSError, pa.ArrowException) as error:
+    except _FAILURES as error:
         raise SpoolError(f"{what}: {getattr(error, 'strerror', None) or error}") from None

@@ -100,7 +100,7 @@ class ConsumingChannel:
         self._window = shared.window or options.prefetch
         # Half of the window is acknowledged while the other half arrives.
         self._flush_octets = min(options.prefetch_bytes, _SEGMENT_OCTETS)
-        self._flush_rows = min(options.spool_flush_rows, max(self._window // 2, 1))
+        self._flush_rows = min(options.spool_flush_rows, self._window // 2)
         self._buffer: list[Delivered] = []
         # Messages that arrived after the buffer was too large, without their bodies.
         self._surplus: list[Delivered] = []
@@ -150,7 +150,7 @@ class ConsumingChannel:
         """Acknowledge and flush what is due."""
         on_arrival = self._store.acks_on_arrival
         self._acknowledge(self._stored_tag if on_arrival else self._store.committed_tag)
-        if self._buffer or self._surplus or (self._dropped and self._store.acks_on_arrival):
+        if self._buffer or self._surplus or (self._dropped and on_arrival):
             self._flush_if_due()
         if self._store.settle_wanted:
             self._settle()
@@ -310,7 +310,7 @@ class ConsumingChannel:
             raise WindowTooWide(what)
         log.warning("%s", what)
         self._window = window
-        self._flush_rows = min(self._options.spool_flush_rows, max(window // 2, 1))
+        self._flush_rows = min(self._options.spool_flush_rows, window // 2)
         self._replace_consumers()
 
     def _note_only(self) -> None:

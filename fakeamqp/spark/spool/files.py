@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import stat
 from pathlib import Path
@@ -24,18 +23,16 @@ _KINDS = {
 def open_regular(path: Path, flags: int) -> int:
     """Open a file; one that is created has the mode 0644. Returns its descriptor.
 
-    A symbolic link is not followed, and a FIFO does not block, even if it appears after the check.
+    A symbolic link is not followed, and a FIFO does not block.
 
     Raises:
         SpoolError: it is no regular file.
         OSError: it cannot be opened.
     """
-    check_regular(path)
     try:
         descriptor = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o644)
-    except OSError as error:
-        if error.errno in (errno.ELOOP, errno.ENXIO):
-            check_regular(path)
+    except OSError:
+        check_regular(path)
         raise
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)

@@ -1,0 +1,371 @@
+"""The messages that a batch read of a queue holds, on a connection that the test plays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import compat_tests.needs_pyspark  # noqa: F401
+from compat_tests.matrix import cases
+from compat_tests.unit.spark.links import Link
+from fakeamqp.spark.browse import snapshot as snapshots
+from fakeamqp.spark.browse.snapshot import _Held, snapshot
+from fakeamqp.spark.errors import ConnectionLost, DeliveryLimit, OptionError, SparkError
+from fakeamqp.spark.options import read_options
+
+IDLE, PATIENCE = 2.0, 5.0
+
+
+class Playing(Link):
+    """A connection on which the queue has four messages."""
+
+    def get(self, channel: Any, _queue: str, receive: Any) -> int | None:
+        channel.receive = receive
+        self.deliver(b"0")
+        return 3
+
+
+@pytest.fixture
+def link(monkeypatch: pytest.MonkeyPatch) -> Link:
+    link = Playing()
+    monkeypatch.setattr(snapshots, "time", link)
+    return link
+
+
+def held(link: Link, limit: int | None = None, **more: str) -> Any:
+    """A read of which the first message is there, and three are missing."""
+    given = {"amqp.url": "amqp://h", "queue": "q", "idleTimeout": "2s", "amqp.connectionTimeout": "5s"}
+    found = _Held(read_options({**given, **more}), link, "q", limit)  # type: ignore[arg-type]
+    found.begin()
+    return found
+
+
+def test_messages_are_consumed_behind_the_first_one(link: Link, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each consumer has as many as a window may have, and is cancelled before the next one."""
+    monkeypatch.setattr(snapshots, "_LARGEST_WINDOW", 2)
+    read = held(link)
+    assert (read.missing, read.octets, link.calls) == (3, 3, [])
+    link.turns = [lambda: link.deliver(b"11", b"2"), lambda: link.deliver(b"3", redelivered=True)]
+    assert read.wait_for_more()
+    assert (read.missing, read.octets) == (1, 10)
+    assert link.calls == [(2, "basic_qos", 2), (2, "consume", "q")]
+    link.calls.clear()
+    assert read.wait_for_more()
+    assert link.calls == [(2, "basic_cancel", "q 2"), (3, "basic_qos", 1), (3, "consume", "q")]
+    assert link.pauses == [IDLE, IDLE]
+    found = read.take()
+    assert [(each.body, each.offset, each.queue, each.tag) for each in found] == [
+        (b"0", 0, "q", 1),
+        (b"11", 1, "q", 1),
+        (b"2", 2, "q", 2),
+        (b"3", 3, "q", 1),
+    ]
+    assert [each.redelivered for each in found] == [False, False, False, True]
+    assert {each.received_at for each in found} == {7}
+    assert (read.take(), read.octets, read.missing) == ([], 0, 0)
+
+
+def test_missing_messages_are_waited_for_while_the_queue_has_some(link: Link) -> None:
+    read = held(link)
+    assert read.wait_for_more()  # The first look is after the idle timeout.
+    assert link.calls[2:] == []
+    link.ready = [2, 2, 2, 2, 2, 0]
+    assert [read.wait_for_more() for _ in range(5)] == [True, True, True, True, False]
+    assert link.pauses == [IDLE, 0.0, IDLE, 0.0, IDLE, 0.0]
+
+
+@pytest.mark.parametrize(("seconds", "fails"), [(4.9, False), (5.0, True), (7.26, True)])
+def test_messages_that_the_broker_keeps_back_are_an_error_after_the_connection_timeout(
+    link: Link, seconds: float, fails: bool
+) -> None:
+    read = held(link)
+    read.wait_for_more()
+    link.now = 1000 + seconds
+    link.ready = [2]
+    if fails:
+        text = f"has 2 ready messages, but no message arrived for {seconds:.1f} s: another consumer may be"
+        with pytest.raises(SparkError, match=text):
+            read.wait_for_more()
+    else:
+        assert read.wait_for_more()
+        assert read._looked_at == link.now
+        assert read._moved_at == 1000
+
+
+def test_messages_that_others_took_end_the_read(link: Link) -> None:
+    read = held(link)
+    assert read.wait_for_more()
+    link.now = 1100.0
+    link.ready = [9, 0]
+    assert not read.wait_for_more()
+    assert link.calls[2:] == [(2, "queue_declare", "q", "passive")] * 2
+
+
+def test_a_message_that_comes_with_the_count_goes_on(link: Link) -> None:
+    """Whatever the count is, and however long nothing came before."""
+    with cases() as case:
+        for ready in (0, 2):
+            with case(ready):
+                read = held(link)
+                read.wait_for_more()
+                link.now += 100.0
+                link.ready = [9, lambda ready=ready: (link.deliver(b"1"), ready)[1]]
+                assert read.wait_for_more()
+                assert (read._moved_at, read._looked_at, read.missing) == (link.now, link.now, 2)
+
+
+def test_messages_restart_the_idle_timeouts(link: Link) -> None:
+    read = held(link)
+    link.turns = [lambda: (setattr(link, "now", 1001.5), link.deliver(b"1"))]
+    read.wait_for_more()
+    assert (read._moved_at, read._looked_at) == (1001.5, 1001.5)
+    link.deliver(b"2")  # While a consumer of the next window is opened.
+    read._not_asked_for = read.missing = 1
+    pauses = len(link.pauses)
+    link.calls.clear()
+    link.channels[-1].receive(3, False, b"", b"\x00\x00", b"x")
+    assert read.missing == 0
+    assert len(link.pauses) == pauses
+    link.lost = "maintenance"
+    with pytest.raises(ConnectionLost, match="maintenance"):
+        read.wait_for_more()
+
+
+def test_an_end_of_the_queue_is_told(link: Link) -> None:
+    read = held(link)
+    read.wait_for_more()
+    link.channels[-1].cancelled(None)
+    with pytest.raises(ConnectionLost, match="queue 'q' was deleted during the read"):
+        read.wait_for_more()
+
+
+@pytest.mark.parametrize(
+    ("error", "kind", "text"),
+    [
+        (
+            "540 NOT_IMPLEMENTED",
+            OptionError,
+            r"'q' is a stream: .* \(540 NOT_IMPLEMENTED\)",
+        ),
+        ("404 NOT_FOUND", ConnectionLost, "cannot read queue 'q': 404 NOT_FOUND"),
+        ("405 single active consumer", None, ""),
+    ],
+)
+@pytest.mark.parametrize("is_open", [True, False])
+def test_a_queue_without_basic_get(link: Link, error: str, kind: Any, text: str, is_open: bool) -> None:
+    read = held(link)
+
+    def refuse(channel: Any, *_: object) -> None:
+        channel.connection.is_open = is_open
+        link.lost = error
+        raise ConnectionLost(error)
+
+    link.get = refuse  # type: ignore[method-assign]
+    link.ready = [9, 4]
+    if kind is None and is_open:
+        read.begin()
+        assert (read.missing, read._not_asked_for, link.lost) == (4, 4, None)
+        assert read._channels == [(link.channels[-1], None)]
+    else:
+        with pytest.raises(kind or ConnectionLost, match=text or "cannot read queue 'q': 405"):
+            read.begin()
+
+
+def test_an_empty_queue_has_nothing_missing(link: Link) -> None:
+    read = held(link)
+    link.get = lambda *_: None  # type: ignore[method-assign]
+    read.missing = 0
+    read.begin()
+    assert (read.missing, read._not_asked_for) == (0, 3)
+
+
+# --- the way back -----------------------------------------------------------------------------------------
+
+
+def consumed(link: Link, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A read of four messages on three channels."""
+    monkeypatch.setattr(snapshots, "_LARGEST_WINDOW", 2)
+    read = held(link)
+    link.turns = [lambda: link.deliver(b"1", b"2"), lambda: link.deliver(b"3")]
+    read.wait_for_more()
+    read.wait_for_more()
+    link.calls.clear()
+    link.pauses.clear()
+    return read
+
+
+def test_messages_return_in_order(link: Link, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the version counts returns: `basic.nack` from 4.3 on, the end of the channel before."""
+    nacked = [(1, "discard"), (1, "basic_nack", 0, "multiple", "requeue"), (1, "close"), (2, "discard")]
+    nacked += [(2, "basic_nack", 0, "multiple", "requeue"), (2, "close"), (3, "discard")]
+    nacked += [(3, "basic_cancel", "q 3"), (3, "basic_nack", 0, "multiple", "requeue")]
+    count = (3, "queue_declare", "q", "passive")
+    with cases() as case:
+        for version, closed, ready, expected, pauses in [
+            ((4, 3), (), [4], [*nacked, count, (3, "close")], 0),
+            ((4, 4), (), [3, 3, 5], [*nacked, count, count, count, (3, "close")], 2),
+            (
+                (4, 3),
+                (1, 2, 3),
+                [4],
+                [(number, what) for number in (1, 2, 3) for what in ("discard", "close")],
+                0,
+            ),
+            (
+                (4, 2),
+                (),
+                [4],
+                [(number, what) for number in (1, 2, 3) for what in ("discard", "close")],
+                0,
+            ),
+        ]:
+            with case(version, closed):
+                link.channels.clear()
+                read = consumed(link, monkeypatch)
+                link.broker_version, link.ready = version, ready
+                for number in closed:
+                    link.channels[number - 1].is_open = False
+                read.requeue()
+                assert link.calls == expected
+                assert link.pauses == [0.01] * pauses
+
+
+def test_messages_that_do_not_return_in_time_are_told(
+    link: Link, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    read = consumed(link, monkeypatch)
+    link.ready = [3]
+    read.requeue()
+    assert link.now == pytest.approx(1001, abs=0.02)
+    assert "queue 'q' has only 3 ready messages after this read returned 4: other consumers" in caplog.text
+    assert link.calls[-1] == (3, "close")
+
+
+def test_a_connection_that_is_lost_has_returned_the_messages(
+    link: Link, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = consumed(link, monkeypatch)
+    link.lost = "maintenance"
+    read.requeue()
+
+
+# --- the delivery limit -----------------------------------------------------------------------------------
+
+COUNTED = {"headers": {"x-delivery-count": 3}}
+
+
+def test_reads_that_count_are_refused_near_the_limit(link: Link, caplog: pytest.LogCaptureFixture) -> None:
+    """A quarter of the limit is left for refused reads, and only the first check keeps it."""
+    with cases() as case:
+        for limit, count, first, allowed, refused in [
+            (20, 14, True, False, False),
+            (20, 15, True, False, True),
+            (20, 15, True, True, False),
+            (20, 19, False, False, False),
+            (20, 20, False, False, True),
+            (3, 2, True, False, False),
+            (3, 3, True, False, True),
+            (None, 99, True, False, False),
+        ]:
+            with case(limit, count, first, allowed):
+                caplog.clear()
+                read = held(link, limit, **({"allowDeliveryLimit": "true"} if allowed else {}))
+                read._highest, read._checked = count, not first
+                text = f"messages of quorum queue 'q' were returned up to {count} times"
+                if refused:
+                    with pytest.raises(
+                        DeliveryLimit, match=f"{text}, .* above {limit}: this read is refused"
+                    ):
+                        read.check_limit()
+                else:
+                    read.check_limit()
+                warned = f"{text}; this read is one more, and above {limit}" in caplog.text
+                assert warned == (first and not refused and limit is not None)
+                assert read._checked or limit is None
+    read = held(link, 3)
+    read._highest, read._arrived = 9, 0
+    read.check_limit()
+    assert not read._checked
+
+
+def test_messages_at_their_limit_are_published_again(
+    link: Link, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    saved: list[Any] = []
+
+    def save(_link: Link, queue: str, tag: int, properties: bytes, body: bytes, channel: Any) -> bool:
+        saved.append((queue, tag, body, channel.channel_number))
+        return body == b"1"
+
+    monkeypatch.setattr(snapshots.delivery_limit, "save", save)
+    with cases() as case:
+        for limit, more, expected in [
+            (3, {}, [("q", 1, b"1", 2), ("q", 2, b"2", 2)]),
+            (4, {}, []),
+            (None, {}, []),
+            (3, {"allowDeliveryLimit": "true"}, []),
+        ]:
+            with case(limit, more):
+                saved.clear()
+                caplog.clear()
+                link.channels.clear()
+                read = held(link, limit, **more)
+                read._consume()
+                link.deliver(b"1", b"2", properties=COUNTED, redelivered=True)
+                link.deliver(b"3", properties=COUNTED)
+                assert read._highest == (0 if limit is None else 3)
+                read.requeue()
+                assert saved == expected
+                assert ("was returned 3 times, its limit; it was published again" in caplog.text) == bool(
+                    saved
+                )
+                assert ("it could not be published again, so the queue drops" in caplog.text) == bool(saved)
+
+
+def test_a_read_gives_lists_of_so_many_rows_or_bytes(link: Link, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The messages return before the last list, and Spark has time to process the others."""
+    events: list[Any] = []
+
+    class Turn:
+        def __init__(self, *given: Any) -> None:
+            events.append(given[1])
+
+        def begin(self, patience: float) -> None:
+            events.append(patience)
+
+        def waits_for_spark(self) -> None:
+            events.append("waits")
+
+    class Connected:
+        def __init__(self, _options: Any) -> None: ...
+        def __enter__(self) -> Link:
+            return link
+
+        def __exit__(self, *_: object) -> None:
+            events.append("closed")
+
+    held(link)
+    monkeypatch.setattr(snapshots, "Turn", Turn)
+    monkeypatch.setattr(snapshots, "Link", Connected)
+    given = {"amqp.url": "amqp://h", "queue": "q", "idleTimeout": "2s", "reconnectTimeout": "9s"}
+    with cases() as case:
+        for rows, octets, expected in [
+            (2, 999, [[b"0", b"1"], [b"2", b"3"]]),
+            (3, 999, [[b"0", b"1", b"2"], [b"3"]]),
+            (4, 999, [[b"0", b"1", b"2", b"3"]]),
+            (99, 6, [[b"0", b"1"], [b"2", b"3"]]),
+            (99, 7, [[b"0", b"1", b"2"], [b"3"]]),
+        ]:
+            with case(rows, octets):
+                events.clear()
+                link.channels.clear()
+                link.ready = [4]
+                link.turns = [lambda body=body: link.deliver(body) for body in (b"1", b"2", b"3")]
+                found = []
+                for messages in snapshot(read_options(given), "q", rows, octets):
+                    found.append([each.body for each in messages])
+                    link.now += 100.0
+                assert found == expected
+                assert events == ["q", 9.0, *["waits"] * (len(expected) - 1), "closed"]
+                assert not link.turns
