@@ -56,9 +56,9 @@ class AttendedLink:
         self._due = due
         self._state = threading.Condition()
         self._job: Callable[[Link], Any] | None = None
-        self._results: list[Any] = []
+        self._results: list[Any]
         self._jobs_done = 0
-        self._opened_at: float | None = None
+        self._opened_at: float | None
         self._link: Link | None = None
         self._stopped = threading.Event()
         self._failure: BaseException | None = None

@@ -59,7 +59,7 @@ class Link:
         self._services = _Services(self._loop)
         self._connection: pika.SelectConnection | None = None
         self._closing = False
-        self._refused = True
+        self._refused: bool
         self.lost: str | None = None
 
     def __enter__(self) -> Self:

@@ -140,7 +140,7 @@ class Incoming:
     def __init__(self, forward: Callable[[bytes], None]) -> None:
         self._forward = forward
         self._unfinished: list[bytes] = []
-        self._missing = 0
+        self._missing: int
         self.channels: dict[int, Contents] = {}
         self.taken: int = 0
         self.received_at: int = 0

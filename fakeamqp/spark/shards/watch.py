@@ -27,7 +27,7 @@ class Watch:
         self._options = with_heartbeat(options, _HEARTBEAT)
         self._patience = _BEATS * max(self._options.connection.heartbeat or 0, _HEARTBEAT)
         self._spool = spool
-        self._channel: Any = None
+        self._channel: Any
         self._checked = False
         self._attended = AttendedLink(self._options, "watch of shards", self._prepare)
 

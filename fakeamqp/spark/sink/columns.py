@@ -150,10 +150,10 @@ def _check_type(field: StructField, column: SinkColumn, within: str = "") -> Non
     if field.dataType.typeName() not in (*column.types, "void"):
         raise ColumnError(f"column {name!r} is {_spelled(field.dataType)}; it must be {column.spelled}")
     if column.name == "headers":
-        _check_header(field.dataType, name, outermost=True)
+        _check_header(field.dataType, name)
 
 
-def _check_header(kind: DataType, name: str, outermost: bool = False) -> None:
+def _check_header(kind: DataType, name: str) -> None:
     """Refuse types that a header table cannot contain, at any depth."""
     if isinstance(kind, types.MapType):
         if kind.keyType.typeName() not in _TEXT:
@@ -164,7 +164,7 @@ def _check_header(kind: DataType, name: str, outermost: bool = False) -> None:
     elif isinstance(kind, types.StructType):
         for field in kind.fields:
             _check_header(field.dataType, f"{name}.{field.name}")
-    elif kind.typeName() not in _IN_HEADERS and not outermost:
+    elif kind.typeName() not in _IN_HEADERS:
         raise ColumnError(
             f"column {name!r} is {_spelled(kind)}, a type that headers cannot have: cast it to STRING"
         )

@@ -84,14 +84,14 @@ class Publisher:
         self._link: Link | None = None
         self._channel: Channel
         self._window = Window()
-        self._batch: Sequence[Message] = ()
-        self._start = 0  # The last tag before this batch.
+        self._batch: Sequence[Message]
+        self._start: int  # The last tag before this batch.
         self._refused: list[str] = []
         self._refusals = 0
         self._returns: list[str] = []
-        self._blocked: str | None = None
-        self._closed: Any = None  # The exception with which the broker closed the channel or connection.
-        self._since = 0.0  # The time of the last progress.
+        self._blocked: str | None
+        self._closed: Any  # The exception with which the broker closed the channel or connection.
+        self._since: float  # The time of the last progress.
         self.confirmed: int = 0
         self.returned: int = 0
         self.republished: int = 0

@@ -43,12 +43,12 @@ class Consumer:
         self._poked = threading.Event()
         self._failure: BaseException | None = None
         self._stopping = False
-        self._flush_at_end = True
+        self._flush_at_end: bool
         self._shared = SharedState()
         self._shown_arrived = 0
-        self._proven = False
+        self._proven: bool
         self._consumed_once = False
-        self._consuming_since: float | None = None
+        self._consuming_since: float | None
         self._count_wanted = False
         self._thread = threading.Thread(target=self._run, name="amqp consumer", daemon=True)
 

@@ -85,7 +85,7 @@ class _Reading:
         self._octets = 0
         self._gap: tuple[int, int] | None = None
         self._foreign = False
-        self._last_tag = 0
+        self._last_tag: int
 
     def read(self, link: Link) -> Iterator[list[Delivered]]:
         """The unread rest of the range.

@@ -56,7 +56,7 @@ class Partitions:
         self._next = 0
         self._others: set[str] = set()
         self._pause = _FIRST_PAUSE
-        self._look_at = 0.0
+        self._look_at: float
         self.streams: list[str] = []
 
     def find(self, link: Link) -> list[str]:

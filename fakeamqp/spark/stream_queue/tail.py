@@ -47,11 +47,11 @@ class Tail:
         self._link = link
         self._stream = stream
         self._patience = patience
-        self._open_tag = 0
-        self._last_tag = 0
+        self._open_tag: int
+        self._last_tag: int
+        self._known: bool
         self._foreign = False
         self._latest = b"", b""
-        self._known = False
         self.end: int | None = None
         self._channel = self._subscribe()
 

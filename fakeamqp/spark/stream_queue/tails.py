@@ -37,7 +37,7 @@ class Tails:
         self._attended = AttendedLink(options, "reader of streams", self._prepare, self._acknowledge)
         self._ends: dict[str, int] = {}
         self._tails: dict[str, Tail] = {}
-        self._acknowledge_at = 0.0
+        self._acknowledge_at = float("-inf")
         self._partitions: dict[str, Partitions] = {}
         self._checked = False
 

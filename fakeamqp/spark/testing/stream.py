@@ -87,7 +87,7 @@ class AmqpStream:
         self._batches: dict[int, list[Row]] = {}
         self._last: _Start | None = None
         self._crash: Crash | None = None
-        self._seen = True
+        self._seen: bool
 
     def __repr__(self) -> str:
         state = "not started" if self.query is None else "running" if self._running() else "ended"
