@@ -1,0 +1,590 @@
+"""Reading of streams on a connection that the test plays: windows, gaps, idle streams, and the end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+import compat_tests.needs_pyspark  # noqa: F401
+from compat_tests.matrix import cases
+from compat_tests.unit.spark.links import Link, encoded
+from fakeamqp.spark import queue_types, retries
+from fakeamqp.spark.errors import BrokerUnreachable, ConnectionLost, DataLoss, OptionError, QueueRefused
+from fakeamqp.spark.options import read_options
+from fakeamqp.spark.stream_queue import reading, tail
+from fakeamqp.spark.stream_queue.offsets import Mark, Place, mark_of
+from fakeamqp.spark.stream_queue.ranges import Range
+from fakeamqp.spark.stream_queue.reading import _Reading, read_range
+from fakeamqp.spark.stream_queue.tail import Tail, consume, first_message
+
+
+class Streams(Link):
+    """A connection to streams."""
+
+    def send(self, *offsets: int, channel: int = -1, body: bytes = b"x") -> None:
+        for offset in offsets:
+            self.deliver(body, properties={"headers": {"x-stream-offset": offset}}, channel=channel)
+
+    def acks(self) -> list[int]:
+        return [call[2] for call in self.calls if call[1] == "basic_ack"]
+
+
+@pytest.fixture
+def link(monkeypatch: pytest.MonkeyPatch) -> Streams:
+    link = Streams()
+    for module in (reading, tail, retries):
+        monkeypatch.setattr(module, "time", link)
+    return link
+
+
+def options(**more: str) -> Any:
+    given = {"amqp.url": "amqp://h", "stream": "log", "idleTimeout": "2s", "amqp.connectionTimeout": "5s"}
+    return read_options({**given, **more})
+
+
+def read(link: Streams, wanted: Range, **more: str) -> tuple[Any, list[list[int]]]:
+    found = _Reading(options(**more), wanted)
+    return found, [[each.offset for each in messages] for messages in found.read(link)]  # type: ignore[arg-type]
+
+
+# --- a range ----------------------------------------------------------------------------------------------
+
+
+def test_the_window_covers_the_range_and_is_acknowledged_by_halves(link: Streams) -> None:
+    with cases() as case:
+        for prefetch, start, stop, sent, window, acks in [
+            ("100", 0, 5, [[0, 1, 2, 3, 4]], 5, []),
+            ("2", 0, 5, [[0], [1], [2], [3], [4]], 2, [1, 2, 3]),
+            ("4", 0, 5, [[0], [1], [2], [3], [4]], 4, [1]),
+            ("3", 0, 9, [[0, 1, 2], [3, 4, 5], [6, 7, 8]], 3, [3, 6]),
+            ("100", 3, 6, [[0, 1, 2, 3], [4, 5]], 3, [4]),
+            ("1", 3, 5, [[2], [3], [4]], 1, [1, 2]),
+        ]:
+            with case(prefetch, start, stop):
+                link.calls.clear()
+                link.pauses.clear()
+                link.turns = [lambda each=each: link.send(*each) for each in sent]
+                found, offsets = read(link, Range("log", start, stop), prefetch=prefetch)
+                assert offsets == [list(range(start, stop))]
+                assert [call[1:] for call in link.calls[:2]] == [
+                    ("basic_qos", window),
+                    ("consume", "log", {"x-stream-offset": start}),
+                ]
+                assert link.acks() == acks
+                assert link.calls[-1][1] == "close"
+                assert (found.next, found.served) == (stop, True)
+                assert set(link.pauses) == {2.0}
+
+
+def test_a_window_has_at_most_a_thousand_messages(link: Streams) -> None:
+    link.turns = [lambda: link.send(*range(2000))]
+    read(link, Range("log", 0, 2000), prefetch="5000")
+    assert link.calls[0][1:] == ("basic_qos", 1000)
+
+
+def test_messages_come_in_lists_of_so_many_rows_or_bytes(
+    link: Streams, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    size = 1 + len(b"".join(encoded()))
+    with cases() as case:
+        for rows, octets, expected in [
+            (2, 999, [[0, 1], [2, 3], [4]]),
+            (3, 999, [[0, 1, 2], [3, 4]]),
+            (99, 2 * size, [[0, 1], [2, 3], [4]]),
+            (99, 2 * size + 1, [[0, 1, 2], [3, 4]]),
+        ]:
+            with case(rows, octets):
+                monkeypatch.setattr(reading, "_ROWS", rows)
+                monkeypatch.setattr(reading, "_OCTETS", octets)
+                link.turns = [lambda each=each: link.send(each) for each in range(5)]
+                assert read(link, Range("log", 0, 5))[1] == expected
+
+
+def test_messages_are_as_they_were_published(link: Streams) -> None:
+    link.turns = [lambda: link.send(4, body=b"abc")]
+    found = _Reading(options(), Range("log", 4, 5))
+    [[message]] = found.read(link)  # type: ignore[arg-type]
+    assert (message.body, message.queue, message.offset, message.tag) == (b"abc", "log", 4, 1)
+    assert (message.redelivered, message.received_at, message.route) == (False, 7, b"\x00\x01q")
+    assert queue_types.taken_offset(message.properties)[0] is None
+
+
+def test_an_empty_range_asks_for_nothing(link: Streams) -> None:
+    found, offsets = read(link, Range("log", 5, 5))
+    assert (offsets, link.calls, found.served) == ([], [], False)
+
+
+def test_a_message_without_an_offset_is_of_no_stream(link: Streams) -> None:
+    link.turns = [lambda: link.deliver(b"x")]
+    with pytest.raises(OptionError, match="'log' is no stream"):
+        read(link, Range("log", 0, 5))
+
+
+# --- offsets that do not come -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("fails", [True, False])
+def test_a_gap_is_a_loss_if_the_stream_begins_behind_it(
+    link: Streams, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, fails: bool
+) -> None:
+    asked: list[Any] = []
+    first = [Mark(0, "")]
+
+    def find(_link: Link, stream: str, start: Any, patience: float, *, sure: bool) -> Any:
+        asked.append((stream, start, patience, sure))
+        return first[0]
+
+    monkeypatch.setattr(reading, "first_message", find)
+    with cases() as case:
+        for sent, begins, missing, found, offsets in [
+            ([0, 3, 4], 1, 1, 3, [0, 3, 4]),
+            ([0, 3, 4], 2, 1, 3, [0, 3, 4]),
+            ([2, 3, 4], 0, 0, 2, [2, 3, 4]),
+            ([2, 3, 4], 2, 0, 2, [2, 3, 4]),
+            ([0, 9], 1, 1, 9, [0]),
+            ([0, 9], 9, 1, 9, [0]),
+        ]:
+            with case(sent, begins):
+                asked.clear()
+                caplog.clear()
+                first[0] = Mark(begins, "")
+                link.turns = [lambda sent=sent: link.send(*sent)]
+                text = f"are gone: {missing} was wanted, and it now begins with {begins}"
+                if begins > missing and fails:
+                    with pytest.raises(
+                        DataLoss, match=f"messages of stream 'log' {text}; say failOnDataLoss"
+                    ):
+                        read(link, Range("log", 0, 5))
+                else:
+                    assert read(link, Range("log", 0, 5), failOnDataLoss=str(fails))[1] == [offsets]
+                    warned = f"{text}; reading on at {found}" in caplog.text
+                    assert warned == (begins > missing)
+                assert asked == [("log", "first", 5.0, True)]
+        with case("no first message"):
+            first[0] = None  # type: ignore[call-overload]
+            link.turns = [lambda: link.send(1, 2, 3, 4)]
+            assert read(link, Range("log", 0, 5))[1] == [[1, 2, 3, 4]]
+
+
+def test_a_gap_before_a_lost_connection_is_looked_into_afterwards(
+    link: Streams, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reading, "first_message", lambda *_, **__: Mark(3, ""))
+    found = _Reading(options(), Range("log", 0, 5))
+
+    def lose() -> None:
+        link.send(0, 3)
+        link.lost = "maintenance"
+
+    link.turns = [lose]
+    with pytest.raises(ConnectionLost, match="maintenance"):
+        list(found.read(link))  # type: ignore[arg-type]
+    link.lost = None
+    with pytest.raises(DataLoss, match="1 was wanted, and it now begins with 3"):
+        list(found.read(link))  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def ends(monkeypatch: pytest.MonkeyPatch) -> list[int | None]:
+    """The ends of the stream that are found one after the other."""
+    found: list[int | None] = []
+
+    class End:
+        def __init__(self, *given: Any) -> None:
+            assert given[1:] == ("log", 5.0)
+
+        def ask(self) -> int | None:
+            return found.pop(0)
+
+        def close(self) -> None:
+            pass
+
+    monkeypatch.setattr(reading, "Tail", End)
+    return found
+
+
+def test_an_idle_stream_is_waited_for_as_its_end_says(
+    link: Streams, ends: list[int | None], caplog: pytest.LogCaptureFixture
+) -> None:
+    late = "has messages from 1 on, and gave none for 6.0 s"
+    with cases() as case:
+        for found, text, offsets in [
+            ([5, 5], None, [0, 1, 2, 3, 4]),
+            ([None, None], None, [0, 1, 2, 3, 4]),
+            ([2, 5, 5], late, None),
+            ([5, 2, 9], late, None),
+            ([1], "ends before 1, and messages up to 5 were in it", [0]),
+            ([0], "ends before 0, and messages up to 5 were in it", [0]),
+            ([None, 1], "ends before 1, and messages up to 5", [0]),
+            ([None, None, None], "ends before 0, and messages up to 5", [0]),
+        ]:
+            for fails in (True, False):
+                with case(found, fails):
+                    caplog.clear()
+                    ends[:] = found
+                    link.turns = [lambda: link.send(0), *[None] * len(found)]
+                    if offsets == [0, 1, 2, 3, 4]:
+                        link.turns.append(lambda: link.send(1, 2, 3, 4))
+                    kind: Any = ConnectionLost if text == late else DataLoss
+                    if text is not None and (fails or kind is ConnectionLost):
+                        with pytest.raises(kind, match=text):
+                            read(link, Range("log", 0, 5), failOnDataLoss=str(fails))
+                    else:
+                        done, lists = read(link, Range("log", 0, 5), failOnDataLoss=str(fails))
+                        assert lists == [offsets]
+                        assert done.next == 5
+                        assert (text or "") in caplog.text
+                        assert ("leaving the rest out" in caplog.text) == (text is not None)
+                    assert ends == []
+
+
+def test_a_stream_that_has_all_of_a_range_but_not_the_last_offsets_goes_on(
+    link: Streams, ends: list[int | None]
+) -> None:
+    """They may be notes of the broker's own: then the end is behind them."""
+    ends[:] = [5, 7]
+    link.turns = [lambda: link.send(0, 1, 2), None, None, lambda: link.send(3, 4)]
+    assert read(link, Range("log", 0, 5))[1] == [[0, 1, 2, 3, 4]]
+
+
+def test_time_in_which_spark_is_busy_is_no_wait(
+    link: Streams, ends: list[int | None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reading, "_ROWS", 1)
+    link.turns = [lambda: link.send(0), lambda: link.send(1)]
+    found = []
+    for messages in _Reading(options(), Range("log", 0, 2)).read(link):  # type: ignore[arg-type]
+        found.append(messages[0].offset)
+        link.now += 100.0
+    assert found == [0, 1]
+    assert link.pauses == [2.0, 2.0]
+
+
+# --- which stream it was ----------------------------------------------------------------------------------
+
+
+def test_the_stream_has_to_have_the_message_of_the_plan(
+    link: Streams, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    properties = link.channel() and b"\x00\x00"
+    ours = mark_of(4, properties, b"x")
+    found: dict[str, Any] = {}
+    calls: list[Any] = []
+
+    class End:
+        def __init__(self, *given: Any) -> None:
+            calls.append(given[1:])
+
+        def ask(self) -> Any:
+            return found["end"]
+
+        def mark(self, offset: int) -> Any:
+            calls.append(offset)
+            return found["mark"]
+
+        def close(self) -> None:
+            calls.append("closed")
+
+    def find(*given: Any, sure: bool) -> Any:
+        calls.append((*given[1:], sure))
+        return found["first"]
+
+    monkeypatch.setattr(reading, "Tail", End)
+    monkeypatch.setattr(reading, "first_message", find)
+    other, later = Mark(4, "other"), Mark(9, "later")
+    asked, tailed = ("log", 4, 2.0, False), [("log", 5.0), 4, "closed"]
+    with cases() as case:
+        for first, end, mark, expected, lost in [
+            (ours, 0, None, [asked], False),
+            (other, 0, None, [asked], True),
+            (later, 0, None, [asked], False),  # Retention has removed it.
+            (None, 9, ours, [asked, *tailed], False),
+            (None, 9, other, [asked, *tailed], True),
+            (None, 9, None, [asked, *tailed], True),
+            (None, None, ours, [asked, tailed[0], "closed"], True),
+        ]:
+            for fails in (True, False):
+                with case(first, end, mark, fails):
+                    calls.clear()
+                    caplog.clear()
+                    found |= {"first": first, "end": end, "mark": mark}
+                    now = _Reading(options(failOnDataLoss=str(fails)), Range("log", 9, 9, ours))
+                    if lost and fails:
+                        with pytest.raises(DataLoss, match="'log' has another message at 4 than before"):
+                            now.check_identity(link)  # type: ignore[arg-type]
+                    else:
+                        now.check_identity(link)  # type: ignore[arg-type]
+                        assert ("keeping what is in it now" in caplog.text) == lost
+                    assert calls == expected
+                    if lost:
+                        now.check_identity(link)  # type: ignore[arg-type]
+                        assert calls == expected
+        calls.clear()
+        for body, lost in ((b"x", False), (b"y", True)):
+            with case("read", body):
+                link.turns = [lambda body=body: link.send(3, 4, 5, body=body)]
+                now = _Reading(options(), Range("log", 3, 6, ours))
+                [messages] = now.read(link)  # type: ignore[arg-type]
+                now._mark = mark_of(4, messages[1].properties, b"x")
+                link.turns = [lambda body=body: link.send(3, 4, body=body)]
+                again = _Reading(options(), Range("log", 3, 5, now._mark))
+                list(again.read(link))  # type: ignore[arg-type]
+                assert again._at_mark is not None
+                if lost:
+                    with pytest.raises(DataLoss, match="has another message at 4"):
+                        again.check_identity(link)  # type: ignore[arg-type]
+                else:
+                    again.check_identity(link)  # type: ignore[arg-type]
+        with case("no mark"):
+            _Reading(options(), Range("log", 3, 5)).check_identity(link)  # type: ignore[arg-type]
+        assert calls == []
+
+
+# --- lost connections -------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def lent(link: Streams, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """What happens each time that a connection is borrowed: an error, or turns of it."""
+    scripts: list[Any] = []
+
+    @contextmanager
+    def lend(connection: Any) -> Iterator[Any]:
+        assert connection.heartbeat == 600
+        link.lost = None
+        script = scripts.pop(0)
+        if isinstance(script, Exception):
+            raise script
+        link.turns = list(script)
+        yield link
+
+    monkeypatch.setattr(reading, "lend", lend)
+    return scripts
+
+
+def offsets_of(wanted: Range, **more: str) -> list[int]:
+    given = {"reconnectTimeout": "60s", **more}
+    return [each.offset for messages in read_range(options(**given), wanted) for each in messages]
+
+
+def test_a_lost_connection_is_replaced_where_it_was_lost(
+    link: Streams, lent: list[Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    def lose(*offsets: int) -> Any:
+        return lambda: (link.send(*offsets), setattr(link, "lost", "maintenance"))
+
+    gone = BrokerUnreachable("no route")
+    lent[:] = [[lose(0, 1)], gone, gone, [lose(2)], [lose()], [lambda: link.send(3, 4)]]
+    assert offsets_of(Range("log", 0, 5)) == [0, 1, 2, 3, 4]
+    assert [call[1] for call in link.calls if call[0] == "sleep"] == [0.05, 0.1, 0.2, 0.05, 0.1]
+    starts = [call[3]["x-stream-offset"] for call in link.calls if call[1] == "consume"]
+    assert starts == [0, 2, 3, 3]
+    assert "maintenance; connecting again" in caplog.text
+    lent[:] = [gone] * 99
+    with pytest.raises(BrokerUnreachable, match=r"no route \(tried again for 60.0 s\)"):
+        offsets_of(Range("log", 0, 5))
+
+
+def test_a_stream_that_was_never_served_is_refused(link: Streams, lent: list[Any]) -> None:
+    link.refuses = {"log": "404 NOT_FOUND"}
+    lent[:] = [[]]
+    with pytest.raises(QueueRefused, match="cannot read stream 'log': 404 NOT_FOUND"):
+        offsets_of(Range("log", 0, 5))
+    assert not [call for call in link.calls if call[0] == "sleep"]
+
+    def lose() -> None:
+        link.refuses = {"log": "404 NOT_FOUND"}
+        link.lost = "maintenance"
+
+    link.refuses = {}
+    lent[:] = [[lose], [], []]
+    with pytest.raises(IndexError):  # It may come back after a restart of the broker.
+        offsets_of(Range("log", 0, 5))
+
+
+# --- the end of a stream ----------------------------------------------------------------------------------
+
+
+def test_the_end_of_a_stream_is_behind_its_last_message(link: Streams) -> None:
+    found = Tail(link, "log", 5.0)  # type: ignore[arg-type]
+    assert [call[1:] for call in link.calls] == [
+        ("basic_qos", 8192),
+        ("consume", "log", {"x-stream-offset": "last"}),
+    ]
+    link.calls.clear()
+    assert found.ask() is None
+    assert [call[1] for call in link.calls] == ["queue_declare"] * 2
+    link.send(3, 4)
+    assert found.ask() == 5
+    assert link.acks() == [2]
+    assert (1, "basic_ack", 2, "multiple") in link.calls
+    link.send(2)  # Not the last one, whatever comes.
+    assert found.ask() == 5
+    assert link.acks() == [2, 3]
+    assert found.ask() == 5
+    assert link.acks() == [2, 3]
+    found.close()
+    assert link.calls[-1] == (1, "close")
+
+
+def test_the_first_messages_of_a_stream_are_waited_for(link: Streams) -> None:
+    found = Tail(link, "log", 5.0)  # type: ignore[arg-type]
+    link.ready = [2]
+    link.turns = [None, lambda: link.send(0, 1)]
+    assert found.ask() == 2
+    assert link.pauses == [0.1, 0.1]
+    late = Tail(link, "log", 5.0)  # type: ignore[arg-type]
+    link.now = 1000.0
+    with pytest.raises(ConnectionLost, match="did not deliver from the stream within 5 s"):
+        late.ask()
+    assert link.now == pytest.approx(1005.0, abs=0.11)
+    link.deliver(b"x")
+    with pytest.raises(OptionError, match="'log' is no stream"):
+        late.ask()
+
+
+def test_a_window_that_is_full_begins_again_at_the_end(
+    link: Streams, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tail, "_WINDOW", 3)
+    found = Tail(link, "log", 5.0)  # type: ignore[arg-type]
+    link.send(0, 1)
+    assert found.ask() == 2
+    assert len(link.channels) == 1
+    link.send(2, 3, 4)
+    link.calls.clear()
+    rounds = iter([[7, 8, 9], [10, 11, 12], [13]])
+
+    def settled() -> int:
+        if len(link.channels) == 2 and (count := sum(call[1] == "queue_declare" for call in link.calls)) % 2:
+            link.send(*(next(rounds, []) if count > 2 else []))
+        return 9
+
+    link.ready = [settled]
+    assert found.ask() == 14
+    assert [call[:2] for call in link.calls if call[1] in ("close", "consume", "basic_ack")] == [
+        (1, "close"),
+        (2, "consume"),
+        (2, "basic_ack"),
+        (2, "basic_ack"),
+        (2, "basic_ack"),
+    ]
+    assert link.acks() == [3, 6, 7]
+
+
+def test_the_mark_of_an_offset(link: Streams, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Any] = []
+
+    def find(_link: Link, *given: Any, sure: bool) -> Mark:
+        asked.append((*given, sure))
+        return Mark(2, "found")
+
+    monkeypatch.setattr(tail, "first_message", find)
+    found = Tail(link, "log", 5.0)  # type: ignore[arg-type]
+    assert found.mark(0) is None
+    link.send(4, body=b"last")
+    assert found.ask() == 5
+    assert found.mark(4) == mark_of(4, found._latest[0], b"last")
+    assert found.mark(5) is None
+    assert asked == []
+    assert found.mark(3) == Mark(2, "found")
+    assert asked == [("log", 3, 5.0, True)]
+
+
+def test_a_stream_is_replaced_if_it_has_another_message(
+    link: Streams, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    marks: list[Mark | None] = []
+    monkeypatch.setattr(Tail, "mark", lambda _self, offset: marks.append(Mark(offset, "asked")) or now[0])
+    now: list[Mark | None] = [None]
+    with cases() as case:
+        for before, there, replaced, known in [
+            (None, Mark(3, "a"), False, False),
+            (Mark(3, "a"), Mark(3, "a"), False, True),
+            (Mark(3, "a"), Mark(4, "b"), False, True),
+            (Mark(3, "a"), Mark(3, "b"), True, False),
+            (Mark(3, "a"), None, False, False),
+        ]:
+            with case(before, there):
+                marks.clear()
+                now[0] = there
+                found = Tail(link, "log", 5.0)  # type: ignore[arg-type]
+                assert found.replaced(Place(4, before)) == replaced
+                assert marks == ([Mark(3, "asked")] if before else [])
+                assert found._known == known
+                found.replaced(Place(4, before))
+                assert len(marks) == (0 if before is None else 1 if known else 2)
+                assert not found.replaced(Place(4))
+
+
+def test_the_first_message_at_an_offset_or_a_time(link: Streams) -> None:
+    with cases() as case:
+        for start, sent, sure, expected, acks in [
+            ("first", [[7]], True, 7, []),
+            (3, [[1], [2], [3]], True, 3, [1, 2]),
+            (3, [[1], [5]], False, 5, [1]),
+            ("first", [], False, None, []),
+            (3, [[1]], False, None, [1]),
+        ]:
+            with case(start, sent, sure):
+                link.calls.clear()
+                link.now = 1000.0
+                link.turns = [lambda each=each: link.send(*each) for each in sent]
+                found = first_message(link, "log", start, 5.0, sure=sure)  # type: ignore[arg-type]
+                assert (found and found.offset) == expected
+                assert link.acks() == acks
+                assert [call[1:] for call in link.calls[:2]] == [
+                    ("basic_qos", 1),
+                    ("consume", "log", {"x-stream-offset": start}),
+                ]
+                assert link.calls[-1][1] == "close"
+                assert link.now == (1005.0 if expected is None else 1000.0)
+        with (
+            case("none comes"),
+            pytest.raises(ConnectionLost, match="did not deliver from the stream within 5"),
+        ):
+            first_message(link, "log", "first", 5.0, sure=True)  # type: ignore[arg-type]
+        for sure in (True, False):
+            link.turns = [lambda: link.deliver(b"x")]
+            with case("no stream", sure), pytest.raises(OptionError, match="'log' is no stream"):
+                first_message(link, "log", "first", 5.0, sure=sure)  # type: ignore[arg-type]
+        with case("lost"):
+            link.turns = [lambda: setattr(link, "lost", "maintenance")]
+            with pytest.raises(ConnectionLost, match="maintenance"):
+                first_message(link, "log", "first", 5.0, sure=False)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("error", "is_open", "kind", "text"),
+    [
+        ("404 NOT_FOUND", True, QueueRefused, "cannot read stream 'log': 404 NOT_FOUND"),
+        ("404 NOT_FOUND", False, ConnectionLost, "cannot read stream 'log': 404 NOT_FOUND"),
+        ("invalid arg x-stream-offset", True, OptionError, "'log' is no stream"),
+    ],
+)
+def test_a_stream_that_cannot_be_consumed(
+    link: Streams, monkeypatch: pytest.MonkeyPatch, error: str, is_open: bool, kind: Any, text: str
+) -> None:
+    link.refuses = {"log": error}
+    open_channel = link.channel
+
+    def channel() -> Any:
+        found = open_channel()
+        found.connection = SimpleNamespace(is_open=is_open)
+        return found
+
+    monkeypatch.setattr(link, "channel", channel)
+    with pytest.raises(kind, match=text) as caught:
+        consume(link, "log", "last", 1, lambda *_: None)  # type: ignore[arg-type]
+    assert type(caught.value) is kind
+    link.refuses = {}
+    consume(link, "log", "last", 1, lambda *_: None)  # type: ignore[arg-type]
+    link.channels[-1].cancelled(None)
+    assert link.lost == "the broker cancelled a consumer; was stream 'log' deleted?"
+    link.lost = "maintenance"
+    link.channels[-1].cancelled(None)
+    assert link.lost == "maintenance"
