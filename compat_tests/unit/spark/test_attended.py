@@ -23,6 +23,7 @@ class ShortLived:
 
     opened = 0
     now = 0.0
+    lasts = 30.0
 
     def __init__(self, _options):
         ShortLived.opened += 1
@@ -40,7 +41,7 @@ class ShortLived:
         pass
 
     def turn(self, _pause):
-        ShortLived.now += 30
+        ShortLived.now += self.lasts
         raise ConnectionLost("maintenance")
 
 
@@ -65,6 +66,21 @@ def test_the_time_to_try_again_begins_with_each_loss(links):
     keeper.stop()
     with pytest.raises(ConnectionLost, match="the reader was stopped"):
         keeper.call(lambda _link: 7)
+
+
+@pytest.mark.parametrize(("lasts", "again"), [(2.0, False), (2.1, True)])
+def test_a_connection_that_lasts_for_two_seconds_is_no_success(links, monkeypatch, lasts, again):
+    monkeypatch.setattr("fakeamqp.spark.retries._FIRST_PAUSE", 0.0)
+    monkeypatch.setattr(ShortLived, "lasts", lasts)
+    keeper = AttendedLink(OPTIONS, "keeper", lambda _link: None)
+    keeper.call(lambda _link: None)
+    while ShortLived.opened < 100 and keeper._thread.is_alive():
+        keeper._thread.join(0.01)
+    keeper.stop()
+    assert (ShortLived.opened >= 100) == again
+    if not again:
+        with pytest.raises(ConnectionLost, match=r"maintenance \(tried again for 60\.0 s\)"):
+            keeper.call(lambda _link: 7)
 
 
 def test_a_connection_that_cannot_be_prepared(links):

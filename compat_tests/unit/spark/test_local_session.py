@@ -41,7 +41,8 @@ def java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> MakeJava:
         program.write_text(f"#!/bin/sh\n[ $1 = -version ] && printf '{says}' >&2\n")
         program.chmod(mode)
         if release:
-            (home / "release").write_text(f'IMPLEMENTOR="x"\nJAVA_VERSION="{release}"\nOS="Linux"\n')
+            text = f'IMPLEMENTOR="\udcff"\nJAVA_VERSION="{release}"\nOS="Linux"\n'
+            (home / "release").write_text(text, "utf-8", "surrogateescape")
         monkeypatch.setenv("JAVA_HOME", str(home))
         return program
 
@@ -53,7 +54,7 @@ def test_the_version_of_java_is_that_of_its_files_or_of_what_it_says(java: MakeJ
         for given, version in [
             ({"release": "17"}, "17"),
             ({"release": "21.0.2+13", "says": 'version "8"'}, "21.0.2+13"),
-            ({"says": 'openjdk version "17.0.9" 2023-10-17\\n'}, "17.0.9"),
+            ({"says": '\\377 version "17.0.9" 2023-10-17\\n'}, "17.0.9"),
             ({"release": "unknown", "says": 'java version "25-ea"'}, "25-ea"),
             ({"release": "17+35"}, "17+35"),
         ]:

@@ -61,6 +61,30 @@ def test_a_clock_that_is_asked_often_keeps_few_samples(now):
     assert clock.age(0, 10_000) == pytest.approx(100, abs=2)
 
 
+@pytest.mark.parametrize(("seconds", "warned"), [(4.9, False), (5.0, True)])
+def test_looks_within_seconds_of_another_do_not_count(now, caplog, seconds, warned):
+    behind = FallingBehind("queue orders", "", 3, now)
+    for number in range(4):
+        behind.look(number + 1, 1.0)
+        now.time += seconds
+    assert ("falls behind" in caplog.text) == warned
+
+
+def test_a_clock_joins_looks_within_a_second(now):
+    clock = LagClock(now)
+    for seconds, position, end, age in [
+        (0.0, 0, 10, 0.0),
+        (0.5, 0, 12, 0.5),
+        (0.5, 0, 13, 1.0),
+        (0.0, 11, 13, 1.0),
+        (0.0, 12, 13, 0.0),
+        (0.5, 12, 13, 0.5),
+        (0.0, 13, 13, 0.0),
+    ]:
+        now.time += seconds
+        assert clock.age(position, end) == age
+
+
 @pytest.mark.parametrize(
     ("lags", "warned"),
     [
@@ -86,7 +110,7 @@ def test_a_query_that_falls_behind_says_so(now, caplog, lags, warned):
 
 def test_the_warning_is_not_repeated_at_once(now, caplog):
     behind = FallingBehind("queue orders", "", 0, now)
-    for number in range(13):  # 120 s
+    for number in range(10):  # 90 s
         behind.look(number + 1, 1.0)
         now.time += 10
     assert caplog.text.count("falls behind") == 2
@@ -102,6 +126,13 @@ def clocks(now, monkeypatch):
     monkeypatch.setattr(FallingBehind, "look", lambda _, *given: looks.append(given))
     monkeypatch.setattr(of_queues, "time", SimpleNamespace(time=lambda: now.time + 1e9))
     return looks
+
+
+def assert_warns(figures, what, advice):
+    """Of more than one batch, with these words."""
+    behind = figures._behind
+    assert (behind._what, behind._most) == (what, 10_000)
+    assert advice in behind._advice
 
 
 def test_the_lag_of_streams_is_that_of_all_of_them(now, clocks):
@@ -122,6 +153,7 @@ def test_the_lag_of_streams_is_that_of_all_of_them(now, clocks):
     }
     assert figures.now({}, {}) == {"lag": 0, "lagSeconds": 0.0, "streams": {}}
     assert clocks == [(15, 0.0), (16, 7.0), (0, 0.0)]
+    assert_warns(figures, "stream a, b", "a super stream divides a stream")
 
 
 def test_the_lag_of_shards_is_what_their_last_batch_left(now, clocks):
@@ -147,6 +179,7 @@ def test_the_lag_of_shards_is_what_their_last_batch_left(now, clocks):
     found = figures.now(depths, 99, 2)
     assert (found["lag"], found["lagSeconds"]) == (7, 7.0)  # Of row 9, which was seen with the first ones.
     assert clocks == [(6, 0.0), (6, 7.0), (7, 7.0)]
+    assert_warns(figures, "shards q-0, q-1", "More shards with as many processors")
 
 
 def test_the_lag_of_queues_is_what_waits_in_them_and_here(now, clocks):
@@ -183,6 +216,7 @@ def test_the_lag_of_queues_is_what_waits_in_them_and_here(now, clocks):
     found = figures.now()
     assert [found[name] for name in ("lag", "lagSeconds", "ready")] == [0, 0.0, 10]
     assert clocks == [(14, 0.0), (14, 7.0), (14, 60.0), (14, 7.0), (0, 0.0)]
+    assert_warns(figures, "queue a, b", "shards divide a queue")
 
 
 def metrics(job):

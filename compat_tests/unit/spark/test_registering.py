@@ -27,7 +27,9 @@ class Session:
         if self.refuses:
             raise RuntimeError(self.refuses)
 
-    def parallelize(self, rows: list[int], _slices: int) -> SimpleNamespace:
+    def parallelize(self, rows: list[int], tasks: int) -> SimpleNamespace:
+        assert len(rows) == tasks == 1
+
         def collect(function) -> list[object]:
             if self.failure:
                 raise RuntimeError(self.failure)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import threading
 from pathlib import Path
@@ -167,6 +168,8 @@ def test_reads_of_other_queues_have_spools_of_their_own(tmp_path):
     spools = {spool(name) for name in names}
     assert len({str(each).lower() for each in spools}) == len(names)
     assert all(each.parent == stream.spool and len(each.name) < 60 for each in spools)
+    assert spool("a/b é").name == f"a_b__-{hashlib.sha256('a/b é'.encode()).hexdigest()[:8]}"
+    assert spool("x" * 41).name.startswith("x" * 40 + "-")
     # The list of shards may change.
     assert spool("a", "b") == spool("b", "a") == spool("a", "b", "c") == spool("a")
     assert spool("clicks-{0..2}") == spool("clicks-0", "clicks-1")

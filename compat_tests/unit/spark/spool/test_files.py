@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import socket
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
+from compat_tests.unit.spark.links import Link
 from fakeamqp.spark.errors import SpoolError
+from fakeamqp.spark.spool import lock as locks
 from fakeamqp.spark.spool.lock import FolderLock
 from fakeamqp.spark.spool.segments import SpoolFolder, State
 
@@ -58,6 +61,29 @@ def test_what_is_no_regular_file_is_refused(used: Path, tmp_path: Path, name: st
         with pytest.raises(SpoolError, match=f"{name} is {kind}; a spool has regular files only"):
             use(used)
     assert target.read_bytes() == b"mine"
+
+
+def test_a_lock_is_waited_for_until_its_holder_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Or until it is clear who has it."""
+    clock = Link()
+    monkeypatch.setattr(locks, "time", clock)
+    monkeypatch.setattr(locks, "_BETWEEN", 1)
+    held = FolderLock(tmp_path)
+    text = rf"spool in {tmp_path} is in use by .* \(process {os.getpid()} on {socket.gethostname()}\)"
+    with pytest.raises(SpoolError, match=text):
+        FolderLock(tmp_path, 3)
+    assert clock.calls == [("sleep", 1)] * 3
+    os.truncate(tmp_path / "lock", 0)
+    with pytest.raises(SpoolError, match=r"\(unknown\): stop that query"):
+        FolderLock(tmp_path, 0)
+    (tmp_path / "lock").write_text("a name that is longer than that of any process of any machine" * 9)
+    monkeypatch.setattr(clock, "sleep", lambda _: held.release())
+    again = FolderLock(tmp_path)
+    assert (tmp_path / "lock").read_text() == f"process {os.getpid()} on {socket.gethostname()}\n"
+    again.release()
+    again.release()
+    held.release()
+    FolderLock(tmp_path, 0).release()
 
 
 def test_a_folder_behind_a_link_can_be_used(used: Path, tmp_path: Path) -> None:

@@ -275,13 +275,15 @@ def test_tasks_use_the_connection_of_the_task_before(broker, orders):
     assert len(seen) == 1
 
 
-def test_a_connection_that_was_lost_while_idle_is_replaced(broker, orders):
+def test_a_connection_that_was_lost_while_idle_is_replaced(broker, orders, caplog):
     orders.publish(*range(30))
     reader = batch_reader(broker.url, superStream="orders")
     for task in reader.partitions():
         assert table(reader, [task]).num_rows == 10
         [connection] = readers(broker)
         connection.close(320, "maintenance")
+        broker.wait_until_idle()
+    assert "connecting again" not in caplog.text
 
 
 def test_a_connection_of_a_task_that_failed_is_closed(broker, orders):
