@@ -451,7 +451,7 @@ def test_reads_of_a_queue_take_turns(broker, begun):
     second = threading.Thread(target=lambda: found.extend(rows(broker)))
     second.start()
     broker.wait_for(lambda: len(broker.connections) == 2)
-    assert "amqp.lease.browse.orders" in [queue.name for queue in broker.queues]
+    assert "amqp.lease.browse.orders" in [queue.name for queue in broker.queues()]
     assert sum(batch.num_rows for batch in first) == 50
     second.join(20)
     assert values(found) == list(range(100))
