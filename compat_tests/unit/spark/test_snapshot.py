@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 import compat_tests.needs_pyspark  # noqa: F401
 from compat_tests.matrix import cases
-from compat_tests.unit.spark.links import Link
+from compat_tests.unit.spark.links import Link, encoded
+from fakeamqp.spark.browse import delivery_limit
 from fakeamqp.spark.browse import snapshot as snapshots
 from fakeamqp.spark.browse.snapshot import _Held, snapshot
 from fakeamqp.spark.errors import ConnectionLost, DeliveryLimit, OptionError, SparkError
@@ -369,3 +371,104 @@ def test_a_read_gives_lists_of_so_many_rows_or_bytes(link: Link, monkeypatch: py
                 assert found == expected
                 assert events == ["q", 9.0, *["waits"] * (len(expected) - 1), "closed"]
                 assert not link.turns
+
+
+def test_the_limit_of_a_queue_is_in_the_refusal_of_another_declaration(
+    link: Link, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The broker names one difference after the other."""
+
+    def differs(name: str, value: str | None) -> str:
+        current = "none" if value is None else f"the value '{value}' of type 'long'"
+        return f"406 PRECONDITION_FAILED - inequivalent arg '{name}' for queue 'q': but current is {current}"
+
+    limit, other = "x-delivery-limit", ("x-max-length", "100")
+    asked: list[dict[str, Any]] = []
+    refusals: list[str | None] = []
+
+    def refuse(_link: Link, queue: str, arguments: dict[str, Any]) -> str | None:
+        assert queue == "q"
+        asked.append(dict(arguments))
+        return refusals.pop(0)
+
+    monkeypatch.setattr(delivery_limit, "_refusal", refuse)
+    unlike = {"x-queue-type": "quorum", limit: 2**31 - 19}
+    with cases() as case:
+        for version, said, found, questions in [
+            ((0, 0), [], None, []),
+            ((4, 3), [], None, []),
+            ((4, 2), [None], None, [unlike]),
+            ((4, 2), ["403 ACCESS_REFUSED"], 20, [unlike]),
+            ((4, 0), [differs(limit, None)], 20, [unlike]),
+            ((3, 13), ["403 ACCESS_REFUSED"], None, [unlike]),
+            ((3, 13), [differs(limit, None)], None, [unlike]),
+            ((4, 2), ["541 INTERNAL_ERROR"], None, [unlike]),
+            ((4, 2), [differs(limit, "6")], 6, [unlike]),
+            ((4, 2), [differs(limit, "0")], 0, [unlike]),
+            ((4, 2), [differs(limit, "-1")], None, [unlike]),
+            ((3, 13), [differs(limit, "-1")], 0, [unlike]),
+            ((4, 2), [differs("x-queue-type", "classic")], None, [unlike]),
+            ((4, 2), [differs("durable", "false")], None, [unlike]),
+            ((4, 2), [differs(*other), differs(limit, "7")], 7, [unlike, {**unlike, other[0]: 100}]),
+        ]:
+            with case(version, said):
+                asked.clear()
+                refusals[:] = said
+                link.broker_version = version
+                assert delivery_limit.limit_of_reads(link, "q") == found  # type: ignore[arg-type]
+                assert asked == questions
+                assert refusals == []
+        texts = {"true": True, "false": False, "12": 12, "-3": -3, "1a": "1a", "": "", None: None}
+        for text, value in texts.items():
+            with case(text):
+                assert delivery_limit._argument(text) == value
+
+
+def test_the_count_of_a_message_is_in_its_headers() -> None:
+    for name, value, count in [
+        ("x-delivery-count", 3, 3),
+        ("x-delivery-count", 1 << 40, 1 << 40),
+        ("x-other", 3, 0),
+    ]:
+        octets = b"".join(encoded(headers={name: value}))
+        assert delivery_limit.delivery_count(octets) == count
+    assert delivery_limit.delivery_count(b"".join(encoded(headers={"x-delivery-count": "123456789"}))) == 0
+    assert [delivery_limit.reserve(limit) for limit in (20, 7, 3)] == [5, 1, 0]
+
+
+@pytest.mark.parametrize(
+    ("answer", "saved"), [("Basic.Ack", True), ("Basic.Nack", False), ("return", False), ("loss", False)]
+)
+def test_a_message_is_acknowledged_once_its_copy_is_confirmed(answer: str, saved: bool) -> None:
+    sent: list[bytes] = []
+
+    class Publishing(Link):
+        frame_max = 4096
+
+        def channel(self) -> Any:
+            found: Any = super().channel()
+            found.confirm_delivery = self.confirm
+            found.add_on_return_callback = lambda on_return: setattr(self, "returned", on_return)
+            return found
+
+        def confirm(self, on_answer: Any, callback: Any) -> None:
+            self.answer = on_answer
+            callback(None)
+
+        def send(self, octets: bytes) -> None:
+            sent.append(octets)
+            if answer == "return":
+                self.returned(None, None, None, None)  # type: ignore[attr-defined]
+            elif answer == "loss":
+                self.lost = "maintenance"
+            else:
+                self.answer(SimpleNamespace(method=SimpleNamespace(NAME=answer)))  # type: ignore[attr-defined]
+
+    link = Publishing()
+    ours = link.channel()
+    octets = b"".join(encoded(headers={"x-delivery-count": 3, "a": "b"}))
+    assert delivery_limit.save(link, "q", 7, octets, b"body", ours) is saved  # type: ignore[arg-type]
+    assert b"body" in sent[0]
+    assert b"x-delivery-count" not in sent[0]
+    acked = [(1, "basic_ack", 7), (1, "queue_declare", "q", "passive")]
+    assert link.calls == (acked if saved else [])

@@ -371,7 +371,7 @@ def test_attempts_to_connect_end_with_reconnectTimeout(broker):
     broker.faults.on("basic.publish", message_id="m5").disconnect().once()
     broker.faults.on("connection.open").after(1).disconnect()
     with pytest.raises(
-        BrokerUnreachable, match=r"cannot connect to .* \(tried again for 0\.1 s\)\. \d"
+        BrokerUnreachable, match=r"cannot connect to .* \(tried again for \d+\.\d s\)\. \d"
     ) as caught:
         sink.write(broker, rows(10), reconnectTimeout="100ms")
     assert so_far(str(caught.value))[1] >= 5
