@@ -284,6 +284,7 @@ def test_a_query_that_runs_is_the_only_one(stream):
 
 def test_the_state_of_a_stream_is_in_its_repr(stream):
     assert repr(stream).startswith("<AmqpStream not started, 0 batches in ")
+    assert (stream.query, stream.error, stream.cause, stream.rows) == (None, None, "", [])
     query = stream.start(Job(), queue="orders")
     commit(stream, 0)
     assert repr(stream) == f"<AmqpStream running, 1 batches in {stream.checkpoint}>"

@@ -1,0 +1,286 @@
+"""The micro-batches of streams, whose ends a test plays."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+import compat_tests.needs_pyspark  # noqa: F401
+from compat_tests.matrix import cases
+from compat_tests.unit.spark.micro_batches import Limit
+from fakeamqp.spark.columns import chosen_columns
+from fakeamqp.spark.errors import DataLoss, OptionError
+from fakeamqp.spark.options import read_options
+from fakeamqp.spark.stream_queue import micro_batch
+from fakeamqp.spark.stream_queue.micro_batch import StreamMicroBatchReader
+from fakeamqp.spark.stream_queue.offsets import Mark, Place, from_json, to_json
+from fakeamqp.spark.stream_queue.tails import Answer
+
+EVERYTHING = Limit(10_000)
+
+
+class Tails:
+    """Streams with these ends, of which each first message is at 2."""
+
+    def __init__(self, **ends: int | None) -> None:
+        self.ends, self.replaced = ends, frozenset[str]()
+        self.asked: list[dict[str, Place]] = []
+        self.waits: list[float] = []
+        self.later: list[dict[str, int | None]] = []
+        self.stopped = 0
+
+    def ask(self, begin: dict[str, Place]) -> Answer:
+        self.asked.append(dict(begin))
+        return Answer(tuple(self.ends), self.known, self.replaced)
+
+    def marks(self, begin: dict[str, Place], stops: dict[str, int]) -> dict[str, Mark | None]:
+        assert stops.keys() <= begin.keys()
+        return {stream: Mark(stop - 1, stream) for stream, stop in stops.items()}
+
+    def firsts(self, streams: list[str]) -> dict[str, int]:
+        return dict.fromkeys(streams, 2)
+
+    @property
+    def known(self) -> dict[str, int]:
+        return {stream: end for stream, end in self.ends.items() if end is not None}
+
+    def wait(self, seconds: float) -> None:
+        self.waits.append(seconds)
+        clock[0] += seconds
+        if self.later:
+            self.ends = self.later.pop(0)
+
+    def stop(self) -> None:
+        self.stopped += 1
+
+
+clock = [1000.0]
+
+
+@pytest.fixture
+def follow(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A function that makes a reader of streams with these ends."""
+    clock[0] = 1000.0
+    monkeypatch.setattr(micro_batch, "now", lambda: clock[0])
+
+    def make(tails: Tails, **more: str) -> Any:
+        given = {"amqp.url": "amqp://h", "stream": "a,b", "idleTimeout": "2s", "amqp.connectionTimeout": "5s"}
+        found = read_options({**given, **more}, streaming=True)
+        reader: Any = StreamMicroBatchReader(found, chosen_columns(found))
+        reader._tails = tails
+        return reader
+
+    return make
+
+
+def place(stream: str, following: int, first: int | None = None) -> Place:
+    return Place(following, Mark(following - 1, stream), first)
+
+
+def at(**places: Place | int) -> dict[str, Any]:
+    return to_json(
+        {stream: Place(each) if isinstance(each, int) else each for stream, each in places.items()}
+    )
+
+
+def test_a_batch_ends_at_the_ends_of_the_streams(follow: Any) -> None:
+    """With a mark for each stream that has messages; the others keep their places."""
+    a3, b4 = place("a", 3), place("b", 4)
+    with cases() as case:
+        for ends, start, most, expected in [
+            ({"a": 7, "b": 4}, {"a": a3, "b": b4}, 99, {"a": place("a", 7), "b": b4}),
+            ({"a": 3, "b": 4}, {"a": a3, "b": b4}, 99, {"a": a3, "b": b4}),
+            ({"a": 7, "b": 8}, {"a": a3, "b": b4}, 4, {"a": place("a", 5), "b": place("b", 6)}),
+            ({"a": 7, "b": None}, {"a": a3, "b": Place(0)}, 99, {"a": place("a", 7), "b": Place(0)}),
+            # A stream that is new in the batch begins at its first message.
+            ({"a": 7, "b": 8}, {"a": a3}, 99, {"a": place("a", 7), "b": place("b", 8, 2)}),
+            # One that the options do not name any more keeps its place.
+            ({"a": 7}, {"a": a3, "b": b4}, 99, {"a": place("a", 7), "b": b4}),
+        ]:
+            with case(ends, most):
+                tails = Tails(**ends)
+                reader = follow(tails)
+                found = reader.latestOffset(to_json(start), Limit(most))
+                assert from_json(found) == expected
+                assert tails.asked == [start]
+                assert reader._last == found
+
+
+def test_streams_that_end_before_their_place_are_asked_again(
+    follow: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    """For as long as an answer may come before its messages; then they are other ones, or have lost some."""
+    with cases() as case:
+        for ends, waits, text in [
+            (
+                2,
+                40,
+                "stream 'a' was read up to 3 and ends before 2: it was deleted and declared anew, or has",
+            ),
+            (None, 100, "stream 'a' was read up to 3 and is empty: it was deleted and declared anew, or has"),
+        ]:
+            for fails in (True, False):
+                with case(ends, fails):
+                    caplog.clear()
+                    clock[0] = 1000.0
+                    tails = Tails(a=ends, b=4)
+                    reader = follow(tails, failOnDataLoss=str(fails))
+                    start = at(a=place("a", 3), b=place("b", 4))
+                    if fails:
+                        with pytest.raises(DataLoss, match=f"^{text} lost what it had; say failOnDataLoss"):
+                            reader.latestOffset(start, EVERYTHING)
+                    else:
+                        found = from_json(reader.latestOffset(start, EVERYTHING))
+                        assert f"{text} lost what it had; reading what is in it now" in caplog.text
+                        at_first = ends or 0
+                        assert found == {"a": Place(at_first, None, at_first), "b": place("b", 4)}
+                    assert len(tails.waits) == pytest.approx(waits, abs=1)
+                    assert set(tails.waits) == {0.05}
+    tails = Tails(a=2)
+    tails.later = [{"a": 2}, {"a": 5}]
+    assert from_json(follow(tails).latestOffset(at(a=place("a", 3)), EVERYTHING)) == {"a": place("a", 5)}
+    assert len(tails.waits) == 2
+
+
+@pytest.mark.parametrize("fails", [True, False])
+def test_a_stream_that_was_declared_anew_is_a_loss(
+    follow: Any, caplog: pytest.LogCaptureFixture, fails: bool
+) -> None:
+    tails = Tails(a=9, b=4)
+    tails.replaced = frozenset({"a"})
+    reader = follow(tails, failOnDataLoss=str(fails))
+    start = at(a=place("a", 3), b=place("b", 4))
+    text = "stream 'a' was read up to 3 and has other messages now: it was deleted and declared anew"
+    if fails:
+        with pytest.raises(DataLoss, match=f"^{text}; say failOnDataLoss=false"):
+            reader.latestOffset(start, EVERYTHING)
+    else:
+        found = from_json(reader.latestOffset(start, EVERYTHING))
+        assert found == {"a": place("a", 9, 2), "b": place("b", 4)}
+        assert f"{text}; reading what is in it now" in caplog.text
+    assert tails.waits == []
+
+
+def test_available_now_ends_at_what_there_was(follow: Any) -> None:
+    reader = follow(Tails(a=7, b=8, c=9))
+    reader._available = {"a": 5, "b": 3}
+    start = at(a=place("a", 3), b=place("b", 4), c=Place(2))
+    assert from_json(reader.latestOffset(start, EVERYTHING)) == {
+        "a": place("a", 5),
+        "b": place("b", 4),
+        "c": Place(2),
+    }
+
+
+def test_old_versions_of_pyspark_name_neither_start_nor_limit(follow: Any) -> None:
+    """The first answer is for everything, the next ones honour the option."""
+    reader = follow(Tails(a=30), maxMessagesPerTrigger="10")
+    reader._last = at(a=place("a", 3))
+    assert from_json(reader.latestOffset()) == {"a": place("a", 30)}
+    reader._tails.ends = {"a": 60}
+    assert from_json(reader.latestOffset()) == {"a": place("a", 40)}
+    assert not reader._asked_without_start
+    unknown = follow(Tails(a=30))
+    assert from_json(unknown.latestOffset()) == {"a": place("a", 30)}
+    assert unknown._asked_without_start
+    [task] = unknown.partitions(at(a=place("a", 5)), at(a=place("a", 30)))
+    assert (task.range.start, task.range.stop, task.range.mark) == (5, 30, Mark(29, "a"))
+    assert unknown._tails.asked == [{}, {"a": place("a", 5)}]
+    assert not unknown._asked_without_start
+
+
+def test_the_ranges_of_a_batch(follow: Any) -> None:
+    reader = follow(Tails(), minPartitions="1")
+    with cases() as case:
+        for start, end, ranges in [
+            ({"a": 3}, {"a": place("a", 7)}, [("a", 3, 7)]),
+            ({}, {"a": place("a", 7)}, [("a", 0, 7)]),
+            ({}, {"a": place("a", 7, 2)}, [("a", 2, 7)]),
+            ({"a": 3}, {"a": place("a", 7, 2)}, [("a", 2, 7)]),
+            ({"a": place("a", 7, 2)}, {"a": place("a", 7, 2)}, []),
+            ({"a": 9}, {"a": place("a", 7)}, [("a", 0, 7)]),
+            ({"a": 7}, {"a": place("a", 7)}, []),
+            ({"a": 3, "b": 4}, {"a": place("a", 7), "b": place("b", 6)}, [("a", 3, 7), ("b", 4, 6)]),
+        ]:
+            with case(start, end):
+                found = reader.partitions(at(**start), at(**end))
+                assert [task.range[:3] for task in found] == ranges
+                assert [task.range.mark for task in found] == [end[each[0]].mark for each in ranges]
+                assert reader._last == at(**end)
+
+
+def test_a_batch_waits_for_enough_messages_but_not_for_long(follow: Any) -> None:
+    with cases() as case:
+        for end, seconds, due in [
+            (12, 0, False),
+            (13, 0, True),
+            (4, 59.875, False),
+            (4, 60, True),
+            (3, 99, True),
+        ]:
+            with case(end, seconds):
+                reader = follow(Tails(a=end), minOffsetsPerTrigger="10", maxTriggerDelay="60s")
+                reader._triggered_at = clock[0]
+                clock[0] += seconds
+                found = from_json(reader.latestOffset(at(a=place("a", 3)), EVERYTHING))
+                assert found == {"a": place("a", end if due else 3)}
+                assert reader._triggered_at == (clock[0] if due and end > 3 else clock[0] - seconds)
+    reader = follow(Tails(a=4), minOffsetsPerTrigger="10")
+    reader._available, reader._triggered_at = {"a": 4}, clock[0]
+    assert from_json(reader.latestOffset(at(a=place("a", 3)), EVERYTHING)) == {"a": place("a", 4)}
+
+
+def test_progress_has_the_ends_and_the_lag(follow: Any) -> None:
+    reader = follow(Tails(a=7, b=8))
+    reader.latestOffset(at(a=place("a", 3), b=place("b", 8)), Limit(1))
+    found = reader.reportLatestOffset()
+    assert found["offset"] == {"a": 7, "b": 8}
+    assert (found["metrics"]["lag"], found["metrics"]["streams"]["a"]["lag"]) == (3, 3)
+    reader._last = None
+    assert reader.reportLatestOffset()["metrics"]["lag"] == 0
+    reader._tails = Tails()
+    assert reader.reportLatestOffset() is None
+    reader._tails = None
+    assert reader.reportLatestOffset() is None
+
+
+def test_a_reader_ends_once(follow: Any) -> None:
+    tails = Tails()
+    reader = follow(tails)
+    restored: list[bool] = []
+    reader._restore_signal = lambda: restored.append(True)
+    reader.stop()
+    reader.stop()
+    assert tails.stopped == 1
+    assert restored == [True, True]
+    assert (reader.getDefaultReadLimit().max_rows, reader.commit({})) == (10_000, None)
+    follow(None).stop()
+
+
+def test_the_bytes_of_a_batch_of_streams_are_not_known() -> None:
+    given = {"amqp.url": "amqp://h", "stream": "a", "maxBytesPerTrigger": "1"}
+    with pytest.raises(OptionError, match="option 'maxBytesPerTrigger' is for 'queue'"):
+        StreamMicroBatchReader(read_options(given, streaming=True), ())
+
+
+def test_available_now_asks_for_the_ends_first(monkeypatch: pytest.MonkeyPatch, follow: Any) -> None:
+    made: list[Any] = []
+
+    def tails(options: Any) -> Tails:
+        made.append(options)
+        return Tails(a=7)
+
+    monkeypatch.setattr("fakeamqp.spark.stream_queue.tails.Tails", tails)
+    monkeypatch.setattr(micro_batch, "exit_on_sigterm", lambda: SimpleNamespace)
+    for available_now in (True, False):
+        reader = follow(None)
+        if available_now:
+            reader.prepareForTriggerAvailableNow()
+        found = reader._connected()
+        assert reader._connected() is found
+        assert reader._available == ({"a": 7} if available_now else None)
+        assert found.asked == ([{}] if available_now else [])
+        assert reader._restore_signal is SimpleNamespace
+    assert len(made) == 2
