@@ -12,7 +12,7 @@ from compat_tests.matrix import cases
 from compat_tests.unit.spark.links import Link
 from fakeamqp.spark import retries
 from fakeamqp.spark.columns import arrow_schema, chosen_columns
-from fakeamqp.spark.errors import BrokerUnreachable, ConnectionLost, DataLoss, OptionError
+from fakeamqp.spark.errors import BrokerUnreachable, ConnectionLost, DataLoss, OptionError, SpoolError
 from fakeamqp.spark.lease import LeaseTaken
 from fakeamqp.spark.options import read_options
 from fakeamqp.spark.records import record_batch
@@ -151,22 +151,22 @@ def test_large_segments_are_written_in_parts(
     monkeypatch.setattr(filling, "_LARGEST_WINDOW", 3)
     with cases() as case:
         for number, (rows, octets, expected) in enumerate(
-            [(2, 999, [2, 2, 1]), (99, 6, [2, 2, 1]), (99, 7, [3, 2]), (99, 999, [5])]
+            [(2, 999, [2, 2, 2]), (99, 6, [2, 2, 2]), (99, 7, [3, 3]), (99, 999, [6])]
         ):
             with case(rows, octets):
                 link.calls.clear()
                 link.channels.clear()
                 monkeypatch.setattr(filling, "_BATCH_ROWS", rows)
                 monkeypatch.setattr(filling, "_BATCH_OCTETS", octets)
-                link.turns = [lambda body=body: link.deliver(body) for body in (b"0", b"1", b"2", b"3", b"4")]
-                run(link, folder, most=5, number=number)
+                link.turns = [lambda body=body: link.deliver(body) for body in map(str.encode, "012345")]
+                run(link, folder, most=6, number=number)
                 assert [batch.num_rows for batch in folder.read("q", number)] == expected
                 assert [call for call in link.calls if call[1] in ("basic_qos", "basic_ack")] == [
                     (1, "basic_qos", 3),
-                    (2, "basic_qos", 2),
+                    (2, "basic_qos", 3),
                     (1, "basic_ack", 3, "multiple"),
                     (1, "basic_qos", 1),
-                    (2, "basic_ack", 2, "multiple"),
+                    (2, "basic_ack", 3, "multiple"),
                     (2, "basic_qos", 1),
                 ]
 
@@ -573,3 +573,123 @@ def test_a_partition_of_a_shard_reads_all_of_its_segments(
     assert [row["value"] for batch in found for row in batch.to_pylist()] == [b"a", b"b", b"c"]
     assert found[0].schema.names == ["value"]
     assert readers.ShardStreamReader(given, ()).getDefaultReadLimit().max_rows == 10_000
+
+
+# --- the connection of the driver -------------------------------------------------------------------------
+
+
+@pytest.fixture
+def watch(link: Waiting, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
+    """A function that makes the watch of the shards a and b, without its thread."""
+    leases: list[Any] = []
+    streams: set[str] = set()
+    monkeypatch.setattr(watching, "take_lease", lambda _, *given: leases.append(given))
+    monkeypatch.setattr(
+        watching, "is_stream", lambda _, name: link.calls.append(("stream?", name)) or name in streams
+    )
+
+    def make(**more: str) -> Any:
+        found: Any = watching.Watch(options(tmp_path, queue="a,b", shards="2", **more), "s")
+        found.leases, found.streams = leases, streams
+        leases.clear()
+        return found
+
+    return make
+
+
+def test_the_driver_has_the_lease_before_it_looks_at_its_shards(link: Waiting, watch: Any) -> None:
+    with cases() as case:
+        for more, heartbeat, patience in [
+            ({}, 5, 20),
+            ({"amqp.heartbeat": "2"}, 2, 20),
+            ({"amqp.heartbeat": "30"}, 30, 120),
+            ({"amqp.heartbeat": "0"}, 0, 20),
+        ]:
+            with case(more):
+                found = watch(**more)
+                link.calls.clear()
+                for _ in range(2):
+                    found._prepare(link)
+                assert found.leases == [("amqp.lease.s", patience)] * 2
+                assert found._options.connection.heartbeat == heartbeat
+                assert link.calls == [("stream?", "a"), ("stream?", "b")]  # Once.
+                assert found._channel is link.channels[-1]
+    found = watch()
+    found.streams.add("b")
+    with pytest.raises(OptionError, match="shard 'b' is a stream: set option 'superStream' or 'stream'"):
+        found._prepare(link)
+    assert found._attended._thread.name == "watch of shards"
+
+
+def test_a_spool_whose_lease_is_taken_is_in_use(
+    link: Waiting, watch: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def take(*_: Any) -> None:
+        raise LeaseTaken("held by another connection")
+
+    found = watch()
+    monkeypatch.setattr(watching, "take_lease", take)
+    with pytest.raises(
+        SpoolError, match=r"spoolDir is in use by another query, .*: held by another connection"
+    ):
+        found._prepare(link)
+
+
+def test_all_shards_are_asked_before_the_first_answer(link: Waiting, watch: Any) -> None:
+    found = watch(**{"amqp.connectionTimeout": "5s"})
+    found._prepare(link)
+    link.calls.clear()
+    link.ready = [4, 7]
+    assert found._ask(link) == {"a": {"ready": 4, "consumers": 1}, "b": {"ready": 7, "consumers": 1}}
+    assert [call[1:] for call in link.calls] == [("queue_declare", name, "passive") for name in "ab"]
+    link.channels[-1].queue_declare = lambda *_, **__: None  # type: ignore[method-assign]
+    with pytest.raises(ConnectionLost, match="the broker did not answer queue_declare within 5 s"):
+        found._ask(link)
+
+
+def test_shards_of_an_exchange_are_declared_and_bound(
+    link: Waiting, watch: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With equal weights; a shard that is there stays as it is."""
+    open_channel = link.channel
+    missing = ["a"]
+
+    def channel() -> Any:
+        found: Any = open_channel()
+
+        def note(name: str) -> Any:
+            def method(*given: Any, callback: Any, **more: Any) -> None:
+                link.calls.append((found.channel_number, name, *given, more))
+                if name == "queue_declare" and given[0] in missing and more.get("passive"):
+                    link.lost = "404 NOT_FOUND"
+                    raise ConnectionLost(link.lost)
+                callback(None)
+
+            return method
+
+        for name in ("exchange_declare", "queue_declare", "queue_bind"):
+            setattr(found, name, note(name))
+        return found
+
+    monkeypatch.setattr(link, "channel", channel)
+    found = watch(shardExchange="orders")
+    found._prepare(link)
+    assert [call for call in link.calls if call[0] != "stream?"] == [
+        (1, "exchange_declare", "orders", "x-consistent-hash", {"durable": True}),
+        (1, "queue_declare", "a", {"passive": True}),
+        (2, "queue_declare", "a", {"durable": True}),
+        (2, "queue_bind", "a", "orders", "1", {}),
+        (2, "queue_declare", "b", {"passive": True}),
+        (2, "queue_bind", "b", "orders", "1", {}),
+        (2, "close"),
+    ]
+
+    def closed() -> Any:
+        one = channel()
+        one.connection.is_open = False
+        return one
+
+    monkeypatch.setattr(link, "channel", closed)
+    text = "cannot bind shards to 'orders' as a durable x-consistent-hash exchange: 404 NOT_FOUND"
+    with pytest.raises(ConnectionLost, match=text):
+        watch(shardExchange="orders")._prepare(link)

@@ -247,7 +247,8 @@ def test_a_new_channel_leaves_the_rows_that_spark_has(caplog: pytest.LogCaptureF
     assert "3 messages that Spark did not get are redelivered" in caplog.text
     assert (store.next, store.committed_tag) == (3, 0)
     assert rows(store.pieces(1, 3)) == [b"b", b"c"]
-    assert [(block.first, block.end) for block in store._blocks] == [(0, 2), (2, 3)]
+    assert [(each.first, each.end, each.batch.num_rows) for each in store._blocks] == [(0, 2, 2), (2, 3, 1)]
+    assert all(each.octets == each.batch.nbytes for each in store._blocks)
     assert store._waiting_bytes == sum(block.octets for block in store._blocks)
     filled(store, "xyz")
     store.commit(3)

@@ -14,6 +14,7 @@ from fakeamqp.spark.columns import chosen_columns
 from fakeamqp.spark.errors import DataLoss, OptionError
 from fakeamqp.spark.options import read_options
 from fakeamqp.spark.stream_queue import micro_batch
+from fakeamqp.spark.stream_queue import tails as of_tails
 from fakeamqp.spark.stream_queue.micro_batch import StreamMicroBatchReader
 from fakeamqp.spark.stream_queue.offsets import Mark, Place, from_json, to_json
 from fakeamqp.spark.stream_queue.tails import Answer
@@ -284,3 +285,151 @@ def test_available_now_asks_for_the_ends_first(monkeypatch: pytest.MonkeyPatch, 
         assert found.asked == ([{}] if available_now else [])
         assert reader._restore_signal is SimpleNamespace
     assert len(made) == 2
+
+
+# --- the ends of the streams ------------------------------------------------------------------------------
+
+
+class Attended:
+    """Runs jobs at once, on the link that it has at the time."""
+
+    link: Any = "link"
+
+    def __init__(self, _options: Any, name: str, prepare: Any, due: Any) -> None:
+        self.name, self.prepare, self.due = name, prepare, due
+
+    def call(self, job: Any) -> Any:
+        return job(self.link)
+
+    def wait(self, seconds: float) -> None:
+        self.waited = seconds
+
+    def stop(self) -> None:
+        self.stopped = True
+
+
+class Tail:
+    """The end of a stream, of which each has a hundred times as many messages as letters before it."""
+
+    made: list[tuple[Any, ...]]
+    replaces: frozenset[str]
+
+    def __init__(self, link: Any, stream: str, patience: float) -> None:
+        Tail.made.append((link, stream, patience))
+        self.stream, self.calls = stream, list[Any]()
+
+    def ask(self) -> int | None:
+        self.calls.append("ask")
+        return (ord(self.stream[0]) - ord("a")) * 100 or None
+
+    def replaced(self, place: Place) -> bool:
+        self.calls.append(place)
+        return self.stream in Tail.replaces
+
+    def mark(self, offset: int) -> Mark:
+        return Mark(offset, f"{self.stream} at {len(Tail.made)}")
+
+    def acknowledge(self) -> None:
+        self.calls.append("acknowledge")
+
+
+@pytest.fixture
+def tails(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A function that makes the ends of streams."""
+    Tail.made, Tail.replaces = [], frozenset()
+    checked: list[str] = []
+    clock[0] = 1000.0
+    monkeypatch.setattr(of_tails, "AttendedLink", Attended)
+    monkeypatch.setattr(of_tails, "Tail", Tail)
+    monkeypatch.setattr(of_tails, "time", SimpleNamespace(monotonic=lambda: clock[0]))
+    monkeypatch.setattr(of_tails, "check_is_stream", lambda _, stream: checked.append(stream))
+
+    def make(**more: str) -> Any:
+        given = {"amqp.url": "amqp://h", "amqp.connectionTimeout": "5s", **more}
+        found: Any = of_tails.Tails(read_options(given, streaming=True))
+        found.checked = checked
+        return found
+
+    return make
+
+
+def test_all_streams_are_asked_and_empty_ones_checked_once(tails: Any) -> None:
+    found = tails(stream="a,b,c")
+    Tail.replaces = frozenset({"c"})
+    begin = {"b": place("b", 7)}
+    assert found.known == {}
+    answer = found.ask(begin)
+    assert answer == Answer(("a", "b", "c"), {"b": 100, "c": 200}, frozenset({"c"}))
+    assert found.known == {"b": 100, "c": 200}
+    assert found.checked == ["a"]
+    assert [each.calls for each in found._tails.values()] == [
+        ["ask", Place(0)],
+        ["ask", begin["b"]],
+        ["ask", Place(0)],
+    ]
+    found.ask({})
+    assert Tail.made == [("link", stream, 5.0) for stream in ("a", "b", "c")]
+    assert found.checked == ["a"]
+    found._attended.prepare(None)  # Another connection.
+    found.ask({})
+    assert len(Tail.made) == 6
+
+
+def test_marks_of_a_connection_that_is_new_are_those_of_the_same_stream(tails: Any) -> None:
+    found = tails(stream="b,c")
+    begin = {"b": place("b", 7), "c": place("c", 8)}
+    found.ask(begin)
+    assert found.marks(begin, {"b": 50}) == {"b": Mark(49, "b at 2")}
+    assert found._tails["b"].calls == ["ask", begin["b"]]
+    found._attended.prepare(None)
+    Tail.replaces = frozenset({"c"})
+    assert found.marks(begin, {"b": 50, "c": 60}) == {"b": Mark(49, "b at 3"), "c": Mark(7, "c")}
+    assert found._tails["b"].calls == ["ask", begin["b"]]
+
+
+def test_deliveries_are_acknowledged_once_a_minute(tails: Any) -> None:
+    found = tails(stream="b")
+    found.ask({})
+    with cases() as case:
+        for seconds, due, acknowledged in [(0, 60.0, 1), (59, 1.0, 1), (1, 60.0, 2), (30, 30.0, 2)]:
+            with case(seconds):
+                clock[0] += seconds
+                assert found._attended.due() == due
+                assert found._tails["b"].calls.count("acknowledge") == acknowledged
+    found.wait(0.5)
+    found.stop()
+    assert (found._attended.waited, found._attended.stopped) == (0.5, True)
+    assert found._attended.name == "reader of streams"
+
+
+def test_first_messages_are_there(tails: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def first(link: Any, stream: str, start: str, patience: float, *, sure: bool) -> Mark:
+        assert (link, start, patience, sure) == ("link", "first", 5.0, True)
+        return Mark(len(stream), "")
+
+    monkeypatch.setattr(of_tails, "first_message", first)
+    assert tails(stream="b").firsts(["a", "bb"]) == {"a": 1, "bb": 2}
+
+
+def test_partitions_of_super_streams_come_before_streams_that_were_read(
+    tails: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[Any] = []
+
+    class Partitions:
+        def __init__(self, name: str, _options: Any) -> None:
+            self.name, self.streams = name, list[str]()
+
+        def find(self, link: Any) -> None:
+            calls.append(("find", self.name, link))
+            self.streams = [f"{self.name}-0"]
+
+        def look_for_more(self, link: Any) -> None:
+            calls.append(("more", self.name, link))
+            self.streams.append(f"{self.name}-1")
+
+    monkeypatch.setattr(of_tails, "Partitions", Partitions)
+    found = tails(superStream="b,c")
+    assert found.ask({}).streams == ("b-0", "c-0")
+    assert found.ask({"d-0": Place(1), "c-0": Place(2)}).streams == ("b-0", "b-1", "c-0", "c-1", "d-0")
+    assert calls == [(what, name, "link") for what in ("find", "more") for name in "bc"]

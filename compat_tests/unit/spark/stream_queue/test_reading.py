@@ -92,16 +92,16 @@ def test_messages_come_in_lists_of_so_many_rows_or_bytes(
     size = 1 + len(b"".join(encoded()))
     with cases() as case:
         for rows, octets, expected in [
-            (2, 999, [[0, 1], [2, 3], [4]]),
-            (3, 999, [[0, 1, 2], [3, 4]]),
-            (99, 2 * size, [[0, 1], [2, 3], [4]]),
-            (99, 2 * size + 1, [[0, 1, 2], [3, 4]]),
+            (2, 999, [[0, 1], [2, 3], [4, 5]]),
+            (4, 999, [[0, 1, 2, 3], [4, 5]]),
+            (99, 2 * size, [[0, 1], [2, 3], [4, 5]]),
+            (99, 2 * size + 1, [[0, 1, 2], [3, 4, 5]]),
         ]:
             with case(rows, octets):
                 monkeypatch.setattr(reading, "_ROWS", rows)
                 monkeypatch.setattr(reading, "_OCTETS", octets)
-                link.turns = [lambda each=each: link.send(each) for each in range(5)]
-                assert read(link, Range("log", 0, 5))[1] == expected
+                link.turns = [lambda each=each: link.send(each) for each in range(6)]
+                assert read(link, Range("log", 0, 6))[1] == expected
 
 
 def test_messages_are_as_they_were_published(link: Streams) -> None:
