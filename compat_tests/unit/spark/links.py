@@ -154,12 +154,12 @@ class Link:
     ) -> None:
         """Deliver messages on the last channel, or another one."""
         to = self.channels[channel]
-        octets = properties if isinstance(properties, bytes) else b"".join(encoded(**properties))
+        octets = properties if isinstance(properties, bytes) else encoded(**properties)
         for body in bodies:
             to.tag += 1
             to.receive(to.tag, redelivered, b"\x00\x01q", octets, body)
 
 
-def encoded(**properties: Any) -> list[bytes]:
+def encoded(**properties: Any) -> bytes:
     """A property list."""
-    return list(pika.BasicProperties(**properties).encode())
+    return b"".join(pika.BasicProperties(**properties).encode())

@@ -8,12 +8,12 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import pika
 import pyarrow as pa
 import pytest
 
 import compat_tests.needs_pyspark  # noqa: F401
 from compat_tests.matrix import cases
+from compat_tests.unit.spark.links import encoded
 from fakeamqp.spark.columns import chosen_columns
 from fakeamqp.spark.errors import DataLoss, OptionError, SpoolError
 from fakeamqp.spark.options import read_options
@@ -39,7 +39,7 @@ def memory(kind: Any, **more: str) -> Any:
 
 
 def delivered(*bodies: bytes, tag: int = 1, queue: str = "q", **properties: Any) -> list[Delivered]:
-    octets = b"".join(pika.BasicProperties(**properties).encode())
+    octets = encoded(**properties)
     return [
         Delivered(number, False, b"\x00\x01q", octets, body, queue, 0, 0)
         for number, body in enumerate(bodies, tag)
