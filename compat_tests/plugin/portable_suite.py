@@ -289,16 +289,18 @@ def test_a_wait_without_success_tells_what_it_saw(amqp_queue: MakeQueue) -> None
 @pytest.mark.asyncio
 async def test_a_coroutine_waits(amqp_queue: MakeQueue, aio_pika_connection: Any) -> None:
     orders, done = amqp_queue("orders"), amqp_queue("done")
-    channel = await aio_pika_connection.channel()
+    channel, acknowledged = await aio_pika_connection.channel(), asyncio.Event()
 
     async def handle(message: Any) -> None:
         await asyncio.sleep(0)
         await channel.default_exchange.publish(aio_pika.Message(message.body.upper()), done.name)
         await message.ack()
+        acknowledged.set()
 
     await (await channel.get_queue(orders.name)).consume(handle)
     await orders.wait_for_async(consumers=1)
     orders.publish(b"two apples")
     assert (await done.get_async()).body == b"TWO APPLES"
+    await acknowledged.wait()  # an ack on a closed channel would close the connection
     await channel.close()
     await orders.wait_for_async(consumers=0, ready=0)
