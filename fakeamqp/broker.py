@@ -221,6 +221,8 @@ class Broker(Inspection):
             else None
         )
         self._state.stage = "not started"
+        self._whole = True
+        """False while the broker starts or stops, and if this was interrupted."""
         self._state.tap = self._recorder
         self._state.memory.trace = self._recorder
         self._state.latest_events = None if self._recorder is None else self._recorder.timeline
@@ -339,7 +341,7 @@ class Broker(Inspection):
             )
         engine = cast("ThreadEngine", self._engine)
         with engine.one_by_one():
-            if engine.running:
+            if self._runs():
                 return self
             port = self._prepare_start()
             try:
@@ -362,7 +364,7 @@ class Broker(Inspection):
         """
         if not self._in_loop:
             return self.start()
-        if self._engine.running:
+        if self._runs():
             return self
         port = self._prepare_start()
         engine = cast("LoopEngine", self._engine)
@@ -384,8 +386,16 @@ class Broker(Inspection):
         self._started()
         return self
 
+    def _runs(self) -> bool:
+        """Whether the broker runs. What an interrupted start or stop has left is stopped."""
+        if self._whole:
+            return self._engine.running
+        self.stop()
+        return False
+
     def _prepare_start(self) -> int:
         """Make the broker ready to be started; the port to listen on, 0 for any."""
+        self._whole = False
         from fakeamqp.protocols.registry import preload
 
         preload()
@@ -403,6 +413,7 @@ class Broker(Inspection):
         self._dropped.detach()
         self._dropped = finalize(self, _warn_of_drop, self._engine, self._address, *_caller())
         self._state.stage = "running"
+        self._whole = True
 
     def stop(self) -> None:
         """Close all connections with a handshake, then close every socket and end every thread. Idempotent.
@@ -410,6 +421,7 @@ class Broker(Inspection):
         Queues, messages and history can still be inspected.
         """
         with self._engine.one_by_one():
+            self._whole = False
             try:
                 if self._management is not None:
                     self._management.stop()
@@ -426,6 +438,8 @@ class Broker(Inspection):
                         self._listeners = ()
                         if self._tls is not None and self._tls is not self._tls_wanted:
                             self._tls.close()
+            # On the loop's own thread, the engine stops when the turn ends.
+            self._whole = not self._engine.running
 
     async def stop_async(self) -> None:
         """`stop` for coroutines. In an event loop, the loop has closed all streams afterwards."""

@@ -210,6 +210,27 @@ def test_an_interrupted_stop_can_be_repeated() -> None:
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning")
+@pytest.mark.parametrize("management", [False, True], ids=["plain", "with-the-http-api"])
+@pytest.mark.parametrize("call", [Broker.start, Broker.stop], ids=["start", "stop"])
+def test_a_broker_starts_after_an_interrupted_start_or_stop(
+    call: Callable[[Broker], None], management: bool
+) -> None:
+    for place in places(20 if management else 1):
+        broker = Broker(management=management)
+        if call is Broker.stop:
+            broker.start()
+        reached = interrupted_at(place, partial(call, broker))
+        with broker:
+            for _ in range(3):
+                assert answers(broker), place
+            if management:
+                socket.create_connection((broker.host, broker.management_port)).close()
+        assert all_ended(), place
+        if not reached:
+            break
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning")
 @pytest.mark.parametrize("call", [Broker.restart, Broker.reset], ids=["restart", "reset"])
 def test_a_reset_mends_what_an_interrupted_call_left(
     call: Callable[[Broker], None],
