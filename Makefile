@@ -82,12 +82,13 @@ another-python: ## Run a sample of the quick tests on another Python, which SEED
 		PYTEST_ARGS="--one-in $(SAMPLE_OF_QUICK) --hypothesis-seed=$(SEED) $(PYTEST_ARGS)"
 
 SAMPLE_OF_QUICK ?= 20
-# Tests of what depends on the libraries of users: pika, aio-pika, freezegun.
+# Tests of what depends on the libraries of users: pika, aio-pika, freezegun, Celery, anyio.
 FLOORS := $(addprefix compat_tests/,broker/test_broker.py broker/test_canary.py broker/test_inspection.py \
-	broker/test_resets.py clients/test_aio_pika.py clients/test_pika_blocking.py simulation/test_deadlock.py \
-	simulation/test_exploring.py simulation/test_memory.py simulation/test_network.py time/test_clients.py \
-	time/test_consumer_timeout.py time/test_freezegun.py time/test_retry_ladder.py)
-# pytest-asyncio 1.0 leaves an event loop open at times.
+	broker/test_resets.py clients/test_aio_pika.py clients/test_pika_blocking.py plugin/test_asynchronous.py \
+	simulation/test_deadlock.py simulation/test_exploring.py simulation/test_memory.py simulation/test_network.py \
+	time/test_celery_delays.py time/test_clients.py time/test_consumer_timeout.py time/test_freezegun.py \
+	time/test_retry_ladder.py)
+# pytest-asyncio before 1.4, which needs a newer pytest, leaves an event loop open at times.
 floors: ## Run tests on Python 3.10 with the lowest versions that pyproject.toml names
 ifneq ($(call python_of,3.10),)
 	@$(MAKE) --no-print-directory .venv-lowest/.test
