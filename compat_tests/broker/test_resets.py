@@ -18,22 +18,29 @@ LOST = (
 
 
 def definitions(*queues: str) -> dict[str, Any]:
-    """Definitions of queues, of an exchange that is bound to them, and of a user with a virtual host."""
+    """Definitions of queues, of exchanges bound to them, of a policy, and of users with a virtual host."""
     return {
         "users": [{"name": "app", "password_hash": "", "tags": ""}],
         "vhosts": [{"name": "north"}],
-        "permissions": [{"user": "app", "vhost": "north", "configure": "", "write": "", "read": ""}],
+        "permissions": [
+            {"user": name, "vhost": "north", "configure": "", "write": "", "read": ""}
+            for name in ("app", "guest")
+        ],
+        "policies": [
+            {"name": "limits", "vhost": "/", "pattern": "^(orders|own)$", "definition": {"max-length": 1000}}
+        ],
         "exchanges": [{"name": "events", "vhost": "/", "type": "topic", "durable": True}],
         "queues": [{"name": name, "vhost": "/", "durable": True} for name in queues],
         "bindings": [
             {
-                "source": "events",
+                "source": source,
                 "vhost": "/",
                 "destination": name,
                 "destination_type": "queue",
                 "routing_key": "#",
             }
             for name in queues
+            for source in ("events", "amq.topic")
         ],
     }
 
@@ -141,6 +148,9 @@ MISSES: list[tuple[Callable[[Any], object], str]] = [
     (lambda channel: channel.basic_publish("", "orders", b""), "queue 'orders'"),
     (lambda channel: channel.basic_publish("", "orders", b"", mandatory=True), "queue 'orders'"),
     (lambda channel: channel.basic_publish("events", "a", b""), "exchange 'events'"),
+    (lambda channel: channel.basic_publish("amq.topic", "a", b""), "bindings of exchange 'amq.topic'"),
+    (lambda channel: channel.queue_declare("orders"), "policy 'limits'"),
+    (lambda channel: channel.exchange_declare("own"), "policy 'limits'"),
 ]
 
 
@@ -169,12 +179,19 @@ def test_a_wait_names_what_a_client_has_missed_since_the_reset(
 
 
 @pytest.mark.parametrize(
-    ("url", "what"),
-    [("app:x@{}/north", "user 'app'"), ("guest:guest@{}/north", "virtual host 'north'")],
+    ("url", "again", "what"),
+    [
+        ("app:x@{}/north", [], "user 'app'"),
+        ("guest:guest@{}/north", [], "virtual host 'north'"),
+        ("guest:guest@{}/north", [{"name": "north"}], "permissions of user 'guest' in virtual host 'north'"),
+    ],
 )
-def test_a_login_that_fails_since_the_reset_is_named(broker: Broker, url: str, what: str) -> None:
+def test_a_login_that_fails_since_the_reset_is_named(
+    broker: Broker, url: str, again: list[dict[str, str]], what: str
+) -> None:
     broker.load_definitions(definitions())
     broker.reset()
+    broker.load_definitions({"vhosts": again})
     parameters = pika.URLParameters("amqp://" + url.format(f"127.0.0.1:{broker.port}"))
     with pytest.raises(pika.exceptions.AMQPConnectionError):
         pika.BlockingConnection(parameters)

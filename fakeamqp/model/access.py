@@ -228,6 +228,7 @@ class AccessControl:
             NotAllowed: the user has no permissions there.
         """
         if virtual_host not in user.permissions:
+            self._resets.miss("permissions of user", virtual_host, user.name)
             raise NotAllowed(f"access to vhost '{virtual_host}' refused for user '{user.name}'")
 
     def check(self, user: User, virtual_host: str, action: Action, kind: str, name: str) -> None:

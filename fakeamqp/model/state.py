@@ -353,7 +353,12 @@ class BrokerState:
 
         `name` is what this reset is called in errors.
         """
-        self.resets.removes(self._entities(), name)
+        policies = {
+            ("policy", each.name, policy.name): policy
+            for each in self.virtual_hosts.values()
+            for policy in each.policies.policies.values()
+        }
+        self.resets.removes(self._entities(), policies, name)
         self.discard("the broker was reset")
         if self.published is not None:
             self.published.clear()
@@ -362,9 +367,12 @@ class BrokerState:
 
     def _entities(self) -> Iterator[Entity]:
         """The entities that a reset removes, without those that have generated names."""
-        for user in self.access.users:
-            yield "user", "", user
+        for user in self.access.users.values():
+            yield "user", "", user.name
+            yield from (("permissions of user", each, user.name) for each in user.permissions)
         for each in self.virtual_hosts.values():
+            bound = (exchange.name for exchange in each.exchanges.values() if exchange.bindings)
+            yield from (("bindings of exchange", each.name, name) for name in bound)
             yield "virtual host", "", each.name
             for kind, names in (("queue", each.queues), ("exchange", each.exchanges)):
                 yield from ((kind, each.name, name) for name in names if name and not name.startswith("amq."))

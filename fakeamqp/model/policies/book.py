@@ -124,6 +124,8 @@ class Policies:
         """Match a queue, and apply its options if its policies changed."""
         kind = queue.type_name
         policy, operator = self._best(queue.name, kind), self._best(queue.name, kind, operator=True)
+        if policy is None:
+            self._virtual_host.state.resets.miss_policies(self._virtual_host.name, kind, queue.name)
         if (policy, operator) == (queue.policy, queue.operator_policy):
             return
         from fakeamqp.model.policies.merging import effective_definition, effective_options
@@ -148,6 +150,8 @@ class Policies:
             return
         name = exchange.name
         policy, operator = self._best(name, "exchange"), self._best(name, "exchange", operator=True)
+        if policy is None:
+            self._virtual_host.state.resets.miss_policies(self._virtual_host.name, "exchange", name)
         if (policy, operator) == (exchange.policy, exchange.operator_policy):
             return
         from fakeamqp.model.policies.merging import effective_definition, effective_exchange_options

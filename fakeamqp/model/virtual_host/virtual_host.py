@@ -234,6 +234,8 @@ class VirtualHost:
         """The message reached no queue: it is dropped, unless an exchange delays it or it is returned."""
         if not message.exchange:
             self.state.resets.miss("queue", self.name, message.routing_key)
+        elif (exchange := self.exchanges.get(message.exchange)) is not None and not exchange.bindings:
+            self.state.resets.miss("bindings of exchange", self.name, message.exchange)
         if not mandatory and not outcome.delays:
             self.message_outcomes.dropped(message, None, "unroutable", "no queue was there for it")
 
