@@ -140,11 +140,15 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, object, object]:
-    """Remove the faults of the test before its fixtures close their connections, which faults could block."""
+    """Remove the faults of the test before its fixtures close their connections, which faults could block.
+
+    A bug of a broker is an error here, whether the test has passed or not.
+    """
     try:
         unused_faults.clear(item)
     finally:
         result = yield
+    unused_faults.check_failures(item)
     if simulated.applies(item):
         from .simulated import schedules
 

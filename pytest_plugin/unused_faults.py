@@ -1,4 +1,7 @@
-"""Fails a test if one of its faults never happened, because the test has not tested what it claims."""
+"""Fails a test if one of its faults never happened, because the test has not tested what it claims.
+
+A bug of the broker, which the broker survives, is an error of the test too.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ if TYPE_CHECKING:
 else:
     Failed = pytest.fail.Exception  # The same class by its public name, which type checkers cannot follow.
 
-__all__ = ["Told", "clear", "complaint", "place", "settle", "verify"]
+__all__ = ["Told", "check_failures", "clear", "complaint", "place", "settle", "verify"]
 
 _GRACE = 1.0
 """How many seconds a broker may take to process what clients sent before the test ended."""
@@ -44,6 +47,20 @@ class _Unused(Told):
 
     __module__ = "builtins"
     __qualname__ = __name__ = "UnusedFault"
+
+
+class _Bug(Told):
+    """The error of the test, reported by the text of the log line."""
+
+    __module__ = "builtins"
+    __qualname__ = __name__ = "BrokerFailure"
+
+
+def check_failures(item: pytest.Item) -> None:
+    """Raise if a broker of `item` has recorded an exception of its own since the last test."""
+    failures = [failure for broker in brokers.of(item) for failure in broker._engine.failures.untold()]
+    if failures:
+        raise _Bug("\n".join(f"bug in fakeamqp: {failure}" for failure in failures), pytrace=False)
 
 
 def verify(item: pytest.Item) -> None:

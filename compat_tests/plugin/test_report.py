@@ -123,6 +123,21 @@ def test_the_number_of_lines_must_be_a_number(run_tests: RunTests) -> None:
     result.stderr.fnmatch_lines(["*'many' is not a number of lines*"])
 
 
+def test_a_bug_of_the_broker_is_an_error_of_its_test_alone(run_tests: RunTests) -> None:
+    result = run_tests(
+        """
+        def test_first(amqp_broker):
+            amqp_broker._engine.failures.record("a timer", ZeroDivisionError("so it is"))
+
+        def test_second(amqp_broker):
+            pass
+        """,
+        "--amqp-scope=session",
+    )
+    result.assert_outcomes(passed=2, errors=1)
+    result.stdout.fnmatch_lines(["bug in fakeamqp: a timer: ZeroDivisionError(*so it is*)"])
+
+
 def test_a_broker_that_was_stopped_still_tells_what_happened(run_tests: RunTests) -> None:
     result = run_tests(
         """

@@ -10,6 +10,13 @@ __all__ = ["Failure", "Failures"]
 class Failures(list["Failure"]):
     """Exceptions caused by bugs of the broker, in order. Empty, whatever peers do."""
 
+    _told = 0
+
+    def untold(self) -> list[Failure]:
+        """Those recorded since the last call."""
+        begin, self._told = self._told, len(self)
+        return self[begin:]
+
     def record(self, activity: str, error: BaseException) -> None:
         """Keep and log a bug."""
         import logging  # Imported only for bugs.
