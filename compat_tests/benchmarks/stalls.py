@@ -490,6 +490,14 @@ def _(bench: Bench, number: int, type_name: str) -> Action:
     return acknowledge
 
 
+@operation("commit n publishes", types=TYPES)
+def _(bench: Bench, number: int, type_name: str) -> Action:
+    bench.talker.declare(QUEUE, type_name)
+    bench.talker.ask(m.TxSelect(), m.TxSelectOk)
+    bench.talker.publish(number)
+    return lambda: bench.talker.ask(m.TxCommit(), m.TxCommitOk)
+
+
 @operation("close a connection with n unacknowledged messages", types=TYPES)
 def _(bench: Bench, number: int, type_name: str) -> Action:
     consumer = holding(bench, number, type_name)

@@ -215,6 +215,14 @@ def fan_out_of_a_delayed_message(type_name: str) -> tuple[Scene, Act]:
     return it, lambda: it.advance(2)
 
 
+def commit(type_name: str) -> tuple[Scene, Act]:
+    it = scene(type_name)
+    it.asker.call(m.TxSelect(), m.TxSelectOk)
+    for each in range(MANY):
+        it.asker.publish(str(each).encode(), routing_key=QUEUE)
+    return it, lambda: it.asker.send(m.TxCommit())
+
+
 def many_consumers(type_name: str) -> tuple[Scene, Act]:
     it = scene(type_name)
     for each in range(MANY):
@@ -271,6 +279,7 @@ OF_CLIENTS = (
     delete_consumed,
     fan_out,
     fan_out_of_a_dead_letter,
+    commit,
 )
 LOSSES = (close_connection, lose_connection, many_consumers, exclusive_queues)
 OF_TIME = (expire, expire_to_dead, delayed, fan_out_of_a_delayed_message)
@@ -393,10 +402,41 @@ def test_channel_close_ok_follows_the_requeue(type_name: str) -> None:
     assert it.count(it.other, QUEUE) == MANY
 
 
+@pytest.mark.parametrize("lost", [False, True])
+@pytest.mark.parametrize("fails", ["full", "deleted"])
+def test_a_commit_fails_in_a_later_slice_as_in_the_first(fails: str, lost: bool) -> None:
+    """A full queue refuses the last publish, and the ack counts; or its queue is deleted, and it does not."""
+    it = scene("classic")
+    it.declare("last", **({"x-max-length": 0, "x-overflow": "reject-publish"} if fails == "full" else {}))
+    it.publish(1)
+    it.asker.call(m.TxSelect(), m.TxSelectOk)
+    it.asker.send(m.BasicGet(queue=QUEUE))
+    for _ in range(MANY):
+        it.asker.publish(b"0", routing_key=DEAD)
+    it.asker.publish(b"0", routing_key="last")
+    it.asker.send(m.BasicAck(delivery_tag=1))
+    it.asker.inbox.clear()
+    in_slices(it)
+    it.asker.send(m.TxCommit())
+    assert 0 < it.count(it.other, DEAD) < MANY
+    if fails == "deleted":
+        it.other.call(m.QueueDelete(queue="last"), m.QueueDeleteOk)
+    if lost:
+        it.asker.connection.receive_eof()
+    it.server.state.operations.finish()
+    if not lost:
+        expected = (m.ChannelClose, 1) if fails == "full" else (m.ConnectionClose, 0)
+        close = it.asker.expect(*expected)
+        code = 406 if fails == "full" else 506
+        assert (close.reply_code, close.class_id, close.method_id) == (code, 90, 20)
+    assert not it.server.vhost.queues[QUEUE].unacked
+    assert (it.count(it.other, DEAD), it.count(it.other, QUEUE)) == (MANY, 0 if fails == "full" else 1)
+
+
 @pytest.mark.parametrize("type_name", TYPES)
 @pytest.mark.parametrize("steps", (0, 1, 2, 4, 6))
 def test_a_connection_may_be_lost_between_slices(type_name: str, steps: int) -> None:
-    for prepare, name in ((requeue, QUEUE), (reject, DEAD), (close_channel, QUEUE)):
+    for prepare, name in ((requeue, QUEUE), (reject, DEAD), (close_channel, QUEUE), (commit, QUEUE)):
         it, act = prepare(type_name)
         in_slices(it)
         act()

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from fakeamqp.model.delivery import Ending, release_all
 from fakeamqp.model.errors import IllegalState, ModelError
+from fakeamqp.model.operations import carry_out
 from fakeamqp.model.transactions.transaction import Transaction
 
 if TYPE_CHECKING:
@@ -300,7 +301,7 @@ class Branch:
         if outcome is XaOutcome.HEURISTIC_COMMIT:
             self._do(self.transaction.commit)
         elif outcome is XaOutcome.HEURISTIC_MIX:
-            self._do(self.transaction.commit_publishes)
+            self._do(lambda: carry_out(self.transaction.publishing()))
         self._undo()
         self.outcome = outcome
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from typing import TYPE_CHECKING
 
 from fakeamqp.model.errors import PreconditionFailed, ResourceError
+from fakeamqp.model.operations import in_steps
 from fakeamqp.model.queues import Queue
 from fakeamqp.model.transactions.planned import PlannedPublish
 
@@ -14,6 +15,9 @@ if TYPE_CHECKING:
     from fakeamqp.model.message import Message
 
 __all__ = ["Transaction"]
+
+_STEP = 64
+"""How many publishes a step of a commit covers."""
 
 
 class Transaction:
@@ -55,7 +59,7 @@ class Transaction:
     ) -> None:
         """Add a settlement; `act` is called at commit, possibly after the requesting session has ended.
 
-        `returns` is for `commit_publishes`: whether the client rejects or returns the deliveries.
+        `returns` is for `publishing`: whether the client rejects or returns the deliveries.
         """
         self._settlements.append((act, deliveries))
         if returns:
@@ -105,24 +109,49 @@ class Transaction:
         Returns:
             False if a queue refused one of the messages.
         """
-        accepted = self.commit_publishes()
+        steps = self.committing(lambda: None)
+        while True:
+            try:
+                next(steps)
+            except StopIteration as end:
+                return bool(end.value)
+
+    def committing(self, published: Callable[[], object]) -> Generator[None, None, bool]:
+        """The steps of `commit`; the transaction is empty from the first one on, unless a publish fails.
+
+        `published` is called between the publishes and the settlements, if all messages were accepted.
+        """
         settlements, self._settlements = self._settlements, []
+        try:
+            accepted = yield from self.publishing()
+        except BaseException:
+            self._settlements += settlements
+            raise
+        if accepted:
+            published()
         for act, deliveries in settlements:
             act(deliveries)
         return accepted
 
-    def commit_publishes(self) -> bool:
-        """Perform only the publishes and keep the settlements. Returns as `commit`.
+    def publishing(self) -> Generator[None, None, bool]:
+        """The steps of performing only the publishes; keeps the settlements. Returns as `commit`.
 
         Raises:
             NotImplementedHere: the transaction returns a delivery to a queue that does not take any back.
         """
         publishes, self._publishes = self._publishes, []
-        accepted = [perform() for perform in publishes]
         returned, self._returned = self._returned, []
+        accepted = True
+
+        def perform(part: Sequence[Callable[[], bool]]) -> None:
+            nonlocal accepted
+            for each in part:
+                accepted = each() and accepted
+
+        yield from in_steps(publishes, perform, owned=True, step=_STEP)
         for delivery in returned:
             delivery.queue.check_return()
-        return all(accepted)
+        return accepted
 
     def rollback(self) -> list[Delivery]:
         """Drop everything; the deliveries are outstanding again (tx.rollback/undoes-acks).

@@ -546,9 +546,12 @@ class FramedConnection(ServerConnection, Generic[C]):
         word = words.get(self.state, self.state.name.lower())
         return ProtocolError(condition, f"unexpected method in connection state {word}")
 
-    def fail(self, number: int, problem: ModelError | ProtocolError) -> None:
-        """Close for an error that the current method of the client did not cause."""
-        self.method_index = 0
+    def fail(self, number: int, problem: ModelError | ProtocolError, method: int = 0) -> None:
+        """Close for an error that the current method of the client did not cause.
+
+        `method` is the index of the earlier one that did, if any.
+        """
+        self.method_index = method
         self._fail(number, problem)
 
     def _fail(self, number: int, problem: ProtocolError | ModelError | WireError) -> None:
