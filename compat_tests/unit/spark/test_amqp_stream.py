@@ -349,7 +349,7 @@ def stuck(query: Query) -> Any:
 
     stopped = threading.Event()
     stop = query.stop
-    query.stop = lambda: (stop(), stopped.set())  # type: ignore[method-assign]
+    query.stop = lambda: (stop(), stopped.set())
     return lambda: stopped.wait()
 
 

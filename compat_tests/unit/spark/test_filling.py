@@ -64,7 +64,7 @@ def link(monkeypatch: pytest.MonkeyPatch) -> Waiting:
     monkeypatch.setattr(filling, "Link", link)
     monkeypatch.setattr(filling, "take_lease", lambda *given: leases.append(given[1:]))
     monkeypatch.setattr(filling, "is_stream", lambda _, name: link.calls.append(("stream?", name)))
-    link.leases = leases  # type: ignore[attr-defined]
+    link.leases = leases
     return link
 
 
@@ -80,7 +80,7 @@ def run(
 ) -> list[dict[str, Any]]:
     given = options(Path(folder.path), columns="value,offset,redelivered", **more)
     columns = chosen_columns(given)
-    SegmentFiller(link, given, folder, "q", number, most, columns).run()  # type: ignore[arg-type]
+    SegmentFiller(link, given, folder, "q", number, most, columns).run()
     return [row for batch in folder.read("q", number) for row in batch.to_pylist()]
 
 
@@ -281,7 +281,7 @@ def test_a_task_tries_again_until_its_segment_is_complete(
     assert sleeps(link) == [0.05, 0.1]
     assert "no route; connecting again" in caplog.text
     assert "maintenance; connecting again" in caplog.text
-    assert link.leases == [("amqp.lease.s.q", 60.0)] * 2  # type: ignore[attr-defined]
+    assert link.leases == [("amqp.lease.s.q", 60.0)] * 2
     assert link.calls[-1] == ("closed",)
     link.attempts = []
     assert filled(folder) is True
@@ -642,7 +642,7 @@ def test_all_shards_are_asked_before_the_first_answer(link: Waiting, watch: Any)
     link.ready = [4, 7]
     assert found._ask(link) == {"a": {"ready": 4, "consumers": 1}, "b": {"ready": 7, "consumers": 1}}
     assert [call[1:] for call in link.calls] == [("queue_declare", name, "passive") for name in "ab"]
-    link.channels[-1].queue_declare = lambda *_, **__: None  # type: ignore[method-assign]
+    link.channels[-1].queue_declare = lambda *_, **__: None
     with pytest.raises(ConnectionLost, match="the broker did not answer queue_declare within 5 s"):
         found._ask(link)
 

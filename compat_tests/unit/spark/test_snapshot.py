@@ -38,7 +38,7 @@ def link(monkeypatch: pytest.MonkeyPatch) -> Link:
 def held(link: Link, limit: int | None = None, **more: str) -> Any:
     """A read of which the first message is there, and three are missing."""
     given = {"amqp.url": "amqp://h", "queue": "q", "idleTimeout": "2s", "amqp.connectionTimeout": "5s"}
-    found = _Held(read_options({**given, **more}), link, "q", limit)  # type: ignore[arg-type]
+    found = _Held(read_options({**given, **more}), link, "q", limit)
     found.begin()
     return found
 
@@ -163,7 +163,7 @@ def test_a_queue_without_basic_get(link: Link, error: str, kind: Any, text: str,
         link.lost = error
         raise ConnectionLost(error)
 
-    link.get = refuse  # type: ignore[method-assign]
+    link.get = refuse
     link.ready = [9, 4]
     if kind is None and is_open:
         read.begin()
@@ -176,7 +176,7 @@ def test_a_queue_without_basic_get(link: Link, error: str, kind: Any, text: str,
 
 def test_an_empty_queue_has_nothing_missing(link: Link) -> None:
     read = held(link)
-    link.get = lambda *_: None  # type: ignore[method-assign]
+    link.get = lambda *_: None
     read.missing = 0
     read.begin()
     assert (read.missing, read._not_asked_for) == (0, 3)
@@ -415,7 +415,7 @@ def test_the_limit_of_a_queue_is_in_the_refusal_of_another_declaration(
                 asked.clear()
                 refusals[:] = said
                 link.broker_version = version
-                assert delivery_limit.limit_of_reads(link, "q") == found  # type: ignore[arg-type]
+                assert delivery_limit.limit_of_reads(link, "q") == found
                 assert asked == questions
                 assert refusals == []
         texts = {"true": True, "false": False, "12": 12, "-3": -3, "1a": "1a", "": "", None: None}
@@ -458,16 +458,16 @@ def test_a_message_is_acknowledged_once_its_copy_is_confirmed(answer: str, saved
         def send(self, octets: bytes) -> None:
             sent.append(octets)
             if answer == "return":
-                self.returned(None, None, None, None)  # type: ignore[attr-defined]
+                self.returned(None, None, None, None)
             elif answer == "loss":
                 self.lost = "maintenance"
             else:
-                self.answer(SimpleNamespace(method=SimpleNamespace(NAME=answer)))  # type: ignore[attr-defined]
+                self.answer(SimpleNamespace(method=SimpleNamespace(NAME=answer)))
 
     link = Publishing()
     ours = link.channel()
     octets = encoded(headers={"x-delivery-count": 3, "a": "b"})
-    assert delivery_limit.save(link, "q", 7, octets, b"body", ours) is saved  # type: ignore[arg-type]
+    assert delivery_limit.save(link, "q", 7, octets, b"body", ours) is saved
     assert b"body" in sent[0]
     assert b"x-delivery-count" not in sent[0]
     acked = [(1, "basic_ack", 7), (1, "queue_declare", "q", "passive")]

@@ -86,7 +86,7 @@ def consuming(link: Link, store: Any, shared: SharedState | None = None, **more:
     given = {**GIVEN, **more}
     if "ackMode" in given:
         given = {key: each for key, each in given.items() if not key.startswith("spool")}
-    found = ConsumingChannel(link, read_options(given), store, shared or SharedState())  # type: ignore[arg-type]
+    found = ConsumingChannel(link, read_options(given), store, shared or SharedState())
     link.calls.clear()
     return found
 
@@ -98,7 +98,7 @@ def acks(link: Link) -> list[Any]:
 def test_each_queue_is_checked_and_consumed_with_the_window(link: Link) -> None:
     store, shared = Store(), SharedState()
     given = read_options({**GIVEN, "queue": "a,b"})
-    ConsumingChannel(link, given, store, shared)  # type: ignore[arg-type]
+    ConsumingChannel(link, given, store, shared)
     assert link.calls == [
         ("no stream?", "a"),
         (1, "queue_declare", "a", PASSIVE),
@@ -110,7 +110,7 @@ def test_each_queue_is_checked_and_consumed_with_the_window(link: Link) -> None:
     ]
     assert store.channels == 1
     shared.window = 5
-    ConsumingChannel(link, given, store, shared)  # type: ignore[arg-type]
+    ConsumingChannel(link, given, store, shared)
     assert (2, "basic_qos", 5) in link.calls
 
 
@@ -319,11 +319,11 @@ def test_much_that_comes_before_an_answer_is_stored_meanwhile(link: Link) -> Non
     def qos(*, prefetch_count: int, callback: Any) -> None:
         late.append(callback)
 
-    link.channels[0].basic_qos = qos  # type: ignore[method-assign]
+    link.channels[0].basic_qos = qos
     link.turns = [arrive, arrive, arrive, lambda: late[0](None)]
     assert found.ask(None).visible == 3
     assert sizes == [0, 0, 2]
-    link.channels[0].basic_qos = lambda **_: None  # type: ignore[method-assign]
+    link.channels[0].basic_qos = lambda **_: None
     with pytest.raises(ConnectionLost, match="did not answer <lambda> within 5 s"):
         found.ask(None)
     link.lost = "maintenance"

@@ -106,7 +106,7 @@ def link(monkeypatch: pytest.MonkeyPatch) -> Connected:
 
 def consumer(link: Link) -> Any:
     given = {"amqp.url": "amqp://h", "queue": "q", "prefetch": "8", "reconnectTimeout": "60s"}
-    found: Any = Consumer(read_options(given), SimpleNamespace())  # type: ignore[arg-type]
+    found: Any = Consumer(read_options(given), SimpleNamespace())
     found._poked = Poked(link)
     return found
 

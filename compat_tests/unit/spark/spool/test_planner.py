@@ -77,7 +77,7 @@ OPTIONS = {"amqp.url": "amqp://localhost", "queue": "q,r", "idleTimeout": "3s", 
 
 def planner(store: Store, *statuses: SpoolStatus, more: tuple[bool, ...] = ()) -> tuple[Any, Consumer]:
     consumer = Consumer(store, *statuses, more=more)
-    return BatchPlanner(read_options(OPTIONS), store, consumer), consumer  # type: ignore[arg-type]
+    return BatchPlanner(read_options(OPTIONS), store, consumer), consumer
 
 
 @pytest.mark.parametrize(
@@ -229,9 +229,9 @@ def test_batch_of_all_that_is_available(caplog: pytest.LogCaptureFixture) -> Non
                         ) -> SpoolStatus:
                             if given is not None:
                                 given.row = row
-                            return ask(given)  # type: ignore[no-any-return]
+                            return ask(given)
 
-                        consumer.barrier = first  # type: ignore[method-assign]
+                        consumer.barrier = first
                         assert batches.all_available(10) == end
                         poke, unlimited, backlog, *others, limited, forgotten = consumer.calls
                         assert (poke, unlimited, limited) == ("poke", "unlimited", "limited")

@@ -75,7 +75,7 @@ def test_offsets_are_words_or_json() -> None:
 
 def test_times_are_milliseconds_or_iso_8601() -> None:
     def utc(*given: int) -> datetime:
-        return datetime(*given, tzinfo=timezone.utc)  # type: ignore[arg-type]
+        return datetime(*given, tzinfo=timezone.utc)
 
     with cases() as case:
         for text, found in [
@@ -118,7 +118,7 @@ def broker(monkeypatch: pytest.MonkeyPatch) -> Any:
             self.stream = stream
 
         def ask(self) -> int | None:
-            return found.end  # type: ignore[no-any-return]
+            return found.end
 
         def mark(self, offset: int) -> Mark:
             return Mark(offset, self.stream)
@@ -169,7 +169,7 @@ def test_places_are_found_in_the_stream(broker: Any) -> None:
                 broker.end = end
                 broker.first = None if first is None else Mark(first, "first")
                 mark = Mark(at - 1, "log") if at else None
-                assert find(options(**given), None) == {"log": Place(at, mark)}  # type: ignore[arg-type]
+                assert find(options(**given), None) == {"log": Place(at, mark)}
                 assert broker.asked == ([] if asked is None else [asked])
                 assert broker.checked == ([] if end else ["log"])
                 assert broker.closed == 1
@@ -191,10 +191,10 @@ def test_an_end_is_no_beginning(broker: Any) -> None:
     with pytest.raises(
         OptionError, match="option 'endingOffsets' is 'earliest'; it has to be latest, or JSON"
     ):
-        ends(options(endingOffsets="earliest"), None)  # type: ignore[arg-type]
+        ends(options(endingOffsets="earliest"), None)
     for find, key in ((starts, "startingTimestamp"), (ends, "endingTimestamp")):
         with pytest.raises(OptionError, match=f"option '{key}' is 'noon'"):
-            find(options(**{key: "noon"}), None)  # type: ignore[arg-type]
+            find(options(**{key: "noon"}), None)
 
 
 def test_a_range_is_narrowed_to_what_was_stored_between_two_times(broker: Any) -> None:
@@ -221,7 +221,7 @@ def test_a_range_is_narrowed_to_what_was_stored_between_two_times(broker: Any) -
                     broker.asked.append((stream, time, patience, sure))
                     return None if found[time] is None else Mark(found[time], "")
 
-                positions.first_message = message  # type: ignore[assignment]
-                narrowed = stored_between(None, Range("log", 2, 20, mark), first, last)  # type: ignore[arg-type]
+                positions.first_message = message
+                narrowed = stored_between(None, Range("log", 2, 20, mark), first, last)
                 assert narrowed == Range("log", start, stop, mark)
                 assert broker.asked == [("log", each, 0, False) for each in asked]

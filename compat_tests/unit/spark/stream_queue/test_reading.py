@@ -48,7 +48,7 @@ def options(**more: str) -> Any:
 
 def read(link: Streams, wanted: Range, **more: str) -> tuple[Any, list[list[int]]]:
     found = _Reading(options(**more), wanted)
-    return found, [[each.offset for each in messages] for messages in found.read(link)]  # type: ignore[arg-type]
+    return found, [[each.offset for each in messages] for messages in found.read(link)]
 
 
 # --- a range ----------------------------------------------------------------------------------------------
@@ -107,7 +107,7 @@ def test_messages_come_in_lists_of_so_many_rows_or_bytes(
 def test_messages_are_as_they_were_published(link: Streams) -> None:
     link.turns = [lambda: link.send(4, body=b"abc")]
     found = _Reading(options(), Range("log", 4, 5))
-    [[message]] = found.read(link)  # type: ignore[arg-type]
+    [[message]] = found.read(link)
     assert (message.body, message.queue, message.offset, message.tag) == (b"abc", "log", 4, 1)
     assert (message.redelivered, message.received_at, message.route) == (False, 7, b"\x00\x01q")
     assert queue_types.taken_offset(message.properties)[0] is None
@@ -165,7 +165,7 @@ def test_a_gap_is_a_loss_if_the_stream_begins_behind_it(
                     assert warned == (begins > missing)
                 assert asked == [("log", "first", 5.0, True)]
         with case("no first message"):
-            first[0] = None  # type: ignore[call-overload]
+            first[0] = None
             link.turns = [lambda: link.send(1, 2, 3, 4)]
             assert read(link, Range("log", 0, 5))[1] == [[1, 2, 3, 4]]
 
@@ -182,10 +182,10 @@ def test_a_gap_before_a_lost_connection_is_looked_into_afterwards(
 
     link.turns = [lose]
     with pytest.raises(ConnectionLost, match="maintenance"):
-        list(found.read(link))  # type: ignore[arg-type]
+        list(found.read(link))
     link.lost = None
     with pytest.raises(DataLoss, match="1 was wanted, and it now begins with 3"):
-        list(found.read(link))  # type: ignore[arg-type]
+        list(found.read(link))
 
 
 @pytest.fixture
@@ -257,7 +257,7 @@ def test_time_in_which_spark_is_busy_is_no_wait(
     monkeypatch.setattr(reading, "_ROWS", 1)
     link.turns = [lambda: link.send(0), lambda: link.send(1)]
     found = []
-    for messages in _Reading(options(), Range("log", 0, 2)).read(link):  # type: ignore[arg-type]
+    for messages in _Reading(options(), Range("log", 0, 2)).read(link):
         found.append(messages[0].offset)
         link.now += 100.0
     assert found == [0, 1]
@@ -315,32 +315,32 @@ def test_the_stream_has_to_have_the_message_of_the_plan(
                     now = _Reading(options(failOnDataLoss=str(fails)), Range("log", 9, 9, ours))
                     if lost and fails:
                         with pytest.raises(DataLoss, match="'log' has another message at 4 than before"):
-                            now.check_identity(link)  # type: ignore[arg-type]
+                            now.check_identity(link)
                     else:
-                        now.check_identity(link)  # type: ignore[arg-type]
+                        now.check_identity(link)
                         assert ("keeping what is in it now" in caplog.text) == lost
                     assert calls == expected
                     if lost:
-                        now.check_identity(link)  # type: ignore[arg-type]
+                        now.check_identity(link)
                         assert calls == expected
         calls.clear()
         for body, lost in ((b"x", False), (b"y", True)):
             with case("read", body):
                 link.turns = [lambda body=body: link.send(3, 4, 5, body=body)]
                 now = _Reading(options(), Range("log", 3, 6, ours))
-                [messages] = now.read(link)  # type: ignore[arg-type]
+                [messages] = now.read(link)
                 now._mark = mark_of(4, messages[1].properties, b"x")
                 link.turns = [lambda body=body: link.send(3, 4, body=body)]
                 again = _Reading(options(), Range("log", 3, 5, now._mark))
-                list(again.read(link))  # type: ignore[arg-type]
+                list(again.read(link))
                 assert again._at_mark is not None
                 if lost:
                     with pytest.raises(DataLoss, match="has another message at 4"):
-                        again.check_identity(link)  # type: ignore[arg-type]
+                        again.check_identity(link)
                 else:
-                    again.check_identity(link)  # type: ignore[arg-type]
+                    again.check_identity(link)
         with case("no mark"):
-            _Reading(options(), Range("log", 3, 5)).check_identity(link)  # type: ignore[arg-type]
+            _Reading(options(), Range("log", 3, 5)).check_identity(link)
         assert calls == []
 
 
@@ -410,7 +410,7 @@ def test_a_stream_that_was_never_served_is_refused(link: Streams, lent: list[Any
 
 
 def test_the_end_of_a_stream_is_behind_its_last_message(link: Streams) -> None:
-    found = Tail(link, "log", 5.0)  # type: ignore[arg-type]
+    found = Tail(link, "log", 5.0)
     assert [call[1:] for call in link.calls] == [
         ("basic_qos", 8192),
         ("consume", "log", {"x-stream-offset": "last"}),
@@ -432,12 +432,12 @@ def test_the_end_of_a_stream_is_behind_its_last_message(link: Streams) -> None:
 
 
 def test_the_first_messages_of_a_stream_are_waited_for(link: Streams) -> None:
-    found = Tail(link, "log", 5.0)  # type: ignore[arg-type]
+    found = Tail(link, "log", 5.0)
     link.ready = [2]
     link.turns = [None, lambda: link.send(0, 1)]
     assert found.ask() == 2
     assert link.pauses == [0.1, 0.1]
-    late = Tail(link, "log", 5.0)  # type: ignore[arg-type]
+    late = Tail(link, "log", 5.0)
     link.now = 1000.0
     with pytest.raises(ConnectionLost, match="did not deliver from the stream within 5 s"):
         late.ask()
@@ -451,7 +451,7 @@ def test_a_window_that_is_full_begins_again_at_the_end(
     link: Streams, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tail, "_WINDOW", 3)
-    found = Tail(link, "log", 5.0)  # type: ignore[arg-type]
+    found = Tail(link, "log", 5.0)
     link.send(0, 1)
     assert found.ask() == 2
     assert len(link.channels) == 1
@@ -484,7 +484,7 @@ def test_the_mark_of_an_offset(link: Streams, monkeypatch: pytest.MonkeyPatch) -
         return Mark(2, "found")
 
     monkeypatch.setattr(tail, "first_message", find)
-    found = Tail(link, "log", 5.0)  # type: ignore[arg-type]
+    found = Tail(link, "log", 5.0)
     assert found.mark(0) is None
     link.send(4, body=b"last")
     assert found.ask() == 5
@@ -512,7 +512,7 @@ def test_a_stream_is_replaced_if_it_has_another_message(
             with case(before, there):
                 marks.clear()
                 now[0] = there
-                found = Tail(link, "log", 5.0)  # type: ignore[arg-type]
+                found = Tail(link, "log", 5.0)
                 assert found.replaced(Place(4, before)) == replaced
                 assert marks == ([Mark(3, "asked")] if before else [])
                 assert found._known == known
@@ -534,7 +534,7 @@ def test_the_first_message_at_an_offset_or_a_time(link: Streams) -> None:
                 link.calls.clear()
                 link.now = 1000.0
                 link.turns = [lambda each=each: link.send(*each) for each in sent]
-                found = first_message(link, "log", start, 5.0, sure=sure)  # type: ignore[arg-type]
+                found = first_message(link, "log", start, 5.0, sure=sure)
                 assert (found and found.offset) == expected
                 assert link.acks() == acks
                 assert [call[1:] for call in link.calls[:2]] == [
@@ -547,15 +547,15 @@ def test_the_first_message_at_an_offset_or_a_time(link: Streams) -> None:
             case("none comes"),
             pytest.raises(ConnectionLost, match="did not deliver from the stream within 5"),
         ):
-            first_message(link, "log", "first", 5.0, sure=True)  # type: ignore[arg-type]
+            first_message(link, "log", "first", 5.0, sure=True)
         for sure in (True, False):
             link.turns = [lambda: link.deliver(b"x")]
             with case("no stream", sure), pytest.raises(OptionError, match="'log' is no stream"):
-                first_message(link, "log", "first", 5.0, sure=sure)  # type: ignore[arg-type]
+                first_message(link, "log", "first", 5.0, sure=sure)
         with case("lost"):
             link.turns = [lambda: setattr(link, "lost", "maintenance")]
             with pytest.raises(ConnectionLost, match="maintenance"):
-                first_message(link, "log", "first", 5.0, sure=False)  # type: ignore[arg-type]
+                first_message(link, "log", "first", 5.0, sure=False)
 
 
 @pytest.mark.parametrize(
@@ -579,10 +579,10 @@ def test_a_stream_that_cannot_be_consumed(
 
     monkeypatch.setattr(link, "channel", channel)
     with pytest.raises(kind, match=text) as caught:
-        consume(link, "log", "last", 1, lambda *_: None)  # type: ignore[arg-type]
+        consume(link, "log", "last", 1, lambda *_: None)
     assert type(caught.value) is kind
     link.refuses = {}
-    consume(link, "log", "last", 1, lambda *_: None)  # type: ignore[arg-type]
+    consume(link, "log", "last", 1, lambda *_: None)
     link.channels[-1].cancelled(None)
     assert link.lost == "the broker cancelled a consumer; was stream 'log' deleted?"
     link.lost = "maintenance"
