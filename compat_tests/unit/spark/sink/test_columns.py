@@ -126,6 +126,8 @@ def test_unknown_columns_may_be_left_out():
 def test_there_has_to_be_a_value():
     with pytest.raises(ColumnError, match=r"no column 'value' for the body .*; did you mean 'values'"):
         find([("values", TEXT)], ignoreUnknownColumns="true")
+    with pytest.raises(ColumnError, match=r"no column 'value' for the body \(BINARY or STRING\)$"):
+        find([("fruit", TEXT)], ignoreUnknownColumns="true")
 
 
 def test_ids_from_a_column_need_one():
