@@ -63,7 +63,7 @@ def test_the_window_covers_the_range_and_is_acknowledged_by_halves(link: Streams
             ("3", 0, 9, [[0, 1, 2], [3, 4, 5], [6, 7, 8]], 3, [3, 6]),
             ("100", 3, 6, [[0, 1, 2], [3], [4, 5]], 3, [3]),
             ("1", 3, 5, [[2], [3], [4]], 1, [1, 2]),
-            ("100", 0, 2, [[0, 1, 2, 3]], 2, []),
+            ("100", 0, 2, [[0, 1, 2]], 2, []),
         ]:
             with case(prefetch, start, stop):
                 link.calls.clear()
