@@ -11,9 +11,9 @@ import compat_tests.needs_pyspark  # noqa: F401
 from compat_tests.matrix import cases
 from compat_tests.unit.spark.micro_batches import Limit
 from fakeamqp.spark.columns import chosen_columns
-from fakeamqp.spark.errors import DataLoss, OptionError
+from fakeamqp.spark.errors import BrokerUnreachable, DataLoss, OptionError
 from fakeamqp.spark.options import read_options
-from fakeamqp.spark.stream_queue import micro_batch
+from fakeamqp.spark.stream_queue import micro_batch, super_stream
 from fakeamqp.spark.stream_queue import tails as of_tails
 from fakeamqp.spark.stream_queue.micro_batch import StreamMicroBatchReader
 from fakeamqp.spark.stream_queue.offsets import Mark, Place, from_json, to_json
@@ -433,3 +433,74 @@ def test_partitions_of_super_streams_come_before_streams_that_were_read(
     assert found.ask({}).streams == ("b-0", "c-0")
     assert found.ask({"d-0": Place(1), "c-0": Place(2)}).streams == ("b-0", "b-1", "c-0", "c-1", "d-0")
     assert calls == [(what, name, "link") for what in ("find", "more") for name in "bc"]
+
+
+# --- partitions of super streams --------------------------------------------------------------------------
+
+
+def test_partitions_are_the_streams_that_are_bound_or_numbered(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The broker is asked less and less often for more of them."""
+    clock[0] = 1000.0
+    there: list[str] = []
+    asked: list[str] = []
+    looked: list[float] = []
+    bound: list[Any] = []
+
+    def is_stream(_link: Any, name: str) -> bool:
+        asked.append(name)
+        return not name.endswith("1")
+
+    def exists(_link: Any, name: str) -> bool:
+        looked.append(clock[0])
+        return name in there
+
+    def bound_queues(url: str, _connection: Any, exchange: str) -> list[str]:
+        looked.append(clock[0])
+        assert (url, exchange) == ("http://h", "b")
+        if isinstance(bound[0], Exception):
+            raise bound.pop(0)
+        return list(there)
+
+    monkeypatch.setattr(super_stream, "is_stream", is_stream)
+    monkeypatch.setattr(super_stream, "_exists", exists)
+    monkeypatch.setattr(super_stream, "bound_queues", bound_queues)
+    monkeypatch.setattr(super_stream, "time", SimpleNamespace(monotonic=lambda: clock[0]))
+    with cases() as case:
+        for more in ({}, {"managementUrl": "http://h"}):
+            with case(more):
+                clock[0], bound[:] = 1000.0, ["", BrokerUnreachable("no route"), ""]
+                for each in (there, asked, looked):
+                    each.clear()
+                caplog.clear()
+                given = read_options({"amqp.url": "amqp://h", "superStream": "b", **more})
+                found = super_stream.Partitions("b", given)
+                bound[:] = [""]
+                text = "has no partitions: there is no exchange" if more else "has no partition 'b-0'; if its"
+                with pytest.raises(OptionError, match=f"^super stream 'b' {text}"):
+                    found.find(None)
+                there += ["b-0", "b-1", "b-2"]
+                assert found.find(None) == ["b-0", "b-2"]
+                assert "'b-1' is no stream, so it is no partition of 'b': left out" in caplog.text
+                assert asked == ["b-0", "b-1", "b-2"]
+                looked.clear()
+                for _ in range(215):
+                    clock[0] += 1
+                    if clock[0] == 1020:
+                        bound.insert(0, BrokerUnreachable("no route"))
+                    if clock[0] == 1090:
+                        there.append("b-3")
+                    found.look_for_more(None)
+                expected = [1005, 1010, 1020, 1040, 1080, 1140, 1200, 1205, 1215]
+                assert sorted(set(looked)) == expected
+                assert found.streams == ["b-0", "b-2", "b-3"]
+                assert asked == ["b-0", "b-1", "b-2", "b-3"]
+                warned = "super stream 'b': new partitions are not found: no route" in caplog.text
+                assert warned == bool(more)
+    everything = read_options({"amqp.url": "amqp://h", "superStream": "b,c"})
+    names = {"b": ["b-0"], "c": ["c-0", "c-1"]}
+    monkeypatch.setattr(super_stream.Partitions, "find", lambda self, _link: names[self._name])
+    assert super_stream.with_partitions(everything, None).streams == ("b-0", "c-0", "c-1")
+    streams = read_options({"amqp.url": "amqp://h", "stream": "a"})
+    assert super_stream.with_partitions(streams, None) == streams
