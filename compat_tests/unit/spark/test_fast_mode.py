@@ -230,3 +230,70 @@ def test_an_archive_that_java_does_not_start_with_is_thrown_away(folder, monkeyp
     assert ended == [True]
     assert not fitted.archive.exists()
     assert "SPARK_HOME" not in os.environ
+
+
+def test_a_program_runs_without_input_in_a_session_of_its_own():
+    program = (
+        "import os, sys\n"
+        "sys.stdout.buffer.write(b'\\xff' + os.environ['WORD'].encode() + sys.stdin.read().encode())\n"
+        "sys.stdout.flush()\n"
+        "print(' on stderr', os.getsid(0) == os.getpid(), file=sys.stderr)\n"
+        "sys.exit(3)\n"
+    )
+    done = archive._run([sys.executable, "-c", program], {**os.environ, "WORD": "said"})
+    assert (done.returncode, done.stdout) == (3, "\ufffdsaid on stderr True\n")
+
+
+def test_the_reason_of_a_failure_is_the_last_line_or_the_exit_code(folder, monkeypatch):
+    answer = {}
+
+    def run(command, environment):
+        if answer["writes"]:
+            Path(command[-1]).write_text("archive")
+        return subprocess.CompletedProcess(command, answer["status"], answer["said"])
+
+    monkeypatch.setattr(archive, "_run", run)
+    for writes, status, said, reason in [
+        (False, 1, "a\n  b  \n \n", "b"),
+        (True, 1, "a", "a"),
+        (False, 7, " \n", "exit code 7"),
+        (False, 0, "", "exit code 0"),
+    ]:
+        answer |= {"writes": writes, "status": status, "said": said}
+        with pytest.raises(FastModeUnavailable, match=f"^Java wrote no class-data archive: {reason}$"):
+            archive._make(folder / "classes.jsa", folder)
+        assert list(folder.iterdir()) == []
+
+
+def test_only_failures_of_the_last_hour_are_recent(tmp_path, monkeypatch):
+    failure = tmp_path / "failed"
+    assert not archive._is_recent(failure)
+    failure.touch()
+    then = failure.stat().st_mtime
+    for seconds, recent in [(0, True), (3599, True), (3600, False), (-3599, True), (-3601, False)]:
+        monkeypatch.setattr(archive.time, "time", lambda seconds=seconds: then + seconds)
+        assert archive._is_recent(failure) == recent
+
+
+def test_the_cache_is_where_the_environment_says(monkeypatch, tmp_path):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for given, found in [("/x", "/x"), ("relative", f"{tmp_path}/.cache"), ("", f"{tmp_path}/.cache")]:
+        monkeypatch.setenv("XDG_CACHE_HOME", given)
+        assert cache._root() == Path(found, "fakeamqp", "spark")
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    assert cache._root() == tmp_path / ".cache" / "fakeamqp" / "spark"
+
+
+def test_fast_mode_is_prepared_in_the_folder_of_the_installation(installation, folder, training):
+    found = fast.prepare(installation)
+    place = cache.cache_folder(installation)
+    assert found == fast.Fast(place / "home", place / "classes.jsa")
+    assert training == [str(place / "home")]
+    assert found.java_options[0] == f"-XX:SharedArchiveFile={found.archive}"
+    assert "-Xshare:auto" in found.java_options
+    assert oct((place / "home").stat().st_mode)[-3:] == "755"
+    assert sorted(path.name for path in place.iterdir()) == ["classes.jsa", "home", "lock", "used"]
+    found.discard()
+    found.discard()
+    assert fast.prepare(installation) == found
+    assert len(training) == 2
