@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import itertools
 import json
 import math
 import struct
@@ -13,10 +14,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
+from compat_tests.matrix import cases
 from fakeamqp.protocols.framed.codec.basic import BasicProperties
 from fakeamqp.spark.columns import SOURCE_COLUMNS, arrow_schema, chosen_columns
 from fakeamqp.spark.errors import ColumnError
 from fakeamqp.spark.options import read_options
+from fakeamqp.spark.property_lists import value_of, without_header
 from fakeamqp.spark.records import Delivered, record_batch
 from fakeamqp.timestamps import Timestamp
 
@@ -302,3 +305,39 @@ def test_no_property_list_keeps_a_batch_from_being_made(octets):
 @given(fields=some.binary(max_size=80))
 def test_no_header_table_keeps_a_batch_from_being_made(fields):
     check_rows(with_fields(fields))
+
+
+BESIDE = {
+    "content_type": "text/plain",
+    "content_encoding": "utf-8",
+    "delivery_mode": 2,
+    "priority": 9,
+    "correlation_id": "c",
+    "message_id": "m",
+    "timestamp": 7,
+    "app_id": "app",
+}
+
+
+def test_a_header_is_taken_out_of_a_property_list():
+    """Whatever is around it. The other properties and headers stay as they are."""
+    others = [[], ["a"], ["a", "b"]]
+    with cases() as case:
+        for count in range(3):
+            for names in itertools.combinations(BESIDE, count):
+                given = {name: BESIDE[name] for name in names}
+                for before, after in itertools.product(others, others):
+                    with case(names, before, after):
+                        rest = dict.fromkeys([*before, *(name.upper() for name in after)], "v")
+                        headers = dict.fromkeys(before, "v") | {"x": 3} | rest
+                        whole = BasicProperties(**given, headers=headers).encode()
+                        value, left = without_header(whole, b"x")
+                        assert int.from_bytes(value, "big") == 3
+                        assert left == BasicProperties(**given, headers=rest or None).encode()
+                        assert without_header(left, b"x") == (None, left)
+                        for name, expected in given.items():
+                            found = value_of(whole, name)
+                            assert found == (expected.encode() if isinstance(expected, str) else expected)
+    broken = with_fields(b"\x01xz").properties
+    assert without_header(broken, b"x") == (None, broken)
+    assert (value_of(b"\x00\x00", "message_id"), value_of(b"", "message_id")) == (None, None)

@@ -542,6 +542,7 @@ def test_the_first_message_at_an_offset_or_a_time(link: Streams) -> None:
                     ("basic_qos", 1),
                     ("consume", "log", {"x-stream-offset": start}),
                 ]
+                assert [call[1] for call in link.calls].count("queue_declare") == 2
                 assert link.calls[-1][1] == "close"
                 assert link.now == (1005.0 if expected is None else 1000.0)
         with (
