@@ -77,6 +77,7 @@ def test_the_home_leads_to_the_installed_packages(installation, folder):
 
 def test_a_home_that_another_process_makes_first_is_used(installation, folder, monkeypatch):
     def rename(making, place):
+        assert making.name.startswith("home-")
         Path(place, "theirs").mkdir(parents=True)
         raise FileExistsError
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
 import threading
+from types import SimpleNamespace
 
 import pytest
 
+from compat_tests.matrix import cases
 from fakeamqp import Broker
+from fakeamqp.spark import query_process
 from fakeamqp.spark.query_process import exit_on_sigterm, runs_tasks_here
 
 # As PySpark's loop: it blocks in a read, and stops the reader whatever ends it.
@@ -107,3 +111,44 @@ def test_the_master_is_known_from_the_parent_process(arguments, here):
     )
     assert said.stdout.strip() == str(here)
     assert runs_tasks_here() is False
+
+
+def test_the_master_is_in_a_command_line(monkeypatch):
+    read = []
+
+    def path(name):
+        read.append(name)
+        return SimpleNamespace(read_bytes=lambda: "\0".join([*arguments, ""]).encode())
+
+    monkeypatch.setattr(query_process, "Path", path)
+    arguments = []
+    with cases() as case:
+        for given, here in [
+            (["java", "--master", "local[2]", "x"], True),
+            (["java", "--conf", "spark.master=local"], True),
+            (["java", "--master", "local", "--master", "yarn"], False),
+            (["java", "--master", "local[2]x"], False),
+            (["java", "--conf", "not.spark.master=local"], False),
+            (["java"], False),
+        ]:
+            with case(given):
+                arguments[:] = given
+                assert runs_tasks_here() is here
+    assert set(read) == {f"/proc/{os.getppid()}/cmdline"}
+    monkeypatch.undo()
+    monkeypatch.setattr(os, "getppid", lambda: 2**30)
+    assert runs_tasks_here() is False
+
+
+def test_the_first_signal_ends_the_process_and_later_ones_do_nothing():
+    before = signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    try:
+        restore = exit_on_sigterm()
+        with pytest.raises(SystemExit) as caught:
+            signal.getsignal(signal.SIGTERM)(signal.SIGTERM, None)
+        assert caught.value.code == 143
+        assert signal.getsignal(signal.SIGTERM) is signal.SIG_IGN
+        restore()
+        assert signal.getsignal(signal.SIGTERM) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGTERM, before)
