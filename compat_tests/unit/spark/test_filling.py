@@ -416,6 +416,14 @@ def test_a_batch_has_a_segment_of_each_shard_with_messages(running: Any, folder:
     assert watch.closed
 
 
+def test_shards_without_a_new_segment_are_not_listed(running: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    life = running()
+    monkeypatch.delattr(SharedFolder, "contents")
+    assert life.advance({"a": 0, "b": 0}, 10) == {"a": 0, "b": 0}
+    assert life.plan({"a": 0, "b": 0}, {"a": 0, "b": 0}) == []
+    assert life.metrics()["spoolBytes"] == 0
+
+
 def test_segments_that_are_there_come_before_new_ones(running: Any, folder: SharedFolder) -> None:
     """A batch that runs again has the ones that it had, and the tasks fill those that are missing."""
     complete(folder, "a", 0)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import socket
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,10 +12,11 @@ import pytest
 import compat_tests.needs_pyspark  # noqa: F401
 from compat_tests.matrix import cases
 from compat_tests.unit.spark.links import Link, encoded
-from fakeamqp.spark.browse import delivery_limit
+from fakeamqp.spark.browse import delivery_limit, turns
 from fakeamqp.spark.browse import snapshot as snapshots
 from fakeamqp.spark.browse.snapshot import _Held, snapshot
 from fakeamqp.spark.errors import ConnectionLost, DeliveryLimit, OptionError, SparkError
+from fakeamqp.spark.lease import LeaseRefused, LeaseTaken
 from fakeamqp.spark.options import read_options
 
 IDLE, PATIENCE = 2.0, 5.0
@@ -472,3 +475,57 @@ def test_a_message_is_acknowledged_once_its_copy_is_confirmed(answer: str, saved
     assert b"x-delivery-count" not in sent[0]
     acked = [(1, "basic_ack", 7), (1, "queue_declare", "q", "passive")]
     assert link.calls == (acked if saved else [])
+
+
+def test_a_read_that_waits_for_spark_has_the_lease_of_its_task_once(
+    link: Link, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    taken: list[Any] = []
+    held: list[str] = []
+    task = SimpleNamespace(taskAttemptId=lambda: 7)
+    monkeypatch.setattr(turns.TaskContext, "get", lambda: task)
+    monkeypatch.setattr(turns, "take_lease", lambda _, *given: taken.append(given))
+    monkeypatch.setattr(turns, "is_held", lambda _, name: name in held)
+    turn = turns.Turn(link, "q")
+    turn.begin(9.0)
+    assert taken == [("amqp.lease.browse.q", 9.0, turn._check_task)]
+    own = f"amqp.lease.browse-task.{socket.gethostname()}.{os.getppid()}.7.q"
+    turn._check_task()
+    held.append(own)
+    with pytest.raises(SparkError, match="cannot read queue 'q': the same task already reads it"):
+        turn._check_task()
+    taken.clear()
+    for _ in range(2):
+        turn.waits_for_spark()
+    assert taken == [(own, 0)]
+    turn._check_task()
+    task = None  # Outside of Spark.
+    turns.Turn(link, "q").waits_for_spark()
+    assert len(taken) == 1
+
+
+@pytest.mark.parametrize(
+    ("error", "text"),
+    [(LeaseTaken("held"), "another batch read of it, .* did not end within 9 s"), (LeaseRefused("403"), "")],
+)
+def test_a_turn_that_does_not_come(
+    link: Link, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, error: Exception, text: str
+) -> None:
+    def take(*_: Any) -> None:
+        raise error
+
+    caplog.set_level("INFO", "fakeamqp.spark")
+    monkeypatch.setattr(turns, "take_lease", take)
+    turn = turns.Turn(link, "q")
+    if text:
+        with pytest.raises(SparkError, match=f"cannot read queue 'q': {text}"):
+            turn.begin(9.0)
+    else:
+        turn.begin(9.0)
+        assert (
+            "reading queue 'q' without a lease, so other batch reads may miss its messages: 403"
+            in caplog.text
+        )
+    turn._task_lease = "x"
+    turn.waits_for_spark()
+    assert turn._task_lease is None

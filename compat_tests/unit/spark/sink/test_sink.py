@@ -6,6 +6,7 @@ import re
 import threading
 from collections.abc import Callable, Iterator
 from decimal import Decimal
+from types import SimpleNamespace
 
 import pytest
 
@@ -572,3 +573,14 @@ def test_commit_and_abort_tell_what_was_published(kind, caplog):
         assert all("batch 3" in record.getMessage() for record in caplog.records)
     writer.commit([writers.Written(0, 5, 5, 0, 0)], *batch)
     assert caplog.records[-1].levelname == "INFO"
+
+
+def test_a_broker_that_blocks_no_more_is_waited_for_from_then_on(monkeypatch):
+    clock = SimpleNamespace(monotonic=lambda: clock.now, now=5.0)
+    monkeypatch.setattr(publisher, "time", clock)
+    publishing = publisher.Publisher(write_options(sink.options("amqp://localhost/")))
+    publishing._connection_blocked(None, SimpleNamespace(method=SimpleNamespace(reason="low on memory")))
+    assert (publishing._blocked, publishing._since) == ("low on memory", 5.0)
+    clock.now = 7.0
+    publishing._connection_unblocked(None, None)
+    assert (publishing._blocked, publishing._since) == (None, 7.0)

@@ -76,6 +76,9 @@ def test_a_lock_is_waited_for_until_its_holder_ends(tmp_path: Path, monkeypatch:
     os.truncate(tmp_path / "lock", 0)
     with pytest.raises(SpoolError, match=r"\(unknown\): stop that query"):
         FolderLock(tmp_path, 0)
+    (tmp_path / "lock").write_bytes(b" \xff\n")
+    with pytest.raises(SpoolError, match="\\(\ufffd\\): stop that query"):
+        FolderLock(tmp_path, 0)
     (tmp_path / "lock").write_text("a name that is longer than that of any process of any machine" * 9)
     monkeypatch.setattr(clock, "sleep", lambda _: held.release())
     again = FolderLock(tmp_path)
