@@ -10,10 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from compat_tests.matrix import cases
 from compat_tests.protocol.driver import Client
 from compat_tests.unit.faults.server import FaultServer, bytes_of, publish_bytes
 from fakeamqp.faults import Faults
-from fakeamqp.faults.matching import topic_matches
+from fakeamqp.faults.frame_group import ABSENT
+from fakeamqp.faults.matching import conditions, topic_matches
+from fakeamqp.faults.subjects import subject_of
 from fakeamqp.model.exchanges.topic import TopicExchange
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 
@@ -338,3 +341,81 @@ def test_patterns_are_those_of_topic_exchanges(pattern: list[str], words: list[s
 
 def test_patterns_take_no_time() -> None:
     assert not topic_matches(".".join(["#", "a"] * 60), ".".join(["a"] * 59 + ["b"] * 68))
+
+
+EARLY = {
+    **dict.fromkeys(("exchange", "routing_key", "channel", "mandatory", "immediate", "ticket"), True),
+    **dict.fromkeys(("queue", "exchange_type", "body", "headers", "priority", "app_id"), False),
+}
+
+
+def test_the_method_of_a_publish_decides_on_its_own_fields_before_the_content_comes() -> None:
+    """A publish that it decides against need not be kept."""
+    subject = subject_of(("basic.publish",), None)
+    values: dict[str, Any] = {"channel": 1, "headers": {}, "exchange_type": "direct"}
+    for name, early in EARLY.items():
+        wanted = values.get(name, "x")
+        assert conditions(subject, {name: wanted}, frozenset())[0].early is early, name
+        if name not in ("headers", "body"):
+            assert conditions(subject, {name: bool}, frozenset())[0].early is False, name
+
+
+VALUES: list[tuple[str, Any, Any, bool]] = [
+    ("app_id", re.compile("b"), "abc", True),
+    ("app_id", re.compile("^b"), "abc", False),
+    ("app_id", re.compile(b"b"), "abc", True),
+    ("app_id", re.compile("1"), 415, True),
+    ("app_id", re.compile(b"1"), 415, True),
+    ("app_id", re.compile(""), None, False),
+    ("app_id", re.compile(""), ABSENT, False),
+    ("app_id", bool, "x", True),
+    ("app_id", bool, "", False),
+    ("app_id", lambda value: True, ABSENT, False),
+    ("app_id", "x", "x", True),
+    ("app_id", "x", "y", False),
+    ("app_id", ABSENT, ABSENT, False),
+    ("body", "\xe9", b"\xc3\xa9", True),
+    ("body", b"x", b"x", True),
+    ("body", re.compile("^\ufffdx$"), b"\xffx", True),
+    ("body", re.compile(b"\xff"), b"\xffx", True),
+    ("routing_key", "a.*", "a.b", True),
+    ("routing_key", "a.*", "a.b.c", False),
+    ("routing_key", "#", ABSENT, False),
+    ("routing_key", re.compile(r"^a\.\*$"), "a.*", True),
+    ("channel", 3, 3, True),
+    ("channel", 3, 4, False),
+    ("headers", {}, {"a": 1}, True),
+    ("headers", {}, None, False),
+    ("headers", {"a": 1}, {"a": 1, "b": 2}, True),
+    ("headers", {"a": 1}, {"a": 2}, False),
+    ("headers", {"a": 1}, {"b": 1}, False),
+    ("headers", {"a": re.compile("^x")}, {"a": "xy"}, True),
+    ("headers", {"a": lambda value: value > 1}, {"a": 1}, False),
+]
+
+
+def test_a_value_fits_a_pattern_a_function_or_an_equal_value() -> None:
+    subject = subject_of(("basic.publish",), None)
+    with cases() as case:
+        for name, wanted, value, fits in VALUES:
+            with case(name, wanted, value):
+                (condition,) = conditions(subject, {name: wanted}, frozenset())
+                assert condition.fits(value) is fits
+
+
+def test_conditions_and_what_misses_them_in_words() -> None:
+    def late(_: Any) -> bool:
+        return False
+
+    class Group:
+        def __init__(self, *values: Any) -> None:
+            self.values_of = lambda _: values
+
+    subject = subject_of(("basic.publish",), None)
+    for wanted, words in (("x", "'x'"), (re.compile("^x"), "/^x/"), (late, "accepted by late")):
+        (condition,) = conditions(subject, {"routing_key": wanted, "queue": None}, frozenset())
+        assert str(condition) == f"routing key {words}"
+        for values, said in (((), "nothing"), ((ABSENT,), "nothing"), (("a", ABSENT, "b"), "'a' and 'b'")):
+            group: Any = Group(*values)
+            assert not condition.holds(group)
+            assert condition.miss(group) == f"routing_key is {said}, not {words}"

@@ -84,6 +84,20 @@ class TestMultiple:
         other.release(multiple=True)
         assert publisher.confirms == ["ack 1"]
 
+    def test_what_is_held_elsewhere_does_not_count(self, server: FaultServer, faults: Faults) -> None:
+        """On another channel, and on another connection."""
+        publisher, elsewhere = server.publisher(), server.publisher()
+        publisher.client.call(m.ChannelOpen(), m.ChannelOpenOk, channel=2)
+        publisher.client.call(m.ConfirmSelect(), m.ConfirmSelectOk, channel=2)
+        others = faults.on("confirm").times(2).hold()
+        publisher.client.publish(b"other", routing_key="q", channel=2)
+        elsewhere.publish(b"elsewhere")
+        rule = faults.on("confirm").after(1).hold()
+        publisher.publish(b"1", b"2", b"3", b"4")
+        assert (others.held, rule.held, publisher.confirms) == (2, 3, ["ack 1"])
+        rule.release(multiple=True)
+        assert publisher.confirms == ["ack 4 multiple"]
+
 
 class TestWithoutRules:
     def test_they_are_gathered_again(self, server: FaultServer, faults: Faults) -> None:

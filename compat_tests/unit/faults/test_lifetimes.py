@@ -38,6 +38,31 @@ def test_a_rule_that_its_own_function_removes_after_a_delay_leaves_nothing(
     assert out_of_the_way(server)
 
 
+@pytest.mark.parametrize("how", ["hold", "delay"])
+def test_a_rule_that_its_own_function_removes_neither_holds_nor_delays(
+    server: FaultServer, faults: Faults, how: str
+) -> None:
+    rule = faults.on("basic.publish").call(lambda group: rule.remove())
+    rule.hold() if how == "hold" else rule.delay(1)
+    publisher = server.publisher()
+    publisher.publish(b"x")
+    assert publisher.stored == [b"x"]
+    assert (rule.held, rule.release()) == (0, 0)
+    assert not any("goes on" in timer.words for timer in server.state.timers.pending())
+    assert out_of_the_way(server)
+
+
+@pytest.mark.parametrize("active", [True, False])
+def test_channels_are_told_to_stop_or_to_go_on_and_the_opposite_in_the_end(
+    server: FaultServer, faults: Faults, active: bool
+) -> None:
+    client = server.client()
+    flow = faults.channel_flow(active=active)
+    assert client.expect(m.ChannelFlow).active is active
+    flow.remove()
+    assert client.expect(m.ChannelFlow).active is not active
+
+
 class TestInTheMidstOfAContent:
     @pytest.mark.parametrize("when", [1, 2, 3])
     def test_a_rule_comes(self, server: FaultServer, faults: Faults, when: int) -> None:
@@ -410,6 +435,24 @@ class TestMemory:
         assert publisher.client.connection.reading
         assert len(publisher.stored) == 1 + count
         assert publisher.confirms == [f"ack {tag}" for tag in range(1, count + 2)]
+
+    def test_reading_goes_on_once_no_more_than_half_of_the_limit_waits(
+        self, server: FaultServer, faults: Faults
+    ) -> None:
+        client = server.client()
+        client.call(m.ChannelOpen(), m.ChannelOpenOk, channel=2)
+        rules = [faults.on("basic.publish", channel=channel).hold().once() for channel in (1, 2)]
+        for channel in (1, 2):
+            client.publish(b"first", channel=channel)
+        for channel, count in ((1, 4), (2, 7)):
+            for _ in range(count):
+                assert client.connection.reading
+                client.publish(b"x" * 100_000, channel=channel)
+        assert not client.connection.reading
+        rules[0].release()
+        assert not client.connection.reading
+        rules[1].release()
+        assert client.connection.reading
 
 
 def _reachable(thing: Any) -> int:

@@ -13,10 +13,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from compat_tests.matrix import cases
 from fakeamqp.faults.errors import FaultError, UnusedFault
 from fakeamqp.faults.handle import Handles
 from fakeamqp.faults.network import Network
 from fakeamqp.faults.network.proxy import NetworkProxy
+from fakeamqp.faults.network.shapers import Bandwidth
 from fakeamqp.model.timers import Timers
 
 MIB = 1024 * 1024
@@ -1016,3 +1018,55 @@ def test_faults_are_sentences(context: Context, call: Callable[[Network], object
 def test_mistakes_are_explained(context: Context, call: Callable[[Network], object], text: str) -> None:
     with pytest.raises(FaultError, match=text):
         call(context.network)
+
+
+def test_a_throttled_stream_moves_in_steps_or_byte_by_byte_if_it_is_slower() -> None:
+    """Each row: what goes at this instant, and when the next bytes are due."""
+    with cases() as case:
+        for rate, steps in (
+            (100.0, ((0.0, 0, 10.05), (0.05, 5, 10.1), (0.12, 7, 10.15), (0.29, 17, 10.3), (0.3, 1, None))),
+            (2.0, ((0.0, 0, 10.5), (0.4, 0, 10.5), (0.5, 1, 11.0), (14.5, 28, 25.0), (99.0, 1, None))),
+        ):
+            shaper = Bandwidth(rate)
+            assert shaper.due() is None
+            shaper.put(bytes(29), 10.0)
+            shaper.put(b"x", 10.0)
+            left = 30
+            for after, count, due in steps:
+                with case(rate, after):
+                    assert sum(map(len, shaper.take(10.0 + after))) == count
+                    left -= count
+                    assert shaper.size == left
+                    assert shaper.due() == (None if due is None else pytest.approx(due))
+            shaper.put(b"xy", 200.0)
+            assert shaper.due() == pytest.approx(200.0 + max(0.0, min(2 / rate, max(0.05, 1 / rate))))
+            assert shaper.take_all() == [b"xy"] and shaper.take_all() == [] and shaper.size == 0
+
+
+@pytest.mark.parametrize("direction", ["received", "sent"])
+def test_a_fault_that_is_removed_before_it_is_over_has_no_effect_any_more(
+    context: Context, direction: str
+) -> None:
+    """While another one stays in force."""
+    inner, transport = context.plug()
+    context.network.cut_after(bytes=MIB)
+    expected = b""
+    for make in (
+        lambda: context.network.latency(5, direction=direction),
+        lambda: context.network.bandwidth(1, direction=direction),
+        lambda: context.network.slice(1, 5, direction=direction),
+        lambda: context.network.cut_after(bytes=30, direction=direction),
+        lambda: context.network.cut_after(frames=2, direction=direction),
+        lambda: context.network.hang(),
+        lambda: context.network.silence(),
+    ):
+        fault = make()
+        for removed in (False, True):
+            if removed:
+                fault.remove()
+            piece = a_frame(b"x" * 20)
+            expected += piece
+            inner.say(piece) if direction == "sent" else transport.proxy.receive(piece)
+            context.flush()
+        assert (transport.written if direction == "sent" else inner.received) == expected, fault
+        assert (transport.state, transport.proxy.over) == ("open", False), fault

@@ -423,3 +423,12 @@ def test_a_message_without_a_key_goes_where_a_blank_key_leads(session: Session, 
     command = x.MessageTransfer(destination="amq.direct", accept_mode=1)
     session.send(command, header=[structs.DeliveryProperties(priority=1)], body=b"1")
     assert rule.hits == 1
+
+
+def test_an_exception_is_for_commands_of_0_10_only(server: FaultServer, faults: Faults) -> None:
+    """A rule about a method that other protocols have as well does not fire on their connections."""
+    rule = faults.on("queue.declare", optional=True).exception(404)
+    client = server.client()
+    client.declare("q")
+    assert rule.hits == 0 and "q" in server.vhost.queues
+    assert any("the connection speaks 0-9-1, not 0-10" in each for each in rule.near_misses())
