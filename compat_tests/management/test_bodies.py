@@ -404,6 +404,7 @@ def test_columns_and_sort_take_a_time_that_the_rows_limit(broker: Broker, api: A
         ("." * 5000, {}),
     ):
         assert listing._chosen({"a": {"b": 1, "c": 2}}, listing._columns(wanted)) == chosen
+    assert listing._chosen({"a": {"b": 1}, "b": 2}, listing._columns("a,a.b")) == {"a": {"b": 1}}
 
 
 def test_a_pattern_that_takes_long_for_each_name_is_refused_for_a_list(

@@ -14,7 +14,7 @@ import pytest
 
 from compat_tests.management.inspector_client import Page, Refusal, inspector_of
 from fakeamqp import Broker
-from fakeamqp.management.inspector import app
+from fakeamqp.management.inspector import actions, app, details
 from fakeamqp.management.inspector import snapshot as snapshots
 
 JSON = {"content-type": "application/json"}
@@ -198,9 +198,11 @@ def test_each_broker_has_a_token_of_its_own_which_a_restart_keeps(broker: Broker
 
 
 def test_the_stream_begins_with_everything(page: Page, broker: Broker, channel: Any):
-    channel.exchange_declare("orders", "topic")
+    broker.set_policy("short", "invoices", {"max-length": 9})
+    channel.exchange_declare("orders", "topic", arguments={"alternate-exchange": "rest"})
     channel.queue_declare("invoices", arguments={"x-dead-letter-exchange": "dead"})
     channel.queue_bind("invoices", "orders", "order.*")
+    channel.queue_bind("invoices", "orders", "x", {"a": 1, "b": "c"})
     channel.basic_qos(prefetch_count=1)
     tag = channel.basic_consume("invoices", print)
     channel.basic_publish("orders", "order.1", b"one")
@@ -210,29 +212,60 @@ def test_the_stream_begins_with_everything(page: Page, broker: Broker, channel: 
     rule = broker.faults.on("basic.nack", optional=True).drop()
     with page.events() as events:
         assert events.response.getheader("content-type", "").startswith("text/event-stream")
+        assert events.response.readline() == b"retry: 1000\n"
         kind, state = events.next()
     assert kind == "state"
-    row = state["queues"][queue("invoices")]
-    assert (row["ready"], row["unacked"], row["consumers"]) == (1, 1, 1)
-    assert row["dead_letter_exchange"] == "dead"
-    assert state["exchanges"][queue("orders")]["type"] == "topic"
-    [binding] = state["bindings"].values()
-    assert (binding["source"], binding["destination"]) == (queue("orders"), queue("invoices"))
-    assert (binding["keys"], binding["count"]) == (["order.*"], 1)
-    [consumer] = state["consumers"].values()
-    assert (consumer["tag"], consumer["prefetch"], consumer["unacked"]) == (tag, 1, 1)
-    [connection] = state["connections"].values()
-    assert (connection["called"], connection["alias"], connection["user"]) == ("billing", "c1", "guest")
-    assert (connection["virtual_host"], connection["protocol"]) == ("/", "0-9-1")
-    assert [each["unacked"] for each in connection["channels"]] == [1]
+    host, port = broker.host, broker.port
+    (client,) = broker.connections
+    invoices, orders = queue("invoices"), queue("orders")
+    assert state["queues"] == {
+        invoices: {
+            **{"name": "invoices", "virtual_host": "/", "type": "classic", "policy": "short"},
+            **{"durable": False, "exclusive": False, "auto_delete": False},
+            **{"ready": 1, "unacked": 1, "set_aside": 0, "consumers": 1},
+            **{"dead_letter_exchange": "dead", "dead_letter_routing_key": None},
+        }
+    }
+    assert state["exchanges"][orders] == {
+        **{"name": "orders", "virtual_host": "/", "type": "topic", "durable": False, "internal": False},
+        **{"delayed": 0, "alternate_exchange": "rest"},
+    }
+    assert state["bindings"] == {
+        f"queue {len(orders)} {orders} {invoices}": {
+            **{"source": orders, "kind": "queue", "destination": invoices},
+            **{"keys": ["order.*", "x a=1, b='c'"], "count": 2},
+        }
+    }
+    assert state["consumers"] == {
+        f"{invoices} {client.name} 1 {tag}": {
+            **{"tag": tag, "queue": invoices, "connection": client.name, "channel": 1},
+            **{"no_ack": False, "exclusive": False, "prefetch": 1, "unacked": 1},
+        }
+    }
+    assert state["connections"] == {
+        client.name: {
+            **{"name": client.name, "alias": "c1", "called": "billing", "user": "guest"},
+            **{"client": f"Pika Python Client Library {pika.__version__}", "virtual_host": "/"},
+            **{"protocol": "0-9-1", "heartbeat": 60, "blocked": None, "unsent": 0},
+            "channels": [{"number": 1, "consumers": 1, "unacked": 1, "prefetch": 1, "mode": None}],
+        }
+    }
     [fault] = state["faults"].values()
-    assert fault["sentence"] == str(rule) and fault["hits"] == 0
+    assert fault == {"sentence": str(rule), "hits": 0, "held": 0, "error": None, "near_misses": []}
+    assert state["broker"] == {
+        **{"personality": broker._state.personality.name, "address": f"{host}:{port}", "running": True},
+        **{"virtual_hosts": ["/"], "blocked": None, "trace": True, "held": None},
+    }
+    time = state["time"]
+    assert [timer for timer in time.pop("timers") if "queue" in timer[1]] == []
+    assert time == {
+        **{"mode": "virtual", "now": broker._state.clock.now(), "elapsed": 0, "rate": 0.0, "more": 0},
+        "offset": round(broker._state.clock.time() - broker._state.clock.now(), 3),
+    }
     source = queue("orders")
     assert state["flows"] == {
         f"p{source}": 3, f"u{source}": 1, f"r{len(source)} {source}{queue('invoices')}": 2
     }  # fmt: skip
-    assert state["time"]["mode"] == "virtual"
-    assert state["broker"]["address"] == f"{broker.host}:{broker.port}"
     names = [line[7] for line in state["timeline"]["lines"]]
     assert names[:2] == ["connected", "connection.start"]
     assert "basic.publish" in names and "content header" not in names
@@ -285,8 +318,12 @@ def test_flows_begin_again_after_a_reset(broker: Broker):
     for count in (1, 3, 3, 2):
         for _ in range(count):
             broker.publish(b"", routing_key="q")
+        broker.publish(b"", exchange="amq.topic", routing_key="x")
         flows = inspector.snapshot()["flows"]
-        assert flows[f"p{queue('')}"] == count
+        assert flows == {
+            **{f"p{queue('')}": count, f"p{queue('amq.topic')}": 1},
+            **{f"u{queue('')}": count, f"u{queue('amq.topic')}": 1},
+        }
         assert inspector.snapshot()["flows"] == flows
         broker.reset()
 
@@ -409,15 +446,30 @@ def test_messages_come_in_parts(page: Page, broker: Broker, channel: Any):
     part = page.ask("messages", virtual_host="/", queue="orders", start=100, count=3)
     assert (part["total"], part["start"]) == (500, 100)
     assert [each["body"] for each in part["messages"]] == [["text", "101"], ["text", "102"], ["text", "103"]]
-    assert part["messages"][0]["headers"] == [[0, "n", "101", "n"]]
-    assert [0, "content_type", "text/plain", "s"] in part["messages"][0]["properties"]
-    last = page.ask("messages", virtual_host="/", queue="orders", start=499)["messages"]
-    assert [(each["state"], each["body"][1]) for each in last] == [("unacked", "0")]
+    common = {
+        **{"exchange": "", "routing_key": "orders", "properties": [[0, "content_type", "text/plain", "s"]]},
+        **{"redelivered": False, "expires_in": None, "offset": None},
+    }
+    first = part["messages"][0]
+    assert first == {
+        **{"key": first["key"], "state": "ready", "headers": [[0, "n", "101", "n"]], **common},
+        **{"body": ["text", "101"], "shown": 3, "size": 3, "held_for": None, "consumer": None},
+        **{"connection": None, "channel": None},
+    }
+    broker.clock.advance(7)
+    [last] = page.ask("messages", virtual_host="/", queue="orders", start=499)["messages"]
+    assert last == {
+        **{"key": last["key"], "state": "unacked", "headers": [[0, "n", "0", "n"]], **common},
+        **{"body": ["text", "0"], "shown": 1, "size": 1, "held_for": 7, "consumer": None},
+        **{"connection": broker.connections[0].name, "channel": 1},
+    }
     assert len(page.ask("messages", virtual_host="/", queue="orders", count=5000)["messages"]) == 200
     assert page.ask("messages", virtual_host="/", queue="orders", start=9999)["messages"] == []
 
 
-def test_a_long_body_is_shown_in_part_and_then_more_of_it(page: Page, broker: Broker, channel: Any):
+def test_a_long_body_is_shown_in_part_and_then_more_of_it(
+    page: Page, broker: Broker, channel: Any, monkeypatch: pytest.MonkeyPatch
+):
     channel.queue_declare("orders")
     broker.publish(b"first", routing_key="orders")
     broker.publish("ä" * 10_000, routing_key="orders")
@@ -427,6 +479,10 @@ def test_a_long_body_is_shown_in_part_and_then_more_of_it(page: Page, broker: Br
     channel.basic_get("orders", auto_ack=True)
     whole = page.ask("message", virtual_host="/", queue="orders", at=1, key=second["key"])
     assert len(whole["body"][1]) == 10_000
+    monkeypatch.setattr(details, "_SEARCHED", 0)
+    for place, found in ((0, True), (1, False)):
+        seen = page.ask("message", virtual_host="/", queue="orders", at=place, key=second["key"])
+        assert (seen is not None) is found, "only the place where it was is looked at"
     broker.queue("orders").purge()
     assert page.ask("message", virtual_host="/", queue="orders", at=0, key=second["key"]) is None
 
@@ -444,14 +500,27 @@ def test_everything_about_one_object(page: Page, broker: Broker, channel: Any):
     channel.queue_declare("orders", arguments={"x-max-length": 7}, exclusive=True)
     channel.queue_bind("orders", "events", "", {"x-match": "any", "kind": "new"})
     broker.set_policy("short", "orders", {"max-length": 5})
-    about = page.ask("queue", virtual_host="/", name="orders")
-    assert [0, "x-max-length", "7", "n"] in about["arguments"]
-    assert ["max-length", "5"] in [each[1:3] for each in about["facts"]]
-    [name] = [each[2] for each in about["facts"] if each[1] == "exclusive to"]
-    assert about["bindings"][0][0] == "events"
-    about = page.ask("exchange", virtual_host="/", name="events")
-    assert about["bindings"][0][0] == "queue orders"
-    assert [0, "kind", "new", "s"] in about["bindings"][0][2]
+    broker.set_policy("most", "orders", {"max-length": 3}, operator=True)
+    [name] = [each.name for each in broker.connections]
+    bound = [[0, "x-match", "any", "s"], [0, "kind", "new", "s"]]
+    assert page.ask("queue", virtual_host="/", name="orders") == {
+        "arguments": [[0, "x-max-length", "7", "n"], [0, "x-queue-type", "classic", "s"]],
+        "facts": [
+            [0, "exclusive to", name, "s"],
+            *([0, "policy", "table of 1", "t"], [1, "short", "table of 1", "t"], [2, "max-length", "5", "n"]),
+            *(
+                [0, "operator policy", "table of 1", "t"],
+                [1, "most", "table of 1", "t"],
+                [2, "max-length", "3", "n"],
+            ),
+        ],
+        "bindings": [["events", "", bound]],
+        "more": 0,
+    }
+    assert page.ask("exchange", virtual_host="/", name="events") == {
+        **{"arguments": [[0, "alternate-exchange", "rest", "s"]], "facts": []},
+        **{"bindings": [["queue orders", "", bound]], "more": 0},
+    }
     about = page.ask("connection", name=name)
     assert [0, "connection_name", "billing", "s"] in about["properties"]
     assert page.ask("connection", name="nobody") is None
@@ -478,6 +547,7 @@ def test_an_event_has_its_fields_its_content_and_no_password(page: Page, channel
     assert "guest" not in json.dumps(login["fields"])
     assert detail("queue.declare")["properties"] is None
     assert page.ask("event", serial=10_000, place=0) is None
+    assert page.ask("event", serial=lines[0][0], place=99) is None
     assert "basic.publish" in page.ask("trace")
 
 
@@ -601,6 +671,18 @@ def test_what_a_rule_holds_can_be_released(page: Page, broker: Broker, channel: 
         page.do("release-fault", fault=str(id(alarm)))
 
 
-def test_only_a_held_test_can_be_let_go(page: Page):
+def test_only_a_held_test_can_be_let_go(page: Page, broker: Broker):
     with pytest.raises(Refusal, match="no test is held open"):
         page.do("end-hold")
+    inspector, held = inspector_of(broker), threading.Event()
+    inspector.title, inspector.held = "test_orders", held
+    assert inspector.snapshot()["broker"]["held"] == "test_orders"
+    assert page.do("end-hold") == "The test goes on, and its broker stops."
+    assert held.is_set() and inspector.snapshot()["broker"]["held"] is None
+
+
+def test_numbers_in_sentences_have_their_unit():
+    counted = [actions._counted(count, "byte") for count in (0, 1, 2, 1.5, 12_345, 999_999, 1_000_000)]
+    assert counted == [
+        *("0 bytes", "1 byte", "2 bytes", "1.5 bytes", "12,345 bytes", "999,999 bytes", "1000000 bytes")
+    ]

@@ -30,6 +30,7 @@ def test_the_api_answers_when_start_returns_and_its_port_is_closed_when_stop_ret
             "is_internal_user": True,
         }
         assert url == f"http://guest:guest@127.0.0.1:{broker.management_port}"
+        assert all(each.daemon for each in set(threading.enumerate()) - threads)
     assert set(threading.enumerate()) <= threads
     with pytest.raises(ConnectionRefusedError):
         Api(url).get("whoami")

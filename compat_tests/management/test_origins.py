@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Iterator
+from contextlib import nullcontext
 
 import pytest
 
 from compat_tests.management.client import Api
+from compat_tests.matrix import cases
 from fakeamqp import Broker
+from fakeamqp.management.errors import Refused
+from fakeamqp.management.origins import OwnPages
 
 FORM = {"content-type": "application/x-www-form-urlencoded"}
 PUBLISH = {"routing_key": "orders", "payload": "forged", "payload_encoding": "string", "properties": {}}
@@ -86,6 +90,30 @@ def test_a_request_of_http_1_0_needs_no_host(broker: Broker):
     with socket.create_connection((broker.host, broker.management_port)) as client:
         client.sendall(b"GET /api/whoami HTTP/1.0\r\n\r\n")
         assert client.recv(12) == b"HTTP/1.1 401"
+
+
+NAMES = {  # Whether they are taken, asked by the loopback address and by another one.
+    None: (True, True),
+    "": (False, False),
+    "rabbit:15672": (False, True),
+    "RABBIT.": (False, True),
+    "rabbit.evil": (False, False),
+    "rabbit.internal:1": (True, True),
+    "x.localhost": (True, True),
+    "localhost.": (True, True),
+    "[fe80::1%eth0]:80": (True, True),
+    "10.0.0.1": (True, True),
+    "10.0.0.256": (False, False),
+}
+
+
+def test_a_name_in_the_host_header_is_taken_if_no_site_can_have_it():
+    pages = OwnPages(lambda *_: None, hosts=["Rabbit.Internal:5672"], public=())  # type: ignore[arg-type]
+    with cases() as case:
+        for name, taken in NAMES.items():
+            for server, expected in zip(("127.0.0.1", "192.0.2.1"), taken, strict=True):
+                with case(name, server), nullcontext() if expected else pytest.raises(Refused, match="421"):
+                    pages._check_host(name, (server, 15672))
 
 
 def test_a_plain_name_is_taken_from_another_machine_only():

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import json
+import socket
 import threading
+from contextlib import suppress
 from datetime import datetime, timezone
 from decimal import Decimal
 from fractions import Fraction
+from urllib.parse import quote
 
 import pika
 import pytest
 
 from compat_tests.management.client import Api
 from fakeamqp import Broker
-from fakeamqp.management import context
+from fakeamqp.management import context, history, listing
 from fakeamqp.management.context import Management
 from fakeamqp.management.counters import Counter, History
 from fakeamqp.management.resource import _encoded
@@ -49,6 +52,10 @@ def test_a_long_list_is_read_in_slices_between_which_others_use_the_broker(monke
     management.engine, management._state = Engine(), None
     assert management.read_each(lambda _: range(5), lambda number: number or None) == [1, 2, 3, 4]
     assert management.engine.entered == 1 + 5 + 1  # the list, each number, and that there are no more
+    monkeypatch.setattr(context, "_SLICE_SECONDS", 3600.0)
+    management.engine = entered_twice = Engine()
+    assert management.read_each(lambda _: range(5), lambda number: number) == [0, 1, 2, 3, 4]
+    assert entered_twice.entered == 2  # the list, and all numbers
 
 
 def test_a_request_is_answered_while_a_test_thread_waits_inside_the_broker(broker, api):
@@ -158,11 +165,6 @@ def test_views_count_what_clients_do_and_what_goes_over_the_wire(broker, api):
     channel.basic_get("q")
     channel.basic_publish("", "nowhere", b"", mandatory=True)
     broker.wait_until_idle()
-    churn = api.get("overview")["churn_rates"]
-    assert {name: count for name, count in churn.items() if not name.endswith("_details")} == {
-        **{"channel_closed": 0, "channel_created": 2, "connection_closed": 0, "connection_created": 1},
-        **{"queue_created": 2, "queue_declared": 2, "queue_deleted": 1},
-    }
     host, (client,) = api.get("vhosts/%2F"), api.get("connections")
     stats = host["message_stats"]
     assert (stats["get_empty"], stats["return_unroutable"]) == (1, 1)
@@ -174,8 +176,139 @@ def test_views_count_what_clients_do_and_what_goes_over_the_wire(broker, api):
     assert first["message_stats"]["get_empty"] == 1
     assert api.get("queues/%2F/q")["storage_version"] == 2
     connection.close()
-    broker.wait_until_idle()
-    assert api.get("overview")["churn_rates"]["connection_closed"] == 1
+
+
+def test_churn_counts_the_end_of_every_channel_and_of_every_connection(broker, api):
+    """Measured on RabbitMQ 4.3.6; a client that does not log in has a connection that is only closed."""
+
+    def churn(*expected):
+        broker.wait_until_idle()
+        rates = api.get("overview")["churn_rates"]
+        names = ("connection_created", "connection_closed", "channel_created", "channel_closed")
+        assert tuple(rates[name] for name in names) == expected
+
+    connection = pika.BlockingConnection(pika.URLParameters(broker.url))
+    first, second, _ = (connection.channel() for _ in range(3))
+    churn(1, 0, 3, 0)
+    first.close()
+    churn(1, 0, 3, 1)
+    with pytest.raises(pika.exceptions.ChannelClosedByBroker):
+        second.queue_declare("missing", passive=True)
+    churn(1, 0, 3, 2)
+    connection.channel()
+    churn(1, 0, 4, 2)
+    connection.close()
+    churn(1, 1, 4, 4)
+    with pytest.raises(pika.exceptions.ProbableAuthenticationError):
+        pika.BlockingConnection(pika.URLParameters(broker.url.replace("guest:guest", "guest:wrong")))
+    churn(1, 2, 4, 4)
+    with socket.create_connection((broker.host, broker.port)) as client:
+        client.sendall(b"nonsense")
+        client.recv(8)
+    churn(1, 3, 4, 4)
+    connection = pika.BlockingConnection(pika.URLParameters(broker.url))
+    connection.channel()._impl._send_method(pika.spec.Channel.Open())
+    with pytest.raises(pika.exceptions.ConnectionClosedByBroker):
+        connection.process_data_events(30)
+    churn(2, 4, 5, 5)
+    for name in "pq":
+        api.put(f"queues/%2F/{name}", {})
+    api.delete("queues/%2F/q")
+    rates = api.get("overview")["churn_rates"]
+    assert [rates[name] for name in ("queue_created", "queue_declared", "queue_deleted")] == [2, 2, 1]
+
+
+def test_a_new_channel_has_no_counts_and_no_mode_of_the_one_that_had_its_number(broker, api):
+    connection = pika.BlockingConnection(pika.URLParameters(broker.url))
+    for confirms in (True, False):
+        channel = connection.channel(0x0103)
+        channel.queue_declare("q")
+        if confirms:
+            channel.confirm_delivery()
+        channel.basic_publish("amq.fanout", "", b"")
+        channel.basic_get("q")
+        broker.wait_until_idle()
+        (seen,) = api.get("channels")
+        counts = seen["message_stats"]
+        assert (counts["publish"], counts["confirm"], counts["get_empty"]) == (1, int(confirms), 1)
+        with pytest.raises(pika.exceptions.ChannelClosedByBroker):
+            channel.queue_declare("missing", passive=True)
+    assert api.get("overview")["message_stats"]["confirm"] == 1
+    connection.close()
+
+
+def test_views_show_who_consumes_and_which_policy_applies(broker, api):
+    broker.set_policy("all", ".*", {"expires": 60_000})
+    parameters = pika.URLParameters(broker.url.replace("guest:guest", "other:p"))
+    api.put("users/other", {"password": "p", "tags": "management"})
+    api.put("permissions/%2F/other", {"configure": ".*", "write": ".*", "read": ".*"})
+    connections = [pika.BlockingConnection(each) for each in (pika.URLParameters(broker.url), parameters)]
+    for number, connection in enumerate(connections):
+        channel = connection.channel()
+        if not number:
+            channel.queue_declare("single", arguments={"x-single-active-consumer": True})
+            channel.queue_declare("one")
+            channel.basic_consume("one", print, exclusive=True, consumer_tag="alone")
+        channel.basic_consume("single", print, consumer_tag=f"c{number}")
+    broker.publish(b"", exchange="amq.topic", timestamp=60)
+    single, one = api.get("queues/%2F/single"), api.get("queues/%2F/one")
+    names = ("single_active_consumer_tag", "exclusive_consumer_tag", "policy", "head_message_timestamp")
+    assert [single[name] for name in names] == ["c0", None, "all", None]
+    assert [one[name] for name in names] == [None, "alone", "all", None]
+    assert [each["active"] for each in single["consumer_details"]] == [True, False]
+    assert [each["activity_status"] for each in single["consumer_details"]] == ["up", "waiting"]
+    assert api.get("exchanges/%2F/amq.topic")["policy"] == "all"
+    first, second = sorted(api.get("channels"), key=lambda each: each["user"])
+    other = api.log_in("other", "p")
+    assert [each["user"] for each in other.get("channels")] == ["other"]
+    for channel, status in ((first, 401), (second, 200)):
+        name = quote(channel["name"], safe="")
+        assert api.request("GET", f"channels/{name}").status == 200
+        assert other.request("GET", f"channels/{name}").status == status
+    assert [each["consumer_tag"] for each in api.get(f"channels/{name}")["consumer_details"]] == ["c1"]
+    for connection in connections:
+        connection.close()
+
+
+@pytest.mark.parametrize("kind", ["classic", "quorum"])
+def test_the_single_active_consumer_is_shown_and_the_others_wait(broker, api, kind):
+    """The first one; after its end the waiting one of the highest priority."""
+    channel = pika.BlockingConnection(pika.URLParameters(broker.url)).channel()
+    channel.queue_declare(
+        "q", durable=True, arguments={"x-queue-type": kind, "x-single-active-consumer": True}
+    )
+    for tag, priority in (("first", 5), ("low", 0), ("high", 5)):
+        channel.basic_consume("q", print, consumer_tag=tag, arguments={"x-priority": priority})
+    for active, cancelled in (("first", "first"), ("high", "high"), ("low", "low"), (None, None)):
+        queue = api.get("queues/%2F/q")
+        assert queue["single_active_consumer_tag"] == active
+        states = {each["consumer_tag"]: each["activity_status"] for each in queue["consumer_details"]}
+        assert [tag for tag, state in states.items() if state == "up"] == [active] * (active is not None)
+        assert set(states.values()) <= {"up", "waiting"}
+        if cancelled:
+            channel.basic_cancel(cancelled)
+    channel.connection.close()
+
+
+def test_a_prefetch_count_is_shown_for_consumers_or_for_the_channel():
+    with Broker(management=True, personality="rabbitmq-4.0") as broker:
+        connection = pika.BlockingConnection(pika.URLParameters(broker.url))
+        channel = connection.channel()
+        for count, everywhere in ((7, False), (9, True)):
+            channel.basic_qos(prefetch_count=count, global_qos=everywhere)
+        (seen,) = Api(broker.management_url).get("channels")
+        assert (seen["prefetch_count"], seen["global_prefetch_count"]) == (7, 9)
+        connection.close()
+
+
+def test_a_list_has_no_more_samples_than_its_answer_can_hold(broker, api, monkeypatch):
+    monkeypatch.setattr(history, "_MOST_IN_ALL", 30)
+    for number in range(4):
+        api.put(f"queues/%2F/q{number}", {})
+        broker.publish(b"", routing_key=f"q{number}")
+        reply = api.request("GET", "queues?msg_rates_age=50&msg_rates_incr=5")
+        assert reply.status == (200 if number < 3 else 400)
+    assert reply.json["reason"] == "Too many samples: more than 30 of all rows."
 
 
 def test_a_redeclared_queue_has_no_counts_of_the_deleted_one(broker, api):
@@ -227,6 +360,36 @@ def test_faults_and_the_trace_see_what_they_see_without_the_api(broker, api):
     connection.close()
 
 
+def test_the_trace_of_a_broker_with_the_api_has_the_same_events():
+    def traced(**how):
+        with Broker(clock="virtual", **how) as broker:
+            connection = pika.BlockingConnection(pika.URLParameters(broker.url))
+            channel = connection.channel()
+            channel.queue_declare("dead")
+            arguments = {
+                **{"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead"},
+                **{"x-max-length": 4, "x-overflow": "reject-publish"},
+            }
+            channel.queue_declare("q", arguments=arguments)
+            channel.confirm_delivery()
+            for _ in range(5):
+                with suppress(pika.exceptions.NackError):
+                    channel.basic_publish("", "q", b"")
+            with suppress(pika.exceptions.UnroutableError):
+                channel.basic_publish("", "nowhere", b"", mandatory=True)
+            channel.basic_publish("", "nowhere", b"")
+            for end in (channel.basic_ack, channel.basic_nack, channel.basic_reject):
+                tag = channel.basic_get("q")[0].delivery_tag
+                end(tag) if end == channel.basic_ack else end(tag, requeue=False)
+            channel.basic_get("dead", auto_ack=True)
+            channel.queue_delete("q")
+            connection.close()
+            broker.wait_until_idle()
+            return [str(event.name) for event in broker.trace.events]
+
+    assert traced(management=True) == traced()
+
+
 def test_quorum_queue_counts_ready_messages_of_high_and_normal_priority():
     """RabbitMQ 4.0: priorities above 4 are high."""
     with Broker(management=True, personality="rabbitmq-4.0") as broker:
@@ -236,6 +399,14 @@ def test_quorum_queue_counts_ready_messages_of_high_and_normal_priority():
             broker.publish(b"", routing_key="q", priority=priority)
         queue = api.get("queues/%2F/q")
         assert (queue["messages_ready_high"], queue["messages_ready_normal"]) == (2, 3)
+
+
+def test_numbers_are_sorted_before_null_and_tables_and_these_before_texts():
+    values = ["b", "a", {"y": 1, "x": 2}, [2], None, 3, -1.5, True]
+    in_order = [-1.5, True, 3, None, [2], {"y": 1, "x": 2}, "a", "b"]
+    assert sorted(values, key=lambda value: listing._place({"of": {"it": value}}, ["of", "it"])) == in_order
+    nothing = (1, 0, "")
+    assert [listing._place({"of": 5}, path) for path in (["it"], ["of", "it"])] == [nothing, nothing]
 
 
 def test_answers_have_no_nan():

@@ -10,7 +10,7 @@ from compat_tests.management.scenario import Target, requests
 from fakeamqp import Broker
 
 
-@pytest.mark.parametrize("version", ["4.3", pytest.param("4.0", marks=pytest.mark.long)])
+@pytest.mark.parametrize("version", ["4.3", "4.0"])
 def test_status_keys_types_and_values_are_those_of_rabbitmq(version):
     real = measured(version)
     assert len(real) == len(requests()) > 400

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 from typing import Any
+from urllib.parse import quote
 
 import pika
 import pytest
@@ -162,6 +163,8 @@ def test_a_body_that_is_too_large_is_refused(api):
     for sent, headers in ((body, {}), (chunks, {})):
         reply = api.request("PUT", "queues/%2F/q", sent, headers)
         assert (reply.status, reply.json["reason"]) == (400, "Exceeded HTTP request body size limit")
+    reply = api.request("PUT", "queues/%2F/q", iter(()), {"content-length": "10000001"})
+    assert reply.status == 400, "it is refused before it has come"
 
 
 def test_the_alarm_of_memory_fails_the_check(api):
@@ -425,6 +428,34 @@ REFUSED: list[tuple[str, str, Any, int, Any]] = [
     ("DELETE", "users/missing", None, 404, "Not Found"),
     ("DELETE", "connections/missing", None, 404, "Not Found"),
     ("PATCH", "queues/%2F/there", {}, 405, None),
+    ("POST", "queues/%2F/there/get", GET | {"count": None}, 400, ["not_int", "count"]),
+    (
+        "POST",
+        "exchanges/%2F/amq.direct/publish",
+        PUBLISH | {"properties": {"user_id": "other"}},
+        400,
+        "406 PRECONDITION_FAILED - user_id property set to 'other' but authenticated user was 'guest'",
+    ),
+    (
+        "POST",
+        "exchanges/%2F/amq.direct/publish",
+        PUBLISH | {"properties": {"priority": 300}},
+        400,
+        "basic properties, field priority: 300 is not between 0 and 255",
+    ),
+    ("GET", "parameters/vhost-limits/%2F/limits", None, 404, "Not Found"),
+    ("GET", "healthchecks/node/elsewhere", None, 404, "Not Found"),
+    ("GET", "auth/attempts/elsewhere", None, 404, "Not Found"),
+    ("GET", "nodes/elsewhere", None, 404, "Not Found"),
+    ("GET", "nodes/elsewhere/memory", None, 404, "Not Found"),
+    ("POST", "vhosts/%2F/start/elsewhere", None, 404, "Not Found"),
+    ("POST", "rebalance/elsewhere", None, 404, "Not Found"),
+    ("GET", "channels/elsewhere", None, 404, "Not Found"),
+    ("GET", "user-limits/missing", None, 404, "Not Found"),
+    ("DELETE", "user-limits/missing/max-channels", None, 404, "Not Found"),
+    ("DELETE", "exchanges/%2F/amq.default", None, 401, "Access refused."),
+    ("POST", "bindings/%2F/e/amq.direct/q/missing", {}, 404, "no queue 'missing' in vhost '/'"),
+    ("POST", "bindings/%2F/e/amq.direct/e/missing", {}, 404, "no exchange 'missing' in vhost '/'"),
 ]
 
 
@@ -436,6 +467,299 @@ def test_wrong_requests_are_refused_with_a_status_and_a_reason(api):
                 reply = api.request(method, path, body)
                 assert (reply.status, reply.json.get("reason") if reply.body else None) == (status, reason)
     assert [each["name"] for each in api.get("queues?page=1&page_size=500")["items"]] == ["there"]
+
+
+NODE = "fakeamqp@localhost"
+OK = {"status": "ok"}
+IMPLICIT = {
+    **{"source": "", "vhost": "/", "destination": "there", "destination_type": "queue"},
+    **{"routing_key": "there", "arguments": {}, "properties_key": "there"},
+}
+PAGE = {
+    **{"filtered_count": 1, "item_count": 1, "page": 1, "page_count": 1, "page_size": 100},
+    "total_count": 1,
+}
+LIMITS = {"value": {"max-queues": 5}, "vhost": "/", "component": "vhost-limits", "name": "limits"}
+HASHED = {"password_hash": "AAAA" * 22 + "AAA=", "tags": " a, b,"}  # Of 68 bytes.
+SCRIPT: list[tuple[str, str, Any, int, Any]] = [
+    ("PUT", "parameters/vhost-limits/%2F/limits", {"value": {"max-queues": 4}}, 201, None),
+    ("PUT", "parameters/vhost-limits/%2F/limits", {"value": {"max-queues": 5}}, 204, None),
+    *(
+        ("GET", f"parameters{path}", None, 200, [LIMITS])
+        for path in ("", "/vhost-limits", "/vhost-limits/%2F")
+    ),
+    ("GET", "parameters/nothing", None, 200, []),
+    ("GET", "parameters/vhost-limits/%2F/limits", None, 200, LIMITS),
+    ("GET", "parameters/vhost-limits/%2F/other", None, 404, "Not Found"),
+    ("GET", "vhost-limits", None, 200, [{"vhost": "/", "value": {"max-queues": 5}}]),
+    ("PUT", "vhost-limits/%2F/max-connections", {"value": 9}, 204, None),
+    (
+        "GET",
+        "vhost-limits/%2F",
+        None,
+        200,
+        [{"vhost": "/", "value": {"max-queues": 5, "max-connections": 9}}],
+    ),
+    ("DELETE", "vhost-limits/%2F/max-queues", None, 204, None),
+    ("GET", "vhost-limits", None, 200, [{"vhost": "/", "value": {"max-connections": 9}}]),
+    ("DELETE", "parameters/vhost-limits/%2F/other", None, 404, "Not Found"),
+    ("DELETE", "parameters/other/%2F/limits", None, 404, "Not Found"),
+    ("DELETE", "parameters/vhost-limits/%2F/limits", None, 204, None),
+    ("DELETE", "parameters/vhost-limits/%2F/limits", None, 404, "Not Found"),
+    ("GET", "vhost-limits", None, 200, []),
+    ("PUT", "user-limits/guest/max-channels", {"value": 7}, 204, None),
+    ("PUT", "user-limits/guest/max-connections", {"value": 8}, 204, None),
+    ("DELETE", "user-limits/guest/max-channels", None, 204, None),
+    ("GET", "user-limits/guest", None, 200, [{"user": "guest", "value": {"max-connections": 8}}]),
+    ("GET", "user-limits", None, 200, [{"user": "guest", "value": {"max-connections": 8}}]),
+    ("DELETE", "user-limits/guest/max-connections", None, 204, None),
+    ("GET", "user-limits", None, 200, []),
+    ("PUT", "global-parameters/mine", {"value": [1]}, 201, None),
+    ("PUT", "global-parameters/mine", {"value": [2]}, 204, None),
+    ("GET", "global-parameters/mine", None, 200, {"name": "mine", "value": [2]}),
+    ("DELETE", "global-parameters/mine", None, 204, None),
+    ("GET", "global-parameters/mine", None, 404, "Not Found"),
+    ("PUT", "cluster-name", {"name": "mine"}, 204, None),
+    ("GET", "cluster-name", None, 200, {"name": "mine"}),
+    ("GET", "healthchecks/node", None, 200, OK),
+    ("GET", f"healthchecks/node/{NODE}", None, 200, OK),
+    ("PUT", "queues/%2F/there", {}, 201, None),
+    ("GET", "bindings/%2F/e/amq.default/q/there", None, 200, [IMPLICIT]),
+    ("GET", "bindings/%2F/e/amq.default/q/there/there", None, 200, IMPLICIT),
+    ("GET", "bindings/%2F/e/amq.default/q/there/other", None, 404, "Not Found"),
+    ("GET", "exchanges/%2F/amq.default/bindings/source", None, 200, [IMPLICIT]),
+    ("GET", "exchanges/%2F/amq.direct/bindings/source", None, 200, []),
+    ("GET", "queues/%2F/there/bindings", None, 200, [IMPLICIT]),
+    ("GET", "queues/%2F/there/bindings?columns=routing_key", None, 200, [{"routing_key": "there"}]),
+    ("GET", "vhosts?page=1&columns=name", None, 200, PAGE | {"items": [{"name": "/"}]}),
+    ("DELETE", "queues/%2F/there?if-unused=true&if-empty=true", None, 204, None),
+    ("POST", f"vhosts/%2F/start/{NODE}", None, 204, None),
+    ("POST", "rebalance/queues", None, 204, None),
+    ("GET", "health/checks/alarms", None, 200, OK),
+    ("GET", "health/checks/local-alarms", None, 200, OK),
+    ("PUT", "vhosts/v", {"default_queue_type": "undefined", "tags": "a, b"}, 201, None),
+    ("PUT", "vhosts/v", {"default_queue_type": "", "description": "d"}, 204, None),
+    ("DELETE", "vhosts/v", None, 204, None),
+    ("PUT", "users/h", {"password_hash": "AAAA", "tags": ""}, 400, None),
+    ("PUT", "users/h", HASHED | {"hashing_algorithm": "rabbit_password_hashing_sha256"}, 400, None),
+    ("PUT", "users/h", HASHED | {"hashing_algorithm": None}, 400, None),
+    ("GET", "users/h", None, 404, "Not Found"),
+    ("PUT", "users/h", HASHED | {"hashing_algorithm": "rabbit_password_hashing_sha512"}, 201, None),
+    (
+        "GET",
+        "users/h",
+        None,
+        200,
+        {
+            **{"name": "h", "password_hash": HASHED["password_hash"], "tags": ["a", "b"], "limits": {}},
+            "hashing_algorithm": "rabbit_password_hashing_sha512",
+        },
+    ),
+    ("POST", "users/bulk-delete", {"users": ["h", "nobody", 5]}, 204, None),
+    ("GET", "users/h", None, 404, "Not Found"),
+]
+
+
+def test_requests_are_answered_one_after_the_other_as_written_here(api):
+    """What they change is seen by those that follow."""
+    for number, (method, path, body, status, answer) in enumerate(SCRIPT):
+        reply = api.request(method, path, body)
+        told = reply.json if reply.body else None
+        if status >= 400 and told is not None:
+            told = told["reason"] if answer is not None else None
+        assert (reply.status, told) == (status, answer), (number, method, path)
+
+
+def test_the_hash_of_a_password_is_one_to_log_in_with(api):
+    first, second = (api.get("auth/hash_password/s%20%C3%A9")["ok"] for _ in range(2))
+    assert first != second  # Each has a salt of its own.
+    api.put("users/hashed", {"password_hash": second, "tags": "management"})
+    assert api.log_in("hashed", "s \xe9").get("whoami")["name"] == "hashed"
+
+
+def test_a_user_logs_in_with_a_password_that_has_a_colon_or_none_at_all(api):
+    api.put("users/odd", {"password": "a:b", "tags": "management"})
+    assert api.log_in("odd", "a:b").get("whoami")["tags"] == ["management"]
+    for login in ("Basic b2Rk", "Basic", "Basic !", "basic b2RkOmE6Yg=", "Bearer b2RkOmE6Yg=="):
+        reply = api.log_out().request("GET", "whoami", headers={"authorization": login})
+        assert (reply.status, reply.body) == (401, b""), login
+        assert reply.headers["www-authenticate"] == 'Basic realm="RabbitMQ Management"'
+    assert (
+        api.log_out().request("GET", "whoami", headers={"authorization": "bASIC b2RkOmE6Yg=="}).status == 200
+    )
+
+
+def test_logins_are_counted_by_their_success(api):
+    for known in (api, api, api.log_in("guest", "wrong")):
+        known.request("GET", "whoami")
+    (counts,) = api.get(f"auth/attempts/{NODE}")
+    assert counts == {
+        **{"protocol": "http", "auth_attempts": 4},
+        **{"auth_attempts_succeeded": 3, "auth_attempts_failed": 1},
+    }
+
+
+def test_the_aliveness_test_of_rabbitmq_4_0_needs_the_right_to_declare_its_queue():
+    with Broker(management=True, personality="rabbitmq-4.0") as broker:
+        api = Api(broker.management_url)
+        api.put("users/u", {"password": "p", "tags": "management"})
+        user = api.log_in("u", "p")
+        for pattern, status in (("^other$", 401), ("^aliveness-test$", 200)):
+            api.put("permissions/%2F/u", {"configure": pattern, "write": "", "read": ""})
+            assert user.request("GET", "aliveness-test/%2F").status == status
+            assert [each.name for each in broker.queues()] == ["aliveness-test"] * (status == 200)
+        stats = api.get("queues/%2F/aliveness-test")["message_stats"]
+        assert (stats["publish"], stats["get_no_ack"], stats["deliver_get"]) == (1, 1, 1)
+
+
+def test_permissions_apply_to_requests_as_to_clients(broker, api):
+    """A queue needs `configure`, and `read` and `write` with a dead letter exchange; a binding both."""
+    allowed = {"configure": "^q", "write": "^(q|x|amq.topic)$", "read": "^(x|r)$"}
+    api.put("users/u", {"password": "p", "tags": "management"})
+    api.put("permissions/%2F/u", allowed)
+    api.put("topic-permissions/%2F/u", {"exchange": "amq.topic", "write": "^a", "read": "^a"})
+    for queue in "qr":
+        api.put(f"queues/%2F/{queue}", {})
+    for exchange in "xy":
+        api.put(f"exchanges/%2F/{exchange}", {"type": "direct"})
+    user = api.log_in("u", "p")
+
+    def dead_letters(exchange):
+        return {"arguments": {"x-dead-letter-exchange": exchange}}
+
+    published = {**PUBLISH, "routing_key": "a.b"}
+    with cases() as case:
+        for method, path, body, status in (
+            ("PUT", "queues/%2F/q1", {}, 201),
+            ("PUT", "queues/%2F/r1", {}, 401),
+            ("PUT", "queues/%2F/q2", dead_letters("x"), 401),  # not read
+            ("PUT", "exchanges/%2F/q", {}, 201),
+            ("PUT", "exchanges/%2F/z", {}, 401),
+            ("DELETE", "exchanges/%2F/x", None, 401),
+            ("DELETE", "queues/%2F/r", None, 401),
+            ("DELETE", "queues/%2F/q/contents", None, 401),
+            ("DELETE", "queues/%2F/r/contents", None, 204),
+            ("POST", "bindings/%2F/e/x/q/q", {}, 201),
+            ("POST", "bindings/%2F/e/y/q/q", {}, 401),
+            ("POST", "bindings/%2F/e/x/q/r", {}, 401),
+            ("DELETE", "bindings/%2F/e/x/q/q/~", None, 204),
+            ("POST", "queues/%2F/r/get", GET, 200),
+            ("POST", "queues/%2F/q/get", GET, 401),
+            ("POST", "exchanges/%2F/x/publish", PUBLISH, 200),
+            ("POST", "exchanges/%2F/y/publish", PUBLISH, 401),
+            ("POST", "exchanges/%2F/amq.topic/publish", published, 200),
+            ("POST", "exchanges/%2F/amq.topic/publish", {**published, "routing_key": "b"}, 401),
+            ("POST", "exchanges/%2F/x/publish", {**PUBLISH, "properties": {"user_id": "u"}}, 200),
+            ("POST", "exchanges/%2F/x/publish", {**PUBLISH, "properties": {"user_id": "v"}}, 400),
+        ):
+            with case(method, path):
+                reply = user.request(method, path, body)
+                assert reply.status == status
+                if status == 401:
+                    assert reply.json == {"error": "not_authorised", "reason": "Access refused."}
+
+
+def test_every_answer_has_the_same_headers_and_names_the_methods_of_its_path(api):
+    methods = "GET, PUT, DELETE, OPTIONS"
+    usual = {
+        "allow": f"HEAD, {methods}",
+        "cache-control": "no-cache",
+        "content-security-policy": "script-src 'self'; object-src 'self'",
+        "vary": "accept, accept-encoding, origin",
+    }
+    length = {"content-length": "0"}
+    kind = {"content-type": "application/json"}
+    unasked = {"www-authenticate": 'Basic realm="RabbitMQ Management"', **length}
+    with cases() as case:
+        for method, status, more, asked in (
+            ("OPTIONS", 200, length, api.log_out()),
+            ("PUT", 201, length, api),
+            ("PUT", 204, {}, api),
+            ("GET", 200, kind, api),
+            ("HEAD", 200, kind, api),
+            ("POST", 405, length, api),
+            ("GET", 401, unasked, api.log_out()),
+            ("GET", 401, kind, api.log_in("guest", "wrong")),
+            ("DELETE", 204, {}, api),
+            ("DELETE", 404, kind, api),
+        ):
+            with case(method, status):
+                reply = asked.request(method, "queues/%2F/q", {} if method == "PUT" else None)
+                headers = {name: value for name, value in reply.headers.items() if name != "date"}
+                if "content-type" in more:
+                    del headers["content-length"]
+                assert (reply.status, headers) == (status, {**usual, **more})
+                assert bool(reply.body) == ("content-type" in more and method != "HEAD")
+
+
+ACKMODES = {
+    "ack_requeue_true": (1, True, {"x-acquired-count": 1}, "get"),
+    "reject_requeue_true": (1, True, {"x-acquired-count": 1, "x-delivery-count": 1}, "get"),
+    "ack_requeue_false": (0, None, None, "get_no_ack"),
+    "reject_requeue_false": (0, None, None, "get"),
+}
+
+
+def test_the_ackmode_decides_what_becomes_of_the_messages_taken(broker, api):
+    with cases() as case:
+        for mode, (left, redelivered, headers, counted) in ACKMODES.items():
+            with case(mode):
+                api.put("queues/%2F/q", {"durable": True, "arguments": {"x-queue-type": "quorum"}})
+                broker.publish(b"one", routing_key="q")
+                (first,) = api.post("queues/%2F/q/get", GET | {"ackmode": mode, "count": 5}).json
+                assert (first["redelivered"], first["message_count"]) == (False, 0)
+                stats = api.get("queues/%2F/q")["message_stats"]
+                names = ("get", "get_no_ack", "deliver_get", "redeliver", "get_empty")
+                assert [stats[name] for name in names] == [
+                    *(int(name == counted) for name in names[:2]),
+                    *(1, 0, 1),
+                ]
+                again = api.post("queues/%2F/q/get", GET | {"ackmode": mode}).json
+                assert len(again) == left
+                for each in again:
+                    assert (each["redelivered"], each["properties"]["headers"]) == (redelivered, headers)
+                    assert api.get("queues/%2F/q")["message_stats"]["redeliver"] == 1
+            api.delete("queues/%2F/q")
+
+
+def test_a_negative_count_takes_all_and_a_payload_is_cut_where_asked(broker, api):
+    api.put("queues/%2F/q", {})
+    for body in (b"12345", "h\xe9".encode(), b"\xff\x00"):
+        broker.publish(body, routing_key="q")
+    took = api.post("queues/%2F/q/get", GET | {"count": -1, "truncate": 2}).json
+    assert [(each["payload"], each["payload_encoding"], each["payload_bytes"]) for each in took] == [
+        *(("12", "string", 5), ("aMM=", "base64", 3), ("/wA=", "base64", 2)),
+    ]
+    assert [each["message_count"] for each in took] == [2, 1, 0]
+    (first,) = api.post("queues/%2F/q/get", GET | {"count": "1", "encoding": "base64"}).json
+    assert (first["payload"], first["payload_encoding"]) == ("MTIzNDU=", "base64")
+    stats = api.get("queues/%2F/q")["message_stats"]
+    assert (stats["get"], stats["redeliver"], stats["get_empty"]) == (4, 1, 1)
+
+
+def test_messages_of_a_stream_are_not_taken(api):
+    api.put("queues/%2F/q", {"durable": True, "arguments": {"x-queue-type": "stream"}})
+    reply = api.post("queues/%2F/q/get", GET)
+    assert (reply.status, reply.json["reason"][:4]) == (400, "540 ")
+
+
+def test_a_broker_with_tls_shows_its_listener_as_such():
+    with Broker(management=True, tls=True) as broker:
+        api = Api(broker.management_url)
+        amqp, http = api.get("overview")["listeners"]
+        assert [(each["protocol"], each["port"], each["tls"]) for each in (amqp, http)] == [
+            *(("amqp/ssl", broker.port, True), ("http", broker.management_port, False)),
+        ]
+        for protocol, status in (("amqps", 200), ("AMQP/SSL", 200), ("http", 200), ("amqp", 503)):
+            reply = api.request("GET", f"health/checks/protocol-listener/{quote(protocol, safe='')}")
+            assert reply.status == status, protocol
+            more = {} if status == 200 else {"reason": "No active listener", "missing": ["amqp"]}
+            state = "ok" if status == 200 else "failed"
+            assert reply.json == {"status": state, "protocols": ["amqp/ssl", "http"], **more}
+        reply = api.request("GET", "health/checks/certificate-expiration/1/weeks")
+        assert (reply.status, reply.json["reason"]) == (
+            *(400, "fakeamqp does not look at the dates of its certificates"),
+        )
 
 
 JUNK = (None, 5, -1, 1.5, True, "", "x" * 300, "é", [], [1], ["a", None], {}, {"a": 1}, {"a": None}, "*", "(")

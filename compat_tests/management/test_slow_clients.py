@@ -10,6 +10,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
+from types import SimpleNamespace
 
 import pika
 import pytest
@@ -71,6 +72,20 @@ def test_a_request_that_does_not_end_loses_its_connection(
     assert Api(broker.management_url).get("whoami")["name"] == "guest"
     assert "Traceback" not in caplog.text
     assert "q" not in [each.name for each in broker.queues()]
+
+
+def test_a_connection_that_rests_between_two_requests_has_no_time_limit(
+    broker: Broker, monkeypatch: pytest.MonkeyPatch
+):
+    """Neither does the limit of a part of the first request apply to it."""
+    monkeypatch.setattr(server, "_PATIENCE", {"head": 0.5, "body": 0.5})
+    with client(broker, PUT + b"Content-Length: 2\r\n\r\n{") as sock:
+        sock.sendall(b"}")
+        for status in (b"201", b"204"):
+            assert sock.recv(65536)[9:12] == status
+            with client(broker, b"") as later:
+                rest(later)  # It has the limit of a head, and began later.
+            sock.sendall(PUT + b"Content-Length: 2\r\n\r\n{}")
 
 
 def test_a_body_that_drips_loses_its_connection(broker: Broker, monkeypatch: pytest.MonkeyPatch):
@@ -263,3 +278,75 @@ def test_stop_ends_everything_and_then_reports_a_request_that_is_stuck(monkeypat
         thread.join(60)
         assert not thread.is_alive()
         assert Api(broker.management_url).get("whoami")["name"] == "guest"
+
+
+def test_a_warning_that_repeats_is_logged_once_and_then_with_the_number_of_those_left_out(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+):
+    now = 1000.0
+    monkeypatch.setattr(server.RealClock, "now", lambda: now)
+    log = logging.getLogger("fakeamqp.management.http")
+    for now in (1000.0, 1001.0, 1009.9, 1010.0, 1020.0):
+        log.warning("a %s", now)
+        log.warning("b %s", now) if now == 1009.9 else None
+    more = "(2 more of these warnings were left out)"
+    assert [each.getMessage() for each in caplog.records] == [
+        "a 1000.0",
+        "b 1009.9",
+        f"a 1010.0 {more}",
+        "a 1020.0",
+    ]
+
+
+def test_at_most_a_quarter_of_the_descriptors_is_for_clients_of_http(monkeypatch: pytest.MonkeyPatch):
+    for descriptors, most in ((resource.RLIM_INFINITY, 20), (1000, 20), (60, 15), (40, 10), (12, 8)):
+        monkeypatch.setattr(resource, "getrlimit", lambda _, soft=descriptors: (soft, soft))
+        assert server._affordable(20) == most
+
+
+def test_an_abandoned_server_has_closed_every_descriptor_and_does_not_run():
+    """What a forked child does with the server of its parent."""
+    loop = server._Loop(selectors.DefaultSelector())
+    peers = socket.socketpair()
+    port = server._Port("127.0.0.1", 0)
+    given_up: list[bool] = []
+    acceptor = SimpleNamespace(abandon=lambda: given_up.append(True))
+    connections = [
+        SimpleNamespace(transport=SimpleNamespace(_sock=peers[0])),
+        SimpleNamespace(transport=None),
+    ]
+    served = server.HttpServer(None, 1)
+    served._loop, served._thread, served._ports = loop, threading.current_thread(), (port,)
+    served._uvicorn = SimpleNamespace(  # type: ignore[assignment]
+        acceptors=[acceptor], server_state=SimpleNamespace(connections=connections)
+    )
+    waking = (loop._ssock, loop._csock)  # type: ignore[attr-defined]
+    loop._thread_id = 1  # type: ignore[attr-defined]
+    assert served.running and served.on_own_thread()
+    served._abandon()
+    assert not served.running and given_up == [True]
+    assert {each.fileno() for each in (*waking, peers[0], port.socket)} == {-1}
+    assert loop.own_selector.get_map() is None
+    assert loop.is_closed() and not loop.is_running()
+    served._abandon()
+    served.stop()
+    peers[1].close()
+
+
+def test_a_server_whose_thread_or_loop_does_not_start_leaves_its_port(monkeypatch: pytest.MonkeyPatch):
+    def fail(*_: object, **__: object) -> None:
+        raise RuntimeError("no more of them")
+
+    for place, name, error in (
+        (server.threading.Thread, "start", RuntimeError),
+        (server._Uvicorn, "startup", ManagementError),
+    ):
+        served = server.HttpServer(None, 1)
+        with monkeypatch.context() as patched:
+            patched.setattr(place, name, fail)
+            with pytest.raises(error, match="no more of them"):
+                served.start("127.0.0.1")
+        assert not served.running
+        address = served.start("127.0.0.1", served._ports[0].port)
+        assert address == served._ports[0].address
+        served.stop()

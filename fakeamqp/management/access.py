@@ -61,11 +61,6 @@ class Visitor:
         return Role.ADMINISTRATOR in self.roles
 
     @property
-    def is_policymaker(self) -> bool:
-        """Whether the user may change policies and parameters."""
-        return bool(self.roles & {Role.POLICYMAKER, Role.ADMINISTRATOR})
-
-    @property
     def is_monitor(self) -> bool:
         """Whether the user may see what all users do."""
         return bool(self.roles & {Role.MONITORING, Role.ADMINISTRATOR})

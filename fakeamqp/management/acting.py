@@ -34,13 +34,13 @@ def user_of(call: Call, state: BrokerState) -> User:
     return state.access.known(call.visitor.name)
 
 
-def authorise(call: Call, state: BrokerState, action: Action, kind: str, name: str) -> None:
-    """Check the user's permission.
+def authorise(call: Call, state: BrokerState, action: Action, name: str) -> None:
+    """Check the user's permission for a queue or an exchange.
 
     Raises:
-        AccessRefused: the pattern does not match.
+        AccessRefused: the pattern does not match; answers do not have the text of this error.
     """
-    state.access.check(user_of(call, state), call.names["vhost"], action, kind, name)
+    state.access.check(user_of(call, state), call.names["vhost"], action, "resource", name)
 
 
 def queue_of(call: Call, state: BrokerState, name: str = "name") -> Queue:

@@ -20,6 +20,7 @@ _GET = b"\x00\x3c\x00\x46"
 _GET_EMPTY = b"\x00\x3c\x00\x48"
 _CONFIRM_SELECT = b"\x00\x55\x00\x0a"
 _CHANNEL_OPEN = b"\x00\x14\x00\x0a"
+_CHANNEL_CLOSE = b"\x00\x14\x00\x28"
 _CLOSING_EVENTS = frozenset(("closed", "aborted", "lost"))
 _CHURN = {
     "queue declared": ("queue_declared", "queue_created"),
@@ -47,6 +48,8 @@ class CountingTap:
         """The same of the latest basic.get of a channel."""
         self._confirming: dict[tuple[str, int], bool] = {}
         """The channels in confirm mode."""
+        self._open: dict[str, set[int]] = {}
+        """The open channels of each connection that has not ended."""
 
     def received(self, connection: Any, frame_type: int, channel: int, payload: bytes) -> bool | None:
         """A frame from a client."""
@@ -70,8 +73,12 @@ class CountingTap:
             elif method == _GET:
                 self._gets[connection.name, channel] = bool(payload[-1] & 1)
             elif method == _CHANNEL_OPEN:
-                self._confirming.pop((connection.name, channel), None)
-                statistics.churn.add("channel_created", now)
+                numbers = self._open.get(connection.name)
+                if numbers is not None and channel not in numbers:
+                    numbers.add(channel)
+                    statistics.churn.add("channel_created", now)
+            elif method == _CHANNEL_CLOSE:
+                self._end_channel(connection.name, channel)
         return self._next.received(connection, frame_type, channel, payload)
 
     def sending(self, connection: Any, octets: bytes) -> bytes:
@@ -88,19 +95,36 @@ class CountingTap:
                 connection=connection.name,
                 channel=int.from_bytes(octets[1:3], "big"),
             )
+        elif octets[7:11] == _CHANNEL_CLOSE:
+            self._end_channel(connection.name, int.from_bytes(octets[1:3], "big"))
         return self._next.sending(connection, octets)
 
     def connection(self, connection: str, event: str, detail: str = "") -> None:
-        """A connection begins or ends."""
+        """A connection begins or ends. One that was never opened is counted as closed only (measured)."""
         statistics = self._statistics
         if event == "connected":
             statistics.connected_at[connection] = self._time()
+            self._open[connection] = set()
+        elif event == "opened":
             statistics.churn.add("connection_created", statistics.now())
-        elif event in _CLOSING_EVENTS:
+        elif event == "refused":
+            statistics.churn.add("connection_closed", statistics.now())
+        elif event in _CLOSING_EVENTS and connection in self._open:
+            for number in tuple(self._open[connection]):
+                self._end_channel(connection, number)
+            del self._open[connection]
             statistics.churn.add("connection_closed", statistics.now())
             statistics.forget_connection(connection)
             self._forget(connection)
         self._next.connection(connection, event, detail)
+
+    def _end_channel(self, connection: str, number: int) -> None:
+        """A channel ends, for whatever reason (measured on 4.3.6); another one may have its number then."""
+        if number in self._open.get(connection, ()):
+            self._open[connection].remove(number)
+            self._confirming.pop((connection, number), None)
+            self._statistics.churn.add("channel_closed", self._statistics.now())
+            self._statistics.channels.pop((connection, number), None)
 
     def _forget(self, connection: str) -> None:
         tables: tuple[dict[Any, bool], ...] = (self._no_ack, self._gets, self._confirming)

@@ -133,13 +133,13 @@ def _post(call: Call) -> object:
         host = call.virtual_host(state)
         is_queue = call.names["kind"] == "q"
         kind = "queue" if is_queue else "exchange"
-        authorise(call, state, "write", kind, name)
+        authorise(call, state, "write", name)
         if source not in host.exchanges:
             raise NotFound(f"no exchange '{source}' in vhost '{host.name}'")
         _, destination = _ends(call, state)
         if destination is None:
             raise NotFound(f"no {kind} '{name}' in vhost '{host.name}'")
-        authorise(call, state, "read", "exchange", source)
+        authorise(call, state, "read", source)
         host.bindings.bind(source, destination, routing_key, call.arguments)
 
     call.management.change(change)
@@ -170,9 +170,8 @@ def _get(call: Call) -> object:
 def _delete(call: Call) -> object:
     def change(state: BrokerState) -> None:
         binding = _found(call, state)
-        kind, name = binding.destination.kind, binding.destination.name
-        authorise(call, state, "write", kind, name)
-        authorise(call, state, "read", "exchange", binding.source.name)
+        authorise(call, state, "write", binding.destination.name)
+        authorise(call, state, "read", binding.source.name)
         call.virtual_host(state).bindings.unbind(
             binding.source.name,
             binding.destination,

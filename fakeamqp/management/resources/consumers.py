@@ -28,7 +28,7 @@ def consumer_view(subscription: Subscription) -> dict[str, Any]:
     queue = subscription.queue
     prefetch = min((each.message_limit for each in subscription.credits if each.message_limit), default=0)
     blocked = any(not each.open for each in subscription.credits)
-    waits = queue.options.single_active_consumer and not subscription.active
+    waits = queue.options.single_active_consumer and subscription is not queue.single_active
     timeout = queue.acknowledgement_timeout or queue.virtual_host.state.personality.consumer_timeout
     name = getattr(connection, "name", "")
     return {

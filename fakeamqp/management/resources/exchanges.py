@@ -72,7 +72,7 @@ def _put(call: Call) -> object:
 
     def change(state: BrokerState) -> bool:
         host = call.virtual_host(state)
-        authorise(call, state, "configure", "exchange", exchange_name(name))
+        authorise(call, state, "configure", exchange_name(name))
         new = exchange_name(name) not in host.exchanges
         host.exchanges.declare(
             exchange_name(name),
@@ -92,7 +92,7 @@ def _delete(call: Call) -> object:
         exchange = exchange_of(call, state)
         if not exchange.name:
             raise not_authorised("Access refused.")
-        authorise(call, state, "configure", "exchange", exchange.name)
+        authorise(call, state, "configure", exchange.name)
         exchange.virtual_host.exchanges.delete(exchange.name, if_unused=call.flag("if-unused"))
 
     call.management.change(change)

@@ -88,7 +88,7 @@ def _aliveness(call: Call) -> object:
         host = call.virtual_host(state)
         if not call.choices.checks_aliveness_with_queue:
             return
-        authorise(call, state, "configure", "queue", _ALIVENESS)
+        authorise(call, state, "configure", _ALIVENESS)
         queue = host.queues.declare(_ALIVENESS, QueueDeclaration())
         host.publish(Message("", _ALIVENESS, plain_properties(), b"test_message"))
         if queue.get(OWNER, no_ack=True) is not None:

@@ -90,7 +90,7 @@ def _publish(call: Call) -> object:
         if name not in host.exchanges:
             raise not_found("exchange_not_found")
         user = user_of(call, state)
-        authorise(call, state, "write", "exchange", name)
+        authorise(call, state, "write", name)
         if host.exchanges[name].type_name == "topic":
             state.access.check_topic(user, host.name, "write", name, routing_key)
         if made.user_id not in (None, user.name) and "impersonator" not in user.tags:
@@ -144,7 +144,7 @@ def _get(call: Call) -> object:
         host = call.virtual_host(state)
         if call.names["name"] not in host.queues:
             raise not_found("queue_not_found")
-        authorise(call, state, "read", "queue", call.names["name"])
+        authorise(call, state, "read", call.names["name"])
         queue = host.queues.require(call.names["name"], OWNER)
         ledger = Ledger()
         views: list[dict[str, Any]] = []

@@ -163,9 +163,11 @@ def _view(call: Call, queue: Queue) -> dict[str, Any]:
         # The share of time in which consumers could take a message; here that of this moment.
         takes = bool(queue.subscriptions) and not len(queue.ready)
         view["consumer_capacity"] = view["consumer_utilisation"] = 1.0 if takes else 0
-        tag = None if queue.exclusive_subscription is None else queue.exclusive_subscription.tag
-        view["exclusive_consumer_tag"] = tag
-        view["single_active_consumer_tag"] = _single_active(queue)
+        for name, consumer in (
+            ("exclusive_consumer_tag", queue.exclusive_subscription),
+            ("single_active_consumer_tag", queue.single_active),
+        ):
+            view[name] = None if consumer is None else consumer.tag
     view["memory"] = 0
     view["reductions"] = 0
     view["reductions_details"] = {"rate": 0.0}
@@ -176,12 +178,6 @@ def _view(call: Call, queue: Queue) -> dict[str, Any]:
             _COUNTED, statistics.now(), state.clock.time(), history_of(call, "msg_rates")
         )
     return view
-
-
-def _single_active(queue: Queue) -> str | None:
-    if not queue.options.single_active_consumer:
-        return None
-    return next((each.tag for each in queue.subscriptions if each.active), None)
 
 
 def _detailed_view(call: Call, queue: Queue) -> dict[str, Any]:
@@ -235,11 +231,11 @@ def _put(call: Call) -> object:
 
     def change(state: BrokerState) -> bool:
         host = call.virtual_host(state)
-        authorise(call, state, "configure", "queue", name)
+        authorise(call, state, "configure", name)
         dead_letters = call.arguments.get("x-dead-letter-exchange")
         if isinstance(dead_letters, str) and name not in host.queues:
-            authorise(call, state, "read", "queue", name)
-            authorise(call, state, "write", "exchange", dead_letters)
+            authorise(call, state, "read", name)
+            authorise(call, state, "write", dead_letters)
         new = name not in host.queues
         host.queues.declare(name, declaration)
         return new
@@ -250,7 +246,7 @@ def _put(call: Call) -> object:
 def _delete(call: Call) -> object:
     def change(state: BrokerState) -> None:
         queue = queue_of(call, state)
-        authorise(call, state, "configure", "queue", queue.name)
+        authorise(call, state, "configure", queue.name)
         queue.virtual_host.queues.delete(
             queue.name, OWNER, if_unused=call.flag("if-unused"), if_empty=call.flag("if-empty")
         )
@@ -262,7 +258,7 @@ def _delete(call: Call) -> object:
 def _purge(call: Call) -> object:
     def change(state: BrokerState) -> None:
         queue = queue_of(call, state)
-        authorise(call, state, "read", "queue", queue.name)
+        authorise(call, state, "read", queue.name)
         queue.virtual_host.queues.require(queue.name, OWNER).purge()
 
     call.management.change(change)

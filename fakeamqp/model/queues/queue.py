@@ -587,6 +587,13 @@ class Queue:
             self.rotation.add(successor)
 
     @property
+    def single_active(self) -> Subscription | None:
+        """The single active subscription; None if the queue is not of that kind, or none is active."""
+        if not self.options.single_active_consumer:
+            return None
+        return next((each for each in self.subscriptions if each in self.rotation), None)
+
+    @property
     def consumer_count(self) -> int:
         """The consumer count of declare-ok."""
         return len(self.subscriptions)

@@ -423,6 +423,11 @@ class QuorumQueue(Queue):
         subscription.patience = self._consumer_timeouts.patience() if asked is None else asked
         self.consumers.enter(subscription)
 
+    @property
+    def single_active(self) -> Subscription | None:
+        """See the base class."""
+        return None if self.consumers.single is None else self.consumers.single.active
+
     def succession_credit(self, prefetch: tuple[int, int], held: int) -> Credit:
         """See the base class: here they count (RabbitMQ: measured on 4.0.5 and 4.3.6)."""
         return InheritedCredit(*prefetch, held)
