@@ -46,6 +46,7 @@ WORDS = {
     "largest_message": "largest message",
     "longest_pattern": "longest pattern of a policy, in bytes",
     "most_topic_wildcards": "words `#` in a topic binding",
+    "most_uncommitted_publishes": "most publishes of a transaction",
     "names_default_queue_type": "new virtual hosts name classic as their default queue type",
     "negative_delivery_limit": "a policy's `delivery-limit` may be negative",
     "new_secret_is_checked": "`connection.update-secret` checks permissions again",

@@ -128,6 +128,8 @@ class PersonalityChoices(TypedDict, total=False):
     takes_deaths_from_clients: bool
     confirms_unroutable_at_once: bool
     commit_to_deleted: Literal["ignored", "by name", "partial", "fails"]
+    commits_gradually: bool
+    most_uncommitted_publishes: int
     checks_utf8: Literal["no", "loosely", "strictly"]
     compares_widths: bool
     compares_ages: bool

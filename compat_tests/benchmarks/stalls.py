@@ -490,7 +490,7 @@ def _(bench: Bench, number: int, type_name: str) -> Action:
     return acknowledge
 
 
-@operation("commit n publishes", types=TYPES)
+@operation("commit n publishes", types=TYPES, share=0.009)
 def _(bench: Bench, number: int, type_name: str) -> Action:
     bench.talker.declare(QUEUE, type_name)
     bench.talker.ask(m.TxSelect(), m.TxSelectOk)

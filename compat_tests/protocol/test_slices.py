@@ -6,7 +6,7 @@ A runtime says when a slice is over. Here it is over after each step.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -15,6 +15,7 @@ import pytest
 from compat_tests.protocol.driver import Client, QuietTap, Server
 from fakeamqp.model.message_outcomes import OutcomeHistories
 from fakeamqp.model.operations import STEP
+from fakeamqp.model.personality import personality
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 
 QUEUE = "q"
@@ -400,6 +401,18 @@ def test_channel_close_ok_follows_the_requeue(type_name: str) -> None:
         it.server.state.operations.step()
     it.asker.expect(m.ChannelCloseOk)
     assert it.count(it.other, QUEUE) == MANY
+
+
+@pytest.mark.parametrize("gradually", [False, True])
+def test_others_see_a_part_of_a_commit_by_personality(gradually: bool) -> None:
+    server = Server(replace(personality("rabbitmq-4.3"), commits_gradually=gradually))
+    asker, other = server.client(), server.client()
+    asker.declare(QUEUE)
+    asker.call(m.TxSelect(), m.TxSelectOk)
+    asker.fill(QUEUE, *MANY * [b""])
+    server.state.operations.pauses = lambda: True
+    asker.send(m.TxCommit())
+    assert (other.count(QUEUE) < MANY) is gradually
 
 
 @pytest.mark.parametrize("lost", [False, True])

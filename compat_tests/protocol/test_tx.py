@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
 from compat_tests.protocol.driver import Client, Server
 from compat_tests.unit.faults.server import FaultServer
 from fakeamqp.model.access import Permission
+from fakeamqp.model.personality import personality
 from fakeamqp.model.queues import QueueDeclaration
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 
@@ -129,6 +131,28 @@ def test_select_may_be_repeated_and_keeps_what_is_pending(client: Client) -> Non
 def test_select_ok_has_no_fields(client: Client) -> None:
     client.send(m.TxSelect())
     assert client.take_frame().payload == b"\x00\x5a\x00\x0b"
+
+
+def test_a_transaction_takes_ten_thousand_publishes_since_4_3() -> None:
+    """RabbitMQ: measured on 4.3.6; 4.0.5 has no limit."""
+    assert personality("rabbitmq-4.3").most_uncommitted_publishes == 10_000
+    assert personality("rabbitmq-4.0").most_uncommitted_publishes == 0
+    for most in (0, 3):
+        client = Server(replace(personality("rabbitmq-4.3"), most_uncommitted_publishes=most)).client()
+        client.declare("q")
+        select(client)
+        client.fill("q", b"1", b"2", b"3")
+        if not most:
+            client.fill("q", b"4")
+            commit(client)
+            continue
+        commit(client)
+        client.fill("q", b"1", b"2", b"3")
+        client.publish(b"4", routing_key="q")
+        close = client.expect_channel_close(406)
+        assert "transaction has reached the maximum of 3 uncommitted publishes" in close.reply_text
+        client.call(m.ChannelOpen(), m.ChannelOpenOk)
+        assert client.count("q") == 3
 
 
 # --- commit ------------------------------------------------------------------------------------------

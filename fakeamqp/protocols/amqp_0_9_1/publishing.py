@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from fakeamqp.model.erlang import Atom, pretty, term
-from fakeamqp.model.errors import ResourceError
+from fakeamqp.model.errors import PreconditionFailed, ResourceError
 from fakeamqp.model.message import Message
 from fakeamqp.model.queues import Queue
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
@@ -68,6 +68,9 @@ def publish(
         if target.mandatory or outcome.unconsumed:
             return_if_needed(channel, target, message, outcome, unconsumed=outcome.unconsumed)
     elif channel.transaction is not None:
+        most = channel.personality.most_uncommitted_publishes
+        if most and channel.transaction.publishes >= most:
+            raise PreconditionFailed(f"transaction has reached the maximum of {most} uncommitted publishes")
         channel.connection.broker.memory.hold(message)
         channel.transaction.publish(
             partial(_publish_at_commit, channel, target, *channel.virtual_host.routing.plan(message))

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from fakeamqp.model.errors import ModelError, PreconditionFailed
+from fakeamqp.model.operations import carry_out
 from fakeamqp.model.transactions import Transaction
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 
@@ -32,14 +33,16 @@ def commit(channel: Amqp091Channel, method: m.TxCommit) -> None:
     """Commit the transaction, and begin the next.
 
     Commit-ok follows the messages published, and precedes deliveries that the settlements make room for
-    (RabbitMQ: measured on 4.0.5 and 4.3.6). Other clients may see a part of many publishes meanwhile
-    (RabbitMQ: documented, and measured on 4.3.6).
+    (RabbitMQ: measured on 4.0.5 and 4.3.6).
 
     Raises:
         PreconditionFailed: a full queue refused one of the messages (tx.commit-ok/failure).
     """
     steps = _committing(channel, _transaction(channel))
-    channel.connection.broker.operations.run(steps, channel.connection)
+    if channel.personality.commits_gradually:
+        channel.connection.broker.operations.run(steps, channel.connection)
+    else:
+        carry_out(steps)
 
 
 def _committing(channel: Amqp091Channel, transaction: Transaction) -> Iterator[None]:
