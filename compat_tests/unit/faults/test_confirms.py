@@ -98,6 +98,23 @@ class TestMultiple:
         rule.release(multiple=True)
         assert publisher.confirms == ["ack 4 multiple"]
 
+    def test_what_was_lost_on_a_closed_channel_does_not_count(
+        self, server: FaultServer, faults: Faults
+    ) -> None:
+        faults.on("basic.publish", body=b"lost").drop()
+        rule = faults.on("confirm", body=b"held").hold()
+        publisher = server.publisher()
+        publisher.publish(b"1", b"lost")
+        assert publisher.confirms == ["ack 1"]
+        client = publisher.client
+        client.call(m.ChannelClose(200, "", 0, 0), m.ChannelCloseOk)
+        client.call(m.ChannelOpen(), m.ChannelOpenOk)
+        client.call(m.ConfirmSelect(), m.ConfirmSelectOk)
+        publisher.publish(b"held", b"2", b"held")
+        assert publisher.confirms == ["ack 2"]
+        rule.release(multiple=True)
+        assert publisher.confirms == ["ack 3 multiple"]
+
 
 class TestWithoutRules:
     def test_they_are_gathered_again(self, server: FaultServer, faults: Faults) -> None:

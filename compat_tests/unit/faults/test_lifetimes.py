@@ -10,6 +10,7 @@ import pytest
 
 from compat_tests.unit.faults.server import FaultServer, bytes_of
 from fakeamqp.faults import Faults
+from fakeamqp.faults.errors import FaultError
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.framed.codec.frames import CONTENT_HEADER
 
@@ -337,6 +338,13 @@ class TestBlocked:
         client.send_bytes(octets[9:])
         alarm.remove()
         client.expect(m.QueueDeclareOk, 2)
+
+    def test_the_reason_of_an_alarm_has_1_to_255_bytes(self, server: FaultServer, faults: Faults) -> None:
+        for reason in ("x", "\xe9" * 127 + "x"):
+            faults.memory_alarm(reason).remove()
+        for reason in ("", "\xe9" * 128):
+            with pytest.raises(FaultError, match="a str of 1 to 255 bytes"):
+                faults.memory_alarm(reason)
 
     def test_alarms_outlast_a_restart(self, server: FaultServer, faults: Faults) -> None:
         alarm = faults.memory_alarm()
