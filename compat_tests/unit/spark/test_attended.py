@@ -193,10 +193,12 @@ def test_a_job_begins_again_if_its_connection_is_lost(waiting):
             link.lost = "maintenance"
         return len(Waiting.made)
 
-    keeper = waiting()
+    links = []
+    keeper = waiting(lambda _link: links.append(keeper._link))
     assert keeper.call(lambda _link: 0) == 0
     Waiting.made[0].lost = "maintenance"
     assert keeper.call(job) == 4
+    assert links == [None] * 4
     assert [link.open for link in Waiting.made] == [False, False, False, True]
 
 

@@ -201,6 +201,9 @@ def test_messages_of_the_last_segments_are_left_out(link: Waiting, folder: Share
         segment.write(record_batch(messages, columns))
         segment.commit()
     (Path(folder.path) / "q" / f"{10:012d}.arrow").unlink()
+    other = folder.new("q", 8, arrow_schema(()))  # Of a query without ids.
+    other.write(record_batch(messages, ()))
+    other.commit()
 
     def again(**more: str) -> list[bytes]:
         link.turns = [
