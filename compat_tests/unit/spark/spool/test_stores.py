@@ -22,7 +22,7 @@ from fakeamqp.spark.spool import partitions, spool
 from fakeamqp.spark.spool.commit import UntilCommit
 from fakeamqp.spark.spool.none import AtMostOnce
 from fakeamqp.spark.spool.partitions import cut, pick
-from fakeamqp.spark.spool.segments import SpoolFolder
+from fakeamqp.spark.spool.segments import SpoolFolder, State
 from fakeamqp.spark.spool.spool import Spool
 from fakeamqp.spark.spool.store import Piece
 
@@ -529,3 +529,32 @@ def test_stored_columns_are_those_that_are_wanted_now() -> None:
     wrong_error = pa.RecordBatch.from_arrays([pa.array([1])], names=["_error"])
     with pytest.raises(SpoolError, match="int64, not string, as column '_error'"):
         pick(wrong_error, pa.schema([error]), False)
+
+
+def test_a_state_that_cannot_be_read(tmp_path: Path) -> None:
+    folder = SpoolFolder(tmp_path, sync=False)
+    path = tmp_path / "state.json"
+    with cases() as case:
+        for state, said in [
+            (b"{", f"cannot read {path}: Expecting"),
+            (b'{"format": 1, "spool": "x"}', f"cannot read {path}: 'committed'"),
+            (b"[]", f"cannot read {path}: list indices"),
+            (b'{"format": 1, "spool": "x", "committed": "y"}', f"cannot read {path}: invalid literal"),
+            (b'{"format": 2}', f"the spool in {tmp_path} has format 2, this version reads 1"),
+        ]:
+            with case(state):
+                path.write_bytes(state)
+                with pytest.raises(SpoolError) as caught:
+                    folder.state()
+                assert str(caught.value).startswith(said)
+    path.write_bytes(b'{"format": 1, "spool": 7, "committed": "3"}')
+    assert folder.state() == State("7", 3)
+    path.unlink()
+    folder.write(0, pa.RecordBatch.from_pydict({"body": [b"1"]}))
+    with pytest.raises(SpoolError, match=r"has segments of a spool, and its state\.json is gone; bring it"):
+        folder.state()
+    for segment in folder.segments():
+        Path(segment.path).unlink()
+    found = folder.state()
+    assert found.committed == 0
+    assert folder.state() == found
