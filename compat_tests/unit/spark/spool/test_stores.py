@@ -486,6 +486,7 @@ def test_pieces_are_cut_into_tasks_of_one_size(monkeypatch: pytest.MonkeyPatch) 
         return SimpleNamespace(first=0, end=rows, octets=octets)
 
     a, b = block(20, 40), block(10, 300)
+    large, small = block(2, 100), block(8, 8)
     with cases() as case:
         for pieces, least, most, expected in [
             ([], 4, None, []),
@@ -500,6 +501,7 @@ def test_pieces_are_cut_into_tasks_of_one_size(monkeypatch: pytest.MonkeyPatch) 
             ([(b, 0, 10)], 1, 60, [[(0, 2)], [(2, 4)], [(4, 6)], [(6, 8)], [(8, 10)]]),
             ([(b, 0, 3)], 1, 10, [[(0, 1)], [(1, 2)], [(2, 3)]]),
             ([(a, 0, 20)], 1, 999, [[(0, 20)]]),
+            ([(large, 0, 2), (small, 0, 8)], 1, 50, [[(0, 1)], [(1, 2)], [(0, 4)], [(4, 8)]]),
         ]:
             with case(pieces, least, most):
                 found = cut([Piece(*each) for each in pieces], least, most)
