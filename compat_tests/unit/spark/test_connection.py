@@ -343,3 +343,16 @@ def test_the_text_of_an_error_is_that_of_the_last_one_inside():
     assert _in_words(pika.exceptions.ChannelClosedByBroker(404, "NOT_FOUND")) == "404 NOT_FOUND"
     assert _in_words(ValueError()) == "ValueError"
     assert _in_words("lost") == "lost"
+
+
+def test_a_password_changes_only_in_its_file(broker, tmp_path):
+    file = tmp_path / "password"
+    file.write_text("guest")
+    with Link(options(broker.url)) as link:
+        assert not link.password_changed
+    login = options(broker.url, **{"amqp.passwordFile": str(file)})
+    assert not Link(login).password_changed
+    with Link(login) as link:
+        assert not link.password_changed
+        file.write_text("another")
+        assert link.password_changed
