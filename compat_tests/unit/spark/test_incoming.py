@@ -129,3 +129,12 @@ def test_what_is_no_frame_is_for_pika(octets):
     log = Log()
     log.incoming.receive(DECLARED + octets)
     assert log.joined() == [("pika", DECLARED + octets)]
+
+
+def test_contents_that_nothing_waits_for_are_dropped():
+    log = Log()
+    log.incoming.channels[1] = Contents()
+    got = BasicGetOk(delivery_tag=1, exchange="x", routing_key="a.b", message_count=7)
+    answer = method_frame(1, got.encode()) + b"".join(content_frames(1, 60, b"\0\0", b"m", 9))
+    log.incoming.receive(deliver(1, b"one") + RETURNED + answer + DECLARED)
+    assert log.seen == [("pika", DECLARED)]

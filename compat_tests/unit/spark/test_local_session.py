@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -21,7 +22,7 @@ pyspark = pytest.importorskip("pyspark")
 from pyspark import SparkContext
 
 from compat_tests.matrix import cases
-from fakeamqp.spark.session import fast, installation, jvm, local
+from fakeamqp.spark.session import fast, installation, jvm, local, settings
 from fakeamqp.spark.session.environment import process_environment
 from fakeamqp.spark.session.errors import JavaMissing, SessionRunning, SparkMissing
 from fakeamqp.spark.session.installation import Installation, find_installation, find_java
@@ -418,3 +419,24 @@ def test_the_java_of_a_session_ends_with_it(monkeypatch: pytest.MonkeyPatch) -> 
             monkeypatch.setattr(SparkContext, "_gateway", SimpleNamespace(proc=silent, shutdown=lambda: None))
             jvm.end()
             assert silent.calls == [("wait", 10.0)]
+
+
+def test_the_class_of_checkpoints_is_that_of_the_jar_of_spark(tmp_path: Path) -> None:
+    package = "org.apache.spark.sql.execution.streaming"
+    name = "FileSystemBasedCheckpointFileManager"
+    (tmp_path / "jars").mkdir()
+    found = Installation((4, 3, 0), tmp_path, True, tmp_path / "java", "17")
+    assert settings.checkpoint_file_manager(found) is None
+    with cases() as case:
+        for classes, expected in [
+            (["other"], None),
+            ([f"{package}.{name}"], f"{package}.{name}"),
+            ([f"{package}.{name}", f"{package}.checkpointing.{name}"], f"{package}.checkpointing.{name}"),
+        ]:
+            with case(classes), zipfile.ZipFile(tmp_path / "jars" / "spark-sql_2.jar", "w") as jar:
+                for each in classes:
+                    jar.writestr(f"{each.replace('.', '/')}.class", b"")
+                jar.close()
+                setting = settings.checkpoint_file_manager(found)
+                assert (setting and setting.value) == expected
+    assert setting.key == "spark.sql.streaming.checkpointFileManagerClass"
