@@ -351,8 +351,8 @@ def test_a_password_changes_only_in_its_file(broker, tmp_path):
     with Link(options(broker.url)) as link:
         assert not link.password_changed
     login = options(broker.url, **{"amqp.passwordFile": str(file)})
-    assert not Link(login).password_changed
     with Link(login) as link:
         assert not link.password_changed
         file.write_text("another")
         assert link.password_changed
+    assert not link.password_changed  # It is closed.
