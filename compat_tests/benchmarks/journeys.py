@@ -1,10 +1,10 @@
-"""How far a message travels: the files, functions and moves between files of five journeys through the package.
+"""How far a message travels: files, functions and moves between files of five journeys through the package.
 
     python -m compat_tests.benchmarks.journeys [--files]
 
-Each journey is one input of a client to a broker without sockets, up to the bytes that answer it. It is counted once
-everything on its way is warm. A file and a function of the package count once; a move is a call from one file of the
-package into another.
+Each journey is one input of a client to a broker without sockets, up to the bytes that answer it. It is
+counted once everything on its way is warm. A file and a function of the package count once; a move is a call
+from one file of the package into another.
 """
 
 from __future__ import annotations

@@ -35,12 +35,12 @@ __all__ = ["HEAD", "HOT", "INSTALLED", "answer", "copies", "installed", "nothing
 HOT: Mapping[str, Mapping[str, int]] = {
     "model/virtual_host/virtual_host.py": {"offer": 2},
     "protocols/amqp_0_9_1/server_channel.py": {"confirm_now": 1},
-    "protocols/framed/server_channel.py": {"note_settled": 1},
-    "protocols/framed/delivering.py": {"deliver": 1, "get_ok": 1},
-    "protocols/framed/server_connection.py": {"_cut_frames": 2},
-    "protocols/common/server_connection.py": {"_handle": 1},
-    "protocols/framed/settling.py": {"settle": 1},
-    "protocols/common/outbox.py": {"write": 1},
+    "protocols/amqp_0_9_1/base_channel.py": {"note_settled": 1},
+    "protocols/amqp_0_9_1/delivering.py": {"deliver": 1, "get_ok": 1},
+    "protocols/amqp_0_9_1/server_connection.py": {"_cut_frames": 2},
+    "protocols/base/server_connection.py": {"_handle": 1},
+    "protocols/amqp_0_9_1/settling.py": {"settle": 1},
+    "protocols/base/outbox.py": {"write": 1},
 }
 """By file and function on the way of a message: in how many places it looks for a tap."""
 

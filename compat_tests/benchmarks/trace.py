@@ -22,7 +22,7 @@ from statistics import median
 from compat_tests.benchmarks import load
 from compat_tests.benchmarks.cases import MANY, conversation, publish_bytes
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
-from fakeamqp.protocols.framed.codec.frames import method_frame
+from fakeamqp.protocols.amqp_0_9_1.codec.frames import method_frame
 from fakeamqp.runtime.clock import RealClock
 from fakeamqp.trace import Recorder
 

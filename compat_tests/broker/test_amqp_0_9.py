@@ -16,15 +16,15 @@ from fakeamqp.protocols.amqp_0_9.codec.constants import FRAME_REQUEST, FRAME_RES
 from fakeamqp.protocols.amqp_0_9.codec.requests import Request, encode_request
 from fakeamqp.protocols.amqp_0_9.public import BadRegistration, MemoryTransport, TraceFrame, TunnelRequest
 from fakeamqp.protocols.amqp_0_9.registrations import Registrations
-from fakeamqp.protocols.framed.codec.frames import (
+from fakeamqp.protocols.amqp_0_9_1.codec.frames import (
     FRAME_HEADER,
     content_frames,
     frame,
     header_frame,
     method_frame,
 )
-from fakeamqp.protocols.framed.codec.method import Method
-from fakeamqp.protocols.framed.codec.tables import RABBITMQ
+from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
+from fakeamqp.protocols.amqp_0_9_1.codec.tables import RABBITMQ
 
 M = TypeVar("M", bound=Method)
 

@@ -34,7 +34,7 @@ from fakeamqp import (
 from fakeamqp.model.queues import QueueDeclaration
 from fakeamqp.portable import Requests, ToURL, declared
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
-from fakeamqp.protocols.framed.codec.frames import method_frame
+from fakeamqp.protocols.amqp_0_9_1.codec.frames import method_frame
 
 
 @pytest.fixture

@@ -19,9 +19,9 @@ from fakeamqp import Broker
 from fakeamqp.errors import FakeAMQPError
 from fakeamqp.protocols.amqp_0_9.codec import methods as m09
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
+from fakeamqp.protocols.amqp_0_9_1.codec.frames import method_frame
 from fakeamqp.protocols.amqp_0_10.codec import controls as c
 from fakeamqp.protocols.amqp_0_10.codec.frames import control_frame
-from fakeamqp.protocols.framed.codec.frames import method_frame
 
 CANARY = "kanarienvogel-7f3a"
 OPEN = [m.ConnectionTuneOk(channel_max=10, frame_max=131072), m.ConnectionOpen(virtual_host="/")]

@@ -12,7 +12,7 @@ from fakeamqp.model.errors import ModelError
 from fakeamqp.protocols.amqp_0_9.codec import BasicProperties
 from fakeamqp.protocols.amqp_0_9.codec import methods as m
 from fakeamqp.protocols.amqp_0_9.public import Coordinator
-from fakeamqp.protocols.framed.codec.frames import content_frames, method_frame
+from fakeamqp.protocols.amqp_0_9_1.codec.frames import content_frames, method_frame
 
 
 @pytest.fixture

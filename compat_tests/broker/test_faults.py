@@ -15,7 +15,7 @@ import pytest
 from fakeamqp import Broker
 from fakeamqp.faults import FaultError, FaultNotSeen, Faults, UnusedFault
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
-from fakeamqp.protocols.framed.codec.frames import method_frame
+from fakeamqp.protocols.amqp_0_9_1.codec.frames import method_frame
 from fakeamqp.trace import FrameEvent
 
 _OPEN: list[pika.BlockingConnection] = []

@@ -25,7 +25,7 @@ from fakeamqp.protocols.amqp_0_9.codec import methods as m
 from fakeamqp.protocols.amqp_0_9.codec import version_0_8
 from fakeamqp.protocols.amqp_0_9.interrupted_channels import InterruptedChannels
 from fakeamqp.protocols.amqp_0_9.registrations import Registrations, Tunnel
-from fakeamqp.protocols.framed.codec.method import Method
+from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
 
 __all__ = ["PERSONALITIES", "SUBJECTS", "Subject", "on_each", "speaking_0_9_1"]
 

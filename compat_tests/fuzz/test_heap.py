@@ -31,11 +31,11 @@ from fakeamqp.model.delivery import Delivery
 from fakeamqp.model.message import Message
 from fakeamqp.model.state import BrokerState
 from fakeamqp.model.subscription import Subscription
+from fakeamqp.protocols.amqp_0_9_1.base_channel import BaseChannel
+from fakeamqp.protocols.amqp_0_9_1.server_connection import Amqp091Connection
 from fakeamqp.protocols.amqp_0_10.message.server_subscription import ServerSubscription
 from fakeamqp.protocols.amqp_0_10.server_connection import Amqp010Connection
 from fakeamqp.protocols.amqp_0_10.sessions.server_session import ServerSession
-from fakeamqp.protocols.framed.server_channel import FramedChannel
-from fakeamqp.protocols.framed.server_connection import FramedConnection
 from fakeamqp.protocols.negotiation import Negotiation
 from fakeamqp.runtime.connection_driver import ConnectionDriver
 from fakeamqp.runtime.transport import TcpTransport
@@ -45,8 +45,8 @@ KINDS: tuple[type[Any], ...] = (
     TcpTransport,
     ConnectionDriver,
     Negotiation,
-    FramedConnection,
-    FramedChannel,
+    Amqp091Connection,
+    BaseChannel,
     Amqp010Connection,
     ServerSession,
     ServerSubscription,
@@ -112,13 +112,13 @@ class Heap:
         return [
             each
             for each in found
-            if (isinstance(each, FramedConnection | Amqp010Connection) and _port(each) not in ports)
-            or (isinstance(each, FramedChannel) and each not in channels)
+            if (isinstance(each, Amqp091Connection | Amqp010Connection) and _port(each) not in ports)
+            or (isinstance(each, BaseChannel) and each not in channels)
             or (isinstance(each, Subscription) and each not in consumers)
         ]
 
 
-def _port(connection: FramedConnection[Any] | Amqp010Connection) -> int:
+def _port(connection: Amqp091Connection[Any] | Amqp010Connection) -> int:
     return int(connection.name.split(" ")[0].rpartition(":")[2])
 
 

@@ -32,9 +32,9 @@ from compat_tests.fuzz.subjects import SUBJECTS, Subject, on_each, speaking_0_9_
 from compat_tests.heap import alive, ignore_older_objects
 from compat_tests.protocol.driver import Client, Server
 from fakeamqp.protocols.amqp_0_9.realms import Realms
+from fakeamqp.protocols.amqp_0_9_1.base_channel import BaseChannel
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
-from fakeamqp.protocols.framed.server_channel import FramedChannel
-from fakeamqp.protocols.framed.server_connection import FramedConnection
+from fakeamqp.protocols.amqp_0_9_1.server_connection import Amqp091Connection
 
 STREAMS = 10_000
 
@@ -178,7 +178,7 @@ def test_memory_does_not_grow(subject: Subject) -> None:
         after = memory_after(random_stream(subject, random) for _ in range(900))
     finally:
         tracemalloc.stop()
-    assert not alive(FramedConnection)
+    assert not alive(Amqp091Connection)
     # One small object left behind by each connection would be some 200 bytes each.
     assert after - before < 900 * 100, f"{after - before} bytes more after 900 more connections"
     assert len(server.state.timers._heap) < 200
@@ -194,7 +194,7 @@ def test_messages_do_not_keep_what_their_publisher_had(subject: Subject) -> None
         feed(client, b"".join(recording), (), reads=True)
         gone(client)
         endpoint = connection_of(client.connection)
-        assert not alive(FramedChannel)
+        assert not alive(BaseChannel)
         assert not endpoint.channels and not endpoint.known_properties and not endpoint._partial
 
 

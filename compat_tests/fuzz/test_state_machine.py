@@ -30,7 +30,7 @@ from fakeamqp.model.outcome import Outcome
 from fakeamqp.model.personality import personality
 from fakeamqp.model.queues.queue import NOT_TAKEN_BACK
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
-from fakeamqp.protocols.framed.codec.frames import method_frame
+from fakeamqp.protocols.amqp_0_9_1.codec.frames import method_frame
 
 TO_DEAD = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead"}
 LONGEST_SHORT = 3

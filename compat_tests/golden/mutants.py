@@ -22,13 +22,13 @@ from typing import Any, NamedTuple
 
 from compat_tests.golden import tables
 from fakeamqp.errors import FakeAMQPError
+from fakeamqp.protocols.amqp_0_9_1.codec import fields as wire
+from fakeamqp.protocols.amqp_0_9_1.codec import method, properties
+from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
+from fakeamqp.protocols.amqp_0_9_1.codec.record import Field
 from fakeamqp.protocols.amqp_0_10.codec.codec import build
 from fakeamqp.protocols.amqp_0_10.codec.packed import Packed
 from fakeamqp.protocols.amqp_0_10.codec.scalars import SCALARS
-from fakeamqp.protocols.framed.codec import fields as wire
-from fakeamqp.protocols.framed.codec import method, properties
-from fakeamqp.protocols.framed.codec.method import Method
-from fakeamqp.protocols.framed.codec.record import Field
 
 __all__ = ["PROTOCOLS", "Mutant", "TypeMutant", "all_mutants", "is_killed", "is_type_killed", "type_mutants"]
 

@@ -31,14 +31,14 @@ from fakeamqp.protocols.amqp_0_9.codec.requests import (
 )
 from fakeamqp.protocols.amqp_0_9_1.codec import framing as framing_0_9_1
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as methods_0_9_1
+from fakeamqp.protocols.amqp_0_9_1.codec import tables as field_tables
+from fakeamqp.protocols.amqp_0_9_1.codec.frames import HEARTBEAT_FRAME, content_frames, frame, method_frame
 from fakeamqp.protocols.amqp_0_10.codec import commands, controls, frames, framing, structs
 from fakeamqp.protocols.amqp_0_10.codec.assembly import Assembler
 from fakeamqp.protocols.amqp_0_10.codec.packed import NESTED
 from fakeamqp.protocols.amqp_0_10.codec.serial import ByteRanges, SequenceSet
 from fakeamqp.protocols.amqp_0_10.codec.types import Array, List, Map, read_array, read_map
 from fakeamqp.protocols.amqp_0_10.codec.writing import encode_array, encode_map
-from fakeamqp.protocols.framed.codec import tables as field_tables
-from fakeamqp.protocols.framed.codec.frames import HEARTBEAT_FRAME, content_frames, frame, method_frame
 from fakeamqp.timestamps import Timestamp
 
 __all__ = ["NOT_SPOKEN", "Row", "all_rows", "check", "head", "kind_of", "python_table", "record", "rows"]

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from fakeamqp.adapters import protocol_names
 from fakeamqp.model.personality import Personality
-from fakeamqp.protocols.framed.codec.method import Method
+from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
 
 __all__ = ["METHODS_0_9", "checks_tickets"]
 

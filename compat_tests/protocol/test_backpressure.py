@@ -14,8 +14,8 @@ from compat_tests.protocol.driver import PROTOCOL_HEADERS, Client, QuietTap, Ser
 from fakeamqp.adapters import protocol_names
 from fakeamqp.connection import PeerAddress
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
-from fakeamqp.protocols.common.outbox import Outbox
-from fakeamqp.protocols.framed.codec.method import Method
+from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
+from fakeamqp.protocols.base.outbox import Outbox
 from fakeamqp.protocols.negotiation import accept
 
 MIB = 1024 * 1024

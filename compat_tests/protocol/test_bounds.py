@@ -12,9 +12,9 @@ from compat_tests.protocol.driver import Server
 from fakeamqp.adapters import protocol_names
 from fakeamqp.model.bounds import Bounds, BoundsError
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
-from fakeamqp.protocols.common.pending_handshakes import PendingHandshakes
-from fakeamqp.protocols.framed.codec.frames import HEARTBEAT_FRAME, content_frames, frame
-from fakeamqp.protocols.framed.codec.tables import MAX_DEPTH
+from fakeamqp.protocols.amqp_0_9_1.codec.frames import HEARTBEAT_FRAME, content_frames, frame
+from fakeamqp.protocols.amqp_0_9_1.codec.tables import MAX_DEPTH
+from fakeamqp.protocols.base.pending_handshakes import PendingHandshakes
 from fakeamqp.trace import Recorder
 
 FRAMED = [each for each in SHARING if each in protocol_names()]

@@ -16,8 +16,8 @@ from fakeamqp.model.access import User
 from fakeamqp.model.errors import AuthenticationFailed
 from fakeamqp.model.state import BrokerState
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
-from fakeamqp.protocols.framed.codec.frames import method_frame
-from fakeamqp.protocols.framed.server_connection import FramedConnection
+from fakeamqp.protocols.amqp_0_9_1.codec.frames import method_frame
+from fakeamqp.protocols.amqp_0_9_1.server_connection import Amqp091Connection
 
 rule = pytest.mark.rule
 CAPABLE = {"capabilities": {"authentication_failure_close": True}}
@@ -455,7 +455,7 @@ class Rounds:
 @pytest.fixture
 def asking(server: Server, monkeypatch: pytest.MonkeyPatch) -> Server:
     """A broker that offers ROUNDS and CRAM-MD5."""
-    monkeypatch.setitem(FramedConnection.MECHANISMS, "ROUNDS", Rounds)
+    monkeypatch.setitem(Amqp091Connection.MECHANISMS, "ROUNDS", Rounds)
     return server.varied(mechanisms=("ROUNDS", "CRAM-MD5"))
 
 

@@ -16,7 +16,7 @@ from fakeamqp.model.exchanges.erlang_hash import jump, phash2
 from fakeamqp.model.message import Message
 from fakeamqp.model.outcome import Outcome
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
-from fakeamqp.protocols.framed.codec.tables import Timestamp
+from fakeamqp.protocols.amqp_0_9_1.codec.tables import Timestamp
 
 
 def declare(client: Client, exchange: str = "x", inner: Any = "direct", **flags: Any) -> None:

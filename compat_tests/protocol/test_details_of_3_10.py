@@ -12,8 +12,8 @@ from compat_tests.protocol.test_policies import set_policy
 from fakeamqp.model.access import Permission, TopicPermission
 from fakeamqp.model.policies.policy import PolicyError
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
-from fakeamqp.protocols.framed.codec.frames import content_frames, frame
-from fakeamqp.protocols.framed.codec.tables import Timestamp
+from fakeamqp.protocols.amqp_0_9_1.codec.frames import content_frames, frame
+from fakeamqp.protocols.amqp_0_9_1.codec.tables import Timestamp
 
 OLD, NEW = "rabbitmq-3.10", "rabbitmq-3.13"
 BOTH = pytest.mark.parametrize("name", [OLD, NEW])

@@ -7,7 +7,7 @@ import pytest
 from compat_tests.protocol.driver import Client, Server
 from compat_tests.protocol.test_exchange import refused
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
-from fakeamqp.protocols.framed.codec.method import Method
+from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
 
 extension = otherwise_in_0_9 = pytest.mark.protocols("0-9-1")
 

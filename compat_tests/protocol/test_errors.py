@@ -9,7 +9,7 @@ from compat_tests.protocol.octets import arguments, field, queue_declare, table
 from fakeamqp.model.access import Permission, User
 from fakeamqp.protocols.amqp_0_9_1.codec import constants
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
-from fakeamqp.protocols.framed.codec.frames import method_frame
+from fakeamqp.protocols.amqp_0_9_1.codec.frames import method_frame
 
 rule = pytest.mark.rule
 otherwise_in_0_9 = pytest.mark.protocols("0-9-1")

@@ -19,7 +19,7 @@ from compat_tests.protocol.driver import Client, Server
 from compat_tests.protocol.test_exchange import refused
 from fakeamqp.model.exchanges.erlang_hash import Atom, jump, phash2
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
-from fakeamqp.protocols.framed.codec.tables import Timestamp
+from fakeamqp.protocols.amqp_0_9_1.codec.tables import Timestamp
 
 KEYS = ("a", "k1", "hello", "order.42", "")
 OF_TEN = {"a": 6, "k1": 7, "hello": 9, "order.42": 3, "": 9}

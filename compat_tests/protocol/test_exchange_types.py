@@ -8,7 +8,7 @@ import pytest
 
 from compat_tests.protocol.driver import Client, Server
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
-from fakeamqp.protocols.framed.codec.frames import method_frame
+from fakeamqp.protocols.amqp_0_9_1.codec.frames import method_frame
 
 NO_HEADERS: Any = None
 

@@ -13,8 +13,8 @@ import pytest
 from compat_tests.protocol.driver import Client, Server
 from compat_tests.protocol.octets import arguments, field, queue_declare, table
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
-from fakeamqp.protocols.framed.codec.frames import FRAME_HEADER, frame
-from fakeamqp.protocols.framed.codec.method import Method
+from fakeamqp.protocols.amqp_0_9_1.codec.frames import FRAME_HEADER, frame
+from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
 from fakeamqp.trace import Recorder
 
 PUBLISH = m.BasicPublish(routing_key="nobody", mandatory=True)

@@ -13,7 +13,7 @@ from compat_tests.protocol.driver import Client, Server
 from compat_tests.protocol.test_exchange import refused
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.codec.methods import QueueDeclare as Declare
-from fakeamqp.protocols.framed.codec.tables import Timestamp
+from fakeamqp.protocols.amqp_0_9_1.codec.tables import Timestamp
 
 
 @pytest.mark.rule("0-9-1/queue.declare/arguments-implementation")

@@ -24,7 +24,7 @@ from compat_tests.protocol.streams import (
 from compat_tests.protocol.test_exchange import refused
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.codec.methods import BasicConsume
-from fakeamqp.protocols.framed.codec.tables import Timestamp
+from fakeamqp.protocols.amqp_0_9_1.codec.tables import Timestamp
 
 NUMBERS = [b"0", b"1", b"2", b"3", b"4"]
 

@@ -12,7 +12,7 @@ from compat_tests.conformance import SHARING
 from compat_tests.protocol.driver import Server
 from fakeamqp.adapters import protocol_names
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
-from fakeamqp.protocols.framed.codec.frames import content_frames, frame
+from fakeamqp.protocols.amqp_0_9_1.codec.frames import content_frames, frame
 
 COUNT = 10_000
 MOST = 100_000

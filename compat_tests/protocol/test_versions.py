@@ -22,7 +22,7 @@ from fakeamqp.model.personality import (
 )
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.codec.constants import PROTOCOL_HEADER
-from fakeamqp.protocols.framed.codec.tables import Timestamp
+from fakeamqp.protocols.amqp_0_9_1.codec.tables import Timestamp
 
 OLD = ("rabbitmq-3.13", "rabbitmq-4.0", "rabbitmq-4.1")
 SMALL_FRAMES = ("rabbitmq-3.13", "rabbitmq-4.0")

@@ -41,7 +41,7 @@ from compat_tests.heap import alive, held_by, ignore_older_objects
 from compat_tests.reliability import page, results
 from fakeamqp import Broker
 from fakeamqp.faults.chaos import PROFILES
-from fakeamqp.protocols.common.server_connection import ServerConnection
+from fakeamqp.protocols.base.server_connection import ServerConnection
 
 __all__ = ["NAME", "Report", "main", "soak"]
 

@@ -25,9 +25,9 @@ from compat_tests.fuzz.subjects import PERSONALITIES, SUBJECTS
 from compat_tests.matrix import cases
 from compat_tests.protocol.driver import Server
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
+from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
 from fakeamqp.protocols.amqp_0_10.codec import commands as x
 from fakeamqp.protocols.amqp_0_10.codec import controls as c
-from fakeamqp.protocols.framed.codec.method import Method
 
 
 @dataclass

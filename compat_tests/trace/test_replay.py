@@ -15,8 +15,8 @@ from compat_tests.trace.happenings import busy, calls, consume, pika_client
 from fakeamqp import Broker
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.codec.constants import PROTOCOL_HEADER
-from fakeamqp.protocols.framed.codec.frames import frame
-from fakeamqp.protocols.framed.codec.tables import encode_table
+from fakeamqp.protocols.amqp_0_9_1.codec.frames import frame
+from fakeamqp.protocols.amqp_0_9_1.codec.tables import encode_table
 from fakeamqp.replay import NoBroker, NotTheSame, ReplayError, replay
 from fakeamqp.trace import Trace, load
 

@@ -24,8 +24,6 @@ TESTS = {
 }
 PACKAGES = {"0-9": "amqp_0_9", "0-10": "amqp_0_10"}
 """0-9-1 is what RabbitMQ speaks, and stays."""
-COMPOSED = {"0-9": ("rabbitmq_0_9",)}
-"""Packages that compose a protocol with another; the registry row of the protocol names them."""
 
 IMPORT_ALL = """
 import importlib, pkgutil, sys
@@ -56,8 +54,7 @@ def copy(deleted: str, tmp_path: Path) -> Path:
     shutil.copytree(tmp_path / "pytest_plugin", tmp_path / "pytest_fakeamqp")
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
     package = PACKAGES[deleted]
-    for each in (package, *COMPOSED.get(deleted, ())):
-        shutil.rmtree(tmp_path / "fakeamqp" / "protocols" / each)
+    shutil.rmtree(tmp_path / "fakeamqp" / "protocols" / package)
     registry = tmp_path / "fakeamqp" / "protocols" / "registry.py"
     registry.write_text(without_rows(registry.read_text(), package))
     return tmp_path

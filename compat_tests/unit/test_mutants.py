@@ -54,7 +54,7 @@ def test_each_part_has_its_own_files() -> None:
     names = {part: {path.relative_to(root).as_posix() for path in files(root, part)} for part in PARTS}
     assert "fakeamqp/model/queues/classic.py" in names["model"]
     assert "fakeamqp/trace/dialogue.py" in names["trace"]
-    assert "fakeamqp/protocols/framed/codec/frames.py" in names["codecs"]
+    assert "fakeamqp/protocols/amqp_0_9_1/codec/frames.py" in names["codecs"]
     assert all(names.values())
     assert sum(map(len, names.values())) == len(set().union(*names.values()))
 

@@ -7,8 +7,8 @@ from typing import Any, cast
 
 from compat_tests.protocol.driver import Server
 from fakeamqp.model.message import Message
-from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
-from fakeamqp.protocols.common.outbox import Outbox
+from fakeamqp.protocols.amqp_0_9_1.codec.basic import BasicProperties
+from fakeamqp.protocols.base.outbox import Outbox
 
 
 def test_body_stays_charged_until_its_last_byte_is_sent() -> None:

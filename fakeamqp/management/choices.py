@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from fakeamqp.protocols.common.choices import choices_of
+from fakeamqp.protocols.base.choices import choices_of
 
 if TYPE_CHECKING:
     from fakeamqp.model.personality import Personality

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from fakeamqp.portable.errors import NoAnswer, RequestRefused
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.codec.constants import PROTOCOL_HEADER
-from fakeamqp.protocols.framed.codec.frames import (
+from fakeamqp.protocols.amqp_0_9_1.codec.frames import (
     FRAME_HEADER,
     FRAME_HEARTBEAT,
     FRAME_OVERHEAD,
@@ -19,8 +19,8 @@ from fakeamqp.replay.replies import Assembler, Reply
 
 if TYPE_CHECKING:
     from fakeamqp.portable.routes import Line, Route
-    from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
-    from fakeamqp.protocols.framed.codec.method import Method
+    from fakeamqp.protocols.amqp_0_9_1.codec.basic import BasicProperties
+    from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
 
 __all__ = ["Requests"]
 

@@ -4,6 +4,6 @@ No module here uses sockets, threads or the wall clock. The runtime passes recei
 `Connection.receive` and writes the bytes from `Connection.pending`; tests can do the same.
 
 Reading order: `registry` lists the protocols, `negotiation.Negotiation` selects one by the protocol header.
-`fakeamqp.connection.Connection` is the interface that the runtime uses. `common` is shared by the
-connections of all protocols, `codec` by all codecs, `framed` by 0-9-1 and 0-9.
+`fakeamqp.connection.Connection` is the interface that the runtime uses. All protocols share `base`;
+`amqp_0_9` builds on `amqp_0_9_1`.
 """

@@ -27,7 +27,6 @@ class Row:
     """One protocol.
 
     All but the name and the headers are entry points, `module:attribute`, relative to the protocol's package.
-    `.package.module:attribute` is in the package next to it.
 
     Args:
         name: as users write it, such as "0-9-1".
@@ -145,10 +144,7 @@ PROTOCOLS = (
         (b"AMQP\x01\x01\x00\x09",),
         "amqp_0_9",
         ("channels", "requests", "confirms"),
-        connection=".rabbitmq_0_9.server_connection:connection",
-        faults=".rabbitmq_0_9.faults:ADAPTER",
-        trace=".rabbitmq_0_9.trace:READER",
-        method_names=".rabbitmq_0_9.method_names:METHOD_NAMES",
+        connection="rabbitmq_connection:connection",
         public="public:Amqp09",
     ),
     Row(
@@ -197,8 +193,8 @@ def check_absent(names: object) -> None:
     """Check the classes and methods that a broker is to be made without.
 
     Raises:
-        FakeAMQPError: see `fakeamqp.protocols.common.absent.check_names`.
+        FakeAMQPError: see `fakeamqp.protocols.base.absent.check_names`.
     """
-    from fakeamqp.protocols.common.absent import check_names
+    from fakeamqp.protocols.base.absent import check_names
 
     check_names(names, (method for each in PROTOCOLS for method in each.method_names))

@@ -6,7 +6,7 @@ import secrets
 from collections.abc import Callable
 
 from fakeamqp.errors import FakeAMQPError
-from fakeamqp.protocols.framed.codec.tables import RABBITMQ, encode_table
+from fakeamqp.protocols.amqp_0_9_1.codec.tables import RABBITMQ, encode_table
 
 __all__ = ["MECHANISMS", "read_login", "wrong_login"]
 

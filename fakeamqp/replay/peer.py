@@ -10,8 +10,7 @@ from socket import socket as Socket
 from typing import Any
 
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
-from fakeamqp.protocols.amqp_0_9_1.trace import FRAME_TEXT
-from fakeamqp.protocols.framed.codec.frames import (
+from fakeamqp.protocols.amqp_0_9_1.codec.frames import (
     CONTENT_HEADER,
     FRAME_CONTENT_HEADER,
     FRAME_HEADER,
@@ -20,7 +19,8 @@ from fakeamqp.protocols.framed.codec.frames import (
     FRAME_OVERHEAD,
     frame,
 )
-from fakeamqp.protocols.framed.codec.method import Method
+from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
+from fakeamqp.protocols.amqp_0_9_1.trace import FRAME_TEXT
 from fakeamqp.replay.logins import wrong_login
 from fakeamqp.replay.replies import Assembler, Names, OrderKey, Reply
 

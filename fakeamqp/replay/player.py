@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.codec.constants import PROTOCOL_HEADER
-from fakeamqp.protocols.framed.codec.frames import FRAME_BODY, FRAME_HEARTBEAT
+from fakeamqp.protocols.amqp_0_9_1.codec.frames import FRAME_BODY, FRAME_HEARTBEAT
 from fakeamqp.replay.errors import ReplayError
 from fakeamqp.replay.outcome import Comparison, Difference, Replay
 from fakeamqp.replay.peer import Peer

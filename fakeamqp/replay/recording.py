@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
-from fakeamqp.protocols.framed.codec.frames import FRAME_METHOD
+from fakeamqp.protocols.amqp_0_9_1.codec.frames import FRAME_METHOD
 from fakeamqp.replay.logins import read_login
 from fakeamqp.trace import ConnectionEvent, Event, FrameEvent
 

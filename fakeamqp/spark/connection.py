@@ -21,8 +21,8 @@ import pika
 from pika.adapters.select_connection import IOLoop
 from pika.adapters.utils.selector_ioloop_adapter import SelectorIOServicesAdapter
 
+from fakeamqp.protocols.amqp_0_9_1.codec.frames import method_frame
 from fakeamqp.protocols.amqp_0_9_1.codec.methods import BasicGet
-from fakeamqp.protocols.framed.codec.frames import method_frame
 from fakeamqp.spark.errors import BrokerUnreachable, ConnectionLost, LoginRefused, UnreadableAnswer
 from fakeamqp.spark.incoming import Contents, Incoming, Receive
 from fakeamqp.spark.login import is_refusal, parameters, password, without_password

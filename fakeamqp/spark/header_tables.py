@@ -18,8 +18,8 @@ from struct import Struct
 from struct import error as StructError
 from typing import Any, TypeAlias
 
-from fakeamqp.protocols.codec.errors import FieldError, FrameError, WireError
-from fakeamqp.protocols.framed.codec.tables import RABBITMQ
+from fakeamqp.protocols.amqp_0_9_1.codec.tables import RABBITMQ
+from fakeamqp.protocols.base.codec.errors import FieldError, FrameError, WireError
 
 __all__ = ["LAST_SECOND", "as_json", "as_map", "fields"]
 

@@ -11,14 +11,7 @@ from collections.abc import Callable
 from struct import Struct
 from typing import TypeAlias
 
-from fakeamqp.protocols.amqp_0_9_1.codec.methods import (
-    BasicDeliver,
-    BasicGetEmpty,
-    BasicGetOk,
-    BasicReturn,
-)
-from fakeamqp.protocols.codec.errors import FrameError
-from fakeamqp.protocols.framed.codec.frames import (
+from fakeamqp.protocols.amqp_0_9_1.codec.frames import (
     CONTENT_HEADER,
     FRAME_BODY,
     FRAME_CONTENT_HEADER,
@@ -28,6 +21,13 @@ from fakeamqp.protocols.framed.codec.frames import (
     FRAME_METHOD,
     FRAME_OVERHEAD,
 )
+from fakeamqp.protocols.amqp_0_9_1.codec.methods import (
+    BasicDeliver,
+    BasicGetEmpty,
+    BasicGetOk,
+    BasicReturn,
+)
+from fakeamqp.protocols.base.codec.errors import FrameError
 
 __all__ = ["Contents", "Incoming", "Receive"]
 

@@ -17,7 +17,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, StringType, StructType
 
 from fakeamqp.errors import near_match
-from fakeamqp.protocols.framed.codec.tables import MAX_DEPTH
+from fakeamqp.protocols.amqp_0_9_1.codec.tables import MAX_DEPTH
 from fakeamqp.spark.errors import ColumnError, OptionError
 from fakeamqp.spark.poison_reasons import is_broken, parsed_body, problems, quoted
 

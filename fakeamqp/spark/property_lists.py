@@ -7,8 +7,8 @@ from struct import Struct
 from struct import error as StructError
 from typing import Any
 
-from fakeamqp.protocols.codec.errors import WireError
-from fakeamqp.protocols.framed.codec.basic import BasicProperties
+from fakeamqp.protocols.amqp_0_9_1.codec.basic import BasicProperties
+from fakeamqp.protocols.base.codec.errors import WireError
 from fakeamqp.spark.header_tables import fields
 
 __all__ = ["NAMES", "cut", "value_of", "without_header"]

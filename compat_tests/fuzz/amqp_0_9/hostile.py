@@ -18,7 +18,7 @@ from fakeamqp.protocols.amqp_0_9.codec import methods as m
 from fakeamqp.protocols.amqp_0_9.codec.bodies import Body
 from fakeamqp.protocols.amqp_0_9.codec.constants import FRAME_REQUEST, FRAME_RESPONSE, FRAME_TRACE
 from fakeamqp.protocols.amqp_0_9.codec.requests import Request, Response, encode_request, encode_response
-from fakeamqp.protocols.framed.codec.frames import frame, method_frame
+from fakeamqp.protocols.amqp_0_9_1.codec.frames import frame, method_frame
 
 __all__ = ["prepared", "programs"]
 

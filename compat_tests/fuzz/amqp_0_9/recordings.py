@@ -24,9 +24,9 @@ from fakeamqp.protocols.amqp_0_9.codec.constants import (
     PROTOCOL_HEADER,
 )
 from fakeamqp.protocols.amqp_0_9.codec.requests import Request, Response, encode_request, encode_response
-from fakeamqp.protocols.framed.codec.frames import CONTENT_HEADER, HEARTBEAT_FRAME, frame
-from fakeamqp.protocols.framed.codec.method import Method
-from fakeamqp.protocols.framed.codec.properties import Properties
+from fakeamqp.protocols.amqp_0_9_1.codec.frames import CONTENT_HEADER, HEARTBEAT_FRAME, frame
+from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
+from fakeamqp.protocols.amqp_0_9_1.codec.properties import Properties
 
 __all__ = ["INTERRUPTED", "Client", "aside", "recordings"]
 

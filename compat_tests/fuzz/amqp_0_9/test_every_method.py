@@ -18,8 +18,8 @@ from compat_tests.unit.codec.strategies import BITS, escaped
 from fakeamqp.protocols.amqp_0_9.codec import METHODS
 from fakeamqp.protocols.amqp_0_9.codec import methods as m
 from fakeamqp.protocols.amqp_0_9.codec.bodies import Body
-from fakeamqp.protocols.framed.codec.frames import content_frames
-from fakeamqp.protocols.framed.codec.method import Method
+from fakeamqp.protocols.amqp_0_9_1.codec.frames import content_frames
+from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
 
 TEXTS = (*NAMES, "x" * 255, escaped(b"\xff"), "a b\r\n", "/", "/data", "PLAIN", "direct")
 OCTETS = (b"", b"one", b"\0guest\0guest", b"\xff" * 300, INTERRUPTED)

@@ -19,9 +19,9 @@ from fakeamqp.protocols.amqp_0_9.codec import (
     StreamProperties,
     TunnelProperties,
 )
-from fakeamqp.protocols.framed.codec.frames import CONTENT_HEADER, frame, split_body
-from fakeamqp.protocols.framed.codec.method import Method
-from fakeamqp.protocols.framed.codec.properties import Properties
+from fakeamqp.protocols.amqp_0_9_1.codec.frames import CONTENT_HEADER, frame, split_body
+from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
+from fakeamqp.protocols.amqp_0_9_1.codec.properties import Properties
 
 __all__ = ["PROTOCOL_HEADER", "Child", "Client", "Content", "Server", "content"]
 

@@ -16,8 +16,8 @@ from fakeamqp.protocols.amqp_0_9.codec.requests import (
     encode_request,
     encode_response,
 )
-from fakeamqp.protocols.framed.codec.frames import frame
-from fakeamqp.protocols.framed.codec.method import Method
+from fakeamqp.protocols.amqp_0_9_1.codec.frames import frame
+from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
 
 __all__ = ["Asked", "Requester", "Told"]
 

@@ -9,7 +9,7 @@ import pytest
 from compat_tests.protocol.amqp_0_9.driver import Server
 from fakeamqp.protocols.amqp_0_9.codec import methods as m09
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
-from fakeamqp.protocols.framed.codec.method import Method
+from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
 
 rule = pytest.mark.rule
 

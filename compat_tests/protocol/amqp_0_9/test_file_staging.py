@@ -26,7 +26,7 @@ from fakeamqp.model.access import Permission, User
 from fakeamqp.protocols.amqp_0_9.codec import FileProperties
 from fakeamqp.protocols.amqp_0_9.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as shared
-from fakeamqp.protocols.framed.codec.frames import CONTENT_HEADER
+from fakeamqp.protocols.amqp_0_9_1.codec.frames import CONTENT_HEADER
 
 rule = pytest.mark.rule
 

@@ -8,7 +8,7 @@ from compat_tests.protocol.amqp_0_9.driver import PROTOCOL_HEADER, Client, Serve
 from compat_tests.protocol.octets import arguments, cut
 from fakeamqp.protocols.amqp_0_9.codec import BasicProperties
 from fakeamqp.protocols.amqp_0_9.codec import methods as m
-from fakeamqp.protocols.framed.codec.frames import content_frames
+from fakeamqp.protocols.amqp_0_9_1.codec.frames import content_frames
 
 rule = pytest.mark.rule
 

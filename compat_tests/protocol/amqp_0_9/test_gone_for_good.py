@@ -7,8 +7,8 @@ from compat_tests.protocol.amqp_0_9.driver import Server
 from compat_tests.protocol.amqp_0_9.requesting import Requester
 from fakeamqp.protocols.amqp_0_9.codec import methods as m
 from fakeamqp.protocols.amqp_0_9.interrupted_channels import InterruptedChannels
+from fakeamqp.protocols.amqp_0_9_1.base_channel import BaseChannel
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as shared
-from fakeamqp.protocols.framed.server_channel import FramedChannel
 
 
 def test_a_message_does_not_keep_the_channel_that_would_not_have_it(server: Server) -> None:
@@ -21,7 +21,7 @@ def test_a_message_does_not_keep_the_channel_that_would_not_have_it(server: Serv
     client.drop()
     del client
     server.vhost.extensions[InterruptedChannels].clear()
-    assert not alive(FramedChannel)
+    assert not alive(BaseChannel)
     assert server.client().get("q") is not None
 
 
@@ -35,4 +35,4 @@ def test_what_is_kept_of_an_interrupted_channel_does_not_keep_it(server: Server)
     server.vhost.queues["q"].purge()
     assert len(server.vhost.extensions[InterruptedChannels]) == 1
     del client
-    assert not alive(FramedChannel)
+    assert not alive(BaseChannel)

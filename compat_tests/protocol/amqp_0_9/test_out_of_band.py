@@ -11,8 +11,8 @@ from fakeamqp.protocols.amqp_0_9.codec import BasicProperties
 from fakeamqp.protocols.amqp_0_9.codec import methods as m
 from fakeamqp.protocols.amqp_0_9.registrations import MemoryTransport, Registrations
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as shared
-from fakeamqp.protocols.framed.codec.frames import CONTENT_HEADER
-from fakeamqp.protocols.framed.codec.method import Method
+from fakeamqp.protocols.amqp_0_9_1.codec.frames import CONTENT_HEADER
+from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
 
 METHOD, HEADER, BODY = 4, 5, 6
 

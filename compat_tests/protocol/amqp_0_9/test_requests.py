@@ -14,7 +14,7 @@ from fakeamqp.protocols.amqp_0_9.codec.bodies import Body
 from fakeamqp.protocols.amqp_0_9.codec.constants import FRAME_REQUEST, FRAME_RESPONSE
 from fakeamqp.protocols.amqp_0_9.codec.requests import Response
 from fakeamqp.protocols.amqp_0_9.requests.incoming import Incoming
-from fakeamqp.protocols.framed.codec.frames import frame
+from fakeamqp.protocols.amqp_0_9_1.codec.frames import frame
 
 QOS = m.MessageQos(prefetch_count=1)
 CONTENT = content(Child(60, BasicProperties().encode(), b"body"))

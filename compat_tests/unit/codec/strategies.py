@@ -10,7 +10,7 @@ from fakeamqp.protocols.amqp_0_9.codec import METHODS as METHODS_0_9
 from fakeamqp.protocols.amqp_0_9.codec import FileProperties, StreamProperties, TunnelProperties, version_0_8
 from fakeamqp.protocols.amqp_0_9.codec.bodies import Body
 from fakeamqp.protocols.amqp_0_9_1.codec import METHODS, BasicProperties
-from fakeamqp.protocols.framed.codec.tables import Timestamp
+from fakeamqp.protocols.amqp_0_9_1.codec.tables import Timestamp
 
 #: Every class of methods, each once.
 ALL_METHODS = list(dict.fromkeys((*METHODS.values(), *METHODS_0_9.values(), *version_0_8.METHODS.values())))

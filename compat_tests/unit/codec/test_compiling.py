@@ -11,12 +11,12 @@ from typing import ClassVar
 import pytest
 
 from fakeamqp.protocols.amqp_0_9.codec.bodies import NO_BODY, Body, TransferBody
-from fakeamqp.protocols.codec.errors import FieldError, FrameError
-from fakeamqp.protocols.framed.codec import fields as f
-from fakeamqp.protocols.framed.codec.fields import EMPTY_TABLE, Headers, Long, Octet, ShortStr, Timestamp
-from fakeamqp.protocols.framed.codec.method import SERVER, Method, method
-from fakeamqp.protocols.framed.codec.properties import Properties, RawTable, properties
-from fakeamqp.protocols.framed.codec.tables import RABBITMQ
+from fakeamqp.protocols.amqp_0_9_1.codec import fields as f
+from fakeamqp.protocols.amqp_0_9_1.codec.fields import EMPTY_TABLE, Headers, Long, Octet, ShortStr, Timestamp
+from fakeamqp.protocols.amqp_0_9_1.codec.method import SERVER, Method, method
+from fakeamqp.protocols.amqp_0_9_1.codec.properties import Properties, RawTable, properties
+from fakeamqp.protocols.amqp_0_9_1.codec.tables import RABBITMQ
+from fakeamqp.protocols.base.codec.errors import FieldError, FrameError
 
 rule = pytest.mark.rule
 

@@ -13,8 +13,8 @@ from typing import NamedTuple
 import pytest
 
 from fakeamqp.protocols.amqp_0_9.codec import version_0_8
-from fakeamqp.protocols.framed.codec.method import Method
-from fakeamqp.protocols.framed.codec.properties import Properties
+from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
+from fakeamqp.protocols.amqp_0_9_1.codec.properties import Properties
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -183,7 +183,7 @@ def test_importing_the_codec_loads_no_machinery() -> None:
 
 def test_the_shared_codec_imports_no_protocol() -> None:
     code = (
-        "import pkgutil, sys; import fakeamqp.protocols.framed.codec as shared;"
+        "import pkgutil, sys; import fakeamqp.protocols.amqp_0_9_1.codec as shared;"
         "[__import__(shared.__name__ + '.' + each.name) for each in pkgutil.iter_modules(shared.__path__)];"
         "print(*[name for name in sys.modules if name.endswith(('.amqp_0_9', '.amqp_0_9_1', '.amqp_0_10'))])"
     )

@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fakeamqp.protocols.amqp_0_9_1.codec import constants
-from fakeamqp.protocols.codec.errors import FieldError
-from fakeamqp.protocols.framed.codec import frames
+from fakeamqp.protocols.amqp_0_9_1.codec import constants, frames
+from fakeamqp.protocols.base.codec.errors import FieldError
 
 rule = pytest.mark.rule
 both = pytest.mark.protocols("0-9-1", "0-9")

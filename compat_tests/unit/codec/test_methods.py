@@ -17,17 +17,17 @@ from fakeamqp.protocols.amqp_0_9.codec import version_0_8
 from fakeamqp.protocols.amqp_0_9.codec.bodies import Body
 from fakeamqp.protocols.amqp_0_9_1.codec import METHODS
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
-from fakeamqp.protocols.codec.errors import FieldError, FieldNameError, FrameError, WireError
-from fakeamqp.protocols.codec.hiding import SECRET_FIELDS
-from fakeamqp.protocols.framed.codec.method import Method
-from fakeamqp.protocols.framed.codec.tables import PUBLISHED, RABBITMQ, Grammar
+from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
+from fakeamqp.protocols.amqp_0_9_1.codec.tables import PUBLISHED, RABBITMQ, Grammar
+from fakeamqp.protocols.base.codec.errors import FieldError, FieldNameError, FrameError, WireError
+from fakeamqp.protocols.base.codec.hiding import SECRET_FIELDS
 
 rule = pytest.mark.rule
 both = pytest.mark.protocols("0-9-1", "0-9")
 
 
 def name_of(method: type[Method]) -> str:
-    return f"{method.NAME} {method.__module__.removeprefix('fakeamqp.protocols.codec.amqp_')}"
+    return f"{method.NAME} {method.__module__.removeprefix('fakeamqp.protocols.base.codec.amqp_')}"
 
 
 #: What may end before its last field, so that not every cut is one too early.

@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 
 from compat_tests.unit.codec.strategies import properties, tables
 from fakeamqp.protocols.amqp_0_9_1.codec import BasicProperties
-from fakeamqp.protocols.codec.errors import FieldError, FieldNameError, FrameError, WireError
-from fakeamqp.protocols.framed.codec.properties import Properties
-from fakeamqp.protocols.framed.codec.tables import (
+from fakeamqp.protocols.amqp_0_9_1.codec.properties import Properties
+from fakeamqp.protocols.amqp_0_9_1.codec.tables import (
     PUBLISHED,
     RABBITMQ,
     REMOVED,
@@ -22,6 +21,7 @@ from fakeamqp.protocols.framed.codec.tables import (
     edit_table,
     encode_table,
 )
+from fakeamqp.protocols.base.codec.errors import FieldError, FieldNameError, FrameError, WireError
 
 rule = pytest.mark.rule
 both = pytest.mark.protocols("0-9-1", "0-9")

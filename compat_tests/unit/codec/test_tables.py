@@ -15,8 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compat_tests.unit.codec.strategies import tables
-from fakeamqp.protocols.codec.errors import FieldError, FieldNameError, FrameError, WireError
-from fakeamqp.protocols.framed.codec.tables import (
+from fakeamqp.protocols.amqp_0_9_1.codec.tables import (
     MAX_DEPTH,
     PUBLISHED,
     RABBITMQ,
@@ -29,6 +28,7 @@ from fakeamqp.protocols.framed.codec.tables import (
     encode_table,
     rewritten_table,
 )
+from fakeamqp.protocols.base.codec.errors import FieldError, FieldNameError, FrameError, WireError
 
 GRAMMARS = [RABBITMQ, PUBLISHED]
 rule = pytest.mark.rule

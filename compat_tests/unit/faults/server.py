@@ -10,7 +10,7 @@ from fakeamqp.faults import Faults
 from fakeamqp.faults.context import BrokerContext
 from fakeamqp.model.personality import Personality
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
-from fakeamqp.protocols.framed.codec.frames import CONTENT_HEADER, frame, method_frame
+from fakeamqp.protocols.amqp_0_9_1.codec.frames import CONTENT_HEADER, frame, method_frame
 from fakeamqp.trace import ConnectionEvent, Recorder
 
 __all__ = ["FaultServer", "Publisher", "bytes_of", "publish_bytes"]

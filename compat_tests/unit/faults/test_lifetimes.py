@@ -12,7 +12,7 @@ from compat_tests.unit.faults.server import FaultServer, bytes_of
 from fakeamqp.faults import Faults
 from fakeamqp.faults.errors import FaultError
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
-from fakeamqp.protocols.framed.codec.frames import CONTENT_HEADER
+from fakeamqp.protocols.amqp_0_9_1.codec.frames import CONTENT_HEADER
 
 PIECES = [
     bytes_of(m.BasicPublish(routing_key="q")),

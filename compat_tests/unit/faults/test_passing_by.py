@@ -10,7 +10,7 @@ from compat_tests.unit.faults.server import FaultServer, bytes_of, publish_bytes
 from fakeamqp.faults import Faults
 from fakeamqp.faults.frame_group import FrameGroup
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
-from fakeamqp.protocols.framed.codec.frames import CONTENT_HEADER
+from fakeamqp.protocols.amqp_0_9_1.codec.frames import CONTENT_HEADER
 
 BEGUN = bytes_of(m.BasicPublish(routing_key="q"))
 HEADER = bytes_of((2, CONTENT_HEADER.pack(60, 0, 1) + b"\0\0"))

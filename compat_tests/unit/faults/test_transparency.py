@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from compat_tests.unit.faults.server import FaultServer, bytes_of
 from fakeamqp.faults import Faults
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
-from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
-from fakeamqp.protocols.framed.codec.frames import content_frames, method_frame
+from fakeamqp.protocols.amqp_0_9_1.codec.basic import BasicProperties
+from fakeamqp.protocols.amqp_0_9_1.codec.frames import content_frames, method_frame
 
 QUEUES = st.sampled_from(["a", "b", "nowhere"])
 CHANNELS = st.sampled_from([1, 2])

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from fakeamqp.model.equivalence import compare_arguments, compare_flag, freeze, type_name
 from fakeamqp.model.errors import PreconditionFailed
-from fakeamqp.protocols.framed.codec.tables import Timestamp
+from fakeamqp.protocols.amqp_0_9_1.codec.tables import Timestamp
 
 VALUES: Any = st.recursive(
     st.one_of(

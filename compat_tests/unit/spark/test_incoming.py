@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
+from fakeamqp.protocols.amqp_0_9_1.codec.frames import HEARTBEAT_FRAME, content_frames, frame, method_frame
 from fakeamqp.protocols.amqp_0_9_1.codec.methods import (
     BasicAck,
     BasicDeliver,
@@ -14,8 +15,7 @@ from fakeamqp.protocols.amqp_0_9_1.codec.methods import (
     BasicReturn,
     QueueDeclareOk,
 )
-from fakeamqp.protocols.codec.errors import FrameError
-from fakeamqp.protocols.framed.codec.frames import HEARTBEAT_FRAME, content_frames, frame, method_frame
+from fakeamqp.protocols.base.codec.errors import FrameError
 from fakeamqp.spark.incoming import Contents, Incoming
 
 ROUTE = b"\x01x\x03a.b"

@@ -19,7 +19,7 @@ from fakeamqp.connection import PeerAddress
 from fakeamqp.errors import FakeAMQPError
 from fakeamqp.protocols.amqp_0_9.codec.methods import StreamPublish
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
-from fakeamqp.protocols.framed.codec.frames import CONTENT_HEADER
+from fakeamqp.protocols.amqp_0_9_1.codec.frames import CONTENT_HEADER
 from fakeamqp.spark.traces.sql import QUERIES
 from fakeamqp.trace import CheckFailed, ModelEvent, Trace, checks, load
 from fakeamqp.trace.checks import findings

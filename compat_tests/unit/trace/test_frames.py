@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
-from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
+from fakeamqp.protocols.amqp_0_9_1.codec.basic import BasicProperties
+from fakeamqp.protocols.amqp_0_9_1.codec.frames import CONTENT_HEADER
+from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
 from fakeamqp.protocols.amqp_0_9_1.trace import FRAME_TEXT
-from fakeamqp.protocols.framed.codec.frames import CONTENT_HEADER
-from fakeamqp.protocols.framed.codec.method import Method
 from fakeamqp.trace.frame_readers import frame_reader
 from fakeamqp.trace.truncation import Truncated
 
@@ -105,7 +105,7 @@ def test_content_headers():
 
 
 def _grammar():
-    from fakeamqp.protocols.framed.codec.tables import RABBITMQ
+    from fakeamqp.protocols.amqp_0_9_1.codec.tables import RABBITMQ
 
     return RABBITMQ
 

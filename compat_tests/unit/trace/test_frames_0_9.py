@@ -19,7 +19,7 @@ from fakeamqp.protocols.amqp_0_9.codec.requests import (
     encode_request,
     encode_response,
 )
-from fakeamqp.protocols.framed.codec.method import Method
+from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
 from fakeamqp.trace.events import FrameEvent
 from fakeamqp.trace.frame_readers import frame_reader
 from fakeamqp.trace.json_form import event_to_json

@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
-from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
+from fakeamqp.protocols.amqp_0_9_1.codec.basic import BasicProperties
+from fakeamqp.protocols.amqp_0_9_1.codec.frames import CONTENT_HEADER
+from fakeamqp.protocols.amqp_0_9_1.codec.tables import RABBITMQ, Timestamp, encode_table
 from fakeamqp.protocols.amqp_0_9_1.trace import READER
-from fakeamqp.protocols.framed.codec.frames import CONTENT_HEADER
-from fakeamqp.protocols.framed.codec.tables import RABBITMQ, Timestamp, encode_table
 from fakeamqp.trace import ConnectionEvent, FrameEvent, ModelEvent
 from fakeamqp.trace.json_form import event_to_json, value_to_json
 from fakeamqp.trace.truncation import Truncated, TruncatedMessage

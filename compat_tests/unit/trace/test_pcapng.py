@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from compat_tests.unit.trace.recordings import EVENTS, FRAMES
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.codec.constants import PROTOCOL_HEADER
-from fakeamqp.protocols.framed.codec.frames import CONTENT_HEADER, HEARTBEAT_FRAME, frame
-from fakeamqp.protocols.framed.codec.tables import RABBITMQ
+from fakeamqp.protocols.amqp_0_9_1.codec.frames import CONTENT_HEADER, HEARTBEAT_FRAME, frame
+from fakeamqp.protocols.amqp_0_9_1.codec.tables import RABBITMQ
 from fakeamqp.trace import ConnectionEvent, Event, FrameEvent, ModelEvent, Trace
 from fakeamqp.trace.truncation import Truncated
 

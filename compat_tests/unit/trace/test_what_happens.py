@@ -8,7 +8,7 @@ from compat_tests.protocol.driver import Client, Server
 from fakeamqp.model.errors import AccessRefused
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.codec.constants import PROTOCOL_HEADER
-from fakeamqp.protocols.framed.codec.frames import HEARTBEAT_FRAME, method_frame
+from fakeamqp.protocols.amqp_0_9_1.codec.frames import HEARTBEAT_FRAME, method_frame
 from fakeamqp.trace import ConnectionEvent, FrameEvent, ModelEvent, Recorder
 from fakeamqp.trace.cutting import frames_in
 from fakeamqp.trace.truncation import full_size

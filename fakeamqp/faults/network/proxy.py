@@ -48,7 +48,7 @@ class NetworkProxy:
     ) -> None:
         self.inner = inner
         self.number = number
-        #: The fault port of the connection, once its protocol is known: `fault_port.FramedFaultPort`.
+        #: The fault port of the connection, once its protocol is known: `fault_port.ConfirmingFaultPort`.
         self.port: Any = None
         self._notify = notify
         self._context = context

@@ -388,7 +388,7 @@ class Personality:
     "channel.resume", that the broker is made without: 540 in every protocol that has them."""
     extensions: Mapping[type, object] = field(default_factory=dict)
     """Choices that concern one protocol only, by the class of its record; empty for the usual ones of this
-    personality. See `protocols.common.choices`."""
+    personality. See `protocols.base.choices`."""
 
     def differences(self, other: Personality) -> tuple[ChoiceDifference, ...]:
         """The choices in which `other` differs from this personality, in the order of this documentation."""

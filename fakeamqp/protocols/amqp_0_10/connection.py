@@ -14,8 +14,8 @@ from fakeamqp.protocols.amqp_0_10.codec.constants import MIN_MAX_FRAME_SIZE
 from fakeamqp.protocols.amqp_0_10.codec.frames import HEADER_SIZE
 from fakeamqp.protocols.amqp_0_10.codec.types import Array
 from fakeamqp.protocols.amqp_0_10.replies import ConnectionFault
-from fakeamqp.protocols.common.connection_states import ConnectionState
-from fakeamqp.protocols.common.login import LOCALES, NotOffered, why_not_opened
+from fakeamqp.protocols.base.connection_states import ConnectionState
+from fakeamqp.protocols.base.login import LOCALES, NotOffered, why_not_opened
 
 if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_0_10.codec.packed import Control

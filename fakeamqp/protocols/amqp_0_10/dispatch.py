@@ -7,7 +7,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from fakeamqp.protocols.amqp_0_10 import dtx, exchange, execution, file, message, queue, stream, tx
-from fakeamqp.protocols.common.absent import is_absent
+from fakeamqp.protocols.base.absent import is_absent
 
 if TYPE_CHECKING:
     from typing import TypeAlias

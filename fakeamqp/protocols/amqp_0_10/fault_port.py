@@ -21,9 +21,9 @@ from fakeamqp.protocols.amqp_0_10.codec.frames import control_frame
 from fakeamqp.protocols.amqp_0_10.codec.framing import FRAMING, TYPE_MASK
 from fakeamqp.protocols.amqp_0_10.codec.serial import SequenceSet
 from fakeamqp.protocols.amqp_0_10.replies import ConnectionFault, short_text
-from fakeamqp.protocols.codec.errors import WireError
-from fakeamqp.protocols.common import fault_port
-from fakeamqp.protocols.common.connection_states import ConnectionState
+from fakeamqp.protocols.base import fault_port
+from fakeamqp.protocols.base.codec.errors import WireError
+from fakeamqp.protocols.base.connection_states import ConnectionState
 
 if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_0_10.codec.assembly import Assembly

@@ -31,9 +31,9 @@ from fakeamqp.protocols.amqp_0_10.codec.frames import FRAME_HEADER, HEADER_SIZE,
 from fakeamqp.protocols.amqp_0_10.fault_port import Amqp010FaultPort
 from fakeamqp.protocols.amqp_0_10.replies import ConnectionFault, close_code, short_text
 from fakeamqp.protocols.amqp_0_10.states import CONNECTION_TRANSITIONS
-from fakeamqp.protocols.codec.errors import WireError
-from fakeamqp.protocols.common.connection_states import ConnectionState
-from fakeamqp.protocols.common.server_connection import ServerConnection
+from fakeamqp.protocols.base.codec.errors import WireError
+from fakeamqp.protocols.base.connection_states import ConnectionState
+from fakeamqp.protocols.base.server_connection import ServerConnection
 
 if TYPE_CHECKING:
     from fakeamqp.connection import Connection, PeerAddress
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_0_10.choices import Amqp010Choices
     from fakeamqp.protocols.amqp_0_10.codec.packed import Control
     from fakeamqp.protocols.amqp_0_10.sessions.server_session import ServerSession
-    from fakeamqp.protocols.common.connection_states import ConnectionTransitions
+    from fakeamqp.protocols.base.connection_states import ConnectionTransitions
 
 __all__ = ["Amqp010Connection"]
 

@@ -14,11 +14,11 @@ from __future__ import annotations
 from enum import Enum, auto
 from typing import TYPE_CHECKING
 
-from fakeamqp.protocols.common import connection_states
-from fakeamqp.protocols.common.connection_states import ConnectionState
+from fakeamqp.protocols.base import connection_states
+from fakeamqp.protocols.base.connection_states import ConnectionState
 
 if TYPE_CHECKING:
-    from fakeamqp.protocols.common.connection_states import ConnectionTransitions
+    from fakeamqp.protocols.base.connection_states import ConnectionTransitions
 
 __all__ = ["CONNECTION_TRANSITIONS", "SESSION_TRANSITIONS", "SessionState"]
 

@@ -1,6 +1,6 @@
 """Class basic: qos, consume, cancel, get, and the settlement of deliveries.
 
-basic.publish is in `publishing`; basic.deliver, get-ok and return are in `framed.delivering`.
+basic.publish is in `publishing`; basic.deliver, get-ok and return are in `amqp_0_9_1.delivering`.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from fakeamqp.model.errors import PreconditionFailed
 from fakeamqp.model.subscription import ConsumerTerms, DeliveryLimits, Subscription
 from fakeamqp.protocols.amqp_0_9 import publishing
 from fakeamqp.protocols.amqp_0_9.codec import methods as m
-from fakeamqp.protocols.framed import delivering
-from fakeamqp.protocols.framed.settling import refusal, release_kept, send_again, settle
-from fakeamqp.protocols.framed.windows import set_documented_window, shares_windows
+from fakeamqp.protocols.amqp_0_9_1 import delivering
+from fakeamqp.protocols.amqp_0_9_1.settling import refusal, release_kept, send_again, settle
+from fakeamqp.protocols.amqp_0_9_1.windows import set_documented_window, shares_windows
 
 if TYPE_CHECKING:
     from fakeamqp.model.credit import Credit
     from fakeamqp.protocols.amqp_0_9.server_channel import Amqp09Channel
-    from fakeamqp.protocols.framed.codec.method import Method
+    from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
 
 __all__ = ["HANDLERS"]
 

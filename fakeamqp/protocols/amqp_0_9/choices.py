@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from fakeamqp.model.personality import personality as personality_named
-from fakeamqp.protocols.common.choices import choices_of
+from fakeamqp.protocols.base.choices import choices_of
 
 if TYPE_CHECKING:
     from fakeamqp.model.personality import Personality

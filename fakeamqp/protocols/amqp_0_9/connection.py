@@ -1,4 +1,4 @@
-"""Class connection: start and open. The rest of the handshake is in `framed.connection`."""
+"""Class connection: start and open. The rest of the handshake is in `amqp_0_9_1.connection`."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 from fakeamqp.model.errors import SyntaxFault
 from fakeamqp.protocols.amqp_0_9.codec import methods as m
-from fakeamqp.protocols.framed import connection as connection_class
+from fakeamqp.protocols.amqp_0_9_1 import connection as connection_class
 
 if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_0_9.server_connection import Amqp09Connection
-    from fakeamqp.protocols.framed.codec.method import Method
+    from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
 
 __all__ = ["HANDLERS", "receive", "start"]
 
@@ -30,7 +30,7 @@ def start(connection: Amqp09Connection) -> None:
     """
     properties = connection_class.server_properties(connection)
     properties["product"] = _PRODUCT
-    connection_class.start(connection, properties, connection.version)
+    connection_class.send_start(connection, properties, connection.version)
 
 
 def receive(connection: Amqp09Connection, method: Method) -> None:

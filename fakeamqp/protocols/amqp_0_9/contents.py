@@ -15,8 +15,8 @@ from fakeamqp.protocols.amqp_0_9.codec.message_properties import (
     FileMessageProperties,
     StreamMessageProperties,
 )
-from fakeamqp.protocols.framed.replies import short_text
-from fakeamqp.protocols.framed.states import ChannelState
+from fakeamqp.protocols.amqp_0_9_1.replies import short_text
+from fakeamqp.protocols.amqp_0_9_1.states import ChannelState
 
 if TYPE_CHECKING:
     from fakeamqp.model.message import Message

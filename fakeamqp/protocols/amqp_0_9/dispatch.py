@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from fakeamqp.protocols.amqp_0_9 import (
     access,
     basic,
-    channel,
     dtx,
     exchange,
     file,
@@ -21,13 +20,14 @@ from fakeamqp.protocols.amqp_0_9 import (
 )
 from fakeamqp.protocols.amqp_0_9.codec import methods as m
 from fakeamqp.protocols.amqp_0_9.requests import ping
-from fakeamqp.protocols.common.absent import is_absent, refuse_if_absent
+from fakeamqp.protocols.amqp_0_9_1 import channel
+from fakeamqp.protocols.base.absent import is_absent, refuse_if_absent
 
 if TYPE_CHECKING:
     from typing import TypeAlias
 
     from fakeamqp.protocols.amqp_0_9.server_channel import Amqp09Channel
-    from fakeamqp.protocols.framed.codec.method import Method
+    from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
 
     Handler: TypeAlias = Callable[[Amqp09Channel, Any], None]
 

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 from fakeamqp.model.errors import NotAllowed, PreconditionFailed, SyntaxFault
 from fakeamqp.model.transactions import Xid
 from fakeamqp.protocols.amqp_0_9.codec import methods as m
-from fakeamqp.protocols.common.connection_states import ConnectionState
-from fakeamqp.protocols.framed.states import ChannelState
+from fakeamqp.protocols.amqp_0_9_1.states import ChannelState
+from fakeamqp.protocols.base.connection_states import ConnectionState
 
 if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_0_9.server_channel import Amqp09Channel
-    from fakeamqp.protocols.framed.codec.method import Method
+    from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
 
 __all__ = ["HANDLERS", "WORK", "Enlistment"]
 

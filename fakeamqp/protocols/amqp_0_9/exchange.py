@@ -9,11 +9,11 @@ from fakeamqp.model.declarations import check_name
 from fakeamqp.model.errors import AccessRefused, CommandInvalid, NotAllowed, NotFound, PreconditionFailed
 from fakeamqp.protocols.amqp_0_9.access import assign_realm
 from fakeamqp.protocols.amqp_0_9.codec import methods as m
-from fakeamqp.protocols.framed.replies import ProtocolError, stripped
+from fakeamqp.protocols.amqp_0_9_1.replies import ProtocolError, stripped
 
 if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_0_9.server_channel import Amqp09Channel
-    from fakeamqp.protocols.framed.codec.method import Method
+    from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
 
 __all__ = ["HANDLERS"]
 

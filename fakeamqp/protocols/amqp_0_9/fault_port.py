@@ -10,8 +10,8 @@ from fakeamqp.protocols.amqp_0_9.codec.requests import Request, Response
 from fakeamqp.protocols.amqp_0_9.file.channel_state import Files
 from fakeamqp.protocols.amqp_0_9.message.channel_state import Messages
 from fakeamqp.protocols.amqp_0_9.requests import Requests
-from fakeamqp.protocols.framed import fault_port
-from fakeamqp.protocols.framed.replies import ProtocolError
+from fakeamqp.protocols.amqp_0_9_1.fault_port import Amqp091FaultPort
+from fakeamqp.protocols.amqp_0_9_1.replies import ProtocolError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_0_9.faults.fault_port import RequestFaultPort
     from fakeamqp.protocols.amqp_0_9.server_channel import Amqp09Channel
     from fakeamqp.protocols.amqp_0_9.server_connection import Amqp09Connection
-    from fakeamqp.protocols.framed.codec.method import Method
+    from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
 
 __all__ = ["Amqp09FaultPort"]
 
@@ -28,36 +28,22 @@ _GENERIC = 0
 _REFUSED = "refused by a fault"
 
 
-class Amqp09FaultPort(fault_port.FramedFaultPort):
-    """The fault port of one connection of 0-9 or 0-8. Only publishes that are requests are counted."""
+class Amqp09FaultPort(Amqp091FaultPort):
+    """The fault port of one connection of 0-9 or 0-8. Publishes that are requests are counted as requests."""
 
     __slots__ = ()
 
     _connection: Amqp09Connection
 
     @property
-    def protocol(self) -> str:
+    def protocol(self) -> str:  # type: ignore[override]
         """0-8 is a variation of 0-9."""
         return self._connection.protocol
 
-    # --- received publishes -----------------------------------------------------------------------------
-
-    def receive_unsecured(self, number: int, frames: bytes) -> None:
-        """Process the publish: the client gets no confirm that could promise more."""
-        self.receive(frames)
-
-    def receive_duplicate(self, number: int, frames: bytes) -> None:
-        """Process the publish once more."""
-        self.receive(frames)
-
     def flush_confirms(self) -> None:
-        """Send the responses that wait to be combined."""
+        """Send the confirms that are due, and the responses that wait to be combined."""
         for channel in list(self._connection.channels.values()):
             channel.end_turn()
-
-    def next_publish(self, number: int) -> int | None:
-        """None: without RabbitMQ's extensions there are no confirms."""
-        return None
 
     # --- requests and responses -------------------------------------------------------------------------
 

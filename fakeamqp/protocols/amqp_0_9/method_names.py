@@ -1,4 +1,4 @@
-"""The names of all methods of 0-9 and of 0-8, known without loading the codec."""
+"""The names of all methods of 0-9 with RabbitMQ's, and of 0-8, known without loading the codec."""
 
 from __future__ import annotations
 
@@ -23,5 +23,21 @@ _BY_CLASS = {
 }
 _NOT_IN_0_8 = ("message.", "channel.resume", "channel.ping", "channel.pong", "channel.ok")
 
-METHOD_NAMES = tuple(f"{owner}.{name}" for owner, names in _BY_CLASS.items() for name in names.split())
-METHOD_NAMES_0_8 = tuple(name for name in METHOD_NAMES if not name.startswith(_NOT_IN_0_8))
+_OWN = tuple(f"{owner}.{name}" for owner, names in _BY_CLASS.items() for name in names.split())
+
+METHOD_NAMES = (
+    *_OWN,
+    "connection.blocked",
+    "connection.unblocked",
+    "connection.update-secret",
+    "connection.update-secret-ok",
+    "exchange.bind",
+    "exchange.bind-ok",
+    "exchange.unbind",
+    "exchange.unbind-ok",
+    "basic.recover-ok",
+    "basic.nack",
+    "confirm.select",
+    "confirm.select-ok",
+)
+METHOD_NAMES_0_8 = tuple(name for name in _OWN if not name.startswith(_NOT_IN_0_8))

@@ -8,11 +8,11 @@ from fakeamqp.protocols.amqp_0_9 import out_of_band
 from fakeamqp.protocols.amqp_0_9.codec import methods as m
 from fakeamqp.protocols.amqp_0_9.requests import Requests
 from fakeamqp.protocols.amqp_0_9.resume import resume
-from fakeamqp.protocols.common.absent import refuse_if_absent
+from fakeamqp.protocols.base.absent import refuse_if_absent
 
 if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_0_9.server_connection import Amqp09Connection
-    from fakeamqp.protocols.framed.codec.method import Method
+    from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
 
 __all__ = ["begin"]
 

@@ -12,15 +12,20 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from fakeamqp.protocols.amqp_0_9.codec.bodies import encode_body
 from fakeamqp.protocols.amqp_0_9.codec.methods import MessageTransfer
-from fakeamqp.protocols.codec.property_headers import EXPIRATION_HEADER, TYPE_HEADER, fits_short_string, ttl
-from fakeamqp.protocols.framed.codec.basic import BasicProperties
-from fakeamqp.protocols.framed.codec.properties import Properties
+from fakeamqp.protocols.amqp_0_9_1.codec.basic import BasicProperties
+from fakeamqp.protocols.amqp_0_9_1.codec.properties import Properties
+from fakeamqp.protocols.base.codec.property_headers import (
+    EXPIRATION_HEADER,
+    TYPE_HEADER,
+    fits_short_string,
+    ttl,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from fakeamqp.protocols.amqp_0_9.codec.bodies import Body
-    from fakeamqp.protocols.framed.codec.tables import Grammar
+    from fakeamqp.protocols.amqp_0_9_1.codec.tables import Grammar
 
 __all__ = ["FIELDS", "Place", "Transferred", "encode_transfer", "from_transfer", "to_transfer"]
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from fakeamqp.model.message import Message, StructuredMessage
 from fakeamqp.model.transactions import PlannedPublish
 from fakeamqp.protocols.amqp_0_9.codec import methods as m
-from fakeamqp.protocols.framed.codec.basic import BasicProperties
-from fakeamqp.protocols.framed.delivering import ENCODING
-from fakeamqp.protocols.framed.publishing import (
+from fakeamqp.protocols.amqp_0_9_1.codec.basic import BasicProperties
+from fakeamqp.protocols.amqp_0_9_1.delivering import ENCODING
+from fakeamqp.protocols.amqp_0_9_1.publish_checks import (
     Target,
     authorise,
     examine,

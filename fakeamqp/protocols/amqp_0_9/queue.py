@@ -9,13 +9,13 @@ from fakeamqp.model.errors import NotAllowed, NotFound, ResourceLocked
 from fakeamqp.model.queues import QueueDeclaration
 from fakeamqp.protocols.amqp_0_9.access import assign_realm
 from fakeamqp.protocols.amqp_0_9.codec import methods as m
-from fakeamqp.protocols.framed.replies import ProtocolError, stripped
+from fakeamqp.protocols.amqp_0_9_1.replies import ProtocolError, stripped
 
 if TYPE_CHECKING:
     from fakeamqp.model.exchanges import Exchange
     from fakeamqp.model.queues import Queue
     from fakeamqp.protocols.amqp_0_9.server_channel import Amqp09Channel
-    from fakeamqp.protocols.framed.codec.method import Method
+    from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
 
 __all__ = ["HANDLERS"]
 

@@ -22,7 +22,7 @@ from fakeamqp.protocols.amqp_0_9.file.channel_state import FileConsumer
 from fakeamqp.protocols.amqp_0_9.interrupted_channels import InterruptedChannels
 from fakeamqp.protocols.amqp_0_9.message import consuming
 from fakeamqp.protocols.amqp_0_9.stream import StreamConsumer
-from fakeamqp.protocols.framed.replies import ProtocolError
+from fakeamqp.protocols.amqp_0_9_1.replies import ProtocolError
 
 if TYPE_CHECKING:
     from typing import TypeAlias

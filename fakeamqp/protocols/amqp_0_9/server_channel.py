@@ -20,12 +20,13 @@ from fakeamqp.protocols.amqp_0_9.codec import methods as m
 from fakeamqp.protocols.amqp_0_9.dispatch import HANDLERS, handlers
 from fakeamqp.protocols.amqp_0_9.dtx import WORK
 from fakeamqp.protocols.amqp_0_9.requests import Requests
-from fakeamqp.protocols.framed import delivering, server_channel
-from fakeamqp.protocols.framed.codec.basic import BasicProperties
-from fakeamqp.protocols.framed.codec.frames import CONTENT_HEADER, FRAME_METHOD, method_frame
-from fakeamqp.protocols.framed.frame_limit import fits
-from fakeamqp.protocols.framed.replies import ProtocolError
-from fakeamqp.protocols.framed.states import ChannelState
+from fakeamqp.protocols.amqp_0_9_1 import delivering
+from fakeamqp.protocols.amqp_0_9_1.codec.basic import BasicProperties
+from fakeamqp.protocols.amqp_0_9_1.codec.frames import CONTENT_HEADER, FRAME_METHOD, method_frame
+from fakeamqp.protocols.amqp_0_9_1.frame_limit import fits
+from fakeamqp.protocols.amqp_0_9_1.replies import ProtocolError
+from fakeamqp.protocols.amqp_0_9_1.server_channel import Amqp091Channel
+from fakeamqp.protocols.amqp_0_9_1.states import ChannelState
 
 if TYPE_CHECKING:
     from fakeamqp.model.delivery import Delivery, Ledger
@@ -34,8 +35,8 @@ if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_0_9.choices import Amqp09Choices
     from fakeamqp.protocols.amqp_0_9.registrations import OutOfBandTransport
     from fakeamqp.protocols.amqp_0_9.server_connection import Amqp09Connection
-    from fakeamqp.protocols.framed.codec.method import Method
-    from fakeamqp.protocols.framed.codec.properties import Properties
+    from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
+    from fakeamqp.protocols.amqp_0_9_1.codec.properties import Properties
 
 __all__ = ["Amqp09Channel", "Content"]
 
@@ -83,7 +84,7 @@ class _ExpectedContent(NamedTuple):
     complete: Callable[[Content[Any]], None]
 
 
-class Amqp09Channel(server_channel.FramedChannel):
+class Amqp09Channel(Amqp091Channel):
     """One channel. See the base class."""
 
     connection: Amqp09Connection
@@ -117,7 +118,9 @@ class Amqp09Channel(server_channel.FramedChannel):
         return tuple(self._class_states.items())
 
     def end_turn(self) -> None:
-        """Called when all received input is processed."""
+        """Send the queued confirms and the collected responses; called when all input is processed."""
+        if self.unconfirmed:
+            self.confirm_now()
         requests = self._class_states.get(Requests)
         if requests is not None:
             requests.end_turn()
@@ -254,7 +257,8 @@ class Amqp09Channel(server_channel.FramedChannel):
 
     def drop_content(self) -> None:
         """See the base class."""
-        self._expected = self._charge = None
+        super().drop_content()
+        self._expected = None
         self._assembler = contents.ContentAssembler()
 
     # --- methods out ----------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""A server-side connection of 0-9 or 0-8: a `FramedConnection` with the features that 0-9-1 dropped.
+"""A server-side connection of 0-9 or 0-8: an `Amqp091Connection` with the features that 0-9-1 dropped.
 
 Beside methods and contents, 0-9 has frames whose payload uses another transport (`out_of_band`), requests and
 responses (`requests`), and trace frames (`trace_frames`).
@@ -26,8 +26,8 @@ from fakeamqp.protocols.amqp_0_9.overrides import with_overrides
 from fakeamqp.protocols.amqp_0_9.replies import REPLIES
 from fakeamqp.protocols.amqp_0_9.server_channel import Amqp09Channel
 from fakeamqp.protocols.amqp_0_9.states import CONNECTION_TRANSITIONS
-from fakeamqp.protocols.framed.codec.tables import PUBLISHED_0_9
-from fakeamqp.protocols.framed.server_connection import FramedConnection
+from fakeamqp.protocols.amqp_0_9_1.codec.tables import PUBLISHED_0_9
+from fakeamqp.protocols.amqp_0_9_1.server_connection import Amqp091Connection
 
 if TYPE_CHECKING:
     from fakeamqp.connection import Connection, PeerAddress
@@ -38,15 +38,15 @@ if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_0_9.choices import Amqp09Choices
     from fakeamqp.protocols.amqp_0_9.codec.requests import Request
     from fakeamqp.protocols.amqp_0_9.vocabulary import Vocabulary
-    from fakeamqp.protocols.common.connection_states import ConnectionTransitions
-    from fakeamqp.protocols.framed.codec.method import Method
+    from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
+    from fakeamqp.protocols.base.connection_states import ConnectionTransitions
 
 __all__ = ["Amqp09Connection"]
 
 _CLOSE_TIMEOUT = 30.0
 
 
-class Amqp09Connection(FramedConnection[Amqp09Channel]):
+class Amqp09Connection(Amqp091Connection[Amqp09Channel]):
     """A server-side connection, without its transport. See `fakeamqp.connection.Connection`.
 
     Args:
@@ -65,6 +65,8 @@ class Amqp09Connection(FramedConnection[Amqp09Channel]):
     TRANSITIONS: ClassVar[ConnectionTransitions] = CONNECTION_TRANSITIONS
     OPENING = frozenset(("channel.open", "channel.resume"))
     REPLIES = REPLIES
+    PUBLISHED_GRAMMAR = PUBLISHED_0_9  # types/table-types
+    EXTENSIONS = False
 
     def __init__(
         self,
@@ -82,6 +84,13 @@ class Amqp09Connection(FramedConnection[Amqp09Channel]):
         self.frame_types: frozenset[int] = (
             FRAME_TYPES if m.ChannelPing.INDEX in vocabulary.METHODS else FRAME_TYPES_0_8
         )
+        self.version = version
+        self.windows: dict[str, Window] = {}
+        """Class name -> prefetch window of all consumers of class file or stream on the connection."""
+        self.message_credit: Credit | None = None
+        """The prefetch window of class message on the connection, if one is set."""
+        self.opening_request: Request | None = None
+        """The request whose channel.open is being processed."""
         super().__init__(
             state,
             peer,
@@ -90,16 +99,6 @@ class Amqp09Connection(FramedConnection[Amqp09Channel]):
             protocol_header=protocol_header,
             personality=self.apply_overrides(state.personality),
         )
-        if self.personality.published_field_grammar:
-            self.grammar = PUBLISHED_0_9  # types/table-types
-        self.version = version
-        self.windows: dict[str, Window] = {}
-        """Class name -> prefetch window of all consumers of class file or stream on the connection."""
-        self.message_credit: Credit | None = None
-        """The prefetch window of class message on the connection, if one is set."""
-        self.opening_request: Request | None = None
-        """The request whose channel.open is being processed."""
-        self.start()
 
     def apply_overrides(self, personality: Personality) -> Personality:
         """Return the personality with the choices that apply to this connection."""

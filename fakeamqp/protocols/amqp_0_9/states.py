@@ -1,4 +1,4 @@
-"""The states of a connection: as in `common.connection_states`, with a redirect in place of open-ok.
+"""The states of a connection: as in `base.connection_states`, with a redirect in place of open-ok.
 
 After a redirect only close is legal (connection.redirect/usage).
 """
@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fakeamqp.protocols.common import connection_states
-from fakeamqp.protocols.common.connection_states import ConnectionState
+from fakeamqp.protocols.base import connection_states
+from fakeamqp.protocols.base.connection_states import ConnectionState
 
 if TYPE_CHECKING:
-    from fakeamqp.protocols.common.connection_states import ConnectionTransitions
+    from fakeamqp.protocols.base.connection_states import ConnectionTransitions
 
 __all__ = ["CONNECTION_TRANSITIONS"]
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from fakeamqp.model.queues import Queue
     from fakeamqp.model.subscription import Subscription
     from fakeamqp.protocols.amqp_0_9.server_channel import Amqp09Channel, Content
-    from fakeamqp.protocols.framed.codec.method import Method
+    from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
 
 __all__ = ["HANDLERS", "StreamConsumer", "Streams"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fakeamqp.protocols.amqp_0_9.registrations import Registrations, TraceFrame
-from fakeamqp.protocols.common.connection_states import ConnectionState
-from fakeamqp.protocols.framed.replies import ProtocolError
+from fakeamqp.protocols.amqp_0_9_1.replies import ProtocolError
+from fakeamqp.protocols.base.connection_states import ConnectionState
 
 if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_0_9.server_connection import Amqp09Connection

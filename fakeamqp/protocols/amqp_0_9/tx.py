@@ -13,7 +13,7 @@ from fakeamqp.protocols.amqp_0_9.message.channel_state import Messages
 
 if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_0_9.server_channel import Amqp09Channel
-    from fakeamqp.protocols.framed.codec.method import Method
+    from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
 
 __all__ = ["HANDLERS"]
 

@@ -1,10 +1,11 @@
-"""AMQP 0-9-1: the protocol of RabbitMQ and its clients.
+"""AMQP 0-9-1: the protocol of RabbitMQ and its clients. 0-9 and 0-8 build on it (`amqp_0_9`).
 
-Reading order: `framed.server_connection.FramedConnection` splits bytes into frames;
-`server_connection.Amqp091Connection` is its subclass for 0-9-1. `server_channel.Amqp091Channel` is one
-channel: it assembles contents and sends publisher confirms. `dispatch.HANDLERS` maps methods to handlers. One
-module per AMQP class has the handlers: `connection`, `channel`, `access`, `exchange`, `queue`, `basic` (with
-`publishing`), `confirm`, `tx`.
+Reading order: `server_connection.Amqp091Connection` splits bytes into frames and turns errors into closes;
+`connection` handles class connection, from the handshake to the close. `server_channel.Amqp091Channel` is one
+channel: it assembles contents and sends publisher confirms; its base class in `base_channel` keeps consumers
+and unacknowledged deliveries. `dispatch.HANDLERS` maps methods to handlers. One module per AMQP class has the
+handlers: `channel`, `access`, `exchange`, `queue`, `basic` (with `publishing`, `publish_checks`,
+`delivering`, `settling` and `windows`), `confirm`, `tx`.
 `codec` has the methods, `faults` and `fault_port` the protocol's part of fault rules, `trace` its part of
 traces.
 """

@@ -1,6 +1,6 @@
 """Class basic: qos, consume, cancel, get, and the settlement of deliveries.
 
-basic.publish is in `publishing`; basic.deliver, get-ok and return are in `framed.delivering`.
+basic.publish is in `publishing`; basic.deliver, get-ok and return are in `delivering`.
 """
 
 from __future__ import annotations
@@ -16,19 +16,18 @@ from fakeamqp.model.limits import check_consumer_bound
 from fakeamqp.model.queues import ClassicQueue
 from fakeamqp.model.reply_to import PSEUDO_QUEUE
 from fakeamqp.model.subscription import ConsumerTerms, DeliveryLimits, Subscription
-from fakeamqp.protocols.amqp_0_9_1 import publishing
+from fakeamqp.protocols.amqp_0_9_1 import delivering, publishing
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
-from fakeamqp.protocols.framed import delivering
-from fakeamqp.protocols.framed.replies import ProtocolError
-from fakeamqp.protocols.framed.settling import refusal, release_kept, send_again, settle
-from fakeamqp.protocols.framed.windows import set_documented_window, set_window, shares_windows
+from fakeamqp.protocols.amqp_0_9_1.replies import ProtocolError
+from fakeamqp.protocols.amqp_0_9_1.settling import refusal, release_kept, send_again, settle
+from fakeamqp.protocols.amqp_0_9_1.windows import set_documented_window, set_window, shares_windows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fakeamqp.model.delivery import Delivery, Ending
+    from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
     from fakeamqp.protocols.amqp_0_9_1.server_channel import Amqp091Channel
-    from fakeamqp.protocols.framed.codec.method import Method
 
 __all__ = ["HANDLERS"]
 

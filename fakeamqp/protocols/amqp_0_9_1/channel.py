@@ -3,20 +3,56 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
-from fakeamqp.protocols.framed import channel
+from fakeamqp.protocols.amqp_0_9_1.replies import ProtocolError
 
 if TYPE_CHECKING:
-    from fakeamqp.protocols.amqp_0_9_1.server_channel import Amqp091Channel
-    from fakeamqp.protocols.framed.codec.method import Method
+    from fakeamqp.protocols.amqp_0_9_1.base_channel import BaseChannel
+    from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
 
-__all__ = ["HANDLERS"]
+__all__ = ["HANDLERS", "close", "close_ok", "flow", "flow_ok"]
 
-HANDLERS: dict[type[Method], Callable[[Amqp091Channel, Any], None]] = {
-    m.ChannelFlow: channel.flow,
-    m.ChannelFlowOk: channel.flow_ok,
-    m.ChannelClose: channel.close,
-    m.ChannelCloseOk: channel.close_ok,
+
+class Flow(Protocol):
+    """channel.flow and channel.flow-ok of either protocol."""
+
+    active: bool
+
+
+def flow(channel: BaseChannel, method: Flow) -> None:
+    """Stop or resume deliveries on the channel, if the personality supports it (channel.flow/*)."""
+    if not method.active and not channel.personality.honours_client_flow:
+        raise ProtocolError("not-implemented", "active=false")
+    channel.send(channel.connection.vocabulary.ChannelFlowOk(active=method.active))
+    if method.active:
+        channel.gate.reopen()
+    else:
+        channel.gate.shut()
+
+
+def flow_ok(channel: BaseChannel, method: Flow) -> None:
+    """Accept the answer to a channel.flow of the broker (channel.flow/throttling)."""
+    if channel.awaited_flow_oks:
+        channel.awaited_flow_oks -= 1
+    elif not channel.personality.throttles_with_flow:
+        raise ProtocolError("command-invalid", "unimplemented method")
+
+
+def close(channel: BaseChannel, method: Method) -> None:
+    """Close the channel at the client's request."""
+    channel.closed_by_client()
+
+
+def close_ok(channel: BaseChannel, method: Method) -> None:
+    """Refuse channel.close-ok on an open channel, to which the broker has sent no close."""
+    raise ProtocolError("command-invalid", "unimplemented method")
+
+
+HANDLERS: dict[type[Method], Callable[[BaseChannel, Any], None]] = {
+    m.ChannelFlow: flow,
+    m.ChannelFlowOk: flow_ok,
+    m.ChannelClose: close,
+    m.ChannelCloseOk: close_ok,
 }

@@ -1,20 +1,43 @@
-"""Class connection: start, open, and RabbitMQ's update-secret. The rest is in `framed.connection`."""
+"""Class connection: the handshake, the close, and RabbitMQ's update-secret.
+
+The client's methods have the same bytes in 0-9, so these functions accept its methods as well.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import sys
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, TypeAlias
 
+from fakeamqp.model.access import User
+from fakeamqp.model.errors import AuthenticationFailed, InvalidPath, NotAllowed
+from fakeamqp.model.limits import check_connection_limits
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.codec.constants import VERSION_MAJOR, VERSION_MINOR
-from fakeamqp.protocols.common.absent import is_absent
-from fakeamqp.protocols.framed import connection as connection_class
+from fakeamqp.protocols.amqp_0_9_1.replies import ProtocolError
+from fakeamqp.protocols.base.absent import is_absent
+from fakeamqp.protocols.base.connection_states import ConnectionState
+from fakeamqp.protocols.base.login import LOCALES, NotOffered, why_not_opened
+from fakeamqp.protocols.base.sasl import MalformedResponse
 
 if TYPE_CHECKING:
-    from fakeamqp.protocols.framed.codec.method import Method
-    from fakeamqp.protocols.framed.server_connection import FramedConnection
+    from fakeamqp.model.virtual_host import VirtualHost
+    from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
+    from fakeamqp.protocols.amqp_0_9_1.server_connection import Amqp091Connection
 
-__all__ = ["HANDLERS", "notify_blocked", "receive", "start"]
+__all__ = [
+    "HANDLERS",
+    "Handlers",
+    "notify_blocked",
+    "open_virtual_host",
+    "receive",
+    "send_start",
+    "server_properties",
+    "start",
+]
 
+Handlers: TypeAlias = Mapping[str, Callable[[Any, Any], None]]
+"""Method name -> handler."""
 
 _METHODS_OF_CAPABILITIES = {
     "publisher_confirms": "confirm.select",
@@ -22,9 +45,46 @@ _METHODS_OF_CAPABILITIES = {
     "basic.nack": "basic.nack",
 }
 """Capability -> the method without which a broker does not announce it."""
+_CLOSING_STATES = frozenset((ConnectionState.CLOSING, ConnectionState.CLOSED))
 
 
-def start(connection: FramedConnection[Any]) -> None:
+def server_properties(connection: Amqp091Connection[Any]) -> dict[str, Any]:
+    """Return the server properties, as strings: some 0-9 clients read only those.
+
+    Source: connection.start/server-properties.
+    """
+    personality = connection.personality
+    properties = {
+        "cluster_name": connection.broker.cluster_name,
+        "copyright": "Copyright (c) the fakeamqp developers",
+        "information": "fakeamqp, a broker for tests: licensed under Apache-2.0",
+        "platform": f"Python {sys.version.split()[0]}",
+        "product": personality.product,
+        "version": personality.version,
+    }
+    if personality.announces_host:
+        properties["host"] = connection.peer.server_host
+    return properties
+
+
+def send_start(
+    connection: Amqp091Connection[Any], properties: Mapping[str, Any], version: tuple[int, int]
+) -> None:
+    """Send connection.start, with server properties and mechanisms (connection.start/first-frame)."""
+    major, minor = version
+    connection.send(
+        0,
+        connection.vocabulary.ConnectionStart(
+            version_major=major,
+            version_minor=minor,
+            server_properties=dict(properties),
+            mechanisms=" ".join(connection.login.offered).encode(),
+            locales=" ".join(LOCALES).encode(),
+        ),
+    )
+
+
+def start(connection: Amqp091Connection[Any]) -> None:
     """Send connection.start with the capabilities of the personality (RabbitMQ: documented)."""
     personality = connection.personality
     absent = personality.not_implemented
@@ -33,28 +93,122 @@ def start(connection: FramedConnection[Any]) -> None:
         for name in personality.capabilities
         if not (absent and is_absent(_METHODS_OF_CAPABILITIES.get(name, ""), absent))
     }
-    properties = {"capabilities": capabilities, **connection_class.server_properties(connection)}
-    connection_class.start(connection, properties, (VERSION_MAJOR, VERSION_MINOR))
+    properties = {"capabilities": capabilities, **server_properties(connection)}
+    send_start(connection, properties, (VERSION_MAJOR, VERSION_MINOR))
 
 
-def receive(connection: FramedConnection[Any], method: Method) -> None:
-    """Process a method on channel 0."""
-    connection_class.receive(connection, method, HANDLERS)
+def receive(connection: Amqp091Connection[Any], method: Method, handlers: Handlers) -> None:
+    """Dispatch a method on channel 0. A closing connection ignores all but close and close-ok."""
+    name = method.NAME
+    if connection.state in _CLOSING_STATES and name not in ("connection.close", "connection.close-ok"):
+        return
+    handler = handlers.get(name)
+    if handler is not None:
+        connection.enter(name)
+        handler(connection, method)
+    elif name.startswith("connection."):
+        raise connection.out_of_order(connection.personality.connection_method_out_of_order)
+    else:
+        raise connection.out_of_order("channel-error")  # frame/channel-nonzero-others
 
 
-def notify_blocked(connection: FramedConnection[Any], reason: str | None) -> None:
-    """Send connection.blocked or unblocked to a client with the capability (RabbitMQ: documented)."""
-    if connection.has_capability("connection.blocked"):
-        connection.send(0, m.ConnectionUnblocked() if reason is None else m.ConnectionBlocked(reason=reason))
+def _start_ok(connection: Amqp091Connection[Any], method: Any) -> None:
+    connection.client_properties = method.client_properties
+    try:
+        connection.login.choose(method.mechanism, method.locale)
+    except (
+        NotOffered
+    ) as problem:  # connection.start-ok/mechanism-validity, connection.start-ok/locale-one-offered
+        connection.refuse(str(problem))
+        return
+    _authenticate(connection, method.response)
 
 
-def _open(connection: FramedConnection[Any], method: m.ConnectionOpen) -> None:
-    virtual_host = connection_class.open_virtual_host(connection, method.virtual_host)
+def _secure_ok(connection: Amqp091Connection[Any], method: Any) -> None:
+    _authenticate(connection, method.response)
+
+
+def _authenticate(connection: Amqp091Connection[Any], response: bytes) -> None:
+    """Run one step of the SASL mechanism, and send a challenge, connection.tune or a refusal."""
+    login = connection.login
+    try:
+        answer = login.step(response)
+    except MalformedResponse as problem:
+        connection.refuse(f"login with {login.mechanism}: {problem}")
+        return
+    except AuthenticationFailed as problem:
+        connection.refuse_login(
+            f"Login was refused using authentication mechanism {login.mechanism}. "
+            "For details see the broker logfile.",
+            problem.why,
+        )
+        return
+    if not isinstance(answer, User):
+        connection.challenge()
+        connection.send(0, connection.vocabulary.ConnectionSecure(challenge=answer))
+        return
+    connection.authenticated(answer)
+    personality = connection.personality
+    connection.send(
+        0,
+        connection.vocabulary.ConnectionTune(
+            channel_max=personality.channel_max,
+            frame_max=personality.frame_max,
+            heartbeat=personality.heartbeat,
+        ),
+    )
+
+
+def _tune_ok(connection: Amqp091Connection[Any], method: Any) -> None:
+    offered = connection.personality
+    _check_limit(connection, "channel_max", method.channel_max, offered.channel_max, 1)
+    _check_limit(connection, "frame_max", method.frame_max, offered.frame_max, offered.smallest_frame_max)
+    connection.agree(method.channel_max, method.frame_max, method.heartbeat)
+
+
+def _check_limit(connection: Amqp091Connection[Any], name: str, asked: int, offered: int, least: int) -> None:
+    """Check that a limit is not above the offered one; 0 means no limit (connection.tune-ok/*)."""
+    if offered and (asked == 0 or asked > offered):
+        raise ProtocolError(
+            "not-allowed",
+            f"negotiated {name} = {'0 (no limit)' if asked == 0 else asked} is higher than the maximum "
+            f"allowed value ({offered})",
+        )
+    if asked and asked < least:
+        raise ProtocolError(
+            "not-allowed",
+            f"negotiated {name} = {asked} is lower than the minimum allowed value ({least})",
+        )
+
+
+def open_virtual_host(connection: Amqp091Connection[Any], name: str) -> VirtualHost:
+    """Return the virtual host that a client opens.
+
+    Raises:
+        NotAllowed: the virtual host does not exist, the user may not access it, or a connection limit is
+            reached.
+        InvalidPath: the virtual host does not exist, in personalities that use this code.
+    """
+    assert connection.user is not None
+    if len(name.encode("utf-8", "surrogateescape")) > connection.personality.longest_name:
+        raise NotAllowed(f"a virtual host's name has at most {connection.personality.longest_name} bytes")
+    try:
+        virtual_host = connection.broker.virtual_host(name)
+        check_connection_limits(connection.broker, virtual_host, connection.user)
+        connection.broker.access.check_virtual_host(connection.user, virtual_host.name)
+    except (NotAllowed, InvalidPath) as problem:
+        connection.login_refused(why_not_opened(connection.broker, connection.user, name, problem))
+        raise
+    return virtual_host
+
+
+def _open(connection: Amqp091Connection[Any], method: m.ConnectionOpen) -> None:
+    virtual_host = open_virtual_host(connection, method.virtual_host)
     connection.send(0, m.ConnectionOpenOk())
     connection.opened(virtual_host)
 
 
-def _update_secret(connection: FramedConnection[Any], method: m.ConnectionUpdateSecret) -> None:
+def _update_secret(connection: Amqp091Connection[Any], method: m.ConnectionUpdateSecret) -> None:
     """Accept a new secret for the connection's user (RabbitMQ: documented extension).
 
     Secrets do not expire in this broker, so the new one is only acknowledged. Some personalities also check
@@ -69,8 +223,27 @@ def _update_secret(connection: FramedConnection[Any], method: m.ConnectionUpdate
     connection.send(0, m.ConnectionUpdateSecretOk())
 
 
-HANDLERS: connection_class.Handlers = {
-    **connection_class.HANDLERS,
+def notify_blocked(connection: Amqp091Connection[Any], reason: str | None) -> None:
+    """Send connection.blocked or unblocked to a client with the capability (RabbitMQ: documented)."""
+    if connection.has_capability("connection.blocked"):
+        connection.send(0, m.ConnectionUnblocked() if reason is None else m.ConnectionBlocked(reason=reason))
+
+
+def _close(connection: Amqp091Connection[Any], method: Method) -> None:
+    connection.closed_by_client()
+
+
+def _close_ok(connection: Amqp091Connection[Any], method: Method) -> None:
+    connection.close_confirmed()
+
+
+HANDLERS: Handlers = {
+    "connection.start-ok": _start_ok,
+    "connection.secure-ok": _secure_ok,
+    "connection.tune-ok": _tune_ok,
     "connection.open": _open,
     "connection.update-secret": _update_secret,
+    "connection.close": _close,
+    "connection.close-ok": _close_ok,
 }
+"""Method name -> handler."""

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from fakeamqp.protocols.amqp_0_9_1 import access, basic, channel, confirm, exchange, queue, tx
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
-from fakeamqp.protocols.codec.errors import FrameError
-from fakeamqp.protocols.common.absent import is_absent, refuse_if_absent
+from fakeamqp.protocols.base.absent import is_absent, refuse_if_absent
+from fakeamqp.protocols.base.codec.errors import FrameError
 
 if TYPE_CHECKING:
     from typing import TypeAlias
 
+    from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
     from fakeamqp.protocols.amqp_0_9_1.server_channel import Amqp091Channel
-    from fakeamqp.protocols.framed.codec.method import Method
 
     Handler: TypeAlias = Callable[[Amqp091Channel, Any], None]
 

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from fakeamqp.model.errors import AccessRefused
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
-from fakeamqp.protocols.framed.replies import stripped
+from fakeamqp.protocols.amqp_0_9_1.replies import stripped
 
 if TYPE_CHECKING:
+    from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
     from fakeamqp.protocols.amqp_0_9_1.server_channel import Amqp091Channel
-    from fakeamqp.protocols.framed.codec.method import Method
 
 __all__ = ["HANDLERS"]
 

@@ -2,27 +2,80 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from fakeamqp.protocols.framed import fault_port
-from fakeamqp.protocols.framed.states import ChannelState
+from fakeamqp.model.errors import ModelError
+from fakeamqp.model.message import Message
+from fakeamqp.protocols.amqp_0_9_1.replies import Reply, short_text
+from fakeamqp.protocols.amqp_0_9_1.states import ChannelState
+from fakeamqp.protocols.base import fault_port
+from fakeamqp.protocols.base.connection_states import ConnectionState
 
 if TYPE_CHECKING:
+    from fakeamqp.protocols.amqp_0_9_1.codec.basic import BasicProperties
     from fakeamqp.protocols.amqp_0_9_1.faults.fault_port import ConfirmingFaultPort
+    from fakeamqp.protocols.amqp_0_9_1.publish_checks import Publish
     from fakeamqp.protocols.amqp_0_9_1.server_channel import Amqp091Channel
-    from fakeamqp.protocols.framed.server_connection import FramedConnection
+    from fakeamqp.protocols.amqp_0_9_1.server_connection import Amqp091Connection
 
 __all__ = ["Amqp091FaultPort"]
 
 
-class Amqp091FaultPort(fault_port.FramedFaultPort):
+class Amqp091FaultPort(fault_port.ConnectionFaultPort):
     """The fault port of one 0-9-1 connection."""
 
     __slots__ = ()
 
-    protocol = "0-9-1"
+    protocol: str = "0-9-1"
 
-    _connection: FramedConnection[Any]
+    _connection: Amqp091Connection[Any]
+
+    # --- the connection ---------------------------------------------------------------------------------
+
+    @property
+    def client_name(self) -> str | None:
+        """Client property `connection_name`."""
+        name = self._connection.client_properties.get("connection_name")
+        return name if isinstance(name, str) else None
+
+    def channel_open(self, number: int) -> bool:
+        """Channel 0 is open as long as the connection."""
+        return self.open if number == 0 else self._channel(number) is not None
+
+    @property
+    def channels(self) -> tuple[int, ...]:
+        """The numbers of the open channels."""
+        return tuple(channel.number for channel in self._connection.open_channels)
+
+    @property
+    def largest_frame(self) -> int:
+        """The negotiated frame-max."""
+        return self._connection.frame_max
+
+    def receive(self, frames: bytes) -> None:
+        """Process frames, whatever the connection does now."""
+        self._connection.take(frames)
+
+    # --- closing ----------------------------------------------------------------------------------------
+
+    def close_channel(self, number: int, code: int, text: str, method: int) -> None:
+        """Send channel.close."""
+        channel = self._channel(number)
+        if channel is not None:
+            channel.close(Reply(code, short_text(text), ends_connection=False), method)
+
+    def close_connection(self, code: int, text: str, method: int) -> None:
+        """Send connection.close."""
+        self._connection.close_with(code, short_text(text), method)
+
+    def refuse_login(self, text: str, client_properties: Any) -> None:
+        """Refuse the login; the capabilities in `client_properties` decide whether the client is told."""
+        connection = self._connection
+        if connection.state is ConnectionState.STARTING:
+            connection.enter("connection.start-ok")
+            connection.client_properties = client_properties or {}
+        connection.refuse_login(text)
 
     # --- received publishes -----------------------------------------------------------------------------
 
@@ -84,8 +137,56 @@ class Amqp091FaultPort(fault_port.FramedFaultPort):
         if channel is not None and channel.mode == "confirm":
             channel.skip_publish(accepted)
 
+    # --- destinations and deliveries --------------------------------------------------------------------
+
+    def destinations(self, number: int, method: Publish, properties: BasicProperties) -> tuple[str, ...]:
+        """Ask the router."""
+        channel = self._channel(number)
+        if channel is None:
+            return ()
+        message = Message(method.exchange, method.routing_key, properties, b"")
+        with suppress(ModelError):
+            return channel.virtual_host.routing.preview(message)
+        return ()
+
+    def consumed_queue(self, number: int, consumer_tag: str) -> str | None:
+        """Look the consumer up."""
+        channel = self._channel(number)
+        consumer = None if channel is None else channel.consumers.get(consumer_tag)
+        return None if consumer is None else consumer.queue.name
+
+    def held_messages(self, number: int, tag: int, multiple: bool) -> tuple[tuple[str, Any], ...]:
+        """Look the deliveries up in the ledger."""
+        channel = self._channel(number)
+        if channel is None:
+            return ()
+        outstanding = channel.ledger.outstanding
+        if not multiple:
+            found = [outstanding[tag]] if tag in outstanding else []
+        else:
+            found = [delivery for each, delivery in outstanding.items() if tag == 0 or each <= tag]
+        return tuple((delivery.queue.name, delivery.queued.message) for delivery in found)
+
+    def duplicate_tag(self, number: int) -> int:
+        """Reserve a tag in the ledger."""
+        channel = self._channel(number)
+        return 0 if channel is None else channel.ledger.spare_tag()
+
+    # --- flow -------------------------------------------------------------------------------------------
+
+    def set_flow(self, number: int, active: bool) -> None:
+        """Send channel.flow."""
+        channel = self._channel(number)
+        if channel is not None:
+            channel.send(self._connection.vocabulary.ChannelFlow(active=active))
+            channel.awaited_flow_oks += 1
+
+    def starve(self, owner: object, queue: str | None, destination: str | None, starved: bool) -> int:
+        """Clients of 0-9-x give no explicit credit."""
+        return 0
+
     def _channel(self, number: int) -> Amqp091Channel | None:
-        channel = self._connection.channels.get(number)
+        channel: Amqp091Channel | None = self._connection.channels.get(number)
         return channel if channel is not None and channel.state is ChannelState.OPEN else None
 
 

@@ -12,19 +12,19 @@ from fakeamqp.model.errors import PreconditionFailed, ResourceError
 from fakeamqp.model.message import Message
 from fakeamqp.model.queues import Queue
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
-from fakeamqp.protocols.framed.delivering import ENCODING, check_message
-from fakeamqp.protocols.framed.publishing import (
+from fakeamqp.protocols.amqp_0_9_1.delivering import ENCODING, check_message
+from fakeamqp.protocols.amqp_0_9_1.publish_checks import (
     Target,
     examine,
     needs_examination,
     return_if_needed,
     too_large,
 )
-from fakeamqp.protocols.framed.replies import ProtocolError
+from fakeamqp.protocols.amqp_0_9_1.replies import ProtocolError
 
 if TYPE_CHECKING:
     from fakeamqp.model.outcome import Outcome
-    from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
+    from fakeamqp.protocols.amqp_0_9_1.codec.basic import BasicProperties
     from fakeamqp.protocols.amqp_0_9_1.server_channel import Amqp091Channel
 
 __all__ = ["Target", "begin", "check_message", "publish"]

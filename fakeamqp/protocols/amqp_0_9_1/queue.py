@@ -9,11 +9,11 @@ from fakeamqp.model.errors import AccessRefused, Crash
 from fakeamqp.model.queues import QueueDeclaration
 from fakeamqp.model.reply_to import PSEUDO_QUEUE, is_reply_address
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
-from fakeamqp.protocols.framed.replies import stripped
+from fakeamqp.protocols.amqp_0_9_1.replies import stripped
 
 if TYPE_CHECKING:
+    from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
     from fakeamqp.protocols.amqp_0_9_1.server_channel import Amqp091Channel
-    from fakeamqp.protocols.framed.codec.method import Method
 
 __all__ = ["HANDLERS"]
 

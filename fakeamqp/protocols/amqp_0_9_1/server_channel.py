@@ -15,32 +15,32 @@ from typing import TYPE_CHECKING, Any
 
 from fakeamqp.model.errors import AccessRefused
 from fakeamqp.protocols.amqp_0_9_1 import publishing
-from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
-from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
-from fakeamqp.protocols.amqp_0_9_1.dispatch import handlers
-from fakeamqp.protocols.codec.errors import WireError
-from fakeamqp.protocols.codec.pieces import add_piece
-from fakeamqp.protocols.framed import server_channel
-from fakeamqp.protocols.framed.assembly import (
+from fakeamqp.protocols.amqp_0_9_1.assembly import (
     Assembly,
     check_content_header,
     not_a_body,
     not_a_header,
     not_a_method,
 )
-from fakeamqp.protocols.framed.codec.frames import (
+from fakeamqp.protocols.amqp_0_9_1.base_channel import BaseChannel
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
+from fakeamqp.protocols.amqp_0_9_1.codec.basic import BasicProperties
+from fakeamqp.protocols.amqp_0_9_1.codec.frames import (
     CONTENT_HEADER,
     FRAME_BODY,
     FRAME_CONTENT_HEADER,
     FRAME_END,
     FRAME_METHOD,
 )
-from fakeamqp.protocols.framed.delivering import encoded_properties
-from fakeamqp.protocols.framed.frame_limit import fits
-from fakeamqp.protocols.framed.malformed import MalformedContent, MalformedMethod
-from fakeamqp.protocols.framed.publishing import UnknownContent, UnreadableContent
-from fakeamqp.protocols.framed.replies import ProtocolError, Reply
-from fakeamqp.protocols.framed.states import ChannelState
+from fakeamqp.protocols.amqp_0_9_1.delivering import encoded_properties
+from fakeamqp.protocols.amqp_0_9_1.dispatch import handlers
+from fakeamqp.protocols.amqp_0_9_1.frame_limit import fits
+from fakeamqp.protocols.amqp_0_9_1.malformed import MalformedContent, MalformedMethod
+from fakeamqp.protocols.amqp_0_9_1.publish_checks import UnknownContent, UnreadableContent
+from fakeamqp.protocols.amqp_0_9_1.replies import ProtocolError, Reply
+from fakeamqp.protocols.amqp_0_9_1.states import ChannelState
+from fakeamqp.protocols.base.codec.errors import WireError
+from fakeamqp.protocols.base.codec.pieces import add_piece
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -53,9 +53,9 @@ if TYPE_CHECKING:
     from fakeamqp.model.reply_to import ReplyAddress
     from fakeamqp.model.subscription import Subscription
     from fakeamqp.model.virtual_host import VirtualHost
-    from fakeamqp.protocols.amqp_0_9_1.publishing import Target
-    from fakeamqp.protocols.framed.codec.method import Method
-    from fakeamqp.protocols.framed.server_connection import FramedConnection
+    from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
+    from fakeamqp.protocols.amqp_0_9_1.publish_checks import Target
+    from fakeamqp.protocols.amqp_0_9_1.server_connection import Amqp091Connection
 
 __all__ = ["Amqp091Channel", "BoundedChannel"]
 
@@ -70,12 +70,12 @@ _BASIC_WITHOUT_WEIGHT = 60 << 16
 _END_BEFORE_BODY = FRAME_END << 8 | FRAME_BODY
 
 
-class Amqp091Channel(server_channel.FramedChannel):
+class Amqp091Channel(BaseChannel):
     """One channel. See the base class."""
 
-    connection: FramedConnection[Any]
+    connection: Amqp091Connection[Any]
 
-    def __init__(self, connection: FramedConnection[Any], number: int) -> None:
+    def __init__(self, connection: Amqp091Connection[Any], number: int) -> None:
         super().__init__(connection, number)
         self.published: int = 0
         """The number of publishes since confirm.select, which is the tag of the latest."""
@@ -86,7 +86,7 @@ class Amqp091Channel(server_channel.FramedChannel):
         self.secures = True
         """True if a confirmed publish survives a crash; a fault that crashes the broker first clears it."""
         self.targets: dict[bytes, Target] = {}
-        races = connection.broker.races
+        races = connection.broker.races if connection.EXTENSIONS else None
         self.races: ChannelRaces | None = None if races is None else races.of(self)
         """The late outcomes of this channel; None without races."""
         self.publisher: ChannelRaces | VirtualHost = self.races or self.virtual_host

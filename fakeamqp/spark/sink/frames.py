@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from fakeamqp.protocols.amqp_0_9_1.codec.methods import BasicPublish
-from fakeamqp.protocols.framed.codec.frames import (
+from fakeamqp.protocols.amqp_0_9_1.codec.frames import (
     CONTENT_HEADER,
     FRAME_OVERHEAD,
     header_frame,
     method_frame,
     split_body,
 )
+from fakeamqp.protocols.amqp_0_9_1.codec.methods import BasicPublish
 from fakeamqp.spark.errors import PublishError
 
 if TYPE_CHECKING:

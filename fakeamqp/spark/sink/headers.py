@@ -17,8 +17,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from fakeamqp.protocols.codec.errors import WireError
-from fakeamqp.protocols.framed.codec.tables import encode_table
+from fakeamqp.protocols.amqp_0_9_1.codec.tables import encode_table
+from fakeamqp.protocols.base.codec.errors import WireError
 from fakeamqp.spark.sink.arrays import is_text, microseconds, octets
 
 __all__ = ["header_tables"]

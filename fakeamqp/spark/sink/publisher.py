@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pika
 
 from fakeamqp.protocols.amqp_0_9_1.codec.methods import BasicReturn
-from fakeamqp.protocols.framed.codec.tables import RABBITMQ
+from fakeamqp.protocols.amqp_0_9_1.codec.tables import RABBITMQ
 from fakeamqp.spark.connection import Link
 from fakeamqp.spark.errors import BrokerUnreachable, ConnectionLost, PublishError, SparkError
 from fakeamqp.spark.property_lists import value_of

@@ -16,6 +16,7 @@ from compat_tests.unit.codec.amqp_0_10.strategies import maps, records, unsigned
 from compat_tests.unit.codec.strategies import short_texts, tables
 from fakeamqp.model.properties import PlainProperties
 from fakeamqp.protocols.amqp_0_9_1.codec import BasicProperties
+from fakeamqp.protocols.amqp_0_9_1.codec.tables import RABBITMQ, encode_table
 from fakeamqp.protocols.amqp_0_10.codec.structs import (
     DeliveryProperties,
     MessageProperties,
@@ -44,7 +45,6 @@ from fakeamqp.protocols.amqp_0_10.property_mapping import (
     reply_text,
     reply_to,
 )
-from fakeamqp.protocols.framed.codec.tables import RABBITMQ, encode_table
 from fakeamqp.timestamps import Timestamp
 
 ID = UUID("cbf34e70-07a2-4447-b2aa-a660a88ac96b")

@@ -10,9 +10,9 @@ import pytest
 
 from fakeamqp.adapters import protocol_named
 from fakeamqp.protocols.amqp_0_9.codec import methods as m09
+from fakeamqp.protocols.amqp_0_9.codec.rabbitmq_methods import ADDED, METHODS
+from fakeamqp.protocols.amqp_0_9.method_names import METHOD_NAMES
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m091
-from fakeamqp.protocols.rabbitmq_0_9.codec.methods import ADDED, METHODS
-from fakeamqp.protocols.rabbitmq_0_9.method_names import METHOD_NAMES
 
 if sys.version_info >= (3, 11):
     import tomllib

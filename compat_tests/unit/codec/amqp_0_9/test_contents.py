@@ -23,8 +23,8 @@ from fakeamqp.protocols.amqp_0_9.codec.properties import (
     StreamProperties,
     TunnelProperties,
 )
-from fakeamqp.protocols.codec.errors import FieldError, FrameError, WireError
-from fakeamqp.protocols.framed.codec import frames
+from fakeamqp.protocols.amqp_0_9_1.codec import frames
+from fakeamqp.protocols.base.codec.errors import FieldError, FrameError, WireError
 
 rule = pytest.mark.rule
 NONE = b"\0\0"

@@ -16,10 +16,10 @@ from fakeamqp.protocols.amqp_0_9.codec.bodies import Body
 from fakeamqp.protocols.amqp_0_9.codec.methods import MessageTransfer
 from fakeamqp.protocols.amqp_0_9.property_mapping import FIELDS, encode_transfer, from_transfer, to_transfer
 from fakeamqp.protocols.amqp_0_9_1.codec import BasicProperties
+from fakeamqp.protocols.amqp_0_9_1.codec.tables import PUBLISHED, RABBITMQ
 from fakeamqp.protocols.amqp_0_10.properties import TransferProperties
 from fakeamqp.protocols.amqp_0_10.property_mapping import EXPIRATION_HEADER, TYPE_HEADER
-from fakeamqp.protocols.codec.errors import FieldError
-from fakeamqp.protocols.framed.codec.tables import PUBLISHED, RABBITMQ
+from fakeamqp.protocols.base.codec.errors import FieldError
 
 TRANSACTION_ID = "x-amqp-0-9-transaction-id"
 SECURITY_TOKEN = "x-amqp-0-9-security-token"

@@ -16,9 +16,9 @@ from fakeamqp.protocols.amqp_0_9.codec.requests import (
     encode_request,
     encode_response,
 )
-from fakeamqp.protocols.framed.codec.frames import FRAME_END, FRAME_HEADER, frame
-from fakeamqp.protocols.framed.codec.method import Record
-from fakeamqp.protocols.framed.codec.tables import RABBITMQ
+from fakeamqp.protocols.amqp_0_9_1.codec.frames import FRAME_END, FRAME_HEADER, frame
+from fakeamqp.protocols.amqp_0_9_1.codec.method import Record
+from fakeamqp.protocols.amqp_0_9_1.codec.tables import RABBITMQ
 
 if sys.version_info >= (3, 11):
     import tomllib

@@ -10,8 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fakeamqp.protocols.amqp_0_9.codec import methods as m
-from fakeamqp.protocols.codec.errors import FieldError, FieldNameError, WireError
-from fakeamqp.protocols.framed.codec.tables import PUBLISHED_0_9, RABBITMQ, Grammar, Timestamp, encode_table
+from fakeamqp.protocols.amqp_0_9_1.codec.tables import (
+    PUBLISHED_0_9,
+    RABBITMQ,
+    Grammar,
+    Timestamp,
+    encode_table,
+)
+from fakeamqp.protocols.base.codec.errors import FieldError, FieldNameError, WireError
 
 rule = pytest.mark.rule
 both = pytest.mark.parametrize("grammar", [RABBITMQ, PUBLISHED_0_9], ids=repr)

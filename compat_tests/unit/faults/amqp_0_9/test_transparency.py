@@ -17,7 +17,7 @@ from fakeamqp.faults import Faults
 from fakeamqp.protocols.amqp_0_9.codec import methods as m
 from fakeamqp.protocols.amqp_0_9.codec.bodies import Body
 from fakeamqp.protocols.amqp_0_9.codec.requests import Response, encode_response
-from fakeamqp.protocols.framed.codec.frames import frame
+from fakeamqp.protocols.amqp_0_9_1.codec.frames import frame
 
 QUEUES = st.sampled_from(["a", "b"])
 BODIES = st.binary(max_size=10) | st.just(b"x" * 9000)

@@ -22,8 +22,8 @@ from pyspark.sql import types
 from compat_tests.fuzz.profile import examples
 from compat_tests.unit.spark.sink import sink
 from fakeamqp import Broker
-from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
-from fakeamqp.protocols.framed.codec.tables import RABBITMQ, Timestamp
+from fakeamqp.protocols.amqp_0_9_1.codec.basic import BasicProperties
+from fakeamqp.protocols.amqp_0_9_1.codec.tables import RABBITMQ, Timestamp
 from fakeamqp.spark.errors import PublishError
 from fakeamqp.spark.options import write_options
 from fakeamqp.spark.sink.columns import find_columns

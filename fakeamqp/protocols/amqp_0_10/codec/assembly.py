@@ -27,7 +27,7 @@ from fakeamqp.protocols.amqp_0_10.codec.frames import (
     LAST_FRAME,
     LAST_SEGMENT,
 )
-from fakeamqp.protocols.codec.pieces import add_piece
+from fakeamqp.protocols.base.codec.pieces import add_piece
 
 __all__ = ["Assembler", "Assembly", "content_behind"]
 

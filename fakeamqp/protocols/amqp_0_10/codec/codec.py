@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from fakeamqp.protocols.amqp_0_10.codec.errors import IllegalValue, SegmentError
 from fakeamqp.protocols.amqp_0_10.codec.statements import check_struct, namespace, type_of
-from fakeamqp.protocols.codec.errors import WireError
+from fakeamqp.protocols.base.codec.errors import WireError
 
 if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_0_10.codec.packed import Packed

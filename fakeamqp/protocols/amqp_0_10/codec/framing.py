@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 
 from fakeamqp.adapters import Part
-from fakeamqp.protocols.codec.errors import FieldError
+from fakeamqp.protocols.base.codec.errors import FieldError
 
 __all__ = ["FRAMING", "HEADER", "OFF_TRACK", "TYPE_MASK", "is_heartbeat"]
 

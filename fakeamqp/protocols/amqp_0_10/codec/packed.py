@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 from fakeamqp.protocols.amqp_0_10.codec.errors import IllegalValue
 from fakeamqp.protocols.amqp_0_10.codec.fields import Domains, Kinds, field_types
 from fakeamqp.protocols.amqp_0_10.codec.types import NESTED, STRUCTS, UnknownStruct, read_struct32
-from fakeamqp.protocols.codec.hiding import shown_fields
+from fakeamqp.protocols.base.codec.hiding import shown_fields
 
 if TYPE_CHECKING:
     from typing_extensions import Self, dataclass_transform

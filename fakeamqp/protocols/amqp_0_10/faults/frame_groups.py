@@ -18,7 +18,7 @@ from fakeamqp.protocols.amqp_0_10.codec.frames import (
 )
 from fakeamqp.protocols.amqp_0_10.codec.framing import FRAMING, TYPE_MASK, is_heartbeat
 from fakeamqp.protocols.amqp_0_10.faults.fields import values_of
-from fakeamqp.protocols.codec.errors import WireError
+from fakeamqp.protocols.base.codec.errors import WireError
 
 if TYPE_CHECKING:
     from fakeamqp.faults.connection_state import ConnectionFaultState

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fakeamqp.model.extensions import Extension
-from fakeamqp.protocols.common.limited_log import LimitedLog
+from fakeamqp.protocols.base.limited_log import LimitedLog
 
 if TYPE_CHECKING:
     from fakeamqp.model.state import BrokerState

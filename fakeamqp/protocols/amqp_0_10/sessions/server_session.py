@@ -25,7 +25,7 @@ from fakeamqp.protocols.amqp_0_10.sessions.detached_sessions import DetachedSess
 from fakeamqp.protocols.amqp_0_10.sessions.incoming import Incoming
 from fakeamqp.protocols.amqp_0_10.sessions.outgoing import Outgoing
 from fakeamqp.protocols.amqp_0_10.states import SESSION_TRANSITIONS, SessionState
-from fakeamqp.protocols.codec.errors import WireError
+from fakeamqp.protocols.base.codec.errors import WireError
 
 if TYPE_CHECKING:
     from fakeamqp.model.access import AccessControl, Action, User

@@ -26,7 +26,7 @@ from fakeamqp.protocols.amqp_0_10.trace.frames import (
     read_structs,
 )
 from fakeamqp.protocols.amqp_0_10.trace.secrets import redacted
-from fakeamqp.protocols.codec.errors import WireError
+from fakeamqp.protocols.base.codec.errors import WireError
 from fakeamqp.trace.frame_readers import RedactedValue
 from fakeamqp.trace.json_form import PROPERTIES, bytes_or_text, value_to_json
 from fakeamqp.trace.truncation import Truncated

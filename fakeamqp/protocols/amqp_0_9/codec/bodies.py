@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeAlias
 
-from fakeamqp.protocols.codec.errors import FieldError, FrameError
-from fakeamqp.protocols.framed.codec.fields import WireType, check_bytes, skipped, skipped_string
+from fakeamqp.protocols.amqp_0_9_1.codec.fields import WireType, check_bytes, skipped, skipped_string
+from fakeamqp.protocols.base.codec.errors import FieldError, FrameError
 
 if TYPE_CHECKING:
-    from fakeamqp.protocols.framed.codec.compiling import Reader, Writer
-    from fakeamqp.protocols.framed.codec.tables import Grammar
+    from fakeamqp.protocols.amqp_0_9_1.codec.compiling import Reader, Writer
+    from fakeamqp.protocols.amqp_0_9_1.codec.tables import Grammar
 
 __all__ = ["NO_BODY", "Body", "TransferBody", "decode_body", "encode_body"]
 

@@ -19,12 +19,12 @@ from fakeamqp.protocols.amqp_0_9.codec.properties import (
     StreamProperties,
     TunnelProperties,
 )
-from fakeamqp.protocols.codec.errors import FieldError, FrameError
-from fakeamqp.protocols.codec.pieces import add_piece
-from fakeamqp.protocols.framed.codec.frames import CONTENT_HEADER, body_pieces, frame
+from fakeamqp.protocols.amqp_0_9_1.codec.frames import CONTENT_HEADER, body_pieces, frame
+from fakeamqp.protocols.base.codec.errors import FieldError, FrameError
+from fakeamqp.protocols.base.codec.pieces import add_piece
 
 if TYPE_CHECKING:
-    from fakeamqp.protocols.framed.codec.properties import Properties
+    from fakeamqp.protocols.amqp_0_9_1.codec.properties import Properties
 
 __all__ = [
     "MAX_DEPTH",

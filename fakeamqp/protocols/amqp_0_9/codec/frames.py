@@ -1,7 +1,7 @@
 """The frame types of 0-9 and their names.
 
-The encoding of frames is the same as in 0-9-1, see `fakeamqp.protocols.framed.codec.frames`. 0-8 has the same
-types without requests and responses.
+The encoding of frames is the same as in 0-9-1, see `fakeamqp.protocols.amqp_0_9_1.codec.frames`. 0-8 has the
+same types without requests and responses.
 """
 
 from __future__ import annotations

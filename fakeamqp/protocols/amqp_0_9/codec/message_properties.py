@@ -13,8 +13,8 @@ from fakeamqp.protocols.amqp_0_9.codec.properties import BasicProperties, FilePr
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-    from fakeamqp.protocols.framed.codec.properties import Properties
-    from fakeamqp.protocols.framed.codec.tables import FieldValue
+    from fakeamqp.protocols.amqp_0_9_1.codec.properties import Properties
+    from fakeamqp.protocols.amqp_0_9_1.codec.tables import FieldValue
 
 __all__ = ["FILE_ENCODING", "STREAM_ENCODING", "FileMessageProperties", "StreamMessageProperties"]
 

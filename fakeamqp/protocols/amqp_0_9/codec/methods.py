@@ -1,11 +1,14 @@
-"""The methods of AMQP 0-9, one class each; a test holds them equal to spec/amqp-0-9.toml."""
+"""The methods of AMQP 0-9, one class each; a test holds them equal to spec/amqp-0-9.toml.
+
+Those that 0-9-1 has as they are stand there.
+"""
 
 from __future__ import annotations
 
 from typing import Final
 
 from fakeamqp.protocols.amqp_0_9.codec.bodies import NO_BODY, TransferBody
-from fakeamqp.protocols.framed.codec.fields import (
+from fakeamqp.protocols.amqp_0_9_1.codec.fields import (
     EMPTY_TABLE,
     Bit,
     Long,
@@ -17,50 +20,109 @@ from fakeamqp.protocols.framed.codec.fields import (
     Table,
     Timestamp,
 )
-from fakeamqp.protocols.framed.codec.method import BOTH, CLIENT, SERVER, Method, method, methods_by_index
-
-
-@method("connection.start", 10, 10, received_by=CLIENT, synchronous=True, responses=("connection.start-ok",))
-class ConnectionStart(Method):
-    version_major: Octet = 0
-    version_minor: Octet = 0
-    server_properties: Table = EMPTY_TABLE
-    mechanisms: LongStr = b""
-    locales: LongStr = b""
-
-
-@method("connection.start-ok", 10, 11, received_by=SERVER, synchronous=True)
-class ConnectionStartOk(Method):
-    client_properties: Table = EMPTY_TABLE
-    mechanism: ShortStr = ""
-    response: LongStr = b""
-    locale: ShortStr = ""
-
-
-@method(
-    "connection.secure", 10, 20, received_by=CLIENT, synchronous=True, responses=("connection.secure-ok",)
+from fakeamqp.protocols.amqp_0_9_1.codec.method import BOTH, CLIENT, SERVER, Method, method, methods_by_index
+from fakeamqp.protocols.amqp_0_9_1.codec.methods import (
+    AccessRequest as AccessRequest,
 )
-class ConnectionSecure(Method):
-    challenge: LongStr = b""
-
-
-@method("connection.secure-ok", 10, 21, received_by=SERVER, synchronous=True)
-class ConnectionSecureOk(Method):
-    response: LongStr = b""
-
-
-@method("connection.tune", 10, 30, received_by=CLIENT, synchronous=True, responses=("connection.tune-ok",))
-class ConnectionTune(Method):
-    channel_max: Short = 0
-    frame_max: Long = 0
-    heartbeat: Short = 0
-
-
-@method("connection.tune-ok", 10, 31, received_by=SERVER, synchronous=True)
-class ConnectionTuneOk(Method):
-    channel_max: Short = 0
-    frame_max: Long = 0
-    heartbeat: Short = 0
+from fakeamqp.protocols.amqp_0_9_1.codec.methods import (
+    AccessRequestOk as AccessRequestOk,
+)
+from fakeamqp.protocols.amqp_0_9_1.codec.methods import (
+    BasicConsumeOk as BasicConsumeOk,
+)
+from fakeamqp.protocols.amqp_0_9_1.codec.methods import (
+    BasicDeliver as BasicDeliver,
+)
+from fakeamqp.protocols.amqp_0_9_1.codec.methods import (
+    BasicGetOk as BasicGetOk,
+)
+from fakeamqp.protocols.amqp_0_9_1.codec.methods import (
+    BasicQos as BasicQos,
+)
+from fakeamqp.protocols.amqp_0_9_1.codec.methods import (
+    BasicQosOk as BasicQosOk,
+)
+from fakeamqp.protocols.amqp_0_9_1.codec.methods import (
+    BasicReject as BasicReject,
+)
+from fakeamqp.protocols.amqp_0_9_1.codec.methods import (
+    BasicReturn as BasicReturn,
+)
+from fakeamqp.protocols.amqp_0_9_1.codec.methods import (
+    ChannelClose as ChannelClose,
+)
+from fakeamqp.protocols.amqp_0_9_1.codec.methods import (
+    ChannelCloseOk as ChannelCloseOk,
+)
+from fakeamqp.protocols.amqp_0_9_1.codec.methods import (
+    ChannelFlow as ChannelFlow,
+)
+from fakeamqp.protocols.amqp_0_9_1.codec.methods import (
+    ChannelFlowOk as ChannelFlowOk,
+)
+from fakeamqp.protocols.amqp_0_9_1.codec.methods import (
+    ConnectionClose as ConnectionClose,
+)
+from fakeamqp.protocols.amqp_0_9_1.codec.methods import (
+    ConnectionCloseOk as ConnectionCloseOk,
+)
+from fakeamqp.protocols.amqp_0_9_1.codec.methods import (
+    ConnectionSecure as ConnectionSecure,
+)
+from fakeamqp.protocols.amqp_0_9_1.codec.methods import (
+    ConnectionSecureOk as ConnectionSecureOk,
+)
+from fakeamqp.protocols.amqp_0_9_1.codec.methods import (
+    ConnectionStart as ConnectionStart,
+)
+from fakeamqp.protocols.amqp_0_9_1.codec.methods import (
+    ConnectionStartOk as ConnectionStartOk,
+)
+from fakeamqp.protocols.amqp_0_9_1.codec.methods import (
+    ConnectionTune as ConnectionTune,
+)
+from fakeamqp.protocols.amqp_0_9_1.codec.methods import (
+    ConnectionTuneOk as ConnectionTuneOk,
+)
+from fakeamqp.protocols.amqp_0_9_1.codec.methods import (
+    ExchangeDeclareOk as ExchangeDeclareOk,
+)
+from fakeamqp.protocols.amqp_0_9_1.codec.methods import (
+    ExchangeDeleteOk as ExchangeDeleteOk,
+)
+from fakeamqp.protocols.amqp_0_9_1.codec.methods import (
+    QueueBindOk as QueueBindOk,
+)
+from fakeamqp.protocols.amqp_0_9_1.codec.methods import (
+    QueueDeclareOk as QueueDeclareOk,
+)
+from fakeamqp.protocols.amqp_0_9_1.codec.methods import (
+    QueueDeleteOk as QueueDeleteOk,
+)
+from fakeamqp.protocols.amqp_0_9_1.codec.methods import (
+    QueuePurgeOk as QueuePurgeOk,
+)
+from fakeamqp.protocols.amqp_0_9_1.codec.methods import (
+    QueueUnbindOk as QueueUnbindOk,
+)
+from fakeamqp.protocols.amqp_0_9_1.codec.methods import (
+    TxCommit as TxCommit,
+)
+from fakeamqp.protocols.amqp_0_9_1.codec.methods import (
+    TxCommitOk as TxCommitOk,
+)
+from fakeamqp.protocols.amqp_0_9_1.codec.methods import (
+    TxRollback as TxRollback,
+)
+from fakeamqp.protocols.amqp_0_9_1.codec.methods import (
+    TxRollbackOk as TxRollbackOk,
+)
+from fakeamqp.protocols.amqp_0_9_1.codec.methods import (
+    TxSelect as TxSelect,
+)
+from fakeamqp.protocols.amqp_0_9_1.codec.methods import (
+    TxSelectOk as TxSelectOk,
+)
 
 
 @method(
@@ -88,19 +150,6 @@ class ConnectionRedirect(Method):
     known_hosts: ShortStr = ""
 
 
-@method("connection.close", 10, 50, received_by=BOTH, synchronous=True, responses=("connection.close-ok",))
-class ConnectionClose(Method):
-    reply_code: Short = 0
-    reply_text: ShortStr = ""
-    class_id: Short = 0
-    method_id: Short = 0
-
-
-@method("connection.close-ok", 10, 51, received_by=BOTH, synchronous=True)
-class ConnectionCloseOk(Method):
-    pass
-
-
 @method("channel.open", 20, 10, received_by=SERVER, synchronous=True, responses=("channel.open-ok",))
 class ChannelOpen(Method):
     out_of_band: ShortStr = ""
@@ -109,29 +158,6 @@ class ChannelOpen(Method):
 @method("channel.open-ok", 20, 11, received_by=CLIENT, synchronous=True)
 class ChannelOpenOk(Method):
     channel_id: LongStr = b""
-
-
-@method("channel.flow", 20, 20, received_by=BOTH, synchronous=True, responses=("channel.flow-ok",))
-class ChannelFlow(Method):
-    active: Bit = False
-
-
-@method("channel.flow-ok", 20, 21, received_by=BOTH)
-class ChannelFlowOk(Method):
-    active: Bit = False
-
-
-@method("channel.close", 20, 40, received_by=BOTH, synchronous=True, responses=("channel.close-ok",))
-class ChannelClose(Method):
-    reply_code: Short = 0
-    reply_text: ShortStr = ""
-    class_id: Short = 0
-    method_id: Short = 0
-
-
-@method("channel.close-ok", 20, 41, received_by=BOTH, synchronous=True)
-class ChannelCloseOk(Method):
-    pass
 
 
 @method("channel.resume", 20, 50, received_by=SERVER, responses=("channel.ok",))
@@ -154,21 +180,6 @@ class ChannelOk(Method):
     """Work in progress, say the documents."""
 
 
-@method("access.request", 30, 10, received_by=SERVER, synchronous=True, responses=("access.request-ok",))
-class AccessRequest(Method):
-    realm: ShortStr = ""
-    exclusive: Bit = False
-    passive: Bit = False
-    active: Bit = False
-    write: Bit = False
-    read: Bit = False
-
-
-@method("access.request-ok", 30, 11, received_by=CLIENT, synchronous=True)
-class AccessRequestOk(Method):
-    ticket: Short = 0
-
-
 @method("exchange.declare", 40, 10, received_by=SERVER, synchronous=True, responses=("exchange.declare-ok",))
 class ExchangeDeclare(Method):
     ticket: Short = 0
@@ -182,22 +193,12 @@ class ExchangeDeclare(Method):
     arguments: Table = EMPTY_TABLE
 
 
-@method("exchange.declare-ok", 40, 11, received_by=CLIENT, synchronous=True)
-class ExchangeDeclareOk(Method):
-    pass
-
-
 @method("exchange.delete", 40, 20, received_by=SERVER, synchronous=True, responses=("exchange.delete-ok",))
 class ExchangeDelete(Method):
     ticket: Short = 0
     exchange: ShortStr = ""
     if_unused: Bit = False
     no_wait: Bit = False
-
-
-@method("exchange.delete-ok", 40, 21, received_by=CLIENT, synchronous=True)
-class ExchangeDeleteOk(Method):
-    pass
 
 
 @method("exchange.bound", 40, 22, received_by=SERVER, synchronous=True, responses=("exchange.bound-ok",))
@@ -229,13 +230,6 @@ class QueueDeclare(Method):
     arguments: Table = EMPTY_TABLE
 
 
-@method("queue.declare-ok", 50, 11, received_by=CLIENT, synchronous=True)
-class QueueDeclareOk(Method):
-    queue: ShortStr = ""
-    message_count: Long = 0
-    consumer_count: Long = 0
-
-
 @method("queue.bind", 50, 20, received_by=SERVER, synchronous=True, responses=("queue.bind-ok",))
 class QueueBind(Method):
     ticket: Short = 0
@@ -244,11 +238,6 @@ class QueueBind(Method):
     routing_key: ShortStr = ""
     no_wait: Bit = False
     arguments: Table = EMPTY_TABLE
-
-
-@method("queue.bind-ok", 50, 21, received_by=CLIENT, synchronous=True)
-class QueueBindOk(Method):
-    pass
 
 
 @method("queue.unbind", 50, 50, received_by=SERVER, synchronous=True, responses=("queue.unbind-ok",))
@@ -260,21 +249,11 @@ class QueueUnbind(Method):
     arguments: Table = EMPTY_TABLE
 
 
-@method("queue.unbind-ok", 50, 51, received_by=CLIENT, synchronous=True)
-class QueueUnbindOk(Method):
-    pass
-
-
 @method("queue.purge", 50, 30, received_by=SERVER, synchronous=True, responses=("queue.purge-ok",))
 class QueuePurge(Method):
     ticket: Short = 0
     queue: ShortStr = ""
     no_wait: Bit = False
-
-
-@method("queue.purge-ok", 50, 31, received_by=CLIENT, synchronous=True)
-class QueuePurgeOk(Method):
-    message_count: Long = 0
 
 
 @method("queue.delete", 50, 40, received_by=SERVER, synchronous=True, responses=("queue.delete-ok",))
@@ -284,23 +263,6 @@ class QueueDelete(Method):
     if_unused: Bit = False
     if_empty: Bit = False
     no_wait: Bit = False
-
-
-@method("queue.delete-ok", 50, 41, received_by=CLIENT, synchronous=True)
-class QueueDeleteOk(Method):
-    message_count: Long = 0
-
-
-@method("basic.qos", 60, 10, received_by=SERVER, synchronous=True, responses=("basic.qos-ok",))
-class BasicQos(Method):
-    prefetch_size: Long = 0
-    prefetch_count: Short = 0
-    global_: Bit = False
-
-
-@method("basic.qos-ok", 60, 11, received_by=CLIENT, synchronous=True)
-class BasicQosOk(Method):
-    pass
 
 
 @method("basic.consume", 60, 20, received_by=SERVER, synchronous=True, responses=("basic.consume-ok",))
@@ -313,11 +275,6 @@ class BasicConsume(Method):
     exclusive: Bit = False
     no_wait: Bit = False
     filter: Table = EMPTY_TABLE
-
-
-@method("basic.consume-ok", 60, 21, received_by=CLIENT, synchronous=True)
-class BasicConsumeOk(Method):
-    consumer_tag: ShortStr = ""
 
 
 @method("basic.cancel", 60, 30, received_by=SERVER, synchronous=True, responses=("basic.cancel-ok",))
@@ -340,23 +297,6 @@ class BasicPublish(Method):
     immediate: Bit = False
 
 
-@method("basic.return", 60, 50, received_by=CLIENT, content=True)
-class BasicReturn(Method):
-    reply_code: Short = 0
-    reply_text: ShortStr = ""
-    exchange: ShortStr = ""
-    routing_key: ShortStr = ""
-
-
-@method("basic.deliver", 60, 60, received_by=CLIENT, content=True)
-class BasicDeliver(Method):
-    consumer_tag: ShortStr = ""
-    delivery_tag: LongLong = 0
-    redelivered: Bit = False
-    exchange: ShortStr = ""
-    routing_key: ShortStr = ""
-
-
 @method(
     "basic.get", 60, 70, received_by=SERVER, synchronous=True, responses=("basic.get-ok", "basic.get-empty")
 )
@@ -364,15 +304,6 @@ class BasicGet(Method):
     ticket: Short = 0
     queue: ShortStr = ""
     no_ack: Bit = False
-
-
-@method("basic.get-ok", 60, 71, received_by=CLIENT, synchronous=True, content=True)
-class BasicGetOk(Method):
-    delivery_tag: LongLong = 0
-    redelivered: Bit = False
-    exchange: ShortStr = ""
-    routing_key: ShortStr = ""
-    message_count: Long = 0
 
 
 @method("basic.get-empty", 60, 72, received_by=CLIENT, synchronous=True)
@@ -384,12 +315,6 @@ class BasicGetEmpty(Method):
 class BasicAck(Method):
     delivery_tag: LongLong = 0
     multiple: Bit = False
-
-
-@method("basic.reject", 60, 90, received_by=SERVER)
-class BasicReject(Method):
-    delivery_tag: LongLong = 0
-    requeue: Bit = False
 
 
 @method("basic.recover", 60, 100, received_by=SERVER)
@@ -568,36 +493,6 @@ class StreamDeliver(Method):
     delivery_tag: LongLong = 0
     exchange: ShortStr = ""
     queue: ShortStr = ""
-
-
-@method("tx.select", 90, 10, received_by=SERVER, synchronous=True, responses=("tx.select-ok",))
-class TxSelect(Method):
-    pass
-
-
-@method("tx.select-ok", 90, 11, received_by=CLIENT, synchronous=True)
-class TxSelectOk(Method):
-    pass
-
-
-@method("tx.commit", 90, 20, received_by=SERVER, synchronous=True, responses=("tx.commit-ok",))
-class TxCommit(Method):
-    pass
-
-
-@method("tx.commit-ok", 90, 21, received_by=CLIENT, synchronous=True)
-class TxCommitOk(Method):
-    pass
-
-
-@method("tx.rollback", 90, 30, received_by=SERVER, synchronous=True, responses=("tx.rollback-ok",))
-class TxRollback(Method):
-    pass
-
-
-@method("tx.rollback-ok", 90, 31, received_by=CLIENT, synchronous=True)
-class TxRollbackOk(Method):
-    pass
 
 
 @method("dtx.select", 100, 10, received_by=SERVER, synchronous=True, responses=("dtx.select-ok",))

@@ -23,17 +23,17 @@ from fakeamqp.protocols.amqp_0_9.codec.methods import (
     ConnectionSecure,
     ConnectionTune,
 )
-from fakeamqp.protocols.framed.codec.explaining import unreadable
-from fakeamqp.protocols.framed.codec.fields import Octet
-from fakeamqp.protocols.framed.codec.method import BOTH, CLIENT, Method, method
+from fakeamqp.protocols.amqp_0_9_1.codec.explaining import unreadable
+from fakeamqp.protocols.amqp_0_9_1.codec.fields import Octet
+from fakeamqp.protocols.amqp_0_9_1.codec.method import BOTH, CLIENT, Method, method
 
 if TYPE_CHECKING:
     from typing import ClassVar
 
     from typing_extensions import Self
 
-    from fakeamqp.protocols.framed.codec.record import Field, Layout
-    from fakeamqp.protocols.framed.codec.tables import FieldValue, Grammar
+    from fakeamqp.protocols.amqp_0_9_1.codec.record import Field, Layout
+    from fakeamqp.protocols.amqp_0_9_1.codec.tables import FieldValue, Grammar
 
 __all__ = [
     "METHODS",

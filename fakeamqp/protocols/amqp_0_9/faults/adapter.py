@@ -11,11 +11,11 @@ from fakeamqp.protocols.amqp_0_9.codec.constants import (
     FRAME_RESPONSE,
     REPLY_NAMES,
 )
-from fakeamqp.protocols.amqp_0_9.codec.methods import ChannelPing, ChannelPong, MessageTransfer
+from fakeamqp.protocols.amqp_0_9.codec.methods import BasicRecover, ChannelPing, ChannelPong, MessageTransfer
 from fakeamqp.protocols.amqp_0_9.codec.requests import encode_request
 from fakeamqp.protocols.amqp_0_9.faults.frame_groups import IN_PROPERTIES, TRANSFER, MethodGroup09
-from fakeamqp.protocols.framed.faults.adapter import FramedAdapter, method_info
-from fakeamqp.protocols.framed.faults.frame_groups import PUBLISH
+from fakeamqp.protocols.amqp_0_9_1.faults.adapter import Adapter091, method_info
+from fakeamqp.protocols.amqp_0_9_1.faults.frame_groups import PUBLISH
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -32,7 +32,7 @@ _NUMBERS = 16
 """The bytes of a request before its reserved bytes or its method."""
 
 
-class Adapter09(FramedAdapter):
+class Adapter09(Adapter091):
     """0-9 or 0-8; see `FaultAdapter`."""
 
     wrapper_prefix: bytes = bytes(4)
@@ -47,6 +47,10 @@ class Adapter09(FramedAdapter):
         super().__init__(name, framing, group, frozenset((PUBLISH, TRANSFER)), confirms, REPLY_NAMES)
         if TRANSFER in self.kinds:
             self.kinds[TRANSFER] = method_info(MessageTransfer, hidden=IN_PROPERTIES, has_content=True)
+        if confirms:
+            # 0-9 and 0-9-1 call different methods basic.recover: 60.100 without and 60.110 with an answer.
+            both = self.kinds[BasicRecover.NAME].prefixes | method_info(BasicRecover).prefixes
+            self.kinds[BasicRecover.NAME] = method_info(BasicRecover)._replace(prefixes=both)
 
     def encode(
         self, what: Any, port: FaultPort, channel: int, body: bytes | None, properties: Mapping[str, Any]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol
 
-from fakeamqp.protocols.framed.faults.fault_port import FramedFaultPort
+from fakeamqp.protocols.amqp_0_9_1.faults.fault_port import ConfirmingFaultPort
 
 if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_0_9.codec.requests import Request, Response
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 __all__ = ["RequestFaultPort"]
 
 
-class RequestFaultPort(FramedFaultPort, Protocol):
+class RequestFaultPort(ConfirmingFaultPort, Protocol):
     """The fault port of one connection of 0-9 or 0-8.
 
     `drop_request`, `nack_request` and `return_request` count a request that the channel does not receive.

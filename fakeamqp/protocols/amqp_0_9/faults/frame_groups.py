@@ -20,8 +20,8 @@ from fakeamqp.protocols.amqp_0_9.codec.constants import (
     FRAME_RESPONSE,
 )
 from fakeamqp.protocols.amqp_0_9.codec.contents import PROPERTIES, ContentAssembler
-from fakeamqp.protocols.amqp_0_9.codec.methods import METHODS, BasicReturn
 from fakeamqp.protocols.amqp_0_9.codec.properties import BasicProperties
+from fakeamqp.protocols.amqp_0_9.codec.rabbitmq_methods import METHODS
 from fakeamqp.protocols.amqp_0_9.codec.requests import (
     Request,
     Response,
@@ -30,9 +30,14 @@ from fakeamqp.protocols.amqp_0_9.codec.requests import (
     encode_request,
     encode_response,
 )
-from fakeamqp.protocols.codec.errors import WireError
-from fakeamqp.protocols.framed.codec.tables import RABBITMQ
-from fakeamqp.protocols.framed.faults.frame_groups import MethodGroup, changed_method
+from fakeamqp.protocols.amqp_0_9_1.codec.tables import RABBITMQ
+from fakeamqp.protocols.amqp_0_9_1.faults.frame_groups import (
+    CONFIRMS,
+    PUBLISH,
+    MethodGroup091,
+    changed_method,
+)
+from fakeamqp.protocols.base.codec.errors import WireError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -41,9 +46,9 @@ if TYPE_CHECKING:
     from fakeamqp.faults.fault_port import Direction
     from fakeamqp.faults.interception import Interception
     from fakeamqp.protocols.amqp_0_9.faults.fault_port import RequestFaultPort
-    from fakeamqp.protocols.framed.codec.method import Method
-    from fakeamqp.protocols.framed.codec.properties import Properties
-    from fakeamqp.protocols.framed.codec.tables import Grammar
+    from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
+    from fakeamqp.protocols.amqp_0_9_1.codec.properties import Properties
+    from fakeamqp.protocols.amqp_0_9_1.codec.tables import Grammar
 
 __all__ = ["IN_PROPERTIES", "TRANSFER", "MethodGroup09"]
 
@@ -51,6 +56,7 @@ TRANSFER = "message.transfer"
 IN_PROPERTIES = frozenset(name for name, _ in BasicProperties.LAYOUT) | {"application_headers", "body"}
 """Fields of a transfer that rules see as properties, as in the other protocols."""
 _OF_FILES = frozenset(("file.ack", "file.reject"))
+_CONFIRMED = CONFIRMS | {PUBLISH}
 _PUBLISHES = frozenset(("basic.publish", "file.publish", "stream.publish"))
 
 
@@ -61,8 +67,8 @@ class _Address(NamedTuple):
     routing_key: str
 
 
-class MethodGroup09(MethodGroup):
-    """See `FrameGroup`."""
+class MethodGroup09(MethodGroup091):
+    """See `FrameGroup`. A response answers a publish in a request; any other is confirmed as in 0-9-1."""
 
     __slots__ = ("_assembler", "_body_at", "_broken", "_held", "_seen", "_whole")
 
@@ -305,14 +311,20 @@ class MethodGroup09(MethodGroup):
                 self.port.drop_response(self.channel, self._held)
         super().drop(state)
 
+    @property
+    def tag(self) -> int | None:
+        """The tag of the next publish on its channel; None without confirms, and for a request."""
+        return None if self._held is not None else super().tag
+
     def nack(self, interception: Interception) -> Self | None:
-        """Answer a transfer with message.reject; a basic.publish is dropped."""
+        """Answer a transfer with message.reject; a basic.publish in a request is dropped."""
         if self.is_transfer and isinstance(self._held, Request):
             if not self.is_duplicate:
                 self.port.nack_request(self.channel, self._held)
             return None
         answer = super().nack(interception)
-        self.drop(interception.state)
+        if self._held is not None or self.name not in _CONFIRMED:
+            self.drop(interception.state)
         return answer
 
     def return_message(self, interception: Interception, code: int, text: str) -> None:
@@ -320,9 +332,6 @@ class MethodGroup09(MethodGroup):
         super().return_message(interception, code, text)
         if isinstance(self._held, Request) and not self.is_duplicate:
             self.port.return_request(self.channel, self._held)
-
-    def _returned(self, code: int, text: str) -> Method:
-        return BasicReturn(code, text, self.method.exchange, self.method.routing_key)
 
 
 def _numbers(kind: int, payload: bytes) -> Request | Response | None:

@@ -11,7 +11,7 @@ from fakeamqp.protocols.amqp_0_9.faults.adapter import Adapter09
 from fakeamqp.protocols.amqp_0_9.faults.frame_groups import MethodGroup09
 
 if TYPE_CHECKING:
-    from fakeamqp.protocols.framed.codec.method import Method
+    from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
 
 __all__ = ["ADAPTER"]
 

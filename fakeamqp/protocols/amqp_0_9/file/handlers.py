@@ -14,7 +14,7 @@ from fakeamqp.protocols.amqp_0_9.codec import methods as m
 from fakeamqp.protocols.amqp_0_9.codec.message_properties import FileMessageProperties
 from fakeamqp.protocols.amqp_0_9.contents import FILE
 from fakeamqp.protocols.amqp_0_9.file.channel_state import FileConsumer, Files
-from fakeamqp.protocols.framed.replies import ProtocolError
+from fakeamqp.protocols.amqp_0_9_1.replies import ProtocolError
 
 if TYPE_CHECKING:
     from fakeamqp.model.delivery import Delivery
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from fakeamqp.model.tap import Settlement
     from fakeamqp.model.transactions import Transaction
     from fakeamqp.protocols.amqp_0_9.server_channel import Amqp09Channel, Content
-    from fakeamqp.protocols.framed.codec.method import Method
+    from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
 
 __all__ = ["HANDLERS"]
 

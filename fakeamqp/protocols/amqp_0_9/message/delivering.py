@@ -14,7 +14,7 @@ from fakeamqp.protocols.amqp_0_9.codec import methods as m
 from fakeamqp.protocols.amqp_0_9.codec.bodies import Body
 from fakeamqp.protocols.amqp_0_9.property_mapping import encode_transfer, to_transfer
 from fakeamqp.protocols.amqp_0_9.requests import Requests
-from fakeamqp.protocols.framed.frame_limit import fits
+from fakeamqp.protocols.amqp_0_9_1.frame_limit import fits
 
 if TYPE_CHECKING:
     from fakeamqp.model.delivery import Delivery

@@ -16,13 +16,13 @@ from fakeamqp.protocols.amqp_0_9.codec import methods as m
 from fakeamqp.protocols.amqp_0_9.message.channel_state import Messages
 from fakeamqp.protocols.amqp_0_9.property_mapping import from_transfer
 from fakeamqp.protocols.amqp_0_9.requests import Requests
-from fakeamqp.protocols.framed.publishing import too_large
-from fakeamqp.protocols.framed.replies import short_text
+from fakeamqp.protocols.amqp_0_9_1.publish_checks import too_large
+from fakeamqp.protocols.amqp_0_9_1.replies import short_text
 
 if TYPE_CHECKING:
     from fakeamqp.model.outcome import Outcome
     from fakeamqp.protocols.amqp_0_9.server_channel import Amqp09Channel
-    from fakeamqp.protocols.framed.codec.basic import BasicProperties
+    from fakeamqp.protocols.amqp_0_9_1.codec.basic import BasicProperties
 
 __all__ = ["append", "checkpoint", "close", "open_", "resume", "transfer"]
 

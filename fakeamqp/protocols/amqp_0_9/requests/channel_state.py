@@ -22,14 +22,14 @@ from fakeamqp.protocols.amqp_0_9.codec.requests import (
     encode_response,
 )
 from fakeamqp.protocols.amqp_0_9.requests.request_state import RequestState
-from fakeamqp.protocols.framed.codec.frames import frame
-from fakeamqp.protocols.framed.states import ChannelState
+from fakeamqp.protocols.amqp_0_9_1.codec.frames import frame
+from fakeamqp.protocols.amqp_0_9_1.states import ChannelState
 
 if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_0_9.requests.incoming import Incoming
     from fakeamqp.protocols.amqp_0_9.requests.outgoing import Requester
     from fakeamqp.protocols.amqp_0_9.server_channel import Amqp09Channel
-    from fakeamqp.protocols.framed.codec.method import Method
+    from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
 
 __all__ = ["CurrentRequest", "Requests"]
 

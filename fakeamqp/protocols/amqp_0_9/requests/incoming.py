@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import deque
 
 from fakeamqp.protocols.amqp_0_9.codec.requests import Response
-from fakeamqp.protocols.framed.replies import ProtocolError
+from fakeamqp.protocols.amqp_0_9_1.replies import ProtocolError
 
 __all__ = ["Incoming"]
 

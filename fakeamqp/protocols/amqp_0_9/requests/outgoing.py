@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from fakeamqp.protocols.framed.replies import ProtocolError
+from fakeamqp.protocols.amqp_0_9_1.replies import ProtocolError
 
 if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_0_9.codec.requests import Response
-    from fakeamqp.protocols.framed.codec.method import Method
+    from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
 
 __all__ = ["Answered", "Outgoing", "Requester"]
 

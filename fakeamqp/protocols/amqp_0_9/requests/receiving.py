@@ -8,8 +8,8 @@ from fakeamqp.protocols.amqp_0_9.codec import methods as m
 from fakeamqp.protocols.amqp_0_9.codec.constants import FRAME_REQUEST
 from fakeamqp.protocols.amqp_0_9.codec.requests import decode_request
 from fakeamqp.protocols.amqp_0_9.requests.channel_state import Requests
-from fakeamqp.protocols.common.connection_states import ConnectionState
-from fakeamqp.protocols.framed.replies import ProtocolError
+from fakeamqp.protocols.amqp_0_9_1.replies import ProtocolError
+from fakeamqp.protocols.base.connection_states import ConnectionState
 
 if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_0_9.server_connection import Amqp09Connection

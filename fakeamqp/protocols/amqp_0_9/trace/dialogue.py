@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from fakeamqp.protocols.amqp_0_9.codec.frames import OUT_OF_BAND
 from fakeamqp.protocols.amqp_0_9.codec.methods import MessageOk, MessageTransfer
 from fakeamqp.protocols.amqp_0_9.codec.requests import Request
-from fakeamqp.protocols.framed.trace.dialogue import OTHER, FramedDialogue
+from fakeamqp.protocols.amqp_0_9_1.trace.dialogue import OTHER, Dialogue091
 from fakeamqp.trace.dialogue import Answered, Asked, Confirmed, Publishing, Sent
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["Dialogue09"]
 
 
-class Dialogue09(FramedDialogue):
+class Dialogue09(Dialogue091):
     """See the base class. The numbers of requests and responses tell which belong together.
 
     Args:

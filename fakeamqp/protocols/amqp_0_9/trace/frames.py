@@ -16,15 +16,15 @@ from fakeamqp.protocols.amqp_0_9.codec.contents import PROPERTIES
 from fakeamqp.protocols.amqp_0_9.codec.frames import FRAME_NAMES, OUT_OF_BAND
 from fakeamqp.protocols.amqp_0_9.codec.methods import MessageTransfer
 from fakeamqp.protocols.amqp_0_9.codec.requests import Request, Response, decode_request, decode_response
-from fakeamqp.protocols.codec.errors import WireError
-from fakeamqp.protocols.framed.codec.tables import RABBITMQ
-from fakeamqp.protocols.framed.trace.frames import FrameText
-from fakeamqp.protocols.framed.trace.vocabulary import Vocabulary
+from fakeamqp.protocols.amqp_0_9_1.codec.tables import RABBITMQ
+from fakeamqp.protocols.amqp_0_9_1.trace.frames import FrameText091
+from fakeamqp.protocols.amqp_0_9_1.trace.vocabulary import Vocabulary
+from fakeamqp.protocols.base.codec.errors import WireError
 from fakeamqp.trace.rendering import short
 from fakeamqp.trace.truncation import Truncated, full_size
 
 if TYPE_CHECKING:
-    from fakeamqp.protocols.framed.codec.method import Method, Record
+    from fakeamqp.protocols.amqp_0_9_1.codec.method import Method, Record
 
 __all__ = ["Envelope", "FrameText09", "vocabulary"]
 
@@ -55,7 +55,7 @@ class Envelope(NamedTuple):
         return f"(response {numbers.response_id} to {which})"
 
 
-class FrameText09(FrameText):
+class FrameText09(FrameText091):
     """See the base class.
 
     Args:

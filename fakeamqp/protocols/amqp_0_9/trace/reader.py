@@ -10,9 +10,9 @@ from fakeamqp.protocols.amqp_0_9.codec.constants import FRAME_HEADER, FRAME_METH
 from fakeamqp.protocols.amqp_0_9.codec.methods import MessageReject, MessageTransfer
 from fakeamqp.protocols.amqp_0_9.codec.requests import Request, encode_request, encode_response
 from fakeamqp.protocols.amqp_0_9.trace.dialogue import Dialogue09
-from fakeamqp.protocols.framed.codec.frames import CONTENT_HEADER
-from fakeamqp.protocols.framed.codec.framing import PARTS
-from fakeamqp.protocols.framed.trace.reader import FamilyReader
+from fakeamqp.protocols.amqp_0_9_1.codec.frames import CONTENT_HEADER
+from fakeamqp.protocols.amqp_0_9_1.codec.framing import PARTS
+from fakeamqp.protocols.amqp_0_9_1.trace.reader import Reader091
 from fakeamqp.trace.json_form import bytes_or_text
 from fakeamqp.trace.truncation import Truncated
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["Reader09"]
 
 
-class Reader09(FamilyReader):
+class Reader09(Reader091):
     """The reader of 0-9, and of 0-8."""
 
     words: FrameText09

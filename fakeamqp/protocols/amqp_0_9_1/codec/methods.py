@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from fakeamqp.protocols.framed.codec.fields import (
+from fakeamqp.protocols.amqp_0_9_1.codec.fields import (
     EMPTY_TABLE,
     Bit,
     Exact,
@@ -19,7 +19,7 @@ from fakeamqp.protocols.framed.codec.fields import (
     ShortStr,
     Table,
 )
-from fakeamqp.protocols.framed.codec.method import BOTH, CLIENT, SERVER, Method, method, methods_by_index
+from fakeamqp.protocols.amqp_0_9_1.codec.method import BOTH, CLIENT, SERVER, Method, method, methods_by_index
 
 
 @method("connection.start", 10, 10, received_by=CLIENT, synchronous=True, responses=("connection.start-ok",))

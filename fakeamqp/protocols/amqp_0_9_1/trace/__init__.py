@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+from fakeamqp.protocols.amqp_0_9_1.codec.basic import BasicProperties
 from fakeamqp.protocols.amqp_0_9_1.codec.framing import FRAMING
 from fakeamqp.protocols.amqp_0_9_1.codec.methods import METHODS
-from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
-from fakeamqp.protocols.framed.codec.tables import PUBLISHED, RABBITMQ
-from fakeamqp.protocols.framed.trace.frames import FrameText
-from fakeamqp.protocols.framed.trace.reader import FamilyReader
-from fakeamqp.protocols.framed.trace.vocabulary import Vocabulary
+from fakeamqp.protocols.amqp_0_9_1.codec.tables import PUBLISHED, RABBITMQ
+from fakeamqp.protocols.amqp_0_9_1.trace.frames import FrameText091
+from fakeamqp.protocols.amqp_0_9_1.trace.reader import Reader091
+from fakeamqp.protocols.amqp_0_9_1.trace.vocabulary import Vocabulary
 
 __all__ = ["FRAME_TEXT", "READER"]
 
-FRAME_TEXT = FrameText(
+FRAME_TEXT = FrameText091(
     Vocabulary(
         methods=METHODS,
         properties={BasicProperties.CLASS_ID: BasicProperties},
@@ -21,4 +21,4 @@ FRAME_TEXT = FrameText(
         fields_with_urls=frozenset(("client_properties",)),
     )
 )
-READER = FamilyReader(FRAME_TEXT, FRAMING)
+READER = Reader091(FRAME_TEXT, FRAMING)

@@ -1,0 +1,117 @@
+"""Login: runs the SASL mechanism that the client chose, step by step, until the user is known.
+
+The steps are the same in every protocol. Each protocol has its own methods for responses and challenges, and
+its own answer to a failure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Mapping
+from typing import TYPE_CHECKING
+
+from fakeamqp.errors import near_match
+from fakeamqp.model.access import User, check_address
+from fakeamqp.model.errors import AuthenticationFailed
+from fakeamqp.protocols.base.sasl import offered_mechanisms
+
+if TYPE_CHECKING:
+    from fakeamqp.connection import PeerAddress
+    from fakeamqp.model.state import BrokerState
+    from fakeamqp.protocols.base.sasl import Mechanism
+
+__all__ = ["LOCALES", "Login", "NotOffered", "why_not_opened"]
+
+LOCALES = ("en_US",)
+"""The languages of texts that every broker offers (connection.start/locales-required-support)."""
+
+
+def why_not_opened(state: BrokerState, user: User, name: str, problem: Exception) -> str:
+    """Why a user cannot open a virtual host, for the log and the trace."""
+    if name not in state.virtual_hosts:
+        url = " (the URL of virtual host '/' ends in /%2F)" if not name else ""
+        return f"there is no virtual host {name!r}{url or near_match(name, state.virtual_hosts)}"
+    if name not in user.permissions:
+        others = ", ".join(map(repr, user.permissions)) or "none"
+        return f"user {user.name!r} has no permissions on virtual host {name!r}, only on: {others}"
+    return str(problem)
+
+
+class NotOffered(AuthenticationFailed):
+    """The client chose a mechanism or a locale that the broker did not offer."""
+
+
+class Login:
+    """One attempt to log in.
+
+    Args:
+        state: the broker.
+        peer: the client's address.
+        mechanisms: the names that clients of this protocol may choose from, the preferred first.
+        classes: mechanism name -> class, for those that the protocol implements.
+    """
+
+    __slots__ = ("_attempt", "_classes", "_mechanisms", "_peer", "_state", "mechanism")
+
+    def __init__(
+        self,
+        state: BrokerState,
+        peer: PeerAddress,
+        mechanisms: tuple[str, ...],
+        classes: Mapping[str, type[Mechanism]],
+    ) -> None:
+        self._classes = classes
+        self._state = state
+        self._peer = peer
+        self._mechanisms = mechanisms
+        self._attempt: Mechanism | None = None
+        self.mechanism: str = ""
+        """The name of the chosen mechanism; "" before `choose`."""
+
+    @property
+    def offered(self) -> tuple[str, ...]:
+        """The names of the mechanisms that this client may choose from, the preferred first."""
+        return offered_mechanisms(self._mechanisms, self._peer)
+
+    def choose(self, mechanism: str, locale: str | None) -> None:
+        """Start the mechanism that the client chose.
+
+        Args:
+            mechanism: the name of the mechanism.
+            locale: the language of texts that the client chose; None if it chose none.
+
+        Raises:
+            NotOffered: the broker did not offer the mechanism; or not the locale, in personalities that
+                refuse such.
+        """
+        locales = LOCALES if self._state.personality.refuses_unknown_locales else (locale,)
+        self._check("mechanism", mechanism, self.offered)
+        self._check("locale", locale, (*locales, None))
+        self.mechanism = mechanism
+        self._attempt = self._classes[mechanism](self._state, self._peer)
+
+    def _check(self, what: str, chosen: str | None, offered: Container[str | None]) -> None:
+        if chosen not in offered:
+            self._state.failed_logins.failed(self._peer.host)
+            raise NotOffered(f"the client chose {what} {chosen!r}, which was not offered")
+
+    def step(self, response: bytes) -> User | bytes:
+        """Process a response; return the user, or the next challenge.
+
+        Raises:
+            sasl.MalformedResponse: the response does not have the mechanism's format.
+            AuthenticationFailed: it proves no identity, or one that may not log in from this address; or the
+                address is blocked (security/log-and-block).
+        """
+        assert self._attempt is not None, "no mechanism was chosen"
+        failures, host = self._state.failed_logins, self._peer.host
+        failures.check(host)
+        try:
+            answer = self._attempt.step(response)
+            if isinstance(answer, User):
+                check_address(answer, host, self._state.personality.loopback_users)
+        except AuthenticationFailed:
+            failures.failed(host)
+            raise
+        if isinstance(answer, User):
+            failures.succeeded(host)
+        return answer

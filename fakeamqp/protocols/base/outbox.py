@@ -1,0 +1,185 @@
+"""The bytes that wait to be written to a client, and backpressure.
+
+If a client does not read, the outbox first stops deliveries, so that messages wait in their queues and not
+here. If other answers still accumulate, the broker stops handling the client's input too, from one frame to
+the next.
+
+The bodies of large messages are not copied: all outboxes refer to the same one.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Protocol
+
+from fakeamqp.model.credit import Gate
+from fakeamqp.model.tap import Tapped
+from fakeamqp.protocols.base.send_timeout import SendTimeout, TimedConnection
+
+if TYPE_CHECKING:
+    from fakeamqp.model.memory import Charge
+    from fakeamqp.model.message import Message
+    from fakeamqp.model.state import BrokerState
+
+__all__ = ["Outbox", "OutboxConnection"]
+
+
+class OutboxConnection(Tapped, TimedConnection, Protocol):
+    """What `Outbox` needs of a connection."""
+
+    broker: BrokerState
+
+
+class Outbox:
+    """The bytes that one connection has to send.
+
+    Args:
+        connection: the connection that sends them.
+        notify: called when there are bytes to send, or when the backlog is over.
+    """
+
+    __slots__ = (
+        "_callbacks",
+        "_connection",
+        "_delivery_limit",
+        "_large",
+        "_notified",
+        "_notify",
+        "_octets",
+        "_read_limit",
+        "_shared_bodies",
+        "backlogged",
+        "deliveries",
+        "deliveries_taken",
+        "gate",
+        "sent_bytes",
+        "shared",
+        "timeout",
+        "unsent",
+        "used",
+    )
+
+    def __init__(self, connection: OutboxConnection, notify: Callable[[], None]) -> None:
+        self.gate: Gate = Gate()
+        """Shut while deliveries are stopped."""
+        self.used: bool = False
+        """True if bytes were written since `Heartbeats` last set it to False."""
+        self._connection = connection
+        self._notify = notify
+        self._octets: list[bytes | memoryview] = []
+        self.deliveries: int = 0
+        """How many of the bytes to send are a delivery each. Who writes one counts it."""
+        self.deliveries_taken: int = 0
+        """How many deliveries were taken last; 0 if anything else was."""
+        self._large = False
+        """Whether the bytes to send may contain large bodies."""
+        self.backlogged: bool = False
+        """True while so many bytes wait that the broker must not handle input of the client."""
+        self.unsent: int = 0
+        """Bytes that the transport has not accepted yet."""
+        self.sent_bytes: int = 0
+        """Bytes that the transport has accepted."""
+        self._callbacks: deque[tuple[int, Callable[[], None]]] = deque()
+        """Count of sent bytes -> callback, in ascending order."""
+        self.shared: int = 0
+        """Bytes of `unsent` that are charged with their messages."""
+        self._shared_bodies: deque[tuple[int, Charge, int]] = deque()
+        """For each message: count of sent bytes at its end, charge, and bytes of its body."""
+        self._notified = False
+        bounds = connection.broker.bounds
+        self._delivery_limit = bounds.outbox_deliveries
+        """Unsent bytes above which the connection gets no further deliveries."""
+        self._read_limit = bounds.outbox_input
+        """Unsent bytes from which on the broker neither handles nor reads the connection's input."""
+        self.timeout: SendTimeout = SendTimeout(connection)
+
+    def write(self, octets: bytes, past_tap: bool = False) -> None:
+        """Add whole frames, or those that the tap returns for them."""
+        tap = self._connection.broker.tap
+        if tap is not None and not past_tap:
+            octets = tap.sending(self._connection, octets)
+            if not octets:
+                return
+        self._octets.append(octets)
+        self.used = True
+        self.unsent += len(octets)
+        if self.unsent > self._delivery_limit:
+            self._stop()
+        if not self._notified:
+            self.notify()
+
+    def write_pieces(self, pieces: list[bytes | memoryview], message: Message | None = None) -> None:
+        """Add whole frames in pieces, of which those that are views share the body of the message."""
+        tap = self._connection.broker.tap
+        if tap is not None:
+            whole = b"".join(pieces)
+            octets = tap.sending(self._connection, whole)
+            if octets is not whole:
+                if octets:
+                    self.put(octets)
+                return
+        self._octets += pieces
+        self._large = True
+        self.used = True
+        self.unsent += sum(map(len, pieces))
+        if message is not None:
+            self._share(sum(len(each) for each in pieces if isinstance(each, memoryview)), message)
+        if self.unsent > self._delivery_limit:
+            self._stop()
+        if not self._notified:
+            self.notify()
+
+    def _share(self, octets: int, message: Message) -> None:
+        """Keep the charge of a message until its body is sent."""
+        if octets:
+            charge = self._connection.broker.memory.hold(message)
+            self.shared += octets
+            self._shared_bodies.append((self.sent_bytes + self.unsent, charge, octets))
+
+    def _stop(self) -> None:
+        """Stop what the limits that are exceeded stop."""
+        self.backlogged = self.unsent >= self._read_limit
+        if self.gate.open:
+            self.gate.shut()
+            self.timeout.start()
+
+    def put(self, octets: bytes) -> None:
+        """Add bytes without showing them to the tap."""
+        # The rare case pays for the additional call.
+        self.write(octets, past_tap=True)
+
+    def take(self) -> list[bytes | memoryview]:
+        """Remove and return all bytes to send, in order. The first piece is a view if any may be."""
+        octets, self._octets = self._octets, []
+        self.deliveries_taken = self.deliveries if self.deliveries == len(octets) else 0
+        self.deliveries = 0
+        self._notified = False
+        if self._large:
+            self._large = False
+            if octets:
+                octets[0] = memoryview(octets[0])
+        return octets
+
+    def sent(self, count: int) -> None:
+        """Count bytes that the transport accepted. Below half of the limit, deliveries continue."""
+        self.unsent -= count
+        self.sent_bytes += count
+        while self._callbacks and self._callbacks[0][0] <= self.sent_bytes:
+            self._callbacks.popleft()[1]()
+        while self._shared_bodies and self._shared_bodies[0][0] <= self.sent_bytes:
+            self.shared -= self._shared_bodies.popleft()[2]
+        if self.backlogged and self.unsent < self._read_limit:
+            self.backlogged = False
+            self.notify()
+        if not self.gate.open and self.unsent < self._delivery_limit // 2:
+            self.gate.reopen()
+
+    def when_sent(self, act: Callable[[], None]) -> None:
+        """Call `act` once the transport has accepted all bytes written so far; there must be some."""
+        self._callbacks.append((self.sent_bytes + self.unsent, act))
+
+    def notify(self) -> None:
+        """Have the runtime check this connection at the end of the turn."""
+        self._notified = True
+        self._notify()

@@ -1,0 +1,501 @@
+"""The base class of all server-side connections: state, login, outbox, heartbeats, timeouts, close.
+
+Its subclasses `Amqp091Connection` (0-9-1 and 0-9) and `Amqp010Connection` split the input into frames, keep
+the channels or sessions, and turn errors into closes.
+"""
+
+from __future__ import annotations
+
+import logging
+from abc import abstractmethod
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from fakeamqp.model.errors import ResourceError
+from fakeamqp.model.identity import Identity
+from fakeamqp.model.memory import Charge
+from fakeamqp.protocols.base.connection_states import ConnectionState
+from fakeamqp.protocols.base.handshake_timeout import HandshakeTimeout
+from fakeamqp.protocols.base.heartbeats import Heartbeats
+from fakeamqp.protocols.base.limited_log import HandshakeLog
+from fakeamqp.protocols.base.login import Login
+from fakeamqp.protocols.base.outbox import Outbox
+from fakeamqp.protocols.base.pending_handshakes import PendingHandshakes
+from fakeamqp.protocols.base.sasl import MECHANISMS, Mechanism
+
+if TYPE_CHECKING:
+    from fakeamqp.connection import PeerAddress
+    from fakeamqp.model.access import User
+    from fakeamqp.model.credit import Gate
+    from fakeamqp.model.personality.choices import Personality
+    from fakeamqp.model.state import BrokerState, ClientChannel
+    from fakeamqp.model.tap import Tap
+    from fakeamqp.model.timers import Timer
+    from fakeamqp.model.virtual_host import VirtualHost
+    from fakeamqp.protocols.base.connection_states import ConnectionTransitions
+
+__all__ = ["ServerConnection"]
+
+_log = logging.getLogger("fakeamqp")
+
+_HANDSHAKE_TIMEOUT = 10.0
+_IDLE_PERIOD = 10.0
+"""Seconds after which heartbeats and empty frames in a row are counted anew: idle clients send some, too."""
+_ENOUGH = 8
+"""For each so many deliveries that it gets at once, a client that is occupied has another one to settle."""
+_LEFT_OVER = 16
+"""Bytes of an incomplete frame that may follow them."""
+
+
+class ServerConnection:
+    """A server-side connection, without its transport. See `fakeamqp.connection.Connection`.
+
+    Args:
+        state: the broker.
+        peer: the client's address.
+        notify: called when the runtime must check the connection.
+        mechanisms: the SASL mechanisms that clients of this protocol may use, the preferred first.
+        heartbeat: the bytes of one heartbeat frame.
+        version: the protocol's version, as the trace shows it.
+        heartbeat_ticks: see `Personality.heartbeat_ticks`.
+    """
+
+    protocol: str
+    TRANSITIONS: ClassVar[ConnectionTransitions]
+    MECHANISMS: ClassVar[Mapping[str, type[Mechanism]]] = MECHANISMS
+    """The SASL mechanisms that the protocol implements, by name."""
+
+    def __init__(
+        self,
+        state: BrokerState,
+        peer: PeerAddress,
+        notify: Callable[[Any], None],
+        *,
+        mechanisms: tuple[str, ...],
+        heartbeat: bytes,
+        version: str,
+        heartbeat_ticks: bool = False,
+    ) -> None:
+        self.broker = state
+        self.personality: Personality = state.personality
+        self.peer = peer
+        self.name: str = peer.name
+        self.identity: Identity = Identity(self.name)
+        self.state: ConnectionState = ConnectionState.STARTING
+        self.login: Login = Login(state, peer, mechanisms, self.MECHANISMS)
+        self.client_properties: Mapping[str, Any] = {}
+        self.user: User | None = None
+        self.virtual_host: VirtualHost | None = None
+        self.heartbeat = 0
+        self.outbox: Outbox = Outbox(self, lambda: notify(self))
+        self.gate: Gate = self.outbox.gate
+        self.heartbeats: Heartbeats = Heartbeats(self, heartbeat, ticks=heartbeat_ticks)
+        self.heard_at: float = state.clock.now()
+        self.blocked_reason: str | None = None
+        self.finished: bool = False
+        self.aborted: bool = False
+        self.resets: bool = False
+        self.busy = False
+        """True while the connection waits for a long operation that it asked for, and handles no input."""
+
+        self._charge = Charge(state.memory.connections, 0)
+        self._idle_frames = 0
+        """Heartbeats and empty frames that have come in a row since `_idle_since`."""
+        self._idle_octets = 0
+        """Their bytes in the present input."""
+        self._idle_since = self.heard_at
+        self._partial: list[bytes] = []
+        self._partial_size = 0
+        self._needed = 0
+        self._unframed = False
+        """True after broken framing, when frame borders are unknown: see `_receive_unframed`."""
+        self._lingers = False
+        """True while a closed connection waits for the client to end the transport."""
+        self._held_back = False
+        self._paused = False
+        self._handshake_timeout: HandshakeTimeout | None = HandshakeTimeout(
+            state,
+            _HANDSHAKE_TIMEOUT,
+            self._label("aborts without a completed handshake"),
+            lambda: self.abort("handshake timeout"),
+        )
+        self._end_timer: Timer | None = None
+        state.connections[self] = None
+        self._pending = state.extensions[PendingHandshakes]
+        self._pending.begin(self, self.name)
+        if state.tap is not None:
+            state.tap.connection(self.name, "connected", version)
+
+    # --- for the model and inspection -----------------------------------------------------------------
+
+    @property
+    def user_name(self) -> str | None:
+        """The name of the authenticated user, or None before authentication."""
+        return None if self.user is None else self.user.name
+
+    @property
+    def unsent(self) -> int:
+        """Bytes that the transport has not accepted yet."""
+        return self.outbox.unsent
+
+    @property
+    def waiting(self) -> int:
+        """Bytes that wait in either direction, without large bodies, which are charged with messages."""
+        return self._charge.octets
+
+    @property
+    def virtual_host_name(self) -> str | None:
+        """The name of the open virtual host, or None before connection.open."""
+        return None if self.virtual_host is None else self.virtual_host.name
+
+    @property
+    @abstractmethod
+    def fault_port(self) -> object:
+        """The fault port of this connection."""
+
+    @property
+    @abstractmethod
+    def open_channels(self) -> tuple[ClientChannel, ...]:
+        """The open channels or attached sessions, by ascending number."""
+
+    @abstractmethod
+    def close_by_operator(self, code: int, text: str) -> None:
+        """Close with a close handshake, on behalf of an operator."""
+
+    @abstractmethod
+    def set_blocked(self, reason: str | None) -> None:
+        """Stop reading from the client as soon as it publishes; None unblocks it."""
+
+    def break_off(self, *, reset: bool) -> None:
+        """Write the pending bytes, then close or reset the transport without a close method."""
+        self.resets = reset
+        self._finish("reset by a fault" if reset else "closed by a fault")
+
+    # --- bytes ---------------------------------------------------------------------------------------
+
+    def receive(self, data: bytes) -> None:
+        """See `Connection`: split the input into frames and dispatch each."""
+        heartbeats = self.heartbeats
+        heartbeats.heard_before = heartbeats.heard_at
+        heartbeats.heard_at = self.heard_at = self.broker.clock.now()
+        if self._ignores_input():
+            return
+        if self._held_back or self.busy or self.outbox.backlogged:
+            # Bytes that the transport had already read wait with the rest.
+            self._partial.append(data)
+            self._partial_size += len(data)
+            self._needed = 0
+            self._weigh()
+            return
+        self._handle(data)
+
+    def operations_ended(self) -> None:
+        """See `fakeamqp.model.operations.Asker`: handle the input that has waited."""
+        self.outbox.notify()
+        self.resume_input()
+
+    def resume_input(self) -> None:
+        """Handle input that has waited, unless something else still holds it back."""
+        if self._partial_size and not (
+            self.busy or self._held_back or self.outbox.backlogged or self._ignores_input()
+        ):
+            self._handle(b"")
+
+    def _handle(self, data: bytes) -> None:
+        """Split input into frames and dispatch each."""
+        if self._partial_size:
+            # Parts of a frame are joined once it is complete, so that small reads cost no more than large.
+            self._partial.append(data)
+            self._partial_size += len(data)
+            if self._partial_size < self._needed:
+                return
+            data = b"".join(self._partial)
+            self._partial.clear()
+            self._partial_size = 0
+        if self._unframed:
+            self._receive_unframed(data)
+            return
+        operations = self.broker.operations
+        before, operations.asker = operations.asker, self
+        try:
+            self._cut_frames(data, self.broker.tap)
+        finally:
+            operations.asker = before
+        self.end_turn()
+        if self._idle_frames:
+            if self._idle_octets + _LEFT_OVER < len(data):
+                self._idle_frames = 0  # Something else has come as well.
+            self._idle_octets = 0
+        self._weigh()
+        self.broker.memory.settle()
+
+    def note_idle(self, octets: int) -> None:
+        """A heartbeat or an empty frame of so many bytes has come.
+
+        Raises:
+            ResourceError: too many have come in a row, within a short time.
+        """
+        if self.heard_at - self._idle_since > _IDLE_PERIOD:
+            self._idle_since = self.heard_at
+            self._idle_frames = 0
+        self._idle_frames += 1
+        self._idle_octets += octets
+        most = self.broker.bounds.idle_frames
+        if self._idle_frames > most:
+            raise ResourceError(
+                f"more than {most} heartbeats and empty frames in a row", ends_connection=True
+            )
+
+    def _weigh(self) -> None:
+        """Charge the broker's memory with the bytes that wait in either direction."""
+        octets = self.outbox.unsent - self.outbox.shared
+        if not self._held_back:  # The input of blocked publishers must not keep them blocked.
+            octets += self._partial_size
+        if octets != self._charge.octets:
+            self._charge.change(octets)
+
+    def take(self, frames: bytes) -> None:
+        """Process whole frames that the tap had kept."""
+        if not self._ignores_input():
+            self._cut_frames(frames, None, kept=True)
+
+    @abstractmethod
+    def _cut_frames(self, data: bytes, tap: Tap | None, *, kept: bool = False) -> None:
+        """Split the input into frames and dispatch each, unless the tap keeps it.
+
+        An incomplete frame waits for the rest.
+
+        Args:
+            data: the input.
+            tap: sees every frame first, if given.
+            kept: the tap had kept these frames. They are processed also while the client is held back or
+                its outbox is full, since they were read before.
+        """
+
+    @abstractmethod
+    def _receive_unframed(self, data: bytes) -> None:
+        """Handle input after broken framing: only the answer to the broker's close counts."""
+
+    def end_turn(self) -> None:
+        """Called when all received input is processed."""
+
+    @property
+    def reading(self) -> bool:
+        """See `Connection`."""
+        return not (self._held_back or self._paused or self.busy or self.outbox.backlogged)
+
+    @property
+    def occupied(self) -> bool:
+        """See `Connection`."""
+        sent = self.outbox.deliveries_taken
+        if not sent:
+            return False
+        ledgers = [ledger for channel in self.open_channels for ledger in channel.ledgers]
+        return sum(len(ledger.outstanding) for ledger in ledgers) - sent > sent // _ENOUGH
+
+    def pause(self, paused: bool) -> None:
+        """Stop or resume reading, for a fault that buffers received bytes."""
+        if paused != self._paused:
+            self._paused = paused
+            self.outbox.notify()
+
+    def pending(self) -> list[bytes | memoryview]:
+        """See `Connection`."""
+        self._weigh()
+        return self.outbox.take()
+
+    def sent(self, count: int) -> None:
+        """See `Connection`. Below the limit of the outbox, the input that waited is handled."""
+        outbox = self.outbox
+        was_backlogged = outbox.backlogged
+        outbox.sent(count)
+        self._weigh()
+        if was_backlogged:
+            self.resume_input()
+
+    def _ignores_input(self) -> bool:
+        """True once input from the client has no effect any more."""
+        if self.finished or self.aborted or self.state is ConnectionState.REFUSED:
+            return True
+        return self.state is ConnectionState.CLOSED and not self._lingers
+
+    # --- state ----------------------------------------------------------------------------------------
+
+    def _enter(self, event: str) -> None:
+        self.state = self.TRANSITIONS[self.state].get(event, self.state)
+
+    def challenge(self) -> None:
+        """The SASL mechanism sends a challenge."""
+        self._enter("CHALLENGE")
+
+    def authenticated(self, user: User) -> None:
+        """The client has proved its identity."""
+        self.user = user
+        self._enter("AUTHENTICATED")
+
+    def opened(self, virtual_host: VirtualHost) -> None:
+        """The handshake is complete."""
+        self.virtual_host = virtual_host
+        self._pending.end(self)
+        self._cancel_timeouts()
+        if self.broker.tap is not None:
+            self.broker.tap.connection(self.name, "opened", f"virtual host {virtual_host.name!r}")
+        if self.broker.on_opened is not None:
+            self.broker.on_opened(self)
+        if self.broker.blocked_reason is not None:
+            self.set_blocked(self.broker.blocked_reason)
+
+    def login_refused(self, why: str) -> None:
+        """Tell the log and the trace why a client may not log in, or not open its virtual host."""
+        self._warn("Login was refused: %s", why)
+        if self.broker.tap is not None:
+            self.broker.tap.connection(self.name, "login refused", why)
+
+    def refuse(self, text: str, why: str = "") -> None:
+        """The handshake failed: close the transport without a close method, after the configured pause.
+
+        `why` is given for a refused login; the text is told to clients in some personalities. Sources:
+        errors/pre-open-error, security/negotiation-pause.
+        """
+        if why:
+            self.login_refused(why)
+        else:
+            self._warn("handshake failed: %s", text)
+        self._enter("REFUSE")
+        self._cancel_timeouts()
+        delay = self.broker.authentication_failure_delay
+        if delay > 0:
+            self._end_timer = self.after(delay, lambda: self._finish(text), "closes after a failed handshake")
+        else:
+            self._finish(text)
+
+    def give_way(self) -> None:
+        """See `PendingHandshakes`."""
+        self.abort("too many connections have not logged in")
+
+    def close_confirmed(self) -> None:
+        """The expected close-ok arrived."""
+        self._finish("close confirmed")
+
+    # --- closing --------------------------------------------------------------------------------------
+
+    def _finish(self, why: str) -> None:
+        """Close the connection and, once the pending bytes are written, its transport."""
+        if not (self.finished or self._lingers):
+            self._mark_closed(why)
+        self._end_transport()
+
+    def _mark_closed(self, why: str) -> None:
+        """Close the connection; its transport can still be open."""
+        self.state = ConnectionState.CLOSED
+        self._release()
+        if self.broker.tap is not None:
+            self.broker.tap.connection(self.name, "closed", why)
+
+    def _end_transport(self) -> None:
+        self.finished = True
+        self.broker.leaving.pop(self, None)
+        self.outbox.notify()
+
+    def abort(self, why: str) -> None:
+        """Close the transport immediately, without a close method."""
+        if self.aborted:
+            return
+        self._warn("%s", why)
+        self.state = ConnectionState.CLOSED
+        self._release()
+        self.aborted = True
+        self.broker.leaving.pop(self, None)
+        if self.broker.tap is not None:
+            self.broker.tap.connection(self.name, "aborted", why)
+        self.outbox.notify()
+
+    def receive_eof(self) -> None:
+        """See `Connection`."""
+        if self.state is ConnectionState.CLOSED:
+            # If the broker was waiting for the client to close the transport, close-ok is still written.
+            self._cancel_timeouts()
+            self.finished = not self.aborted
+        else:
+            # connection.close-ok/reporting; logged as info, since stopping the broker gets here too.
+            _log.info("%s: the transport ended without connection.close-ok", self.name)
+            self._report_channels()
+            self._enter("LOST")
+            self._release()
+            if self.broker.tap is not None:
+                self.broker.tap.connection(self.name, "lost", "the transport ended without a close")
+            self.aborted = True
+        self.broker.leaving.pop(self, None)
+        self._charge.change(0)
+
+    def _report_channels(self) -> None:
+        """Log the channels whose close handshake is incomplete, where the protocol asks for it."""
+
+    def _release(self) -> None:
+        """Release everything that the connection holds."""
+        self._pending.end(self)
+        # Messages that one channel returns must not go to a consumer of another channel that closes too.
+        self.gate.shut()
+        self._release_channels()
+        if self.state is ConnectionState.CLOSED:
+            self.heartbeats.stop()
+            self.outbox.timeout.stop()
+            self._cancel_timeouts()
+            self._partial.clear()
+            self._partial_size = 0
+            self._forget()
+        if self in self.broker.connections:
+            del self.broker.connections[self]
+            self.broker.leaving[self] = None
+        if self.virtual_host is not None:
+            races = self.broker.races
+            if races is None:
+                self.virtual_host.queues.release_owner(self, self)
+            else:
+                self.virtual_host.queues.release_owner(self, self, partial(races.release, self))
+
+    @abstractmethod
+    def _release_channels(self) -> None:
+        """Release the channels or sessions."""
+
+    def _forget(self) -> None:
+        """Drop caches that only further traffic would use."""
+
+    # --- time -----------------------------------------------------------------------------------------
+
+    def next_deadline(self) -> float | None:
+        """See `Connection`."""
+        dues = [timer.due for timer in self.heartbeats.timers if timer.active]
+        if self._handshake_timeout is not None and self._handshake_timeout.due is not None:
+            dues.append(self._handshake_timeout.due)
+        return min(dues, default=None)
+
+    def after(
+        self, delay: float, callback: Callable[[], None], what: str, *, housekeeping: bool = False
+    ) -> Timer:
+        """Call `callback` in `delay` seconds, on the broker's clock."""
+        due = self.broker.clock.now() + delay
+        return self.broker.timers.call_at(due, callback, self._label(what), housekeeping=housekeeping)
+
+    def _end_transport_after(self, delay: float, callback: Callable[[], None], what: str) -> None:
+        """Call `callback` in `delay` seconds on the client's clock, which gives it time to answer a close."""
+        timers = self.broker.peer_timers
+        due = timers.clock.now() + delay
+        self._end_timer = timers.call_at(due, callback, self._label(what), housekeeping=True)
+
+    def _warn(self, text: str, *arguments: object) -> None:
+        """Log a warning about this connection; before connection.open their number is limited."""
+        if self.virtual_host is None:
+            self.broker.extensions[HandshakeLog].warning(f"%s: {text}", self.name, *arguments)
+        else:
+            _log.warning(f"%s: {text}", self.name, *arguments)
+
+    def _label(self, what: str) -> str:
+        return f"connection {self.name} {what}"
+
+    def _cancel_timeouts(self) -> None:
+        for each in (self._handshake_timeout, self._end_timer):
+            if each is not None:
+                each.cancel()
+        self._handshake_timeout = self._end_timer = None
