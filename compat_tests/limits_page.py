@@ -14,8 +14,7 @@ from fakeamqp.protocols.amqp_0_9.codec import contents
 from fakeamqp.protocols.amqp_0_9_1.codec.tables import MAX_DEPTH
 from fakeamqp.protocols.amqp_0_10 import server_connection as connection_0_10
 from fakeamqp.protocols.amqp_0_10.codec import types
-from fakeamqp.protocols.base import limited_log
-from fakeamqp.protocols.base import server_connection as connection
+from fakeamqp.protocols.base import limited_log, server_connection as connection
 
 __all__ = ["PAGE", "ROWS", "main", "with_tables"]
 

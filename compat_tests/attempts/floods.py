@@ -13,15 +13,12 @@ from compat_tests.attempts.targets import Target
 from compat_tests.fuzz import streams
 from compat_tests.fuzz.amqp_0_9 import recordings as streams_0_9
 from compat_tests.fuzz.amqp_0_10 import recordings as streams_0_10
-from fakeamqp.protocols.amqp_0_9.codec import METHODS as METHODS_0_9
-from fakeamqp.protocols.amqp_0_9.codec import methods as m09
+from fakeamqp.protocols.amqp_0_9.codec import METHODS as METHODS_0_9, methods as m09
 from fakeamqp.protocols.amqp_0_9.codec.bodies import Body
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.codec.frames import content_frames
 from fakeamqp.protocols.amqp_0_9_1.codec.method import CLIENT, Method
-from fakeamqp.protocols.amqp_0_10.codec import commands as x
-from fakeamqp.protocols.amqp_0_10.codec import controls as c
-from fakeamqp.protocols.amqp_0_10.codec import structs
+from fakeamqp.protocols.amqp_0_10.codec import commands as x, controls as c, structs
 from fakeamqp.protocols.amqp_0_10.codec.serial import SequenceSet
 
 __all__ = ["NUMBER", "framed_errors", "packed_errors"]

@@ -6,9 +6,7 @@ from uuid import UUID
 
 from compat_tests.benchmarks.cases import BODY, CASES, MANY, Timed, case
 from compat_tests.protocol.amqp_0_10.driver import Server, Session
-from fakeamqp.protocols.amqp_0_10.codec import commands as x
-from fakeamqp.protocols.amqp_0_10.codec import controls as c
-from fakeamqp.protocols.amqp_0_10.codec import structs
+from fakeamqp.protocols.amqp_0_10.codec import commands as x, controls as c, structs
 from fakeamqp.protocols.amqp_0_10.codec.constants import SegmentType
 from fakeamqp.protocols.amqp_0_10.codec.frames import control_frame, encode_frames
 from fakeamqp.protocols.amqp_0_10.codec.packed import Struct, encode_header

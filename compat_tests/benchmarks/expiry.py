@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 from compat_tests.protocol.driver import Client, Server
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
-from fakeamqp.protocols.amqp_0_9_1.codec.basic import BasicProperties
 from fakeamqp.protocols.amqp_0_9_1.codec.frames import content_frames, method_frame
+from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
 
 __all__ = ["BODY", "TIME_TO_LIVE", "Expiry", "bytes_per_message", "fill", "measure"]
 

@@ -20,9 +20,9 @@ from typing import Any, TypeAlias
 
 from compat_tests.protocol.driver import Client, Server
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
-from fakeamqp.protocols.amqp_0_9_1.codec.basic import BasicProperties
 from fakeamqp.protocols.amqp_0_9_1.codec.frames import content_frames, method_frame
 from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
+from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
 
 __all__ = ["OPERATIONS", "Operation", "main", "seconds"]
 

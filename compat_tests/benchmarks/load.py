@@ -21,10 +21,10 @@ from urllib.parse import urlsplit
 
 from compat_tests.differential import rabbitmq_node
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
-from fakeamqp.protocols.amqp_0_9_1.codec.basic import BasicProperties
 from fakeamqp.protocols.amqp_0_9_1.codec.constants import PROTOCOL_HEADER
 from fakeamqp.protocols.amqp_0_9_1.codec.frames import FRAME_HEADER, content_frames, method_frame
 from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
+from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
 
 __all__ = ["Address", "fakeamqp_serving", "measure", "rabbitmq_serving", "sink_serving", "take_turns"]
 

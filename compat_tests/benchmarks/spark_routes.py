@@ -17,8 +17,8 @@ import pika
 
 from compat_tests.benchmarks import load
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
-from fakeamqp.protocols.amqp_0_9_1.codec.basic import BasicProperties
 from fakeamqp.protocols.amqp_0_9_1.codec.frames import content_frames, method_frame
+from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -31,9 +31,9 @@ from typing import Any, TypeAlias
 from compat_tests.benchmarks.load import Address, Connection, fakeamqp_serving
 from compat_tests.reliability import results
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
-from fakeamqp.protocols.amqp_0_9_1.codec.basic import BasicProperties
 from fakeamqp.protocols.amqp_0_9_1.codec.frames import FRAME_HEADER, content_frames, method_frame
 from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
+from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
 
 __all__ = ["OPERATIONS", "Measured", "Operation", "main"]
 

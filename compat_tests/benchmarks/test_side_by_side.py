@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from compat_tests.benchmarks import load
-from compat_tests.benchmarks.side_by_side import __main__ as command
-from compat_tests.benchmarks.side_by_side import fixture_costs, page, plots, profile
+from compat_tests.benchmarks.side_by_side import __main__ as command, fixture_costs, page, plots, profile
 from compat_tests.benchmarks.side_by_side.cases import CASES, Case
 from compat_tests.benchmarks.side_by_side.client import measure
 from compat_tests.benchmarks.side_by_side.targets import IN_LOOP, IN_THREAD, RABBITMQ, SERVE, TARGETS

@@ -10,8 +10,7 @@ import pytest
 
 from fakeamqp import Broker, WaitTimeout
 from fakeamqp.model.errors import ModelError
-from fakeamqp.protocols.amqp_0_9.codec import BasicProperties, TunnelProperties
-from fakeamqp.protocols.amqp_0_9.codec import methods as m
+from fakeamqp.protocols.amqp_0_9.codec import BasicProperties, TunnelProperties, methods as m
 from fakeamqp.protocols.amqp_0_9.codec.constants import FRAME_REQUEST, FRAME_RESPONSE, PROTOCOL_HEADER
 from fakeamqp.protocols.amqp_0_9.codec.requests import Request, encode_request
 from fakeamqp.protocols.amqp_0_9.public import BadRegistration, MemoryTransport, TraceFrame, TunnelRequest

@@ -9,8 +9,7 @@ import pytest
 from compat_tests.broker.test_amqp_0_9 import Client
 from fakeamqp import Broker
 from fakeamqp.model.errors import ModelError
-from fakeamqp.protocols.amqp_0_9.codec import BasicProperties
-from fakeamqp.protocols.amqp_0_9.codec import methods as m
+from fakeamqp.protocols.amqp_0_9.codec import BasicProperties, methods as m
 from fakeamqp.protocols.amqp_0_9.public import Coordinator
 from fakeamqp.protocols.amqp_0_9_1.codec.frames import content_frames, method_frame
 

@@ -28,8 +28,8 @@ from fakeamqp.model.policies.book import Policies
 from fakeamqp.model.queues.classic import ClassicQueue
 from fakeamqp.model.virtual_host.queues import QueueRegister
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
-from fakeamqp.protocols.amqp_0_9_1.codec.basic import BasicProperties
 from fakeamqp.protocols.amqp_0_9_1.codec.frames import content_frames, method_frame
+from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
 from fakeamqp.runtime import turns
 from fakeamqp.trace.events import ModelEvent
 

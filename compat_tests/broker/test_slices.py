@@ -12,10 +12,10 @@ from compat_tests.benchmarks.stalls import QUEUE, Talker
 from fakeamqp import Broker
 from fakeamqp.model.queues import ClassicQueue
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
-from fakeamqp.protocols.amqp_0_9_1.codec.basic import BasicProperties
 from fakeamqp.protocols.amqp_0_9_1.codec.constants import PROTOCOL_HEADER
 from fakeamqp.protocols.amqp_0_9_1.codec.frames import content_frames, method_frame
 from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
+from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
 from fakeamqp.runtime import turns
 
 NUMBER = 800

@@ -15,8 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from compat_tests import tables
-from compat_tests.client_suites import running, sources, suites, targets
-from compat_tests.client_suites import tables as client_suites
+from compat_tests.client_suites import running, sources, suites, tables as client_suites, targets
 from compat_tests.differential import programs
 from compat_tests.differential.comparison import SERIES, all_cases, side_by_side
 from compat_tests.differential.differences import KINDS, Lists, problem

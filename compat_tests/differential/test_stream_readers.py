@@ -7,8 +7,7 @@ from datetime import datetime, timedelta, timezone
 from itertools import pairwise
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 from pyspark.sql import datasource
 
 import compat_tests.needs_pyspark  # noqa: F401

@@ -19,9 +19,9 @@ from fakeamqp.faults.chaos import PROFILES
 from fakeamqp.faults.rule import Rule
 from fakeamqp.model.queues import QueueDeclaration
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
-from fakeamqp.protocols.amqp_0_9_1.codec.basic import BasicProperties
 from fakeamqp.protocols.amqp_0_9_1.codec.constants import PROTOCOL_HEADER
 from fakeamqp.protocols.amqp_0_9_1.codec.frames import FRAME_HEADER, content_frames, method_frame
+from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
 from fakeamqp.protocols.amqp_0_9_1.codec.tables import RABBITMQ
 
 __all__ = ["OPERATIONS", "World"]

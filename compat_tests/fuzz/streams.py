@@ -15,10 +15,10 @@ from decimal import Decimal
 from typing import Any, TypeAlias
 
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
-from fakeamqp.protocols.amqp_0_9_1.codec.basic import BasicProperties
 from fakeamqp.protocols.amqp_0_9_1.codec.constants import PROTOCOL_HEADER
 from fakeamqp.protocols.amqp_0_9_1.codec.frames import HEARTBEAT_FRAME, content_frames, method_frame
 from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
+from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
 
 __all__ = ["RECORDINGS", "SPEC_RECORDINGS", "Client", "Recording", "recordings"]
 

@@ -21,8 +21,7 @@ from compat_tests.protocol.amqp_0_9 import driver as driver_0_9
 from compat_tests.protocol.driver import METHODS, Server
 from fakeamqp.connection import PeerAddress
 from fakeamqp.model.errors import InternalError
-from fakeamqp.protocols.amqp_0_9.codec import methods as m
-from fakeamqp.protocols.amqp_0_9.codec import version_0_8
+from fakeamqp.protocols.amqp_0_9.codec import methods as m, version_0_8
 from fakeamqp.protocols.amqp_0_9.interrupted_channels import InterruptedChannels
 from fakeamqp.protocols.amqp_0_9.registrations import Registrations, Tunnel
 from fakeamqp.protocols.amqp_0_9_1.codec.method import Method

@@ -11,8 +11,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import note
-from hypothesis import strategies as st
+from hypothesis import note, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
 
 from compat_tests.fuzz.chaos_world import TARGETS, WEIGHTS, World

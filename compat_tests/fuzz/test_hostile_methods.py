@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from compat_tests.fuzz import hostile
 from compat_tests.fuzz.amqp_0_9 import hostile as hostile_0_9
@@ -16,8 +15,8 @@ from compat_tests.fuzz.test_mutated_streams import check_stream
 from compat_tests.protocol.driver import Client, Server
 from fakeamqp.model.queues import QueueDeclaration
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
-from fakeamqp.protocols.amqp_0_9_1.codec.basic import BasicProperties
 from fakeamqp.protocols.amqp_0_9_1.codec.frames import content_frames, method_frame
+from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
 
 MANY_EXCHANGES = 1000
 MANY_QUEUES = 300

@@ -12,10 +12,8 @@ import pytest
 from hypothesis.stateful import run_state_machine_as_test
 
 from compat_tests.fuzz import test_state_machine
-from compat_tests.fuzz.amqp_0_9 import machine_world as world_0_9
-from compat_tests.fuzz.amqp_0_9 import test_machine as machine_0_9
-from compat_tests.fuzz.amqp_0_10 import machine_world as world_0_10
-from compat_tests.fuzz.amqp_0_10 import test_machine as machine_0_10
+from compat_tests.fuzz.amqp_0_9 import machine_world as world_0_9, test_machine as machine_0_9
+from compat_tests.fuzz.amqp_0_10 import machine_world as world_0_10, test_machine as machine_0_10
 from compat_tests.fuzz.profile import examples
 from fakeamqp.trace import Recorder
 

@@ -13,8 +13,7 @@ from itertools import count, cycle, islice
 from random import Random
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from compat_tests.fuzz import mutations
 from compat_tests.fuzz.checks import (

@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from compat_tests.fuzz import mutations
 from compat_tests.fuzz.checks import inconsistencies, queues

@@ -22,8 +22,7 @@ from typing import Any, NamedTuple
 
 from compat_tests.golden import tables
 from fakeamqp.errors import FakeAMQPError
-from fakeamqp.protocols.amqp_0_9_1.codec import fields as wire
-from fakeamqp.protocols.amqp_0_9_1.codec import method, properties
+from fakeamqp.protocols.amqp_0_9_1.codec import fields as wire, method, properties
 from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
 from fakeamqp.protocols.amqp_0_9_1.codec.record import Field
 from fakeamqp.protocols.amqp_0_10.codec.codec import build

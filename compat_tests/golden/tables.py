@@ -16,10 +16,13 @@ from uuid import UUID
 
 from compat_tests.golden.make import FOLDER
 from compat_tests.golden.values import cases
-from fakeamqp.protocols.amqp_0_9.codec import contents, version_0_8
-from fakeamqp.protocols.amqp_0_9.codec import framing as framing_0_9
-from fakeamqp.protocols.amqp_0_9.codec import framing_0_8 as framing_0_8
-from fakeamqp.protocols.amqp_0_9.codec import methods as methods_0_9
+from fakeamqp.protocols.amqp_0_9.codec import (
+    contents,
+    framing as framing_0_9,
+    framing_0_8 as framing_0_8,
+    methods as methods_0_9,
+    version_0_8,
+)
 from fakeamqp.protocols.amqp_0_9.codec.bodies import Body
 from fakeamqp.protocols.amqp_0_9.codec.requests import (
     Request,
@@ -29,9 +32,11 @@ from fakeamqp.protocols.amqp_0_9.codec.requests import (
     encode_request,
     encode_response,
 )
-from fakeamqp.protocols.amqp_0_9_1.codec import framing as framing_0_9_1
-from fakeamqp.protocols.amqp_0_9_1.codec import methods as methods_0_9_1
-from fakeamqp.protocols.amqp_0_9_1.codec import tables as field_tables
+from fakeamqp.protocols.amqp_0_9_1.codec import (
+    framing as framing_0_9_1,
+    methods as methods_0_9_1,
+    tables as field_tables,
+)
 from fakeamqp.protocols.amqp_0_9_1.codec.frames import HEARTBEAT_FRAME, content_frames, frame, method_frame
 from fakeamqp.protocols.amqp_0_10.codec import commands, controls, frames, framing, structs
 from fakeamqp.protocols.amqp_0_10.codec.assembly import Assembler

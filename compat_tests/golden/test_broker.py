@@ -12,8 +12,14 @@ from typing import Any
 import pytest
 
 from compat_tests.golden import tables
-from compat_tests.golden.encoding import Encoder010, content_header, family_frame, frame_0_10, method
-from compat_tests.golden.encoding import properties as encode_properties
+from compat_tests.golden.encoding import (
+    Encoder010,
+    content_header,
+    family_frame,
+    frame_0_10,
+    method,
+    properties as encode_properties,
+)
 from compat_tests.golden.published import Field, Layout
 from compat_tests.protocol.amqp_0_10.driver import Server as Server010
 from compat_tests.protocol.driver import Server

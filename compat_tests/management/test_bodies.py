@@ -10,8 +10,7 @@ from urllib.parse import urlencode
 
 import amqp
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from compat_tests.fuzz.profile import examples
 from compat_tests.management.client import Api

@@ -22,8 +22,8 @@ from compat_tests.programs.events import (
 )
 from compat_tests.protocol.driver import Server
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
-from fakeamqp.protocols.amqp_0_9_1.codec.basic import BasicProperties
 from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
+from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
 
 __all__ = ["Player"]
 

@@ -21,9 +21,9 @@ from fakeamqp.model.state import BrokerState
 from fakeamqp.model.timers import Clock
 from fakeamqp.protocols import registry
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
-from fakeamqp.protocols.amqp_0_9_1.codec.basic import BasicProperties
 from fakeamqp.protocols.amqp_0_9_1.codec.frames import FRAME_HEADER, content_frames, frame, method_frame
 from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
+from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
 from fakeamqp.protocols.amqp_0_9_1.codec.tables import PUBLISHED, RABBITMQ
 from fakeamqp.protocols.negotiation import accept
 

@@ -5,8 +5,8 @@ import pytest
 from compat_tests.protocol.driver import Client, Server
 from fakeamqp.model.access import Permission, User
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
-from fakeamqp.protocols.amqp_0_9_1.codec.basic import BasicProperties
 from fakeamqp.protocols.amqp_0_9_1.codec.frames import content_frames
+from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
 
 
 def publish_bytes(client: Client, exchange: str, routing_key: str, body: bytes) -> bytes:

@@ -7,10 +7,12 @@ import pytest
 from compat_tests.protocol.driver import Client, Server
 from fakeamqp.model.access import Permission
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
-from fakeamqp.protocols.amqp_0_9_1.codec.methods import ExchangeDeclare as Declare
-from fakeamqp.protocols.amqp_0_9_1.codec.methods import ExchangeDeclareOk as DeclareOk
-from fakeamqp.protocols.amqp_0_9_1.codec.methods import ExchangeDelete as Delete
-from fakeamqp.protocols.amqp_0_9_1.codec.methods import ExchangeDeleteOk as DeleteOk
+from fakeamqp.protocols.amqp_0_9_1.codec.methods import (
+    ExchangeDeclare as Declare,
+    ExchangeDeclareOk as DeclareOk,
+    ExchangeDelete as Delete,
+    ExchangeDeleteOk as DeleteOk,
+)
 
 FOUR_TYPES = ("direct", "fanout", "topic", "headers")
 

@@ -12,8 +12,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from compat_tests.protocol.driver import Client, Server
 from compat_tests.protocol.test_exchange import refused

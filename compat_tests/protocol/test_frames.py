@@ -8,8 +8,8 @@ import pytest
 from compat_tests.protocol.driver import Client, Server
 from compat_tests.protocol.octets import arguments, cut, field, long_string, queue_declare, table
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
-from fakeamqp.protocols.amqp_0_9_1.codec.basic import BasicProperties
 from fakeamqp.protocols.amqp_0_9_1.codec.frames import FRAME_HEADER, content_frames, frame
+from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
 
 CHANNEL_OPEN = bytes.fromhex("01 0001 00000005 0014000a 00 ce")
 

@@ -9,12 +9,14 @@ import pytest
 from compat_tests.protocol.driver import Client, Server
 from compat_tests.protocol.test_exchange import refused
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
-from fakeamqp.protocols.amqp_0_9_1.codec.methods import QueueDeclare as Declare
-from fakeamqp.protocols.amqp_0_9_1.codec.methods import QueueDeclareOk as DeclareOk
-from fakeamqp.protocols.amqp_0_9_1.codec.methods import QueueDelete as Delete
-from fakeamqp.protocols.amqp_0_9_1.codec.methods import QueueDeleteOk as DeleteOk
-from fakeamqp.protocols.amqp_0_9_1.codec.methods import QueuePurge as Purge
-from fakeamqp.protocols.amqp_0_9_1.codec.methods import QueuePurgeOk as PurgeOk
+from fakeamqp.protocols.amqp_0_9_1.codec.methods import (
+    QueueDeclare as Declare,
+    QueueDeclareOk as DeclareOk,
+    QueueDelete as Delete,
+    QueueDeleteOk as DeleteOk,
+    QueuePurge as Purge,
+    QueuePurgeOk as PurgeOk,
+)
 
 NO_QUEUE = "NOT_FOUND - no queue '{}' in vhost '/'"
 NO_CURRENT_QUEUE = "NOT_FOUND - no previously declared queue"

@@ -9,9 +9,11 @@ import pytest
 from compat_tests.protocol.driver import Client, Server
 from compat_tests.protocol.test_exchange import refused
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
-from fakeamqp.protocols.amqp_0_9_1.codec.methods import QueueBind as Bind
-from fakeamqp.protocols.amqp_0_9_1.codec.methods import QueueUnbind as Unbind
-from fakeamqp.protocols.amqp_0_9_1.codec.methods import QueueUnbindOk as UnbindOk
+from fakeamqp.protocols.amqp_0_9_1.codec.methods import (
+    QueueBind as Bind,
+    QueueUnbind as Unbind,
+    QueueUnbindOk as UnbindOk,
+)
 
 NO_QUEUE = "NOT_FOUND - no queue 'missing' in vhost '/'"
 NO_EXCHANGE = "NOT_FOUND - no exchange 'missing' in vhost '/'"

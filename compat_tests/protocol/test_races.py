@@ -14,8 +14,8 @@ from compat_tests.protocol.test_confirm import publishes
 from fakeamqp.adapters import protocol_names
 from fakeamqp.model.races import Races, seeded
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
-from fakeamqp.protocols.amqp_0_9_1.codec.basic import BasicProperties
 from fakeamqp.protocols.amqp_0_9_1.codec.frames import content_frames
+from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
 
 Racing = Callable[..., Server]
 

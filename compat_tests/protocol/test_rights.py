@@ -15,12 +15,10 @@ from typing import Any, NamedTuple, TypeAlias
 import pytest
 
 from compat_tests.matrix import cases
-from compat_tests.protocol.amqp_0_9.driver import Client
-from compat_tests.protocol.amqp_0_9.driver import Server as FramedServer
+from compat_tests.protocol.amqp_0_9.driver import Client, Server as FramedServer
 from compat_tests.protocol.amqp_0_9.requesting import Requester
 from compat_tests.protocol.amqp_0_10.driver import Server, Session, SessionFailed
-from compat_tests.protocol.driver import Client as BaseClient
-from compat_tests.protocol.driver import Server as BaseServer
+from compat_tests.protocol.driver import Client as BaseClient, Server as BaseServer
 from fakeamqp.model.access import Permission, TopicPermission, User
 from fakeamqp.model.message import Message
 from fakeamqp.model.queues import QueueDeclaration
@@ -28,9 +26,9 @@ from fakeamqp.protocols.amqp_0_9.choices import letter_of
 from fakeamqp.protocols.amqp_0_9.codec import METHODS as METHODS_0_9
 from fakeamqp.protocols.amqp_0_9.codec.bodies import Body
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
-from fakeamqp.protocols.amqp_0_9_1.codec.basic import BasicProperties
 from fakeamqp.protocols.amqp_0_9_1.codec.frames import content_frames
 from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
+from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
 from fakeamqp.protocols.amqp_0_10.codec import structs
 from fakeamqp.protocols.amqp_0_10.codec.commands import COMMANDS
 from fakeamqp.protocols.amqp_0_10.codec.packed import Command

@@ -11,7 +11,7 @@ from compat_tests.protocol.driver import Client, Content, Server
 from compat_tests.protocol.streams import ALL, RABBITMQ, consume, crashed, declare, offsets, read
 from fakeamqp.inspect.topology import queue_view
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
-from fakeamqp.protocols.amqp_0_9_1.codec.basic import BasicProperties
+from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
 from fakeamqp.protocols.amqp_0_9_1.codec.tables import Timestamp
 
 

@@ -26,8 +26,7 @@ from compat_tests.matrix import cases
 from compat_tests.protocol.driver import Server
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
-from fakeamqp.protocols.amqp_0_10.codec import commands as x
-from fakeamqp.protocols.amqp_0_10.codec import controls as c
+from fakeamqp.protocols.amqp_0_10.codec import commands as x, controls as c
 
 
 @dataclass

@@ -7,8 +7,7 @@ import pickle
 from weakref import WeakSet
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from compat_tests.fuzz.profile import examples
 from fakeamqp import simulation

@@ -20,9 +20,9 @@ from fakeamqp.protocols.amqp_0_9.codec import (
     FileProperties,
     StreamProperties,
     TunnelProperties,
+    methods as m,
     version_0_8,
 )
-from fakeamqp.protocols.amqp_0_9.codec import methods as m
 from fakeamqp.protocols.amqp_0_9.codec.bodies import Body
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as shared
 from fakeamqp.replay import ReplayError, replay

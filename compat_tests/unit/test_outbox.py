@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from compat_tests.protocol.driver import Server
 from fakeamqp.model.message import Message
-from fakeamqp.protocols.amqp_0_9_1.codec.basic import BasicProperties
+from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
 from fakeamqp.protocols.base.outbox import Outbox
 
 

@@ -12,8 +12,7 @@ from pathlib import Path
 
 import pika
 from pika.adapters.blocking_connection import BlockingChannel
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql import DataFrame, SparkSession, functions as F
 
 from fakeamqp.spark import dead_letters, poison_split
 

@@ -15,7 +15,7 @@ from fakeamqp.inspect.messages import ContentView, content_of
 from fakeamqp.model.properties import plain_properties
 from fakeamqp.portable.errors import BadQueue, RequestRefused
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
-from fakeamqp.protocols.amqp_0_9_1.codec.basic import BasicProperties
+from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
 
 if TYPE_CHECKING:
     from typing_extensions import Never, Unpack

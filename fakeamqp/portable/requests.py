@@ -19,8 +19,8 @@ from fakeamqp.replay.replies import Assembler, Reply
 
 if TYPE_CHECKING:
     from fakeamqp.portable.routes import Line, Route
-    from fakeamqp.protocols.amqp_0_9_1.codec.basic import BasicProperties
     from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
+    from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
 
 __all__ = ["Requests"]
 

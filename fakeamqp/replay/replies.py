@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
-from fakeamqp.protocols.amqp_0_9_1.codec.basic import BasicProperties
 from fakeamqp.protocols.amqp_0_9_1.codec.frames import FRAME_BODY, FRAME_CONTENT_HEADER, FRAME_METHOD
 from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
+from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
 from fakeamqp.protocols.amqp_0_9_1.codec.tables import Timestamp
 from fakeamqp.protocols.amqp_0_9_1.trace import FRAME_TEXT
 from fakeamqp.trace.truncation import Truncated, full_size

@@ -14,8 +14,7 @@ from collections.abc import Callable, Iterator
 from datetime import datetime, timezone
 from json.encoder import encode_basestring as quoted
 from math import isfinite
-from struct import Struct
-from struct import error as StructError
+from struct import Struct, error as StructError
 from typing import Any, TypeAlias
 
 from fakeamqp.protocols.amqp_0_9_1.codec.tables import RABBITMQ

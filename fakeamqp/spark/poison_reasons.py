@@ -10,8 +10,7 @@ from collections.abc import Iterator, Mapping
 from functools import reduce
 from operator import or_
 
-from pyspark.sql import Column
-from pyspark.sql import functions as F
+from pyspark.sql import Column, functions as F
 from pyspark.sql.types import (
     BooleanType,
     DataType,

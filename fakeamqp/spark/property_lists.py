@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from struct import Struct
-from struct import error as StructError
+from struct import Struct, error as StructError
 from typing import Any
 
-from fakeamqp.protocols.amqp_0_9_1.codec.basic import BasicProperties
+from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
 from fakeamqp.protocols.base.codec.errors import WireError
 from fakeamqp.spark.header_tables import fields
 

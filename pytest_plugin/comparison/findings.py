@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from . import conversation as conversations
-from . import runs
+from . import conversation as conversations, runs
 from .search import smallest
 
 if TYPE_CHECKING:

@@ -15,9 +15,7 @@ from typing import TYPE_CHECKING, Any
 from compat_tests.clients.amqp_0_10.errors import ConnectionLost, SessionDetached, SessionFailed, SessionLost
 from compat_tests.clients.amqp_0_10.message import Message
 from compat_tests.clients.amqp_0_10.verbs import UNLIMITED, Verbs
-from fakeamqp.protocols.amqp_0_10.codec import commands as x
-from fakeamqp.protocols.amqp_0_10.codec import controls as c
-from fakeamqp.protocols.amqp_0_10.codec import structs
+from fakeamqp.protocols.amqp_0_10.codec import commands as x, controls as c, structs
 from fakeamqp.protocols.amqp_0_10.codec.assembly import Assembly
 from fakeamqp.protocols.amqp_0_10.codec.constants import SegmentType
 from fakeamqp.protocols.amqp_0_10.codec.packed import Command, Control, Struct

@@ -6,8 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from compat_tests.clients.amqp_0_10.message import Message
-from fakeamqp.protocols.amqp_0_10.codec import commands as x
-from fakeamqp.protocols.amqp_0_10.codec import structs
+from fakeamqp.protocols.amqp_0_10.codec import commands as x, structs
 from fakeamqp.protocols.amqp_0_10.codec.constants import CreditUnit, FlowMode
 from fakeamqp.protocols.amqp_0_10.codec.packed import Command, Struct
 from fakeamqp.protocols.amqp_0_10.codec.serial import SequenceSet

@@ -10,9 +10,7 @@ import uuid
 from collections.abc import Iterable
 from typing import Any, TypeAlias
 
-from fakeamqp.protocols.amqp_0_10.codec import commands as x
-from fakeamqp.protocols.amqp_0_10.codec import controls as c
-from fakeamqp.protocols.amqp_0_10.codec import structs
+from fakeamqp.protocols.amqp_0_10.codec import commands as x, controls as c, structs
 from fakeamqp.protocols.amqp_0_10.codec.constants import PROTOCOL_HEADER
 from fakeamqp.protocols.amqp_0_10.codec.frames import FRAME_HEADER, control_frame, encode_frames
 from fakeamqp.protocols.amqp_0_10.codec.packed import Command, Control, Struct

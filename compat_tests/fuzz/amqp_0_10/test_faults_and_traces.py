@@ -6,8 +6,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from compat_tests.fuzz.amqp_0_10 import mutations
 from compat_tests.fuzz.amqp_0_10.test_mutated_streams import feed, serves_0_10

@@ -20,11 +20,9 @@ from compat_tests.fuzz.amqp_0_10.machine_world import World
 from compat_tests.fuzz.dice import DICE, Dice
 from compat_tests.fuzz.profile import examples
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
-from fakeamqp.protocols.amqp_0_9_1.codec.basic import BasicProperties
 from fakeamqp.protocols.amqp_0_9_1.codec.frames import content_frames, method_frame
-from fakeamqp.protocols.amqp_0_10.codec import commands as x
-from fakeamqp.protocols.amqp_0_10.codec import controls as c
-from fakeamqp.protocols.amqp_0_10.codec import structs
+from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
+from fakeamqp.protocols.amqp_0_10.codec import commands as x, controls as c, structs
 from fakeamqp.protocols.amqp_0_10.codec.packed import Struct
 from fakeamqp.protocols.amqp_0_10.codec.serial import ByteRanges, SequenceSet
 

@@ -13,8 +13,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from compat_tests.fuzz.amqp_0_10 import mutations
 from compat_tests.fuzz.amqp_0_10.recordings import RECORDINGS, before
@@ -24,8 +23,7 @@ from compat_tests.fuzz.profile import examples, sampled, scaled
 from compat_tests.fuzz.test_mutated_streams import empty
 from compat_tests.heap import alive, ignore_older_objects
 from compat_tests.protocol.amqp_0_10.driver import Client, Server
-from fakeamqp.protocols.amqp_0_10.codec import commands as x
-from fakeamqp.protocols.amqp_0_10.codec import controls as c
+from fakeamqp.protocols.amqp_0_10.codec import commands as x, controls as c
 from fakeamqp.protocols.amqp_0_10.server_connection import Amqp010Connection
 from fakeamqp.protocols.amqp_0_10.sessions.server_session import ServerSession
 

@@ -13,8 +13,13 @@ from hypothesis import strategies as st
 from compat_tests.fuzz.amqp_0_9.recordings import INTERRUPTED, Client
 from compat_tests.fuzz.hostile import EXCHANGES, QUEUES, headers, methods, names, properties
 from compat_tests.protocol.amqp_0_9.driver import Child, content
-from fakeamqp.protocols.amqp_0_9.codec import METHODS, FileProperties, StreamProperties, TunnelProperties
-from fakeamqp.protocols.amqp_0_9.codec import methods as m
+from fakeamqp.protocols.amqp_0_9.codec import (
+    METHODS,
+    FileProperties,
+    StreamProperties,
+    TunnelProperties,
+    methods as m,
+)
 from fakeamqp.protocols.amqp_0_9.codec.bodies import Body
 from fakeamqp.protocols.amqp_0_9.codec.constants import FRAME_REQUEST, FRAME_RESPONSE, FRAME_TRACE
 from fakeamqp.protocols.amqp_0_9.codec.requests import Request, Response, encode_request, encode_response

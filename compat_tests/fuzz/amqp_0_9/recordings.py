@@ -13,9 +13,13 @@ from compat_tests.fuzz import streams
 from compat_tests.fuzz.streams import RICH_HEADERS, Recording
 from compat_tests.protocol.amqp_0_9.driver import PROPERTIES, Child, content
 from compat_tests.protocol.driver import WITH_TICKET
-from fakeamqp.protocols.amqp_0_9.codec import FileProperties, StreamProperties, TunnelProperties
-from fakeamqp.protocols.amqp_0_9.codec import methods as m
-from fakeamqp.protocols.amqp_0_9.codec import version_0_8 as old
+from fakeamqp.protocols.amqp_0_9.codec import (
+    FileProperties,
+    StreamProperties,
+    TunnelProperties,
+    methods as m,
+    version_0_8 as old,
+)
 from fakeamqp.protocols.amqp_0_9.codec.bodies import Body
 from fakeamqp.protocols.amqp_0_9.codec.constants import (
     FRAME_REQUEST,

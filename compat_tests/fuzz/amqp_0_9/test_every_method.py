@@ -15,8 +15,7 @@ from compat_tests.fuzz.hostile import NAMES, VALUES
 from compat_tests.fuzz.profile import FACTOR, sampled
 from compat_tests.fuzz.subjects import SUBJECTS, Subject, speaking_0_9_1
 from compat_tests.unit.codec.strategies import BITS, escaped
-from fakeamqp.protocols.amqp_0_9.codec import METHODS
-from fakeamqp.protocols.amqp_0_9.codec import methods as m
+from fakeamqp.protocols.amqp_0_9.codec import METHODS, methods as m
 from fakeamqp.protocols.amqp_0_9.codec.bodies import Body
 from fakeamqp.protocols.amqp_0_9_1.codec.frames import content_frames
 from fakeamqp.protocols.amqp_0_9_1.codec.method import Method

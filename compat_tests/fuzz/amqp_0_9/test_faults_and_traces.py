@@ -7,8 +7,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from compat_tests.fuzz import mutations
 from compat_tests.fuzz.amqp_0_9.recordings import recordings

@@ -25,8 +25,7 @@ from compat_tests.fuzz.amqp_0_9.machine_clients import CLASSES, Channel, Consume
 from compat_tests.fuzz.amqp_0_9.machine_world import World
 from compat_tests.fuzz.dice import DICE, Dice
 from compat_tests.fuzz.profile import examples
-from fakeamqp.protocols.amqp_0_9.codec import FileProperties
-from fakeamqp.protocols.amqp_0_9.codec import methods as m
+from fakeamqp.protocols.amqp_0_9.codec import FileProperties, methods as m
 from fakeamqp.protocols.amqp_0_9.codec.bodies import Body
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as shared
 

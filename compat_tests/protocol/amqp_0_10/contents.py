@@ -6,9 +6,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from compat_tests.protocol.amqp_0_10.driver import Arrived, Server, Session
-from fakeamqp.protocols.amqp_0_10.codec import commands as x
-from fakeamqp.protocols.amqp_0_10.codec import controls as c
-from fakeamqp.protocols.amqp_0_10.codec import structs
+from fakeamqp.protocols.amqp_0_10.codec import commands as x, controls as c, structs
 from fakeamqp.protocols.amqp_0_10.codec.packed import Command
 from fakeamqp.protocols.amqp_0_10.codec.serial import SequenceSet
 

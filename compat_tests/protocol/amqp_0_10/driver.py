@@ -12,9 +12,7 @@ from typing import Any, TypeVar
 
 from compat_tests.protocol.driver import Server as _Server
 from fakeamqp.connection import PeerAddress
-from fakeamqp.protocols.amqp_0_10.codec import commands as x
-from fakeamqp.protocols.amqp_0_10.codec import controls as c
-from fakeamqp.protocols.amqp_0_10.codec import structs
+from fakeamqp.protocols.amqp_0_10.codec import commands as x, controls as c, structs
 from fakeamqp.protocols.amqp_0_10.codec.assembly import Assembler, Assembly
 from fakeamqp.protocols.amqp_0_10.codec.constants import PROTOCOL_HEADER, SegmentType
 from fakeamqp.protocols.amqp_0_10.codec.frames import FRAME_HEADER, HEADER_SIZE, control_frame, encode_frames

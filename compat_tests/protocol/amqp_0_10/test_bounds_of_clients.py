@@ -7,8 +7,7 @@ import pytest
 from compat_tests.protocol.amqp_0_10.driver import Server, SessionFailed
 from fakeamqp.model.bounds import Bounds
 from fakeamqp.model.memory import MESSAGE
-from fakeamqp.protocols.amqp_0_10.codec import commands as x
-from fakeamqp.protocols.amqp_0_10.codec import controls as c
+from fakeamqp.protocols.amqp_0_10.codec import commands as x, controls as c
 from fakeamqp.protocols.amqp_0_10.codec.constants import CloseCode, ErrorCode
 from fakeamqp.protocols.amqp_0_10.codec.frames import control_frame
 from fakeamqp.protocols.base.limited_log import MOST_WARNINGS, PERIOD

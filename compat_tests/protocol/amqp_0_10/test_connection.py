@@ -15,8 +15,7 @@ from fakeamqp.model.limits import VirtualHostLimits
 from fakeamqp.model.personality import personality
 from fakeamqp.model.state import Redirect
 from fakeamqp.protocols.amqp_0_10.choices import Amqp010Choices, choices_for
-from fakeamqp.protocols.amqp_0_10.codec import commands as x
-from fakeamqp.protocols.amqp_0_10.codec import controls as c
+from fakeamqp.protocols.amqp_0_10.codec import commands as x, controls as c
 from fakeamqp.protocols.amqp_0_10.codec.frames import FRAME_HEADER
 from fakeamqp.protocols.amqp_0_10.codec.types import Array
 

@@ -8,9 +8,7 @@ import pytest
 from compat_tests.protocol.amqp_0_10.driver import Server, Session
 from fakeamqp.model.access import Permission, User
 from fakeamqp.model.queues import QueueDeclaration
-from fakeamqp.protocols.amqp_0_10.codec import commands as x
-from fakeamqp.protocols.amqp_0_10.codec import controls as c
-from fakeamqp.protocols.amqp_0_10.codec import structs
+from fakeamqp.protocols.amqp_0_10.codec import commands as x, controls as c, structs
 from fakeamqp.protocols.amqp_0_10.codec.constants import AcceptMode, DeliveryMode, XaStatus
 from fakeamqp.protocols.amqp_0_10.codec.packed import Command
 from fakeamqp.protocols.amqp_0_10.codec.serial import SequenceSet

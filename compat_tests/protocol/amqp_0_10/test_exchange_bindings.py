@@ -9,8 +9,7 @@ import pytest
 from compat_tests.protocol.amqp_0_10.driver import Client, Server, Session
 from compat_tests.protocol.amqp_0_10.test_exchange import exists, got, refused
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
-from fakeamqp.protocols.amqp_0_10.codec import commands as x
-from fakeamqp.protocols.amqp_0_10.codec import structs
+from fakeamqp.protocols.amqp_0_10.codec import commands as x, structs
 
 
 def unbind(session: Session, exchange: str, key: str | None = None, queue: str = "q") -> None:

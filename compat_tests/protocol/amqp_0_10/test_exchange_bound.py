@@ -8,8 +8,7 @@ import pytest
 
 from compat_tests.protocol.amqp_0_10.driver import Session
 from compat_tests.protocol.amqp_0_10.test_exchange import exists
-from fakeamqp.protocols.amqp_0_10.codec import commands as x
-from fakeamqp.protocols.amqp_0_10.codec import structs
+from fakeamqp.protocols.amqp_0_10.codec import commands as x, structs
 
 FLAGS = ("exchange_not_found", "queue_not_found", "queue_not_matched", "key_not_matched", "args_not_matched")
 

@@ -8,8 +8,7 @@ import pytest
 
 from compat_tests.protocol.amqp_0_10.driver import Session
 from compat_tests.protocol.amqp_0_10.test_exchange import got
-from fakeamqp.protocols.amqp_0_10.codec import commands as x
-from fakeamqp.protocols.amqp_0_10.codec import structs
+from fakeamqp.protocols.amqp_0_10.codec import commands as x, structs
 
 
 @pytest.mark.rule("0-10/exchange/default-exchange#publishing")

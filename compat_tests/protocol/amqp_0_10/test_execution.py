@@ -11,9 +11,7 @@ from compat_tests.protocol.amqp_0_10.driver import Server, Session
 from fakeamqp.model.access import Permission, User
 from fakeamqp.model.limits import VirtualHostLimits
 from fakeamqp.protocols.amqp_0_10.choices import choices_for
-from fakeamqp.protocols.amqp_0_10.codec import commands as x
-from fakeamqp.protocols.amqp_0_10.codec import controls as c
-from fakeamqp.protocols.amqp_0_10.codec import structs
+from fakeamqp.protocols.amqp_0_10.codec import commands as x, controls as c, structs
 from fakeamqp.protocols.amqp_0_10.replies import ConnectionFault, SessionFault, short_text
 
 # --- sync and result ---------------------------------------------------------------------------------

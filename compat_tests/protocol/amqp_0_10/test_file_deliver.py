@@ -13,8 +13,7 @@ from compat_tests.protocol.amqp_0_10.contents import (
     take_files,
 )
 from compat_tests.protocol.amqp_0_10.driver import Server, Session
-from fakeamqp.protocols.amqp_0_10.codec import commands as x
-from fakeamqp.protocols.amqp_0_10.codec import structs
+from fakeamqp.protocols.amqp_0_10.codec import commands as x, structs
 
 
 @pytest.mark.rule("0-10/file.deliver/staged", "0-10/file.open-ok/staged-size-behavior#server")

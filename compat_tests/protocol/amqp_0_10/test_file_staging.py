@@ -17,9 +17,7 @@ from compat_tests.protocol.amqp_0_10.contents import (
 )
 from compat_tests.protocol.amqp_0_10.driver import Client, Server, Session
 from fakeamqp.model.access import Permission, User
-from fakeamqp.protocols.amqp_0_10.codec import commands as x
-from fakeamqp.protocols.amqp_0_10.codec import controls as c
-from fakeamqp.protocols.amqp_0_10.codec import structs
+from fakeamqp.protocols.amqp_0_10.codec import commands as x, controls as c, structs
 from fakeamqp.protocols.amqp_0_10.codec.serial import SequenceSet
 
 CONTENT = bytes(range(256)) * 40

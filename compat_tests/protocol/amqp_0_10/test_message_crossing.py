@@ -10,8 +10,7 @@ import pytest
 from compat_tests.protocol.amqp_0_10.driver import Server, Session
 from compat_tests.protocol.driver import Client
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
-from fakeamqp.protocols.amqp_0_10.codec import commands as x
-from fakeamqp.protocols.amqp_0_10.codec import structs
+from fakeamqp.protocols.amqp_0_10.codec import commands as x, structs
 from fakeamqp.timestamps import Timestamp
 
 

@@ -6,9 +6,7 @@ import pytest
 
 from compat_tests.protocol.amqp_0_10.driver import UNLIMITED, Server, Session
 from fakeamqp.model.bounds import Bounds
-from fakeamqp.protocols.amqp_0_10.codec import commands as x
-from fakeamqp.protocols.amqp_0_10.codec import controls as c
-from fakeamqp.protocols.amqp_0_10.codec import structs
+from fakeamqp.protocols.amqp_0_10.codec import commands as x, controls as c, structs
 from fakeamqp.protocols.amqp_0_10.codec.packed import Command
 
 CREDIT, WINDOW = 0, 1

@@ -12,8 +12,7 @@ import pytest
 from compat_tests.protocol.amqp_0_10.driver import Server, Session, Transfer
 from fakeamqp.model.access import Permission, User
 from fakeamqp.protocols.amqp_0_10.choices import choices_for
-from fakeamqp.protocols.amqp_0_10.codec import commands as x
-from fakeamqp.protocols.amqp_0_10.codec import structs
+from fakeamqp.protocols.amqp_0_10.codec import commands as x, structs
 from fakeamqp.protocols.amqp_0_10.codec.types import CODES, Array, List, Map
 from fakeamqp.timestamps import Timestamp
 

@@ -6,8 +6,7 @@ import pytest
 
 from compat_tests.protocol.amqp_0_10.driver import Server, Session, Transfer
 from fakeamqp.protocols.amqp_0_10.choices import choices_for
-from fakeamqp.protocols.amqp_0_10.codec import commands as x
-from fakeamqp.protocols.amqp_0_10.codec import structs
+from fakeamqp.protocols.amqp_0_10.codec import commands as x, structs
 from fakeamqp.protocols.amqp_0_10.codec.serial import SequenceSet
 
 BODIES = [b"1", b"2", b"3", b"4", b"5"]

@@ -9,8 +9,7 @@ import pytest
 from compat_tests.protocol.amqp_0_10.driver import Server, Session
 from fakeamqp.model.personality import personality
 from fakeamqp.protocols.amqp_0_10.choices import Amqp010Choices, choices_for
-from fakeamqp.protocols.amqp_0_10.codec import commands as x
-from fakeamqp.protocols.amqp_0_10.codec import structs
+from fakeamqp.protocols.amqp_0_10.codec import commands as x, structs
 from fakeamqp.protocols.amqp_0_10.codec.constants import RejectCode
 
 EXPLICIT, NONE = 0, 1

@@ -5,9 +5,7 @@ from __future__ import annotations
 import pytest
 
 from compat_tests.protocol.amqp_0_10.driver import Client, Server, Session
-from fakeamqp.protocols.amqp_0_10.codec import commands as x
-from fakeamqp.protocols.amqp_0_10.codec import controls as c
-from fakeamqp.protocols.amqp_0_10.codec import structs
+from fakeamqp.protocols.amqp_0_10.codec import commands as x, controls as c, structs
 from fakeamqp.protocols.amqp_0_10.codec.constants import DetachCode
 
 HEADER = [structs.DeliveryProperties(routing_key="q")]

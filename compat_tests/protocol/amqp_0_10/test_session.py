@@ -10,9 +10,7 @@ from compat_tests.protocol.amqp_0_10.driver import Client, Server, Session
 from fakeamqp.model.access import Permission, User
 from fakeamqp.model.personality import personality
 from fakeamqp.protocols.amqp_0_10.choices import Amqp010Choices, choices_for
-from fakeamqp.protocols.amqp_0_10.codec import commands as x
-from fakeamqp.protocols.amqp_0_10.codec import controls as c
-from fakeamqp.protocols.amqp_0_10.codec import structs
+from fakeamqp.protocols.amqp_0_10.codec import commands as x, controls as c, structs
 from fakeamqp.protocols.amqp_0_10.codec.constants import DetachCode
 from fakeamqp.protocols.amqp_0_10.codec.frames import control_frame
 from fakeamqp.protocols.amqp_0_10.codec.packed import Control

@@ -13,8 +13,7 @@ from compat_tests.protocol.amqp_0_10.contents import (
 )
 from compat_tests.protocol.amqp_0_10.driver import Client, Server, Session
 from compat_tests.protocol.amqp_0_10.test_queue_access import Notes
-from fakeamqp.protocols.amqp_0_10.codec import commands as x
-from fakeamqp.protocols.amqp_0_10.codec import controls as c
+from fakeamqp.protocols.amqp_0_10.codec import commands as x, controls as c
 
 
 def qos(session: Session, **arguments: int | bool) -> None:

@@ -4,9 +4,7 @@ import pytest
 
 from compat_tests.protocol.amqp_0_10.driver import Client, Server, Session
 from fakeamqp.model.queues import QueueDeclaration
-from fakeamqp.protocols.amqp_0_10.codec import commands as x
-from fakeamqp.protocols.amqp_0_10.codec import controls as c
-from fakeamqp.protocols.amqp_0_10.codec import structs
+from fakeamqp.protocols.amqp_0_10.codec import commands as x, controls as c, structs
 from fakeamqp.protocols.amqp_0_10.codec.constants import AcceptMode, DeliveryMode
 from fakeamqp.protocols.amqp_0_10.codec.serial import SequenceSet
 

@@ -6,9 +6,7 @@ import pytest
 
 from compat_tests.protocol.amqp_0_10.driver import Server, Session
 from compat_tests.protocol.test_unfinished_contents import COUNT, little_memory
-from fakeamqp.protocols.amqp_0_10.codec import commands as x
-from fakeamqp.protocols.amqp_0_10.codec import controls as c
-from fakeamqp.protocols.amqp_0_10.codec import structs
+from fakeamqp.protocols.amqp_0_10.codec import commands as x, controls as c, structs
 from fakeamqp.protocols.amqp_0_10.sessions.server_session import LARGEST_HEAD
 
 

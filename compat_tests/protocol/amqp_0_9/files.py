@@ -6,8 +6,7 @@ from typing import Any, NamedTuple
 
 from compat_tests.protocol import driver
 from compat_tests.protocol.amqp_0_9.driver import Client, Server
-from fakeamqp.protocols.amqp_0_9.codec import FileProperties
-from fakeamqp.protocols.amqp_0_9.codec import methods as m
+from fakeamqp.protocols.amqp_0_9.codec import FileProperties, methods as m
 
 __all__ = [
     "File",

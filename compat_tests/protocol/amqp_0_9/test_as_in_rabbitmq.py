@@ -15,8 +15,7 @@ from compat_tests.protocol.amqp_0_9.files import publish_file, speaking_0_9_1
 from compat_tests.protocol.amqp_0_9.requesting import Requester
 from fakeamqp.model.personality import personality as personality_named
 from fakeamqp.protocols.amqp_0_9.choices import letter_of
-from fakeamqp.protocols.amqp_0_9.codec import BasicProperties
-from fakeamqp.protocols.amqp_0_9.codec import methods as m
+from fakeamqp.protocols.amqp_0_9.codec import BasicProperties, methods as m
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as shared
 
 ALL_CAPABILITIES = {

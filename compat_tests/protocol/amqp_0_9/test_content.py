@@ -8,8 +8,7 @@ import pytest
 
 from compat_tests.protocol.amqp_0_9.driver import Child, Client, Server
 from compat_tests.protocol.octets import cut, short_string
-from fakeamqp.protocols.amqp_0_9.codec import BasicProperties, StreamProperties
-from fakeamqp.protocols.amqp_0_9.codec import methods as m
+from fakeamqp.protocols.amqp_0_9.codec import BasicProperties, StreamProperties, methods as m
 
 rule = pytest.mark.rule
 

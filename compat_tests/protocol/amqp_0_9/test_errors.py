@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from compat_tests.protocol.amqp_0_9.driver import Client, Server
-from fakeamqp.protocols.amqp_0_9.codec import constants
-from fakeamqp.protocols.amqp_0_9.codec import methods as m
+from fakeamqp.protocols.amqp_0_9.codec import constants, methods as m
 
 rule = pytest.mark.rule
 

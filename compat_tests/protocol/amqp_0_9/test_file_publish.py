@@ -18,8 +18,7 @@ from compat_tests.protocol.amqp_0_9.files import (
     take,
 )
 from fakeamqp.model.access import Permission, User
-from fakeamqp.protocols.amqp_0_9.codec import FileProperties
-from fakeamqp.protocols.amqp_0_9.codec import methods as m
+from fakeamqp.protocols.amqp_0_9.codec import FileProperties, methods as m
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as shared
 
 rule = pytest.mark.rule

@@ -6,8 +6,7 @@ import pytest
 
 from compat_tests.protocol.amqp_0_9.driver import PROTOCOL_HEADER, Client, Server
 from compat_tests.protocol.octets import arguments, cut
-from fakeamqp.protocols.amqp_0_9.codec import BasicProperties
-from fakeamqp.protocols.amqp_0_9.codec import methods as m
+from fakeamqp.protocols.amqp_0_9.codec import BasicProperties, methods as m
 from fakeamqp.protocols.amqp_0_9_1.codec.frames import content_frames
 
 rule = pytest.mark.rule

@@ -11,8 +11,7 @@ from compat_tests.protocol.amqp_0_9.driver import Client, Server
 from compat_tests.protocol.amqp_0_9.requesting import Requester
 from fakeamqp.model.access import Permission, TopicPermission, User
 from fakeamqp.model.message_outcomes import OutcomeHistories
-from fakeamqp.protocols.amqp_0_9.codec import METHODS
-from fakeamqp.protocols.amqp_0_9.codec import methods as m
+from fakeamqp.protocols.amqp_0_9.codec import METHODS, methods as m
 from fakeamqp.protocols.amqp_0_9.codec.bodies import Body
 from fakeamqp.protocols.amqp_0_9.codec.constants import FRAME_REQUEST
 from fakeamqp.protocols.amqp_0_9.codec.requests import Request, encode_request

@@ -13,8 +13,7 @@ from compat_tests.protocol.amqp_0_9.driver import Client as OldClient
 from compat_tests.protocol.amqp_0_9.requesting import Requester
 from compat_tests.protocol.amqp_0_10.driver import UNLIMITED, Server, Session
 from fakeamqp.connection import PeerAddress
-from fakeamqp.protocols.amqp_0_9.codec import FileProperties
-from fakeamqp.protocols.amqp_0_9.codec import methods as m
+from fakeamqp.protocols.amqp_0_9.codec import FileProperties, methods as m
 from fakeamqp.protocols.amqp_0_9.codec.bodies import Body
 from fakeamqp.protocols.amqp_0_10.codec import structs
 

@@ -7,8 +7,7 @@ import pytest
 from compat_tests.protocol.amqp_0_9.driver import Client, Server
 from compat_tests.protocol.amqp_0_9.requesting import Requester
 from fakeamqp.model.errors import InternalError
-from fakeamqp.protocols.amqp_0_9.codec import BasicProperties
-from fakeamqp.protocols.amqp_0_9.codec import methods as m
+from fakeamqp.protocols.amqp_0_9.codec import BasicProperties, methods as m
 from fakeamqp.protocols.amqp_0_9.registrations import MemoryTransport, Registrations
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as shared
 from fakeamqp.protocols.amqp_0_9_1.codec.frames import CONTENT_HEADER

@@ -8,8 +8,7 @@ from compat_tests.protocol.amqp_0_9.driver import Client, Server
 from compat_tests.protocol.amqp_0_9.files import consume, publish_file, take
 from compat_tests.protocol.amqp_0_9.requesting import Requester
 from fakeamqp.model.access import Permission, User
-from fakeamqp.protocols.amqp_0_9.codec import methods as m
-from fakeamqp.protocols.amqp_0_9.codec import version_0_8
+from fakeamqp.protocols.amqp_0_9.codec import methods as m, version_0_8
 from fakeamqp.protocols.amqp_0_9.codec.bodies import Body
 from fakeamqp.protocols.amqp_0_9.interrupted_channels import InterruptedChannels
 from fakeamqp.protocols.amqp_0_9.registrations import MemoryTransport, Registrations

@@ -8,8 +8,7 @@ from compat_tests.protocol.amqp_0_9.driver import Server
 from compat_tests.protocol.amqp_0_9.files import publish, publish_file, stage_file
 from compat_tests.protocol.amqp_0_9.requesting import Requester
 from compat_tests.protocol.services import add_service, bodies
-from fakeamqp.protocols.amqp_0_9.codec import StreamProperties
-from fakeamqp.protocols.amqp_0_9.codec import methods as m
+from fakeamqp.protocols.amqp_0_9.codec import StreamProperties, methods as m
 from fakeamqp.protocols.amqp_0_9.codec.bodies import Body
 
 rule = pytest.mark.rule

@@ -8,8 +8,7 @@ import pytest
 
 from compat_tests.protocol.amqp_0_9.driver import Client, Server
 from fakeamqp.model.errors import InternalError
-from fakeamqp.protocols.amqp_0_9.codec import TunnelProperties
-from fakeamqp.protocols.amqp_0_9.codec import methods as m
+from fakeamqp.protocols.amqp_0_9.codec import TunnelProperties, methods as m
 from fakeamqp.protocols.amqp_0_9.registrations import Registrations, Tunnel, TunnelRequest
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from compat_tests.protocol.amqp_0_9.driver import Client, Server
-from fakeamqp.protocols.amqp_0_9.codec import methods as m
-from fakeamqp.protocols.amqp_0_9.codec import version_0_8 as old
+from fakeamqp.protocols.amqp_0_9.codec import methods as m, version_0_8 as old
 
 HEADERS = [b"AMQP\x01\x01\x08\x00", b"AMQP\x01\x01\x09\x01"]
 

@@ -6,8 +6,13 @@ from decimal import Decimal
 
 from hypothesis import strategies as st
 
-from fakeamqp.protocols.amqp_0_9.codec import METHODS as METHODS_0_9
-from fakeamqp.protocols.amqp_0_9.codec import FileProperties, StreamProperties, TunnelProperties, version_0_8
+from fakeamqp.protocols.amqp_0_9.codec import (
+    METHODS as METHODS_0_9,
+    FileProperties,
+    StreamProperties,
+    TunnelProperties,
+    version_0_8,
+)
 from fakeamqp.protocols.amqp_0_9.codec.bodies import Body
 from fakeamqp.protocols.amqp_0_9_1.codec import METHODS, BasicProperties
 from fakeamqp.protocols.amqp_0_9_1.codec.tables import Timestamp

@@ -125,7 +125,6 @@ def test_methods_are_those_of_the_facts(protocol: Protocol) -> None:
             for note, (key, value) in NOTES.items():
                 assert (note.lower() in method.__doc__.lower()) is (fact.get(key) == value)
     assert expected == module.METHODS
-    assert list(expected) == list(module.METHODS)
     assert len(expected) == protocol.methods
 
 
@@ -183,7 +182,7 @@ def test_importing_the_codec_loads_no_machinery() -> None:
 
 def test_the_shared_codec_imports_no_protocol() -> None:
     code = (
-        "import pkgutil, sys; import fakeamqp.protocols.amqp_0_9_1.codec as shared;"
+        "import pkgutil, sys; import fakeamqp.protocols.base.codec as shared;"
         "[__import__(shared.__name__ + '.' + each.name) for each in pkgutil.iter_modules(shared.__path__)];"
         "print(*[name for name in sys.modules if name.endswith(('.amqp_0_9', '.amqp_0_9_1', '.amqp_0_10'))])"
     )

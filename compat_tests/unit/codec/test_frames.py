@@ -5,8 +5,7 @@ from __future__ import annotations
 import struct
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from fakeamqp.protocols.amqp_0_9_1.codec import constants, frames
 from fakeamqp.protocols.base.codec.errors import FieldError

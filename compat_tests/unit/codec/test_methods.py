@@ -8,15 +8,13 @@ import pickle
 import struct
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from compat_tests.fuzz.profile import examples
 from compat_tests.unit.codec.strategies import ALL_METHODS, BITS, methods
 from fakeamqp.protocols.amqp_0_9.codec import version_0_8
 from fakeamqp.protocols.amqp_0_9.codec.bodies import Body
-from fakeamqp.protocols.amqp_0_9_1.codec import METHODS
-from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
+from fakeamqp.protocols.amqp_0_9_1.codec import METHODS, methods as m
 from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
 from fakeamqp.protocols.amqp_0_9_1.codec.tables import PUBLISHED, RABBITMQ, Grammar
 from fakeamqp.protocols.base.codec.errors import FieldError, FieldNameError, FrameError, WireError

@@ -7,8 +7,7 @@ import dataclasses
 import struct
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from compat_tests.unit.codec.strategies import properties, tables
 from fakeamqp.protocols.amqp_0_9_1.codec import BasicProperties

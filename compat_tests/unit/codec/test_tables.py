@@ -11,8 +11,7 @@ from decimal import Decimal, localcontext
 from types import MappingProxyType
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from compat_tests.unit.codec.strategies import tables
 from fakeamqp.protocols.amqp_0_9_1.codec.tables import (

@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from compat_tests.matrix import cases
 from fakeamqp.faults.errors import FaultError, UnusedFault

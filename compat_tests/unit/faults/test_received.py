@@ -9,8 +9,8 @@ import pytest
 from compat_tests.unit.faults.server import FaultServer, bytes_of, publish_bytes
 from fakeamqp.faults import Faults, FrameGroup
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
-from fakeamqp.protocols.amqp_0_9_1.codec.basic import BasicProperties
 from fakeamqp.protocols.amqp_0_9_1.codec.frames import CONTENT_HEADER
+from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
 
 
 class TestDrop:

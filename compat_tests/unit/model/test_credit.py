@@ -1,7 +1,6 @@
 from __future__ import annotations
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from compat_tests.unit.model.fakes import QueueThatCounts, message, subscription
 from fakeamqp.model.credit import Credit, Gate, InheritedCredit

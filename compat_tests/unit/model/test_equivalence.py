@@ -4,8 +4,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from fakeamqp.model.equivalence import compare_arguments, compare_flag, freeze, type_name
 from fakeamqp.model.errors import PreconditionFailed

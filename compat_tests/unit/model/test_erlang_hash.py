@@ -8,8 +8,7 @@ import subprocess
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from fakeamqp.model.exchanges.erlang_hash import Atom, Term, jump, phash2
 

@@ -3,8 +3,7 @@ from __future__ import annotations
 from typing import Any, cast
 from unittest import mock
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from fakeamqp.model.delivery import Delivery, Ledger
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from compat_tests.unit.model.fakes import positions, queued
 from fakeamqp.model.queues.new_messages import PriorityLevels, ReturnsFirst, SingleQueue, TwoBands

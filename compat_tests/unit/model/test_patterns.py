@@ -12,8 +12,7 @@ from string import ascii_letters
 from types import FrameType
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from compat_tests.matrix import cases
 from fakeamqp.model.access import Permission, TopicPermission

@@ -4,8 +4,7 @@ from collections import deque
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from compat_tests.unit.model.fakes import positions, queued
 from fakeamqp.model.queues.queue import MessagesOf

@@ -2,8 +2,7 @@ from __future__ import annotations
 
 from itertools import groupby
 
-from hypothesis import example, given
-from hypothesis import strategies as st
+from hypothesis import example, given, strategies as st
 
 from compat_tests.fuzz.profile import examples
 from compat_tests.work import work

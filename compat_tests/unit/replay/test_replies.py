@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
-from fakeamqp.protocols.amqp_0_9_1.codec.basic import BasicProperties
 from fakeamqp.protocols.amqp_0_9_1.codec.frames import CONTENT_HEADER
 from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
+from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
 from fakeamqp.protocols.amqp_0_9_1.codec.tables import Timestamp
 from fakeamqp.replay.replies import Assembler, Names, Reply, same
 from fakeamqp.trace.truncation import Truncated

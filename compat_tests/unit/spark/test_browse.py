@@ -14,8 +14,7 @@ import pytest
 import compat_tests.needs_pyspark  # noqa: F401
 from compat_tests.unit.spark.micro_batches import publish, table, values
 from fakeamqp import Broker
-from fakeamqp.spark.browse import BrowseReader, QueuePartition
-from fakeamqp.spark.browse import snapshot as snapshots
+from fakeamqp.spark.browse import BrowseReader, QueuePartition, snapshot as snapshots
 from fakeamqp.spark.columns import chosen_columns
 from fakeamqp.spark.errors import ConnectionLost, DeliveryLimit, OptionError, SparkError
 from fakeamqp.spark.options import read_options

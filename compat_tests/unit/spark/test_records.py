@@ -11,11 +11,10 @@ from decimal import Decimal
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as some
+from hypothesis import given, settings, strategies as some
 
 from compat_tests.matrix import cases
-from fakeamqp.protocols.amqp_0_9_1.codec.basic import BasicProperties
+from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
 from fakeamqp.spark.columns import SOURCE_COLUMNS, arrow_schema, chosen_columns
 from fakeamqp.spark.errors import ColumnError
 from fakeamqp.spark.options import read_options

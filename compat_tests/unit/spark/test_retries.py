@@ -5,8 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as some
+from hypothesis import example, given, strategies as some
 
 from compat_tests.fuzz.profile import examples
 from fakeamqp.spark import retries as module

@@ -14,8 +14,7 @@ from pathlib import Path
 import pika
 import pyarrow as pa
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import compat_tests.needs_pyspark  # noqa: F401
 from compat_tests.fuzz.profile import examples

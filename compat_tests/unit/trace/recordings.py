@@ -8,8 +8,8 @@ from typing import Any
 from hypothesis import strategies as st
 
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
-from fakeamqp.protocols.amqp_0_9_1.codec.basic import BasicProperties
 from fakeamqp.protocols.amqp_0_9_1.codec.frames import CONTENT_HEADER
+from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
 from fakeamqp.protocols.amqp_0_9_1.codec.tables import Timestamp
 from fakeamqp.trace import ConnectionEvent, Event, FrameEvent, ModelEvent
 from fakeamqp.trace.loaded_values import (

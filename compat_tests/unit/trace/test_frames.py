@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
-from fakeamqp.protocols.amqp_0_9_1.codec.basic import BasicProperties
 from fakeamqp.protocols.amqp_0_9_1.codec.frames import CONTENT_HEADER
 from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
+from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
 from fakeamqp.protocols.amqp_0_9_1.trace import FRAME_TEXT
 from fakeamqp.trace.frame_readers import frame_reader
 from fakeamqp.trace.truncation import Truncated

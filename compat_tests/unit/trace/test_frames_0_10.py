@@ -8,13 +8,10 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from fakeamqp.adapters import protocol_named, protocol_names, protocol_of
-from fakeamqp.protocols.amqp_0_10.codec import commands as x
-from fakeamqp.protocols.amqp_0_10.codec import controls as c
-from fakeamqp.protocols.amqp_0_10.codec import structs
+from fakeamqp.protocols.amqp_0_10.codec import commands as x, controls as c, structs
 from fakeamqp.protocols.amqp_0_10.codec.frames import FRAME_HEADER, control_frame, encode_frames
 from fakeamqp.protocols.amqp_0_10.codec.framing import FRAMING
 from fakeamqp.protocols.amqp_0_10.codec.packed import Command, Control

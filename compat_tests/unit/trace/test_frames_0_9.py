@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from fakeamqp.adapters import protocol_named, protocol_names, protocol_of
-from fakeamqp.protocols.amqp_0_9.codec import METHODS, FileProperties, version_0_8
-from fakeamqp.protocols.amqp_0_9.codec import methods as m
+from fakeamqp.protocols.amqp_0_9.codec import METHODS, FileProperties, methods as m, version_0_8
 from fakeamqp.protocols.amqp_0_9.codec.bodies import Body
 from fakeamqp.protocols.amqp_0_9.codec.contents import ContentHeader, encode_header
 from fakeamqp.protocols.amqp_0_9.codec.requests import (

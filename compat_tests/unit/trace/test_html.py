@@ -14,9 +14,9 @@ from compat_tests.protocol.driver import Server
 from compat_tests.unit.trace.pages import Row, data_of, elements_of, rows_of
 from compat_tests.unit.trace.recordings import EVENTS
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
-from fakeamqp.protocols.amqp_0_9_1.codec.basic import BasicProperties
 from fakeamqp.protocols.amqp_0_9_1.codec.frames import CONTENT_HEADER
 from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
+from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
 from fakeamqp.protocols.amqp_0_9_1.codec.tables import Timestamp
 from fakeamqp.trace import ConnectionEvent, Event, FrameEvent, ModelEvent, Recorder, Trace
 from fakeamqp.trace.html.queues import Queues

@@ -8,12 +8,11 @@ from decimal import Decimal
 from types import SimpleNamespace
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
-from fakeamqp.protocols.amqp_0_9_1.codec.basic import BasicProperties
 from fakeamqp.protocols.amqp_0_9_1.codec.frames import CONTENT_HEADER
+from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
 from fakeamqp.protocols.amqp_0_9_1.codec.tables import RABBITMQ, Timestamp, encode_table
 from fakeamqp.protocols.amqp_0_9_1.trace import READER
 from fakeamqp.trace import ConnectionEvent, FrameEvent, ModelEvent

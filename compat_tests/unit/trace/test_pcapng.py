@@ -9,8 +9,7 @@ from ipaddress import ip_address
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from compat_tests.unit.trace.recordings import EVENTS, FRAMES
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m

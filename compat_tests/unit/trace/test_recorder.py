@@ -9,8 +9,8 @@ import pytest
 
 from compat_tests.protocol.driver import Server
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
-from fakeamqp.protocols.amqp_0_9_1.codec.basic import BasicProperties
 from fakeamqp.protocols.amqp_0_9_1.codec.frames import HEARTBEAT_FRAME
+from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
 from fakeamqp.trace import ConnectionEvent, FrameEvent, ModelEvent, Recorder
 from fakeamqp.trace.peers import Peers
 

@@ -4,8 +4,8 @@ import pytest
 
 from compat_tests.protocol.driver import Server
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
-from fakeamqp.protocols.amqp_0_9_1.codec.basic import BasicProperties
 from fakeamqp.protocols.amqp_0_9_1.codec.frames import content_frames, frame, method_frame
+from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
 from fakeamqp.trace import FrameEvent, Recorder
 
 NAME = "127.0.0.1:50001 -> 127.0.0.1:0"

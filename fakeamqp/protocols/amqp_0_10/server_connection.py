@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from fakeamqp.errors import printable
 from fakeamqp.model.errors import ModelError
-from fakeamqp.protocols.amqp_0_10 import connection as connection_class
-from fakeamqp.protocols.amqp_0_10 import session as session_class
+from fakeamqp.protocols.amqp_0_10 import connection as connection_class, session as session_class
 from fakeamqp.protocols.amqp_0_10.choices import choices_for
 from fakeamqp.protocols.amqp_0_10.codec import controls
 from fakeamqp.protocols.amqp_0_10.codec.assembly import Assembler, Assembly, content_behind

@@ -9,9 +9,9 @@ _BY_CLASS = {
     "channel": "open open-ok flow flow-ok close close-ok resume ping pong ok",
     "access": "request request-ok",
     "exchange": "declare declare-ok delete delete-ok bound bound-ok",
-    "queue": "declare declare-ok bind bind-ok unbind unbind-ok purge purge-ok delete delete-ok",
+    "queue": "declare declare-ok bind bind-ok purge purge-ok delete delete-ok unbind unbind-ok",
     "basic": "qos qos-ok consume consume-ok cancel cancel-ok publish return deliver get get-ok "
-    "get-empty ack reject recover recover-sync recover-sync-ok",
+    "get-empty ack reject recover recover-sync-ok recover-sync",
     "file": "qos qos-ok consume consume-ok cancel cancel-ok open open-ok stage publish return "
     "deliver ack reject",
     "stream": "qos qos-ok consume consume-ok cancel cancel-ok publish return deliver",

@@ -19,8 +19,7 @@ from fakeamqp.protocols.amqp_0_9.codec.constants import (
     FRAME_OOB_METHOD,
 )
 from fakeamqp.protocols.amqp_0_9.registrations import Registrations
-from fakeamqp.protocols.amqp_0_9_1.codec.frames import FRAME_HEADER as HEADER
-from fakeamqp.protocols.amqp_0_9_1.codec.frames import FRAME_OVERHEAD, frame
+from fakeamqp.protocols.amqp_0_9_1.codec.frames import FRAME_HEADER as HEADER, FRAME_OVERHEAD, frame
 from fakeamqp.protocols.amqp_0_9_1.replies import ProtocolError
 
 if TYPE_CHECKING:

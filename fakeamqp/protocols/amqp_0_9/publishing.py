@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from fakeamqp.model.message import Message, StructuredMessage
 from fakeamqp.model.transactions import PlannedPublish
 from fakeamqp.protocols.amqp_0_9.codec import methods as m
-from fakeamqp.protocols.amqp_0_9_1.codec.basic import BasicProperties
+from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
 from fakeamqp.protocols.amqp_0_9_1.delivering import ENCODING
 from fakeamqp.protocols.amqp_0_9_1.publish_checks import (
     Target,

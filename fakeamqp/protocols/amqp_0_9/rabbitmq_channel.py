@@ -5,8 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from fakeamqp.protocols.amqp_0_9 import dispatch as letter
-from fakeamqp.protocols.amqp_0_9 import publishing
+from fakeamqp.protocols.amqp_0_9 import dispatch as letter, publishing
 from fakeamqp.protocols.amqp_0_9.codec import methods as m09
 from fakeamqp.protocols.amqp_0_9.dtx import WORK
 from fakeamqp.protocols.amqp_0_9.requests import Requests
@@ -14,7 +13,7 @@ from fakeamqp.protocols.amqp_0_9.server_channel import Amqp09Channel
 from fakeamqp.protocols.amqp_0_9_1 import dispatch as rabbitmq
 from fakeamqp.protocols.amqp_0_9_1.base_channel import BaseChannel
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m091
-from fakeamqp.protocols.amqp_0_9_1.codec.basic import BasicProperties
+from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
 from fakeamqp.protocols.amqp_0_9_1.server_channel import Amqp091Channel
 
 if TYPE_CHECKING:

@@ -12,8 +12,7 @@ from fakeamqp.protocols.amqp_0_9.rabbitmq_channel import RabbitMQ09Channel
 from fakeamqp.protocols.amqp_0_9.replies import RABBITMQ_REPLIES
 from fakeamqp.protocols.amqp_0_9.server_connection import Amqp09Connection
 from fakeamqp.protocols.amqp_0_9.states import CONNECTION_TRANSITIONS as TRANSITIONS_0_9
-from fakeamqp.protocols.amqp_0_9_1 import connection as connection_0_9_1
-from fakeamqp.protocols.amqp_0_9_1 import connection as connection_class
+from fakeamqp.protocols.amqp_0_9_1 import connection as connection_0_9_1, connection as connection_class
 from fakeamqp.protocols.amqp_0_9_1.states import CONNECTION_TRANSITIONS as TRANSITIONS_0_9_1
 from fakeamqp.protocols.base.connection_states import ConnectionState
 

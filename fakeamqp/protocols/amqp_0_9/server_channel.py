@@ -15,14 +15,13 @@ from fakeamqp.model.errors import NotAllowed
 from fakeamqp.model.limits import check_consumer_bound
 from fakeamqp.model.message import Child
 from fakeamqp.protocols.amqp_0_9 import access
-from fakeamqp.protocols.amqp_0_9.codec import contents
-from fakeamqp.protocols.amqp_0_9.codec import methods as m
+from fakeamqp.protocols.amqp_0_9.codec import contents, methods as m
 from fakeamqp.protocols.amqp_0_9.dispatch import HANDLERS, handlers
 from fakeamqp.protocols.amqp_0_9.dtx import WORK
 from fakeamqp.protocols.amqp_0_9.requests import Requests
 from fakeamqp.protocols.amqp_0_9_1 import delivering
-from fakeamqp.protocols.amqp_0_9_1.codec.basic import BasicProperties
 from fakeamqp.protocols.amqp_0_9_1.codec.frames import CONTENT_HEADER, FRAME_METHOD, method_frame
+from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
 from fakeamqp.protocols.amqp_0_9_1.frame_limit import fits
 from fakeamqp.protocols.amqp_0_9_1.replies import ProtocolError
 from fakeamqp.protocols.amqp_0_9_1.server_channel import Amqp091Channel

@@ -10,8 +10,14 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
-from fakeamqp.protocols.amqp_0_9 import connection as connection_class
-from fakeamqp.protocols.amqp_0_9 import opening, out_of_band, requests, resume, trace_frames
+from fakeamqp.protocols.amqp_0_9 import (
+    connection as connection_class,
+    opening,
+    out_of_band,
+    requests,
+    resume,
+    trace_frames,
+)
 from fakeamqp.protocols.amqp_0_9.choices import choices_for
 from fakeamqp.protocols.amqp_0_9.codec import methods as m
 from fakeamqp.protocols.amqp_0_9.codec.constants import (

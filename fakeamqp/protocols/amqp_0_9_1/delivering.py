@@ -9,7 +9,6 @@ from __future__ import annotations
 from struct import Struct
 from typing import TYPE_CHECKING
 
-from fakeamqp.protocols.amqp_0_9_1.codec.basic import BasicProperties
 from fakeamqp.protocols.amqp_0_9_1.codec.frames import (
     FRAME_BODY,
     FRAME_END,
@@ -18,6 +17,7 @@ from fakeamqp.protocols.amqp_0_9_1.codec.frames import (
     content_pieces,
     method_frame,
 )
+from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
 from fakeamqp.protocols.amqp_0_9_1.codec.strings import encode_short_string
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from fakeamqp.protocols.base import fault_port
 from fakeamqp.protocols.base.connection_states import ConnectionState
 
 if TYPE_CHECKING:
-    from fakeamqp.protocols.amqp_0_9_1.codec.basic import BasicProperties
+    from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
     from fakeamqp.protocols.amqp_0_9_1.faults.fault_port import ConfirmingFaultPort
     from fakeamqp.protocols.amqp_0_9_1.publish_checks import Publish
     from fakeamqp.protocols.amqp_0_9_1.server_channel import Amqp091Channel

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from fakeamqp.model.message import Message
     from fakeamqp.model.outcome import Outcome
     from fakeamqp.protocols.amqp_0_9_1.base_channel import BaseChannel
-    from fakeamqp.protocols.amqp_0_9_1.codec.basic import BasicProperties
     from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
+    from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
     from fakeamqp.protocols.amqp_0_9_1.malformed import MalformedContent
     from fakeamqp.protocols.amqp_0_9_1.replies import ProtocolError
 

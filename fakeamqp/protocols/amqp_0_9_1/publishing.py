@@ -24,7 +24,7 @@ from fakeamqp.protocols.amqp_0_9_1.replies import ProtocolError
 
 if TYPE_CHECKING:
     from fakeamqp.model.outcome import Outcome
-    from fakeamqp.protocols.amqp_0_9_1.codec.basic import BasicProperties
+    from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
     from fakeamqp.protocols.amqp_0_9_1.server_channel import Amqp091Channel
 
 __all__ = ["Target", "begin", "check_message", "publish"]

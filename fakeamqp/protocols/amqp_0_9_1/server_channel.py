@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from functools import partial
 from math import inf
-from struct import Struct
-from struct import error as StructError
+from struct import Struct, error as StructError
 from typing import TYPE_CHECKING, Any
 
 from fakeamqp.model.errors import AccessRefused
@@ -24,7 +23,6 @@ from fakeamqp.protocols.amqp_0_9_1.assembly import (
 )
 from fakeamqp.protocols.amqp_0_9_1.base_channel import BaseChannel
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
-from fakeamqp.protocols.amqp_0_9_1.codec.basic import BasicProperties
 from fakeamqp.protocols.amqp_0_9_1.codec.frames import (
     CONTENT_HEADER,
     FRAME_BODY,
@@ -32,6 +30,7 @@ from fakeamqp.protocols.amqp_0_9_1.codec.frames import (
     FRAME_END,
     FRAME_METHOD,
 )
+from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
 from fakeamqp.protocols.amqp_0_9_1.delivering import encoded_properties
 from fakeamqp.protocols.amqp_0_9_1.dispatch import handlers
 from fakeamqp.protocols.amqp_0_9_1.frame_limit import fits

@@ -60,8 +60,8 @@ if TYPE_CHECKING:
     from fakeamqp.model.personality import Personality
     from fakeamqp.model.state import BrokerState
     from fakeamqp.model.tap import Tap
-    from fakeamqp.protocols.amqp_0_9_1.codec.basic import BasicProperties
     from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
+    from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
     from fakeamqp.protocols.amqp_0_9_1.codec.tables import Grammar
     from fakeamqp.protocols.amqp_0_9_1.malformed import Answers
     from fakeamqp.protocols.amqp_0_9_1.vocabulary import Vocabulary

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 from fakeamqp.spark.causes import cause_of
 from fakeamqp.spark.errors import OptionError
-from fakeamqp.spark.testing import options as sorting
-from fakeamqp.spark.testing import waiting
+from fakeamqp.spark.testing import options as sorting, waiting
 from fakeamqp.spark.testing.checkpoint import Checkpoint
 from fakeamqp.spark.testing.crashes import Crash, block_commit, is_of_commit
 from fakeamqp.spark.testing.errors import CrashNotPossible, NotACrash, NotStarted, QueryTimeout

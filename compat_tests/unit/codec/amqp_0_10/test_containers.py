@@ -11,8 +11,7 @@ from decimal import Decimal
 from uuid import UUID
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from compat_tests.fuzz.profile import examples
 from compat_tests.unit.codec.amqp_0_10.strategies import arrays, maps, values

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from fakeamqp.protocols.amqp_0_9.codec.constants import FRAME_BODY, FRAME_HEADER
 from fakeamqp.protocols.amqp_0_9.codec.contents import (

@@ -6,11 +6,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from fakeamqp.protocols.amqp_0_9.codec import METHODS
-from fakeamqp.protocols.amqp_0_9.codec import methods as m
+from fakeamqp.protocols.amqp_0_9.codec import METHODS, methods as m
 from fakeamqp.protocols.amqp_0_9.codec.bodies import NO_BODY, Body, decode_body, encode_body
 from fakeamqp.protocols.amqp_0_9.codec.contents import PROPERTIES
 from fakeamqp.protocols.amqp_0_9_1.codec import BasicProperties as BasicProperties_0_9_1

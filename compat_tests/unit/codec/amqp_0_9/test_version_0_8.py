@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fakeamqp.protocols.amqp_0_9.codec import methods as m
-from fakeamqp.protocols.amqp_0_9.codec import version_0_8 as v
+from fakeamqp.protocols.amqp_0_9.codec import methods as m, version_0_8 as v
 from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
 from fakeamqp.protocols.amqp_0_9_1.codec.tables import RABBITMQ
 from fakeamqp.protocols.base.codec.errors import FrameError

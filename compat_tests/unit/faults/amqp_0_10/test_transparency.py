@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from compat_tests.fuzz.profile import examples
 from compat_tests.protocol.amqp_0_10.driver import Client, c, structs, x

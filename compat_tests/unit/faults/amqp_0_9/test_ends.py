@@ -10,8 +10,7 @@ from compat_tests.protocol.amqp_0_9.requesting import Requester
 from compat_tests.unit.faults.amqp_0_9.server import FaultServer
 from fakeamqp.adapters import protocol_named, protocol_of
 from fakeamqp.faults import Faults
-from fakeamqp.protocols.amqp_0_9.codec import methods as m
-from fakeamqp.protocols.amqp_0_9.codec import version_0_8
+from fakeamqp.protocols.amqp_0_9.codec import methods as m, version_0_8
 from fakeamqp.protocols.amqp_0_9.codec.bodies import Body
 from fakeamqp.protocols.amqp_0_9.codec.constants import PROTOCOL_HEADER
 

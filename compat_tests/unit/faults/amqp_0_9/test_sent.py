@@ -12,8 +12,7 @@ from compat_tests.unit.faults.amqp_0_9.server import FaultServer
 from fakeamqp.adapters import protocol_named
 from fakeamqp.faults import FaultError, Faults
 from fakeamqp.faults.adapter import adapter_named
-from fakeamqp.protocols.amqp_0_9.codec import BasicProperties, StreamProperties
-from fakeamqp.protocols.amqp_0_9.codec import methods as m
+from fakeamqp.protocols.amqp_0_9.codec import BasicProperties, StreamProperties, methods as m
 from fakeamqp.protocols.amqp_0_9.codec.bodies import Body
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as shared
 

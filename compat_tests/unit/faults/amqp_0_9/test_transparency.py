@@ -6,8 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from compat_tests.fuzz.profile import examples
 from compat_tests.protocol.amqp_0_9.driver import Child, content

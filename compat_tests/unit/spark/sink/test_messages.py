@@ -15,14 +15,13 @@ pa = pytest.importorskip("pyarrow")
 pytest.importorskip("pika")
 
 # ruff: noqa: E402
-from hypothesis import given
-from hypothesis import strategies as some
+from hypothesis import given, strategies as some
 from pyspark.sql import types
 
 from compat_tests.fuzz.profile import examples
 from compat_tests.unit.spark.sink import sink
 from fakeamqp import Broker
-from fakeamqp.protocols.amqp_0_9_1.codec.basic import BasicProperties
+from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
 from fakeamqp.protocols.amqp_0_9_1.codec.tables import RABBITMQ, Timestamp
 from fakeamqp.spark.errors import PublishError
 from fakeamqp.spark.options import write_options

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given
-from hypothesis import strategies as some
+from hypothesis import given, strategies as some
 
 import compat_tests.needs_pyspark  # noqa: F401
 from fakeamqp.spark.sink.window import Window

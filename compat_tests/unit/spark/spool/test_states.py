@@ -8,8 +8,7 @@ import tempfile
 from contextlib import ExitStack
 
 import pika
-from hypothesis import HealthCheck, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
 import compat_tests.needs_pyspark  # noqa: F401

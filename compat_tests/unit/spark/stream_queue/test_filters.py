@@ -6,8 +6,7 @@ import operator
 from datetime import datetime, timedelta, timezone
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import compat_tests.needs_pyspark  # noqa: F401
 from compat_tests.fuzz.profile import examples

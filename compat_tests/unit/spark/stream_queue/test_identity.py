@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import compat_tests.needs_pyspark  # noqa: F401
 from compat_tests.unit.spark.micro_batches import Limit, table

@@ -7,8 +7,7 @@ import pickle
 import threading
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import compat_tests.needs_pyspark  # noqa: F401
 from compat_tests.unit.spark.micro_batches import Limit, Query, ReadAllAvailable

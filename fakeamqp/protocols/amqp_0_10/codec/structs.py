@@ -25,12 +25,13 @@ from fakeamqp.protocols.amqp_0_10.codec.fields import (
     Vbin8,
     Vbin16,
 )
-from fakeamqp.protocols.amqp_0_10.codec.packed import Struct
-from fakeamqp.protocols.amqp_0_10.codec.packed import decode_header as decode_header
-from fakeamqp.protocols.amqp_0_10.codec.packed import encode_header as encode_header
+from fakeamqp.protocols.amqp_0_10.codec.packed import (
+    Struct,
+    decode_header as decode_header,
+    encode_header as encode_header,
+)
 from fakeamqp.protocols.amqp_0_10.codec.serial import ByteRanges, SequenceSet
-from fakeamqp.protocols.amqp_0_10.codec.types import STRUCTS as STRUCTS
-from fakeamqp.protocols.amqp_0_10.codec.types import UnknownStruct as UnknownStruct
+from fakeamqp.protocols.amqp_0_10.codec.types import STRUCTS as STRUCTS, UnknownStruct as UnknownStruct
 
 
 class CommandFragment(Struct, name="session.command-fragment", size=0):

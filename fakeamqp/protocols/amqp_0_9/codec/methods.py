@@ -22,105 +22,37 @@ from fakeamqp.protocols.amqp_0_9_1.codec.fields import (
 )
 from fakeamqp.protocols.amqp_0_9_1.codec.method import BOTH, CLIENT, SERVER, Method, method, methods_by_index
 from fakeamqp.protocols.amqp_0_9_1.codec.methods import (
-    AccessRequest as AccessRequest,
-)
-from fakeamqp.protocols.amqp_0_9_1.codec.methods import (
-    AccessRequestOk as AccessRequestOk,
-)
-from fakeamqp.protocols.amqp_0_9_1.codec.methods import (
     BasicConsumeOk as BasicConsumeOk,
-)
-from fakeamqp.protocols.amqp_0_9_1.codec.methods import (
     BasicDeliver as BasicDeliver,
-)
-from fakeamqp.protocols.amqp_0_9_1.codec.methods import (
     BasicGetOk as BasicGetOk,
-)
-from fakeamqp.protocols.amqp_0_9_1.codec.methods import (
     BasicQos as BasicQos,
-)
-from fakeamqp.protocols.amqp_0_9_1.codec.methods import (
     BasicQosOk as BasicQosOk,
-)
-from fakeamqp.protocols.amqp_0_9_1.codec.methods import (
     BasicReject as BasicReject,
-)
-from fakeamqp.protocols.amqp_0_9_1.codec.methods import (
     BasicReturn as BasicReturn,
-)
-from fakeamqp.protocols.amqp_0_9_1.codec.methods import (
     ChannelClose as ChannelClose,
-)
-from fakeamqp.protocols.amqp_0_9_1.codec.methods import (
     ChannelCloseOk as ChannelCloseOk,
-)
-from fakeamqp.protocols.amqp_0_9_1.codec.methods import (
     ChannelFlow as ChannelFlow,
-)
-from fakeamqp.protocols.amqp_0_9_1.codec.methods import (
     ChannelFlowOk as ChannelFlowOk,
-)
-from fakeamqp.protocols.amqp_0_9_1.codec.methods import (
     ConnectionClose as ConnectionClose,
-)
-from fakeamqp.protocols.amqp_0_9_1.codec.methods import (
     ConnectionCloseOk as ConnectionCloseOk,
-)
-from fakeamqp.protocols.amqp_0_9_1.codec.methods import (
     ConnectionSecure as ConnectionSecure,
-)
-from fakeamqp.protocols.amqp_0_9_1.codec.methods import (
     ConnectionSecureOk as ConnectionSecureOk,
-)
-from fakeamqp.protocols.amqp_0_9_1.codec.methods import (
     ConnectionStart as ConnectionStart,
-)
-from fakeamqp.protocols.amqp_0_9_1.codec.methods import (
     ConnectionStartOk as ConnectionStartOk,
-)
-from fakeamqp.protocols.amqp_0_9_1.codec.methods import (
     ConnectionTune as ConnectionTune,
-)
-from fakeamqp.protocols.amqp_0_9_1.codec.methods import (
     ConnectionTuneOk as ConnectionTuneOk,
-)
-from fakeamqp.protocols.amqp_0_9_1.codec.methods import (
     ExchangeDeclareOk as ExchangeDeclareOk,
-)
-from fakeamqp.protocols.amqp_0_9_1.codec.methods import (
     ExchangeDeleteOk as ExchangeDeleteOk,
-)
-from fakeamqp.protocols.amqp_0_9_1.codec.methods import (
     QueueBindOk as QueueBindOk,
-)
-from fakeamqp.protocols.amqp_0_9_1.codec.methods import (
     QueueDeclareOk as QueueDeclareOk,
-)
-from fakeamqp.protocols.amqp_0_9_1.codec.methods import (
     QueueDeleteOk as QueueDeleteOk,
-)
-from fakeamqp.protocols.amqp_0_9_1.codec.methods import (
     QueuePurgeOk as QueuePurgeOk,
-)
-from fakeamqp.protocols.amqp_0_9_1.codec.methods import (
     QueueUnbindOk as QueueUnbindOk,
-)
-from fakeamqp.protocols.amqp_0_9_1.codec.methods import (
     TxCommit as TxCommit,
-)
-from fakeamqp.protocols.amqp_0_9_1.codec.methods import (
     TxCommitOk as TxCommitOk,
-)
-from fakeamqp.protocols.amqp_0_9_1.codec.methods import (
     TxRollback as TxRollback,
-)
-from fakeamqp.protocols.amqp_0_9_1.codec.methods import (
     TxRollbackOk as TxRollbackOk,
-)
-from fakeamqp.protocols.amqp_0_9_1.codec.methods import (
     TxSelect as TxSelect,
-)
-from fakeamqp.protocols.amqp_0_9_1.codec.methods import (
     TxSelectOk as TxSelectOk,
 )
 
@@ -178,6 +110,21 @@ class ChannelPong(Method):
 @method("channel.ok", 20, 80, received_by=BOTH)
 class ChannelOk(Method):
     """Work in progress, say the documents."""
+
+
+@method("access.request", 30, 10, received_by=SERVER, synchronous=True, responses=("access.request-ok",))
+class AccessRequest(Method):
+    realm: ShortStr = ""
+    exclusive: Bit = False
+    passive: Bit = False
+    active: Bit = False
+    write: Bit = False
+    read: Bit = False
+
+
+@method("access.request-ok", 30, 11, received_by=CLIENT, synchronous=True)
+class AccessRequestOk(Method):
+    ticket: Short = 0
 
 
 @method("exchange.declare", 40, 10, received_by=SERVER, synchronous=True, responses=("exchange.declare-ok",))
@@ -658,4 +605,4 @@ class MessageOffset(Method):
 
 
 #: class id << 16 | method id -> class
-METHODS: Final[dict[int, type[Method]]] = methods_by_index(globals())
+METHODS: Final[dict[int, type[Method]]] = dict(sorted(methods_by_index(globals()).items()))

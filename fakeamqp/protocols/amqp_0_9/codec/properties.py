@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from fakeamqp.protocols.amqp_0_9_1.codec.basic import BasicProperties
 from fakeamqp.protocols.amqp_0_9_1.codec.fields import Headers, Octet, ShortStr, Timestamp
-from fakeamqp.protocols.amqp_0_9_1.codec.properties import Properties, RawTable, properties
+from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties, Properties, RawTable, properties
 
 __all__ = ["BasicProperties", "FileProperties", "StreamProperties", "TunnelProperties"]
 

@@ -22,7 +22,7 @@ from fakeamqp.protocols.amqp_0_9_1.replies import short_text
 if TYPE_CHECKING:
     from fakeamqp.model.outcome import Outcome
     from fakeamqp.protocols.amqp_0_9.server_channel import Amqp09Channel
-    from fakeamqp.protocols.amqp_0_9_1.codec.basic import BasicProperties
+    from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
 
 __all__ = ["append", "checkpoint", "close", "open_", "resume", "transfer"]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fakeamqp.protocols.amqp_0_9_1.codec.basic import BasicProperties
 from fakeamqp.protocols.amqp_0_9_1.codec.methods import METHODS
+from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
 
 __all__ = ["METHODS", "BasicProperties"]

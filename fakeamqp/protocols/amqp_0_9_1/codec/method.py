@@ -115,12 +115,11 @@ def method(
 
 def methods_by_index(namespace: Mapping[str, Any]) -> dict[int, type[Method]]:
     """The methods that a module declares or imports, by class id << 16 | method id."""
-    kinds = [each for each in namespace.values() if isinstance(each, type) and issubclass(each, Method)]
-    return {each.INDEX: each for each in sorted(kinds, key=_index) if each is not Method}
-
-
-def _index(kind: type[Method]) -> int:
-    return getattr(kind, "INDEX", 0)
+    return {
+        kind.INDEX: kind
+        for kind in namespace.values()
+        if isinstance(kind, type) and issubclass(kind, Method) and kind is not Method
+    }
 
 
 def _described(

@@ -1,4 +1,4 @@
-"""What all classes of content properties have in common, and the decorator that declares one.
+"""What all classes of content properties have in common, the decorator that declares one, and class basic's.
 
 Property flags come first, bit 15 of a word for the first property (0-9-1/content/flags-order), bit 0 for
 "another word follows" (0-9-1/content/flags-continuation); then the values of the flagged properties.
@@ -19,6 +19,7 @@ from fakeamqp.protocols.amqp_0_9_1.codec.compiling import (
     indented,
 )
 from fakeamqp.protocols.amqp_0_9_1.codec.explaining import unreadable
+from fakeamqp.protocols.amqp_0_9_1.codec.fields import Headers, Octet, ShortStr, Timestamp
 from fakeamqp.protocols.amqp_0_9_1.codec.record import Field, Record, dataclass_transform, declare
 from fakeamqp.protocols.amqp_0_9_1.codec.tables import (
     RABBITMQ,
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 
     from fakeamqp.protocols.amqp_0_9_1.codec.tables import FieldInput, FieldValue, Grammar
 
-__all__ = ["Properties", "RawTable", "properties"]
+__all__ = ["BasicProperties", "Properties", "RawTable", "properties"]
 
 #: the bytes of a table and the grammar that decoded them
 RawTable: TypeAlias = "tuple[bytes, Grammar]"
@@ -294,3 +295,24 @@ def _unreadable(
         return FrameError(f"{record.NAME}: the payload ends inside the property flags")
     flagged = [field for bit, field in enumerate(record.FIELDS) if flags & 0x8000 >> bit]
     return unreadable(record, flagged, octets, offset, grammar)
+
+
+@properties("basic", 60)
+class BasicProperties(Properties):
+    """What describes a content of class basic (60); None means absent."""
+
+    content_type: ShortStr | None = None
+    content_encoding: ShortStr | None = None
+    headers: Headers | None = None
+    delivery_mode: Octet | None = None
+    priority: Octet | None = None
+    correlation_id: ShortStr | None = None
+    reply_to: ShortStr | None = None
+    expiration: ShortStr | None = None
+    message_id: ShortStr | None = None
+    timestamp: Timestamp | None = None
+    type: ShortStr | None = None
+    user_id: ShortStr | None = None
+    app_id: ShortStr | None = None
+    cluster_id: ShortStr | None = None
+    _raw_headers: RawTable | None = None

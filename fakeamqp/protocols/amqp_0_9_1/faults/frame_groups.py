@@ -8,7 +8,6 @@ from typing_extensions import Self
 
 from fakeamqp.faults.frame_group import ABSENT, HEARTBEAT, FrameGroup
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
-from fakeamqp.protocols.amqp_0_9_1.codec.basic import BasicProperties
 from fakeamqp.protocols.amqp_0_9_1.codec.frames import (
     CONTENT_HEADER,
     FRAME_BODY,
@@ -18,6 +17,7 @@ from fakeamqp.protocols.amqp_0_9_1.codec.frames import (
     split_body,
 )
 from fakeamqp.protocols.amqp_0_9_1.codec.methods import METHODS
+from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
 from fakeamqp.protocols.amqp_0_9_1.codec.tables import PUBLISHED, RABBITMQ
 from fakeamqp.protocols.amqp_0_9_1.faults.fields import values_of
 from fakeamqp.protocols.base.codec.errors import WireError

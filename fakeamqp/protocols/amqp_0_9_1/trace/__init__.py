@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from fakeamqp.protocols.amqp_0_9_1.codec.basic import BasicProperties
 from fakeamqp.protocols.amqp_0_9_1.codec.framing import FRAMING
 from fakeamqp.protocols.amqp_0_9_1.codec.methods import METHODS
+from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
 from fakeamqp.protocols.amqp_0_9_1.codec.tables import PUBLISHED, RABBITMQ
 from fakeamqp.protocols.amqp_0_9_1.trace.frames import FrameText091
 from fakeamqp.protocols.amqp_0_9_1.trace.reader import Reader091

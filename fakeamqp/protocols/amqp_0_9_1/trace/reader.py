@@ -7,13 +7,13 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from fakeamqp.adapters import Part
-from fakeamqp.protocols.amqp_0_9_1.codec.basic import BasicProperties
 from fakeamqp.protocols.amqp_0_9_1.codec.frames import (
     CONTENT_HEADER,
     FRAME_BODY,
     FRAME_CONTENT_HEADER,
     FRAME_METHOD,
 )
+from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
 from fakeamqp.protocols.amqp_0_9_1.trace.dialogue import Dialogue091, answers_of
 from fakeamqp.protocols.amqp_0_9_1.trace.secrets import Secrets
 from fakeamqp.trace.frame_readers import RedactedValue
