@@ -16,9 +16,7 @@ from fakeamqp.spark.errors import BrokerUnreachable, ConnectionLost, DataLoss, O
 from fakeamqp.spark.lease import LeaseTaken
 from fakeamqp.spark.options import read_options
 from fakeamqp.spark.records import record_batch
-from fakeamqp.spark.shards import filling
-from fakeamqp.spark.shards import reader as readers
-from fakeamqp.spark.shards import watch as watching
+from fakeamqp.spark.shards import filling, reader as readers, watch as watching
 from fakeamqp.spark.shards.filling import SegmentFiller, fill, stored_columns
 from fakeamqp.spark.shards.folder import SharedFolder, State
 from fakeamqp.spark.shards.reader import ShardPartition, _Running

@@ -12,8 +12,7 @@ import pytest
 import compat_tests.needs_pyspark  # noqa: F401
 from compat_tests.matrix import cases
 from compat_tests.unit.spark.links import Link, encoded
-from fakeamqp.spark.browse import delivery_limit, turns
-from fakeamqp.spark.browse import snapshot as snapshots
+from fakeamqp.spark.browse import delivery_limit, snapshot as snapshots, turns
 from fakeamqp.spark.browse.snapshot import _Held, snapshot
 from fakeamqp.spark.errors import ConnectionLost, DeliveryLimit, OptionError, SparkError
 from fakeamqp.spark.lease import LeaseRefused, LeaseTaken

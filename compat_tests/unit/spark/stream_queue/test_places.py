@@ -13,8 +13,7 @@ from compat_tests.unit.spark.micro_batches import Limit
 from fakeamqp.spark.columns import chosen_columns
 from fakeamqp.spark.errors import BrokerUnreachable, DataLoss, OptionError
 from fakeamqp.spark.options import read_options
-from fakeamqp.spark.stream_queue import micro_batch, super_stream
-from fakeamqp.spark.stream_queue import tails as of_tails
+from fakeamqp.spark.stream_queue import micro_batch, super_stream, tails as of_tails
 from fakeamqp.spark.stream_queue.micro_batch import StreamMicroBatchReader
 from fakeamqp.spark.stream_queue.offsets import Mark, Place, from_json, to_json
 from fakeamqp.spark.stream_queue.tails import Answer
