@@ -26,7 +26,7 @@ PYSPARK ?= 4.0
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-all test-long fuzz flake-hunt crashes spark spark-core conformance blanking personalities
 .PHONY: faults bench bench-profile bench-parts lint format clean environment fidelity spark-environment attempts soak mutants
-.PHONY: docs docs-serve dist recipes recipes-environment pythons another-python floors
+.PHONY: docs docs-serve dist recipes recipes-environment pythons another-python floors floors-environment
 .NOTPARALLEL:
 
 help: ## Show what can be made
@@ -91,12 +91,14 @@ FLOORS := $(addprefix compat_tests/,broker/test_broker.py broker/test_canary.py 
 # pytest-asyncio before 1.4, which needs a newer pytest, leaves an event loop open at times.
 floors: ## Run tests on Python 3.10 with the lowest versions that pyproject.toml names
 ifneq ($(call python_of,3.10),)
-	@$(MAKE) --no-print-directory .venv-lowest/.test
+	@$(MAKE) --no-print-directory floors-environment
 	$(subst $(PY),.venv-lowest/bin/python,$(TESTING)) $(FLOORS) $(SHARED) \
 		-W ignore::pytest.PytestUnraisableExceptionWarning $(PYTEST_ARGS)
 else
 	@echo "Skipped: the lowest versions are for Python 3.10, and there is no python3.10."
 endif
+
+floors-environment: $(if $(call python_of,3.10),.venv-lowest/.test) ## Build the environment with the lowest versions
 
 test-all: test test-long spark-core ## Run every test of the project, with new random examples
 
