@@ -14,8 +14,7 @@ import pytest
 
 from compat_tests.management.inspector_client import Page, Refusal, inspector_of
 from fakeamqp import Broker
-from fakeamqp.management.inspector import actions, app, details
-from fakeamqp.management.inspector import snapshot as snapshots
+from fakeamqp.management.inspector import actions, app, details, snapshot as snapshots
 
 JSON = {"content-type": "application/json"}
 
