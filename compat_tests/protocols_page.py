@@ -8,7 +8,14 @@ from pathlib import Path
 from compat_tests import tables
 from fakeamqp.protocols.amqp_0_9.property_mapping import FIELDS
 from fakeamqp.protocols.amqp_0_10.codec.scalars import SCALARS
-from fakeamqp.protocols.amqp_0_10.property_mapping import FILE, STREAM, TAGS, TRANSFER, Place, code_of_tag
+from fakeamqp.protocols.amqp_0_10.property_mapping import (
+    FILE,
+    STREAM,
+    TAGS,
+    TRANSFER,
+    PropertyPlace010,
+    code_of_tag,
+)
 
 __all__ = ["PAGE", "main", "with_tables"]
 
@@ -77,7 +84,7 @@ def with_tables(page: str) -> str:
     )
 
 
-def _places(places: Mapping[str, Place], headers: str) -> str:
+def _places(places: Mapping[str, PropertyPlace010], headers: str) -> str:
     rows = []
     for name, place in places.items():
         struct = _STRUCTS.get(place.role, "")

@@ -9,7 +9,7 @@ import pytest
 if TYPE_CHECKING:
     from fakeamqp import Broker
     from fakeamqp.trace import Trace
-    from fakeamqp.trace.recorder import Mark
+    from fakeamqp.trace.recorder import RecorderMark
 
 __all__ = ["OF_THE_SESSION", "forget", "named", "of", "remember", "trace"]
 
@@ -17,10 +17,10 @@ OF_THE_SESSION = ("amqp_broker_session", "amqp_url_session")
 """The fixtures of the broker of the session; a fixture of that scope reaches it by one of them."""
 
 _BROKERS: pytest.StashKey[list[Broker]] = pytest.StashKey()
-_SINCE: pytest.StashKey[dict[int, Mark]] = pytest.StashKey()
+_SINCE: pytest.StashKey[dict[int, RecorderMark]] = pytest.StashKey()
 
 
-def remember(item: pytest.Item, broker: Broker, *, since: Mark | None = None) -> None:
+def remember(item: pytest.Item, broker: Broker, *, since: RecorderMark | None = None) -> None:
     """Note that `item` uses `broker`; what came before `since` belongs to earlier tests."""
     item.stash.setdefault(_BROKERS, []).append(broker)
     if since is not None:

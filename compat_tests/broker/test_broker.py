@@ -32,7 +32,7 @@ from fakeamqp import (
     WaitTimeout,
 )
 from fakeamqp.model.queues import QueueDeclaration
-from fakeamqp.portable import Requests, ToURL, declared
+from fakeamqp.portable import PortableRequests, ToURL, declared
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.codec.frames import method_frame
 
@@ -300,7 +300,7 @@ def test_waits_refuse_negative_timeouts_and_other_types(broker: Broker) -> None:
     broker.load_definitions({"queues": [{"name": "q", "vhost": "/"}]})
     rule = broker.faults.on("basic.publish").optional().nack()
     service = broker.add_service("ping", print)  # type: ignore[arg-type]
-    requests = Requests(ToURL(broker.url))
+    requests = PortableRequests(ToURL(broker.url))
     portable = declared(requests, "p")
     waits: list[Callable[[Any], object]] = [
         lambda timeout: broker.wait_for(lambda: False, timeout=timeout),

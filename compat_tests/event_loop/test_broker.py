@@ -15,7 +15,7 @@ from fakeamqp import Broker, BrokerError, simulation
 from fakeamqp.inspect import WaitTimeout
 from fakeamqp.runtime import EngineError, PortInUse
 from fakeamqp.runtime.event_loop.engine import LoopEngine
-from fakeamqp.runtime.event_loop.memory import MemoryTransport
+from fakeamqp.runtime.event_loop.memory import LoopMemoryTransport
 
 in_loop = pytest.mark.asyncio
 
@@ -32,7 +32,7 @@ async def test_a_client_of_the_same_loop_needs_no_thread_and_no_socket():
     before = {*threading.enumerate()}  # One of an earlier test may end meanwhile.
     async with Broker(runtime="asyncio") as broker:
         _, writer = await asyncio.open_connection(broker.host, broker.port)
-        assert isinstance(writer.transport, MemoryTransport)
+        assert isinstance(writer.transport, LoopMemoryTransport)
         writer.close()
         async with await aio_pika.connect(broker.url) as connection:
             await publish(connection, "orders", b"1", b"2")
@@ -48,7 +48,7 @@ async def test_localhost_is_the_same_address():
     async with Broker("localhost", runtime="asyncio") as broker:
         for host in ("localhost", "127.0.0.1"):
             _, writer = await asyncio.open_connection(host, broker.port)
-            assert isinstance(writer.transport, MemoryTransport)
+            assert isinstance(writer.transport, LoopMemoryTransport)
             writer.close()
 
 
@@ -58,7 +58,7 @@ async def test_other_addresses_are_reached_as_before():
     server = await asyncio.start_server(lambda reader, writer: writer.close(), "127.0.0.1", 0)
     async with Broker(runtime="asyncio") as broker, server:
         _, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
-        assert not isinstance(writer.transport, MemoryTransport)
+        assert not isinstance(writer.transport, LoopMemoryTransport)
         writer.close()
         await writer.wait_closed()
         with pytest.raises(ConnectionRefusedError):
@@ -228,7 +228,7 @@ async def test_a_client_that_does_not_read_leaves_messages_in_the_queue():
             engine = broker._engine
             assert isinstance(engine, LoopEngine)
             [stream] = engine._streams
-            assert isinstance(stream._stream, MemoryTransport)
+            assert isinstance(stream._stream, LoopMemoryTransport)
             client = stream._stream.outgoing.receiver
             client.pause_reading()
             for _ in range(8):

@@ -15,7 +15,7 @@ from freezegun import freeze_time
 
 from fakeamqp import Broker, simulation
 from fakeamqp.runtime.event_loop.arrivals import Arrivals
-from fakeamqp.runtime.event_loop.memory import MemoryTransport
+from fakeamqp.runtime.event_loop.memory import LoopMemoryTransport
 
 HEADER = b"AMQP\0\0\x09\x01"
 
@@ -53,7 +53,7 @@ async def connect(broker: Broker, way: str) -> tuple[asyncio.Transport, Client]:
     """A connection to the broker, in memory or over a socket."""
     address = {"sock": broker.connect()} if way == "socket" else {"host": broker.host, "port": broker.port}
     transport, client = await asyncio.get_running_loop().create_connection(Client, **address)
-    assert isinstance(transport, MemoryTransport) is (way != "socket")
+    assert isinstance(transport, LoopMemoryTransport) is (way != "socket")
     return transport, client
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from fakeamqp import Broker
 from fakeamqp.runtime import CannotListen, EngineError, PortInUse
-from fakeamqp.runtime.event_loop.memory import MemoryTransport
+from fakeamqp.runtime.event_loop.memory import LoopMemoryTransport
 
 Main = Callable[[], Coroutine[Any, Any, None]]
 
@@ -214,7 +214,7 @@ def test_a_loop_that_lets_nobody_wait_for_descriptors() -> None:
     async def main() -> None:
         async with Broker(runtime="asyncio") as broker:
             transport = await exchange(broker)
-            assert not isinstance(transport, MemoryTransport)
+            assert not isinstance(transport, LoopMemoryTransport)
             with pytest.raises(PortInUse):
                 await Broker(runtime="asyncio", port=broker.port).start_async()
             with pytest.raises(EngineError, match=r"no sockets; connect to broker\.url"):
@@ -227,9 +227,9 @@ def test_a_loop_that_refuses_servers() -> None:
     async def main() -> None:
         loop = asyncio.get_running_loop()
         async with Broker(runtime="asyncio") as broker:
-            assert isinstance(await exchange(broker), MemoryTransport)
+            assert isinstance(await exchange(broker), LoopMemoryTransport)
             broker.restart()
-            assert isinstance(await exchange(broker), MemoryTransport)
+            assert isinstance(await exchange(broker), LoopMemoryTransport)
             with broker.faults.network.refuse(), pytest.raises(Refusal):
                 await asyncio.open_connection(broker.host, broker.port)
             async with Broker(runtime="asyncio", port=5672) as other:

@@ -18,7 +18,7 @@ from compat_tests.management.client import Api
 from fakeamqp import Broker
 from fakeamqp.management import context, history, listing
 from fakeamqp.management.context import Management
-from fakeamqp.management.counters import Counter, History
+from fakeamqp.management.counters import Counter, SampleHistory
 from fakeamqp.management.resource import _encoded
 from fakeamqp.management.values import jsonable
 
@@ -110,14 +110,14 @@ def test_counters_forget_what_no_request_can_ask_for():
     assert counter.total == 8000
     assert len(counter._by_second) < 7500
     assert counter.since(7990.0) == 9
-    assert History(60, 60).details(counter, 8000.0, 8000.0)["samples"][0]["sample"] <= 8000
+    assert SampleHistory(60, 60).details(counter, 8000.0, 8000.0)["samples"][0]["sample"] <= 8000
 
 
 def test_a_sample_is_the_total_of_its_instant():
     counter = Counter()
     for second in range(100):
         counter.add(float(second), 2)
-    details = History(40, 20).details(counter, 99.0, 1099.0)
+    details = SampleHistory(40, 20).details(counter, 99.0, 1099.0)
     assert details["samples"] == [
         {"sample": 162, "timestamp": 1_080_000},
         {"sample": 122, "timestamp": 1_060_000},

@@ -11,7 +11,7 @@ from compat_tests.matrix import cases
 from compat_tests.plugin import portable_suite
 from compat_tests.plugin.conftest import RunTests
 from fakeamqp import Broker
-from fakeamqp.portable import NoAnswer, RequestRefused, Requests, ToURL, declared
+from fakeamqp.portable import NoAnswer, PortableRequests, RequestRefused, ToURL, declared
 
 SUITE = Path(portable_suite.__file__).read_text()
 TESTS = sum(name.startswith("test_") for name in vars(portable_suite))
@@ -250,7 +250,7 @@ def test_publish_of_json_sets_the_content_type(amqp_queue: Any) -> None:
 
 
 def test_a_queue_at_a_url_survives_the_loss_of_its_connection(amqp_broker: Broker) -> None:
-    requests = Requests(ToURL(amqp_broker.url))
+    requests = PortableRequests(ToURL(amqp_broker.url))
     orders = declared(requests, "orders")
     orders.publish(b"a" * 300_000)
     with cases() as case:
@@ -271,14 +271,14 @@ def test_a_queue_at_a_url_survives_the_loss_of_its_connection(amqp_broker: Broke
 def test_a_refused_login_and_a_silent_broker_are_errors(amqp_broker: Broker) -> None:
     wrong = amqp_broker.url.replace("guest:guest", "guest:wrong")
     with pytest.raises(RequestRefused, match=r"refuses connection.start-ok: 403 ACCESS_REFUSED"):
-        declared(Requests(ToURL(wrong)), "orders")
+        declared(PortableRequests(ToURL(wrong)), "orders")
     amqp_broker.faults.on("queue.declare").close_connection(320, "enough")
     with pytest.raises(RequestRefused, match=r"refuses queue.declare: 320 enough"):
-        declared(Requests(ToURL(amqp_broker.url)), "orders")
+        declared(PortableRequests(ToURL(amqp_broker.url)), "orders")
     amqp_broker.faults.clear()
     amqp_broker.faults.network.cut_after(1)
     with pytest.raises(NoAnswer):
-        declared(Requests(ToURL(amqp_broker.url)), "orders")
+        declared(PortableRequests(ToURL(amqp_broker.url)), "orders")
 
 
 def test_a_wait_in_a_coroutine_says_that_it_blocks_the_loop(run_tests: RunTests, amqp_broker: Broker) -> None:

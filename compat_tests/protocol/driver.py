@@ -18,7 +18,7 @@ from fakeamqp.model.message import Message
 from fakeamqp.model.outcome import Outcome
 from fakeamqp.model.personality import Personality, personality
 from fakeamqp.model.state import BrokerState
-from fakeamqp.model.timers import Clock
+from fakeamqp.model.timers import TimeSource
 from fakeamqp.protocols import registry
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.codec.frames import FRAME_HEADER, content_frames, frame, method_frame
@@ -34,7 +34,7 @@ METHODS = {**METHODS_0_9, **m.METHODS}
 WITH_TICKET = {index for index, each in METHODS_0_9.items() if each.LAYOUT[:1] == (("ticket", "short"),)}
 
 
-class ManualClock(Clock):
+class ManualClock(TimeSource):
     """Time that stands still until a test moves it."""
 
     def __init__(self, now: float = 1_000.0, time: float = 1_700_000_000.0) -> None:

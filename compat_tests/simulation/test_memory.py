@@ -9,7 +9,7 @@ import struct
 import pytest
 
 from fakeamqp.runtime.event_loop import memory
-from fakeamqp.runtime.event_loop.memory import WINDOW, MemoryTransport, connect
+from fakeamqp.runtime.event_loop.memory import WINDOW, LoopMemoryTransport, connect
 
 CLIENT, SERVER = ("127.0.0.1", 40001), ("127.0.0.1", 5672)
 
@@ -44,7 +44,7 @@ class Log(asyncio.Protocol):
         self.lost.set_result(None)
 
 
-def pair(client=None, server=None, **settings) -> tuple[MemoryTransport, MemoryTransport, Log, Log]:
+def pair(client=None, server=None, **settings) -> tuple[LoopMemoryTransport, LoopMemoryTransport, Log, Log]:
     client, server = client or Log(), server or Log()
     transports = connect(
         asyncio.get_running_loop(),

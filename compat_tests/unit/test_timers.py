@@ -8,10 +8,10 @@ import weakref
 
 import pytest
 
-from fakeamqp.model.timers import Clock, Timers
+from fakeamqp.model.timers import Timers, TimeSource
 
 
-class ManualClock(Clock):
+class ManualClock(TimeSource):
     def __init__(self) -> None:
         self.instant = 100.0
 

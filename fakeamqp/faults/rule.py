@@ -243,7 +243,7 @@ class Rule(Handle):
             after: the number of bytes to send, or the last frame to send: "method" or "header".
             how: see `disconnect`.
         """
-        return self._act(actions.Cut(after, how))
+        return self._act(actions.CutConnection(after, how))
 
     @checked
     def refuse_login(self, text: str | None = None) -> Self:
@@ -258,7 +258,7 @@ class Rule(Handle):
             when: see `close_channel`.
             durable: True keeps what survives a crash; False: the broker starts empty.
         """
-        return self._act(actions.Crash(when, durable))
+        return self._act(actions.CrashBroker(when, durable))
 
     @checked
     def delay(self, seconds: float, jitter: float = 0.0) -> Self:
@@ -273,7 +273,7 @@ class Rule(Handle):
     @checked
     def hold(self) -> Self:
         """Hold it until `release`."""
-        return self._act(actions.Hold(self._held))
+        return self._act(actions.HoldBack(self._held))
 
     @checked
     def duplicate(self, times: int = 1) -> Self:
@@ -296,7 +296,7 @@ class Rule(Handle):
     @checked
     def call(self, function: Callable[[FrameGroup], object]) -> Self:
         """Call `function` with it, inside the engine, and pass it on."""
-        return self._act(actions.Call(function))
+        return self._act(actions.CallFunction(function))
 
     def _act(self, action: Action) -> Self:
         action.check(self.subject, self.part)
@@ -365,7 +365,7 @@ class Rule(Handle):
                 if not among:
                     return len(released)
                 released.update(among)
-                # In place, because the `Hold` action has the same list.
+                # In place, because the `HoldBack` action has the same list.
                 self._held[:] = [each for each in self._held if each not in released]
                 for each in actions.combine_confirms(among) if multiple else among:
                     each.release()

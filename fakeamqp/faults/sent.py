@@ -13,14 +13,14 @@ if TYPE_CHECKING:
     from fakeamqp.faults.frame_group import FrameGroup
     from fakeamqp.faults.tap import FaultTap
 
-__all__ = ["CLOSE_OK", "SentFrames"]
+__all__ = ["CLOSE_OK", "SentGroups"]
 
 _GET_OK = "basic.get-ok"
 CLOSE_OK = "connection.close-ok"
 """The last method on a connection: it may be sent when everything else is over."""
 
 
-class SentFrames:
+class SentGroups:
     """What a tap does with frames that are about to be sent.
 
     Args:

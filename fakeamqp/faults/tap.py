@@ -9,7 +9,7 @@ from fakeamqp.faults.connection_state import ConnectionFaultState
 from fakeamqp.faults.interception import Interception
 from fakeamqp.faults.next_tap import NullTap
 from fakeamqp.faults.received import ReceivedFrames
-from fakeamqp.faults.sent import CLOSE_OK, SentFrames
+from fakeamqp.faults.sent import CLOSE_OK, SentGroups
 from fakeamqp.faults.watched import WatchedMethods
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class FaultTap:
         self.dropped: Callable[..., None] = self.next.dropped
         self.model: Callable[..., None] = self.next.model
         self._received = ReceivedFrames(self)
-        self._sent = SentFrames(self)
+        self._sent = SentGroups(self)
         self.block: Callable[[ConnectionFaultState, FrameGroup], bool] = self._received.block
         self.unblock: Callable[[ConnectionFaultState, FrameGroup], None] = self._received.unblock
         self.cut: Callable[[ConnectionFaultState, FrameGroup, int], None] = self._sent.cut

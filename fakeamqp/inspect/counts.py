@@ -7,21 +7,21 @@ from typing import TypeAlias, Union
 
 from fakeamqp.inspect.errors import BadExpectation
 
-__all__ = ["Count", "Range"]
+__all__ = ["Count", "CountRange"]
 
 Count: TypeAlias = Union[int, "tuple[int, int | None]"]
 """An exact number, or (at least, at most), where at most may be None."""
 
 
 @dataclass(frozen=True)
-class Range:
+class CountRange:
     """The numbers from `least` to `most`, both included; None means no upper limit."""
 
     least: int
     most: int | None
 
     @classmethod
-    def of(cls, count: Count, name: str = "count") -> Range:
+    def of(cls, count: Count, name: str = "count") -> CountRange:
         """The range that a test gave.
 
         Raises:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypedDict, TypeVar
 
-from fakeamqp.inspect.counts import Count, Range
+from fakeamqp.inspect.counts import Count, CountRange
 from fakeamqp.inspect.errors import (
     BadExpectation,
     NotAsExpected,
@@ -59,8 +59,8 @@ __all__ = [
     "DROPPED",
     "PUBLISHED",
     "RETURNED",
+    "EventKind",
     "Expectation",
-    "Kind",
     "Wanted",
     "WantedDeadLettered",
     "WantedDropped",
@@ -156,7 +156,7 @@ class WantedDropped(Wanted, total=False):
     detail: Text | None
 
 
-class Kind(NamedTuple):
+class EventKind(NamedTuple):
     """A kind of event that can be expected: published, returned, dead-lettered, dropped."""
 
     word: str
@@ -178,11 +178,13 @@ class Kind(NamedTuple):
         return self.function + "_async"
 
 
-PUBLISHED = Kind("published", Wanted, NotPublished, history, published_views, by_client)
-ALL_PUBLISHED = Kind("published", Wanted, NotPublished, history, all_published_views)
-RETURNED = Kind("returned", WantedReturned, NotReturned, returns, returned_views)
-DEAD_LETTERED = Kind("dead-lettered", WantedDeadLettered, NotDeadLettered, dead_letters, dead_lettered_views)
-DROPPED = Kind("dropped", WantedDropped, NotDropped, drops, dropped_views)
+PUBLISHED = EventKind("published", Wanted, NotPublished, history, published_views, by_client)
+ALL_PUBLISHED = EventKind("published", Wanted, NotPublished, history, all_published_views)
+RETURNED = EventKind("returned", WantedReturned, NotReturned, returns, returned_views)
+DEAD_LETTERED = EventKind(
+    "dead-lettered", WantedDeadLettered, NotDeadLettered, dead_letters, dead_lettered_views
+)
+DROPPED = EventKind("dropped", WantedDropped, NotDropped, drops, dropped_views)
 
 _OF_THE_EVENT = {
     "queue": "queue",
@@ -232,14 +234,14 @@ class Expectation:
         BadExpectation: a keyword is misspelled, or a value has the wrong type.
     """
 
-    def __init__(self, kind: Kind = PUBLISHED, /, **wanted: Any) -> None:
+    def __init__(self, kind: EventKind = PUBLISHED, /, **wanted: Any) -> None:
         self.kind = kind
         known = kind.keywords.__annotations__
         for name in wanted:
             if name not in known:
                 raise BadExpectation(f"{kind.function} knows no keyword {name!r}{nearest(name, known)}")
         given: dict[str, Any] = {name: value for name, value in wanted.items() if value is not None}
-        self._range = Range.of(given.pop("count", (1, None)))
+        self._range = CountRange.of(given.pop("count", (1, None)))
         self._tests: list[_Test] = []
         # The cheapest comparisons that differ most often come first.
         for name in ("routing_key", "exchange", "virtual_host", *_OF_THE_EVENT, *PROPERTIES, "body", "json"):
@@ -247,7 +249,7 @@ class Expectation:
                 self._tests += _tests(name, given[name])
 
     @classmethod
-    def of_nothing(cls, kind: Kind, wanted: Mapping[str, Any]) -> Expectation:
+    def of_nothing(cls, kind: EventKind, wanted: Mapping[str, Any]) -> Expectation:
         """The expectation that no event of a kind matches.
 
         Raises:

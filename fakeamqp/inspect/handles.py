@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from fakeamqp.errors import BrokerError
 from fakeamqp.inspect.connections import ConnectionView, connection_view
-from fakeamqp.inspect.counts import Count, Range
+from fakeamqp.inspect.counts import Count, CountRange
 from fakeamqp.inspect.errors import BadExpectation, NoSuchQueue, NoSuchVirtualHost, WaitTimeout, nearest
 from fakeamqp.inspect.hints import first_of, span, wait_report
 from fakeamqp.inspect.lookup import find_queue
@@ -323,7 +323,9 @@ class _Wanted:
     """The numbers that `wait_for` waits for."""
 
     def __init__(self, given: Mapping[str, Count | None]) -> None:
-        self._ranges = {name: Range.of(value, name) for name, value in given.items() if value is not None}
+        self._ranges = {
+            name: CountRange.of(value, name) for name, value in given.items() if value is not None
+        }
 
     def met_by(self, queue: Queue) -> bool:
         """Whether the queue has these numbers."""

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from fakeamqp.inspect.connections import ChannelView
     from fakeamqp.inspect.expectations import (
-        Kind,
+        EventKind,
         Wanted,
         WantedDeadLettered,
         WantedDropped,
@@ -471,14 +471,14 @@ class Inspection:
 
         return await self._expect_async(DROPPED, timeout, expected)
 
-    def _expect(self, kind: Kind, timeout: float, expected: Any) -> tuple[Any, ...]:
+    def _expect(self, kind: EventKind, timeout: float, expected: Any) -> tuple[Any, ...]:
         from fakeamqp.inspect.expectations import Expectation
 
         expectation = Expectation(kind, **expected)
         self._reader.wait_for(expectation.follow(), timeout)
         return self._reader.read(lambda state: expectation.check_now(state, waited=timeout > 0))
 
-    async def _expect_async(self, kind: Kind, timeout: float, expected: Any) -> tuple[Any, ...]:
+    async def _expect_async(self, kind: EventKind, timeout: float, expected: Any) -> tuple[Any, ...]:
         from fakeamqp.inspect.expectations import Expectation
 
         expectation = Expectation(kind, **expected)
@@ -492,7 +492,7 @@ def _watched(predicate: Callable[[], T]) -> Predicate[T]:
     return Predicate(predicate)
 
 
-def _published(include_own: bool) -> Kind:
+def _published(include_own: bool) -> EventKind:
     from fakeamqp.inspect.expectations import ALL_PUBLISHED, PUBLISHED
 
     return ALL_PUBLISHED if include_own else PUBLISHED

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-__all__ = ["MISSING", "NO_JSON", "Difference", "differences", "parsed"]
+__all__ = ["MISSING", "NO_JSON", "JsonDifference", "differences", "parsed"]
 
 
 class _Marker:
@@ -28,7 +28,7 @@ MISSING = _Marker("not there")
 NO_JSON = _Marker("not JSON")
 
 
-class Difference(NamedTuple):
+class JsonDifference(NamedTuple):
     """One place where a value does not match.
 
     Args:
@@ -58,7 +58,7 @@ def parsed(body: bytes) -> Any:
 
 def differences(
     wanted: Any, value: Any, accepts: Callable[[Any, Any], bool], path: str = ""
-) -> Iterator[Difference]:
+) -> Iterator[JsonDifference]:
     """Where `value` does not match `wanted`, in the order of `wanted`.
 
     Args:
@@ -71,28 +71,28 @@ def differences(
         if isinstance(value, dict):
             yield from _of_members(wanted, value, accepts, path)
         else:
-            yield Difference(path, wanted, value)
+            yield JsonDifference(path, wanted, value)
     elif isinstance(wanted, Sequence) and not isinstance(wanted, (str, bytes, bytearray)):
         if not isinstance(value, list):
-            yield Difference(path, wanted, value)
+            yield JsonDifference(path, wanted, value)
         elif len(wanted) != len(value):
-            yield Difference(path, wanted, value, said=_elements(len(wanted)))
+            yield JsonDifference(path, wanted, value, said=_elements(len(wanted)))
         else:
             for index, (part, element) in enumerate(zip(wanted, value, strict=True)):
                 yield from differences(part, element, accepts, f"{path}[{index}]")
     elif _differ_in_kind(wanted, value) or not accepts(wanted, value):
-        yield Difference(path, wanted, value)
+        yield JsonDifference(path, wanted, value)
 
 
 def _of_members(
     wanted: Mapping[Any, Any], value: dict[str, Any], accepts: Callable[[Any, Any], bool], path: str
-) -> Iterator[Difference]:
+) -> Iterator[JsonDifference]:
     for name, part in wanted.items():
         here = f"{path}{_step(name)}"
         if name in value:
             yield from differences(part, value[name], accepts, here)
         else:
-            yield Difference(here, part, MISSING, near=_near(name, value.keys() - wanted.keys()))
+            yield JsonDifference(here, part, MISSING, near=_near(name, value.keys() - wanted.keys()))
 
 
 def _differ_in_kind(wanted: Any, value: Any) -> bool:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from fakeamqp.model.delivery import Delivery
-    from fakeamqp.model.history import History, Publication, Record
+    from fakeamqp.model.history import History, HistoryRecord, Publication
     from fakeamqp.model.message import Message
     from fakeamqp.model.outcome import Outcome
     from fakeamqp.model.queues import QueuedMessage
@@ -235,7 +235,7 @@ class PublishedView(ContentView):
 
 
 V = TypeVar("V", bound=ContentView)
-R = TypeVar("R", bound="Record")
+R = TypeVar("R", bound="HistoryRecord")
 
 
 class Recorded(Sequence[V], Generic[V, R]):

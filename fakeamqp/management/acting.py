@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from fakeamqp.management.errors import absent
 
 if TYPE_CHECKING:
-    from fakeamqp.management.resource import Call
+    from fakeamqp.management.resource import ApiCall
     from fakeamqp.model.access import Action, User
     from fakeamqp.model.exchanges import Exchange
     from fakeamqp.model.queues import Queue
@@ -29,12 +29,12 @@ class _Owner:
 OWNER = _Owner()
 
 
-def user_of(call: Call, state: BrokerState) -> User:
+def user_of(call: ApiCall, state: BrokerState) -> User:
     """The account of the user that asks."""
     return state.access.known(call.visitor.name)
 
 
-def authorise(call: Call, state: BrokerState, action: Action, name: str) -> None:
+def authorise(call: ApiCall, state: BrokerState, action: Action, name: str) -> None:
     """Check the user's permission for a queue or an exchange.
 
     Raises:
@@ -43,7 +43,7 @@ def authorise(call: Call, state: BrokerState, action: Action, name: str) -> None
     state.access.check(user_of(call, state), call.names["vhost"], action, "resource", name)
 
 
-def queue_of(call: Call, state: BrokerState, name: str = "name") -> Queue:
+def queue_of(call: ApiCall, state: BrokerState, name: str = "name") -> Queue:
     """The queue of the path.
 
     Raises:
@@ -60,7 +60,7 @@ def exchange_name(name: str) -> str:
     return "" if name == DEFAULT_EXCHANGE else name
 
 
-def exchange_of(call: Call, state: BrokerState, name: str = "name") -> Exchange:
+def exchange_of(call: ApiCall, state: BrokerState, name: str = "name") -> Exchange:
     """The exchange of the path.
 
     Raises:

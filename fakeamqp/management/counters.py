@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-__all__ = ["Counter", "Counts", "History", "Statistics"]
+__all__ = ["Counter", "Counts", "SampleHistory", "Statistics"]
 
 RATE_SECONDS = 5
 """A rate is the mean over this many seconds, RabbitMQ's interval of collection."""
@@ -59,7 +59,7 @@ class Counter:
         return self.since(now - RATE_SECONDS) / RATE_SECONDS
 
 
-class History:
+class SampleHistory:
     """Which samples of a counter a request asks for.
 
     Args:
@@ -107,7 +107,7 @@ class Counts:
         return 0 if counter is None else counter.total
 
     def shown(
-        self, names: Iterable[str], now: float, wall: float, history: History | None = None
+        self, names: Iterable[str], now: float, wall: float, history: SampleHistory | None = None
     ) -> dict[str, Any]:
         """The totals, and for each the rate under its name with `_details`."""
         found: dict[str, Any] = {}

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fakeamqp.management.counters import History
+from fakeamqp.management.counters import SampleHistory
 from fakeamqp.management.errors import Refused, bad_request
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from fakeamqp.management.resource import Call
+    from fakeamqp.management.resource import ApiCall
 
 __all__ = ["check_ranges", "history_of"]
 
@@ -58,7 +58,7 @@ def _range(query: Mapping[str, str], kind: str) -> tuple[int, int] | None:
         return None
 
 
-def history_of(call: Call, kind: str) -> History | None:
+def history_of(call: ApiCall, kind: str) -> SampleHistory | None:
     """Which samples are asked for; None if none are.
 
     Args:
@@ -74,4 +74,4 @@ def history_of(call: Call, kind: str) -> History | None:
     call.samples += age // step
     if call.samples > _MOST_IN_ALL:
         raise bad_request(f"Too many samples: more than {_MOST_IN_ALL} of all rows.")
-    return History(age, step)
+    return SampleHistory(age, step)

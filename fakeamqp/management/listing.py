@@ -11,7 +11,7 @@ from fakeamqp.management.errors import Refused, bad_request
 from fakeamqp.model.patterns import MOST_STEPS, InvalidPattern, compiled
 
 if TYPE_CHECKING:
-    from fakeamqp.management.resource import Call
+    from fakeamqp.management.resource import ApiCall
 
 __all__ = ["columns_of", "listed"]
 
@@ -21,7 +21,7 @@ _MOST_STEPS = 100 * MOST_STEPS
 """Steps of a pattern on all names of a list: some seconds."""
 
 
-def listed(call: Call, rows: Sequence[dict[str, Any]], order: Sequence[str] = ("vhost", "name")) -> object:
+def listed(call: ApiCall, rows: Sequence[dict[str, Any]], order: Sequence[str] = ("vhost", "name")) -> object:
     """The answer of a list: all rows, or with the parameter `page` one page of them.
 
     Args:
@@ -59,7 +59,7 @@ def listed(call: Call, rows: Sequence[dict[str, Any]], order: Sequence[str] = ("
     }
 
 
-def columns_of(call: Call, row: dict[str, Any]) -> dict[str, Any]:
+def columns_of(call: ApiCall, row: dict[str, Any]) -> dict[str, Any]:
     """A row with the columns that the request asks for, such as "name" and "message_stats.publish"."""
     wanted = call.query.get("columns")
     return row if not wanted else _chosen(row, _columns(wanted))
@@ -100,7 +100,7 @@ def _chosen(row: Mapping[str, Any], columns: _Columns) -> dict[str, Any]:
     return chosen
 
 
-def _page(call: Call) -> tuple[int, int] | None:
+def _page(call: ApiCall) -> tuple[int, int] | None:
     asked = call.query.get("page")
     if asked is None:
         return None
@@ -117,7 +117,7 @@ def _page(call: Call) -> tuple[int, int] | None:
     return number, size
 
 
-def _filtered(call: Call, rows: Sequence[dict[str, Any]]) -> Sequence[dict[str, Any]]:
+def _filtered(call: ApiCall, rows: Sequence[dict[str, Any]]) -> Sequence[dict[str, Any]]:
     wanted = call.query.get("name")
     if not wanted:
         return rows
@@ -142,7 +142,7 @@ def _filtered(call: Call, rows: Sequence[dict[str, Any]]) -> Sequence[dict[str, 
     return kept
 
 
-def _sorted(call: Call, rows: Sequence[dict[str, Any]], order: Sequence[str]) -> Sequence[dict[str, Any]]:
+def _sorted(call: ApiCall, rows: Sequence[dict[str, Any]], order: Sequence[str]) -> Sequence[dict[str, Any]]:
     asked = call.query.get("sort")
     paths = [name.split(".") for name in (order if not asked else [asked])]
     backwards = call.query.get("sort_reverse") == "true"

@@ -34,9 +34,9 @@ if TYPE_CHECKING:
 __all__ = [
     "CREATED",
     "NO_CONTENT",
-    "Answer",
-    "Call",
+    "ApiCall",
     "Handler",
+    "HttpAnswer",
     "InVirtualHost",
     "Resource",
     "check_name",
@@ -45,7 +45,7 @@ __all__ = [
 
 
 @dataclass(frozen=True)
-class Answer:
+class HttpAnswer:
     """An answer whose body is not the JSON of a value alone.
 
     Args:
@@ -59,8 +59,8 @@ class Answer:
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
-CREATED = Answer(201)
-NO_CONTENT = Answer(204)
+CREATED = HttpAnswer(201)
+NO_CONTENT = HttpAnswer(204)
 
 
 class InVirtualHost(Enum):
@@ -74,7 +74,7 @@ class InVirtualHost(Enum):
     """Nothing; the handler checks whether the virtual host exists."""
 
 
-class Call:
+class ApiCall:
     """One request, after the login.
 
     Args:
@@ -245,8 +245,8 @@ def check_name(kind: str, name: str) -> None:
 
 _compact = partial(json.dumps, ensure_ascii=False, separators=(",", ":"))
 
-Handler: TypeAlias = Callable[[Call], object]
-"""Returns a value for JSON, or an `Answer`."""
+Handler: TypeAlias = Callable[[ApiCall], object]
+"""Returns a value for JSON, or an `HttpAnswer`."""
 
 
 class Resource:
@@ -297,7 +297,7 @@ class Resource:
         if not self._exists(management.choices):
             raise absent()
         if request.method == "OPTIONS":
-            return respond(Answer(200))
+            return respond(HttpAnswer(200))
         handler = self._handlers.get(request.method)
         if handler is None:
             raise Refused(405, "method_not_allowed", None)
@@ -309,7 +309,7 @@ class Resource:
         names = {name: unquote(value) for name, value in request.path_params.items()}
         self._check_virtual_host(management, visitor, names, request.method)
         body = await read_body(request)
-        call = Call(management, request, visitor, names, body)
+        call = ApiCall(management, request, visitor, names, body)
         if request.method == "GET":
             check_ranges(self.path, call.query)
         try:
@@ -328,7 +328,7 @@ class Resource:
             with management.engine:
                 management.engine.failures.record(f"{request.method} {self.path}", problem)
             raise Refused(500, "internal_error", repr(problem)) from problem
-        return respond(result if isinstance(result, Answer) else Answer(200, result))
+        return respond(result if isinstance(result, HttpAnswer) else HttpAnswer(200, result))
 
     def _check_virtual_host(
         self, management: Management, visitor: Visitor, names: Mapping[str, str], method: str
@@ -356,7 +356,7 @@ def _accepts_json(accept: str | None) -> bool:
     return any(kind in ("*/*", "application/*", "application/json") for kind in kinds)
 
 
-def respond(answer: Answer) -> Response:
+def respond(answer: HttpAnswer) -> Response:
     """The response of an answer."""
     headers = {
         "cache-control": "no-cache",
@@ -389,5 +389,5 @@ def refused(refusal: Refused) -> Response:
     """The response of a refusal, in RabbitMQ's form: without a body if there is no reason."""
     reason = refusal.reason
     if reason is None:
-        return respond(Answer(refusal.status, None, refusal.headers))
-    return respond(Answer(refusal.status, {"error": refusal.error, "reason": reason}, refusal.headers))
+        return respond(HttpAnswer(refusal.status, None, refusal.headers))
+    return respond(HttpAnswer(refusal.status, {"error": refusal.error, "reason": reason}, refusal.headers))

@@ -18,7 +18,7 @@ from fakeamqp.model.message import Message
 
 if TYPE_CHECKING:
     from fakeamqp.model.memory import Charge
-    from fakeamqp.model.message import Child, Properties
+    from fakeamqp.model.message import Child, ReadableProperties
     from fakeamqp.model.personality import Personality
     from fakeamqp.model.queues.queue import DeathReason, Queue
 
@@ -96,7 +96,7 @@ class DeadLetter(Message):
         self,
         exchange: str,
         routing_key: str,
-        original: Properties,
+        original: ReadableProperties,
         death: Death,
         history: Deaths,
         message: Message,
@@ -104,12 +104,12 @@ class DeadLetter(Message):
         personality: Personality,
     ) -> None:
         self._death = death
-        self.original: Properties = original
+        self.original: ReadableProperties = original
         """The properties before its first death."""
         super().__init__(
             exchange, routing_key, original, message.body, publisher=message.publisher, published_at=time
         )
-        self._written: Properties | None = None
+        self._written: ReadableProperties | None = None
         self._personality = personality
         self.secured: bool = message.secured
         self.number: int = message.number
@@ -117,7 +117,7 @@ class DeadLetter(Message):
         self.history: Deaths = history
 
     @property
-    def properties(self) -> Properties:
+    def properties(self) -> ReadableProperties:
         """The properties with the deaths in the headers, and without an expiration."""
         if self._written is None:
             history = self.history
@@ -131,7 +131,7 @@ class DeadLetter(Message):
         return self._written
 
     @properties.setter
-    def properties(self, properties: Properties) -> None:
+    def properties(self, properties: ReadableProperties) -> None:
         self._written = properties
 
     @property
@@ -154,7 +154,7 @@ class DeadContent(DeadLetter):
         self,
         exchange: str,
         routing_key: str,
-        original: Properties,
+        original: ReadableProperties,
         death: Death,
         history: Deaths,
         message: Message,

@@ -13,10 +13,10 @@ from fakeamqp.errors import FakeAMQPError
 __all__ = [
     "AccessRefused",
     "AuthenticationFailed",
+    "ChannelCrash",
     "CommandInvalid",
     "ContentRefused",
     "ContentTooLarge",
-    "Crash",
     "IllegalArgument",
     "IllegalState",
     "InternalError",
@@ -162,7 +162,7 @@ class InternalError(ModelError):
     condition = "internal-error"
 
 
-class Crash(InternalError):
+class ChannelCrash(InternalError):
     """RabbitMQ crashes here: it closes the connection without an explanation.
 
     The text is not sent to the client; it is shown in the test process only.

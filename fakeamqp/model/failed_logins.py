@@ -9,7 +9,7 @@ from fakeamqp.model.errors import AuthenticationFailed
 
 if TYPE_CHECKING:
     from fakeamqp.model.personality import Personality
-    from fakeamqp.model.timers import Clock
+    from fakeamqp.model.timers import TimeSource
 
 __all__ = ["FailedLogins"]
 
@@ -35,7 +35,7 @@ class FailedLogins:
 
     __slots__ = ("_addresses", "_clock", "_most", "_seconds")
 
-    def __init__(self, clock: Clock, personality: Personality) -> None:
+    def __init__(self, clock: TimeSource, personality: Personality) -> None:
         self._clock = clock
         self._most = personality.most_failed_logins
         self._seconds = personality.login_block_time

@@ -16,11 +16,11 @@ from fakeamqp.model.properties import PlainProperties
 from fakeamqp.model.routing import Router
 
 if TYPE_CHECKING:
-    from fakeamqp.model.message import Properties
+    from fakeamqp.model.message import ReadableProperties
     from fakeamqp.model.outcome import Outcome
     from fakeamqp.model.virtual_host import VirtualHost
 
-__all__ = ["TEST", "TRACE_EXCHANGE", "Firehose", "Source", "TracingRouter"]
+__all__ = ["TEST", "TRACE_EXCHANGE", "Firehose", "PublishSource", "TracingRouter"]
 
 TRACE_EXCHANGE = "amq.rabbitmq.trace"
 
@@ -43,7 +43,7 @@ _PROPERTIES = (
 """In the order of RabbitMQ's table: the last of the class is the first."""
 
 
-class Source(NamedTuple):
+class PublishSource(NamedTuple):
     """The origin of a message: the name of the connection, the number of the channel, and the user."""
 
     connection: str
@@ -51,7 +51,7 @@ class Source(NamedTuple):
     user: str
 
 
-TEST = Source("Broker.publish", 0, "rmq-internal")
+TEST = PublishSource("Broker.publish", 0, "rmq-internal")
 """What a test publishes. RabbitMQ has channel 0 where no channel publishes, and this user for itself (tagged
 source of 4.0)."""
 
@@ -67,7 +67,7 @@ class Firehose:
     """The firehose of one virtual host, while it is on."""
 
     def __init__(self, virtual_host: VirtualHost) -> None:
-        self.publisher: Source | None = None
+        self.publisher: PublishSource | None = None
         """The source of the message that is routed next. Other routed messages are not copied."""
         self._virtual_host = virtual_host
         self._rewrites_headers: bool = virtual_host.state.personality.rewrites_headers
@@ -84,12 +84,12 @@ class Firehose:
         headers = {**self._origin(source), "routed_queues": queues}
         self._copy(message, f"publish.{message.exchange}", headers)
 
-    def delivered(self, source: Source, queue: str, message: Message, redelivered: bool) -> None:
+    def delivered(self, source: PublishSource, queue: str, message: Message, redelivered: bool) -> None:
         """Copy a message that was sent to a client."""
         headers = {"redelivered": int(redelivered), **self._origin(source)}
         self._copy(message, f"deliver.{queue}", headers)
 
-    def _origin(self, source: Source) -> dict[str, Any]:
+    def _origin(self, source: PublishSource) -> dict[str, Any]:
         return {"vhost": self._virtual_host.name, **source._asdict()}
 
     def _copy(self, message: Message, key: str, headers: dict[str, Any]) -> None:
@@ -128,7 +128,7 @@ def _routing_keys(message: Message) -> list[str]:
     return [message.routing_key, *(message.copies.keys if message.copies is not None else ())]
 
 
-def _table(properties: Properties) -> dict[str, Any]:
+def _table(properties: ReadableProperties) -> dict[str, Any]:
     """The properties that a message has. Integers have 32 bits, also those that do not fit (measured)."""
     found: dict[str, Any] = {}
     for name in _PROPERTIES:
@@ -142,7 +142,7 @@ def _table(properties: Properties) -> dict[str, Any]:
     return found
 
 
-def _headers(properties: Properties, value: dict[str, Any]) -> dict[str, Any]:
+def _headers(properties: ReadableProperties, value: dict[str, Any]) -> dict[str, Any]:
     exact = properties.exact_headers()
     if exact is None:
         return value

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from fakeamqp.model.message import Message
     from fakeamqp.model.outcome import Outcome
 
-__all__ = ["History", "Publication", "Record"]
+__all__ = ["History", "HistoryRecord", "Publication"]
 
 
 class Publication(NamedTuple):
@@ -24,7 +24,7 @@ class Publication(NamedTuple):
     outcome: Outcome
 
 
-class Record(Protocol):
+class HistoryRecord(Protocol):
     """An entry of a history: an event of one message."""
 
     @property
@@ -32,7 +32,7 @@ class Record(Protocol):
         """The message."""
 
 
-R = TypeVar("R", bound=Record)
+R = TypeVar("R", bound=HistoryRecord)
 
 
 class History(Generic[R]):

@@ -19,7 +19,7 @@ __all__ = [
     "FileMessage",
     "Headers",
     "Message",
-    "Properties",
+    "ReadableProperties",
     "StreamMessage",
     "StructuredMessage",
 ]
@@ -28,7 +28,7 @@ FieldValue: TypeAlias = "bool | int | float | str | bytes | Decimal | list[Any] 
 Headers: TypeAlias = "dict[str, Any]"
 
 
-class Properties(Protocol):
+class ReadableProperties(Protocol):
     """The message properties that the model reads; each protocol's decoded properties provide them."""
 
     @property
@@ -161,7 +161,7 @@ class Message:
         self,
         exchange: str,
         routing_key: str,
-        properties: Properties,
+        properties: ReadableProperties,
         body: bytes,
         encoding: str = "",
         properties_bytes: bytes = b"",
@@ -171,7 +171,7 @@ class Message:
     ) -> None:
         self.exchange: str = exchange
         self.routing_key: str = routing_key
-        self.properties: Properties = properties
+        self.properties: ReadableProperties = properties
         self.body: bytes = body
         self.encoding: str = encoding
         self.properties_bytes: bytes = properties_bytes
@@ -200,7 +200,7 @@ class Message:
         """The priority; 0 if it is absent."""
         return self.properties.priority or 0
 
-    def with_properties(self, properties: Properties) -> Message:
+    def with_properties(self, properties: ReadableProperties) -> Message:
         """A copy of the message with other properties."""
         make = Message
         if self.children or self.content_class != "basic":

@@ -12,10 +12,10 @@ if TYPE_CHECKING:
 
     from fakeamqp.model.queues import Queue
 
-__all__ = ["UNROUTABLE", "Delay", "Outcome"]
+__all__ = ["UNROUTABLE", "ExchangeDelay", "Outcome"]
 
 
-class Delay(NamedTuple):
+class ExchangeDelay(NamedTuple):
     """An exchange delays the message by so many seconds."""
 
     exchange: str
@@ -41,7 +41,7 @@ class Outcome:
     queues: tuple[Queue, ...] = ()
     refused: tuple[Queue, ...] = field(default=())
     unconsumed: bool = False
-    delays: tuple[Delay, ...] = ()
+    delays: tuple[ExchangeDelay, ...] = ()
     late: tuple[Queue, ...] = ()
 
     @property

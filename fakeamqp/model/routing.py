@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from fakeamqp.model.carbon_copies import carbon_copies, without_blind_copies
 from fakeamqp.model.errors import AccessRefused, InternalError
 from fakeamqp.model.exchanges import Exchange
-from fakeamqp.model.outcome import UNROUTABLE, Delay, Outcome
+from fakeamqp.model.outcome import UNROUTABLE, ExchangeDelay, Outcome
 
 if TYPE_CHECKING:
     from fakeamqp.model.exchanges.exchange import Target
@@ -169,7 +169,7 @@ class Router:
         queues: dict[Any, None] = {}
         visited = {first}
         pending = deque((first,))
-        delays: list[Delay] = []
+        delays: list[ExchangeDelay] = []
         last: set[Exchange] = set()
         # Only routes from the exchange that the message was published to are cached.
         by_key_alone = ask is None and alternates and len(keys) == 1 and first.name == message.exchange
@@ -186,7 +186,7 @@ class Router:
             if loose and found:
                 found = [each for each in found if each not in loose]
             if delay:
-                delays.append(Delay(exchange.name, delay))
+                delays.append(ExchangeDelay(exchange.name, delay))
             other_way = exchange.alternate_exchange
             if other_way is not None and alternates and not found and exchange not in last:
                 alternate = exchanges.get(other_way)

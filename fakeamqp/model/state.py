@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from fakeamqp.model.resets import Entity
     from fakeamqp.model.subscription import Subscription
     from fakeamqp.model.tap import Tap
-    from fakeamqp.model.timers import Clock
+    from fakeamqp.model.timers import TimeSource
 
 __all__ = ["BrokerState", "ClientChannel", "ClientConnection", "ClientSession", "Redirect"]
 
@@ -178,14 +178,14 @@ class BrokerState:
 
     def __init__(
         self,
-        clock: Clock,
+        clock: TimeSource,
         *,
         personality: Personality = RABBITMQ_4_3,
         seed: int | str | None = None,
         history: int = 0,
         permit: Iterable[str] = (),
         deny: Iterable[str] = (),
-        peer_clock: Clock | None = None,
+        peer_clock: TimeSource | None = None,
         memory_limit: int | None = None,
         bounds: Bounds = DEFAULT_BOUNDS,
     ) -> None:

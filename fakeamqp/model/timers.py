@@ -13,7 +13,7 @@ from itertools import count
 from math import inf
 from typing import Protocol, TypeAlias
 
-__all__ = ["Clock", "Label", "Timer", "Timers"]
+__all__ = ["Label", "TimeSource", "Timer", "Timers"]
 
 Label: TypeAlias = "str | Callable[[], str]"
 """A timer's description, to which "in 4.2 s" can be appended; or a function that returns it."""
@@ -22,7 +22,7 @@ Label: TypeAlias = "str | Callable[[], str]"
 _COMPACT_FROM = 64
 
 
-class Clock(Protocol):
+class TimeSource(Protocol):
     """Where the broker's time comes from.
 
     A subclass defines `now` and `time`; the other methods default to those of a clock that runs by itself.
@@ -118,8 +118,8 @@ class Timers:
 
     __slots__ = ("_cancelled", "_heap", "_sequence", "clock")
 
-    def __init__(self, clock: Clock) -> None:
-        self.clock: Clock = clock
+    def __init__(self, clock: TimeSource) -> None:
+        self.clock: TimeSource = clock
         self._heap: list[tuple[float, int, Timer]] = []
         self._sequence = count()
         self._cancelled = 0

@@ -7,17 +7,17 @@ from __future__ import annotations
 
 from fakeamqp.portable.errors import BadQueue, NoAnswer, RequestRefused
 from fakeamqp.portable.queue import PortableQueue, ReceivedMessage, declared
-from fakeamqp.portable.requests import Requests
-from fakeamqp.portable.routes import Route, ToBroker, ToURL
+from fakeamqp.portable.requests import PortableRequests
+from fakeamqp.portable.routes import BrokerRoute, ToBroker, ToURL
 
 __all__ = [
     "BadQueue",
+    "BrokerRoute",
     "NoAnswer",
     "PortableQueue",
+    "PortableRequests",
     "ReceivedMessage",
     "RequestRefused",
-    "Requests",
-    "Route",
     "ToBroker",
     "ToURL",
     "declared",

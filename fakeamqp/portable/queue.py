@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from fakeamqp.broker import NO_JSON, payload_of
 from fakeamqp.errors import near_match, nearest
-from fakeamqp.inspect.counts import Count, Range
+from fakeamqp.inspect.counts import Count, CountRange
 from fakeamqp.inspect.errors import BadExpectation, WaitTimeout
 from fakeamqp.inspect.messages import ContentView, content_of
 from fakeamqp.model.properties import plain_properties
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from typing_extensions import Never, Unpack
 
     from fakeamqp.model.properties import MessageProperties
-    from fakeamqp.portable.requests import Requests
-    from fakeamqp.replay.replies import Reply
+    from fakeamqp.portable.requests import PortableRequests
+    from fakeamqp.replay.replies import RecordedReply
 
 __all__ = ["PortableQueue", "QueueType", "ReceivedMessage", "check", "declared"]
 
@@ -72,7 +72,7 @@ class PortableQueue:
         name: the name of the queue.
     """
 
-    def __init__(self, requests: Requests, name: str) -> None:
+    def __init__(self, requests: PortableRequests, name: str) -> None:
         self._requests = requests
         self.name = name
 
@@ -317,7 +317,9 @@ class _Watch:
         for name in misspelled:
             raise BadExpectation(_no_number(name))
         self._queue = queue
-        self._wanted = {name: Range.of(count, name) for name, count in wanted.items() if count is not None}
+        self._wanted = {
+            name: CountRange.of(count, name) for name, count in wanted.items() if count is not None
+        }
         self._seen: dict[str, int] | None = None
 
     def holds(self) -> bool:
@@ -365,7 +367,7 @@ def check(**given: Any) -> None:
 
 
 def declared(
-    requests: Requests,
+    requests: PortableRequests,
     name: str,
     *,
     durable: bool = True,
@@ -394,7 +396,7 @@ def declared(
     return queue
 
 
-def _message(reply: Reply, method: m.BasicGetOk) -> ReceivedMessage:
+def _message(reply: RecordedReply, method: m.BasicGetOk) -> ReceivedMessage:
     got = SimpleNamespace(
         body=b"".join(reply.body),
         exchange=method.exchange,

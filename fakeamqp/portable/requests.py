@@ -15,20 +15,20 @@ from fakeamqp.protocols.amqp_0_9_1.codec.frames import (
     content_frames,
     method_frame,
 )
-from fakeamqp.replay.replies import Assembler, Reply
+from fakeamqp.replay.replies import RecordedReply, ReplyAssembler
 
 if TYPE_CHECKING:
-    from fakeamqp.portable.routes import Line, Route
+    from fakeamqp.portable.routes import BrokerRoute, Line
     from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
     from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
 
-__all__ = ["Requests"]
+__all__ = ["PortableRequests"]
 
 _CHANNEL = 1
 _FRAME_MAX = 131_072
 
 
-class Requests:
+class PortableRequests:
     """One client of a broker, on one connection, which the first request opens, and another one after a loss.
 
     Calls from several threads wait for each other.
@@ -38,14 +38,14 @@ class Requests:
         virtual_host: the one to open; None opens that of the URL.
     """
 
-    def __init__(self, route: Route, virtual_host: str | None = None) -> None:
+    def __init__(self, route: BrokerRoute, virtual_host: str | None = None) -> None:
         self.route = route
         self.virtual_host: str = virtual_host or route.login.virtual_host or "/"
         self._line: Line | None = None
         self._channel_open = False
         self._confirms = False
 
-    def ask(self, method: Method) -> Reply:
+    def ask(self, method: Method) -> RecordedReply:
         """Send a method and return its answer.
 
         Raises:
@@ -110,8 +110,8 @@ class Requests:
     def _open(self) -> None:
         self._line = self.route.connect()
         self._buffer = bytearray()
-        self._assembler = Assembler()
-        self._replies: deque[Reply] = deque()
+        self._assembler = ReplyAssembler()
+        self._replies: deque[RecordedReply] = deque()
         self._channel_open = False
         login = self.route.login
         start_ok = m.ConnectionStartOk(
@@ -145,7 +145,7 @@ class Requests:
 
     # --- frames ---------------------------------------------------------------------------------------
 
-    def _exchange(self, channel: int, method: Method) -> Reply:
+    def _exchange(self, channel: int, method: Method) -> RecordedReply:
         self._send(method_frame(channel, method.encode()))
         return self._next(method)
 
@@ -157,7 +157,7 @@ class Requests:
             self._drop()
             raise
 
-    def _next(self, asked: Method) -> Reply:
+    def _next(self, asked: Method) -> RecordedReply:
         """Receive the next answer; a close is an error."""
         while not self._replies:
             self._receive(asked)

@@ -21,10 +21,10 @@ from fakeamqp.replay.target import remote_broker
 
 if TYPE_CHECKING:
     from fakeamqp.broker import Broker
-    from fakeamqp.replay.peer import Login
+    from fakeamqp.replay.peer import ReplayLogin
     from fakeamqp.trace import Recorder
 
-__all__ = ["Line", "Route", "ToBroker", "ToURL"]
+__all__ = ["BrokerRoute", "Line", "ToBroker", "ToURL"]
 
 _PATIENCE = 10.0
 """Seconds within which a broker must answer a request."""
@@ -54,7 +54,7 @@ class Line(Protocol):
         """Close the connection without sending connection.close."""
 
 
-class Route(Protocol):
+class BrokerRoute(Protocol):
     """The way to a broker.
 
     Attributes:
@@ -62,7 +62,7 @@ class Route(Protocol):
         lock: held during a request, and while `wait_until` evaluates its condition.
     """
 
-    login: Login
+    login: ReplayLogin
 
     @property
     def lock(self) -> AbstractContextManager[object]:
@@ -106,7 +106,7 @@ class ToBroker:
 
     def __init__(self, broker: Broker, url: str) -> None:
         self._broker = broker
-        self.login: Login = remote_broker(url, _PATIENCE).login
+        self.login: ReplayLogin = remote_broker(url, _PATIENCE).login
 
     @property
     def lock(self) -> AbstractContextManager[object]:
@@ -115,7 +115,7 @@ class ToBroker:
 
     @property
     def running(self) -> bool:
-        """See `Route.running`."""
+        """See `BrokerRoute.running`."""
         return self._broker.running
 
     def connect(self) -> InProcessLine:
@@ -125,11 +125,11 @@ class ToBroker:
         return InProcessLine(self._broker)
 
     def wait_until(self, holds: Callable[[], bool], timeout: float) -> bool:
-        """See `Route`; the broker evaluates the condition after each of its turns."""
+        """See `BrokerRoute`; the broker evaluates the condition after each of its turns."""
         return self._broker._engine.wait_until(holds, timeout)
 
     async def wait_until_async(self, holds: Callable[[], bool], timeout: float) -> bool:
-        """See `Route.wait_until_async`."""
+        """See `BrokerRoute.wait_until_async`."""
         return await self._broker._engine.wait_until_async(holds, timeout)
 
     def span(self, timeout: float) -> str:
@@ -215,7 +215,7 @@ class ToURL:
 
     def __init__(self, url: str) -> None:
         self._target = remote_broker(url, _PATIENCE)
-        self.login: Login = self._target.login
+        self.login: ReplayLogin = self._target.login
         self._lock = threading.RLock()
 
     @property
@@ -225,15 +225,15 @@ class ToURL:
 
     @property
     def running(self) -> bool:
-        """See `Route.running`."""
+        """See `BrokerRoute.running`."""
         return True
 
     def connect(self) -> SocketLine:
-        """See `Route.connect`."""
+        """See `BrokerRoute.connect`."""
         return SocketLine(self._target.connect())
 
     def wait_until(self, holds: Callable[[], bool], timeout: float) -> bool:
-        """See `Route.wait_until`; the condition is evaluated at intervals."""
+        """See `BrokerRoute.wait_until`; the condition is evaluated at intervals."""
         check_timeout(timeout)
         ends = time.monotonic() + timeout
         pauses = _pauses()
@@ -244,7 +244,7 @@ class ToURL:
         return True
 
     async def wait_until_async(self, holds: Callable[[], bool], timeout: float) -> bool:
-        """See `Route.wait_until_async`; another thread evaluates the condition."""
+        """See `BrokerRoute.wait_until_async`; another thread evaluates the condition."""
         check_timeout(timeout)
         ends = time.monotonic() + timeout
         pauses = _pauses()

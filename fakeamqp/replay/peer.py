@@ -22,9 +22,9 @@ from fakeamqp.protocols.amqp_0_9_1.codec.frames import (
 from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
 from fakeamqp.protocols.amqp_0_9_1.trace import FRAME_TEXT
 from fakeamqp.replay.logins import wrong_login
-from fakeamqp.replay.replies import Assembler, Names, OrderKey, Reply
+from fakeamqp.replay.replies import Names, OrderKey, RecordedReply, ReplyAssembler
 
-__all__ = ["Login", "Peer"]
+__all__ = ["Peer", "ReplayLogin"]
 
 _NAMES = ("queue", "exchange", "source", "destination", "routing_key", "consumer_tag", "arguments")
 """Fields that may have a name that the broker generated."""
@@ -33,7 +33,7 @@ _MOST = 1024 * 1024
 
 
 @dataclass(frozen=True)
-class Login:
+class ReplayLogin:
     """Replaces recorded logins by PLAIN with this user; None leaves them as recorded.
 
     Recorded logins with a mechanism in `keeps` are never replaced.
@@ -57,18 +57,18 @@ class Peer:
     """
 
     def __init__(
-        self, socket: Socket, login: Login, names: Names, header: bytes, *, refused: bool = False
+        self, socket: Socket, login: ReplayLogin, names: Names, header: bytes, *, refused: bool = False
     ) -> None:
         self.socket = socket
         self.closed: bool = False
-        self.arrived: dict[tuple[int, OrderKey], deque[Reply]] = defaultdict(deque)
+        self.arrived: dict[tuple[int, OrderKey], deque[RecordedReply]] = defaultdict(deque)
         self.tags: dict[tuple[int, int], int] = {}
         """Delivery tags by channel and recorded tag."""
         self._login = login
         self._refused = refused
         self._names = names
         self._buffer = bytearray()
-        self._assembler = Assembler()
+        self._assembler = ReplyAssembler()
         self._tune: m.ConnectionTune | None = None
         self.send_bytes(header)
 

@@ -15,8 +15,8 @@ from fakeamqp.replay.errors import ReplayError
 from fakeamqp.replay.outcome import Comparison, Difference, Replay
 from fakeamqp.replay.peer import Peer
 from fakeamqp.replay.recording import complete_connections, other_protocols, refused_logins
-from fakeamqp.replay.replies import Assembler, Names, Reply, same
-from fakeamqp.replay.target import Target, fresh_broker, remote_broker
+from fakeamqp.replay.replies import Names, RecordedReply, ReplyAssembler, same
+from fakeamqp.replay.target import ReplayTarget, fresh_broker, remote_broker
 from fakeamqp.trace import ConnectionEvent, Event, FrameEvent, Trace
 from fakeamqp.trace.truncation import Truncated
 
@@ -85,7 +85,7 @@ class _Player:
 
     def __init__(
         self,
-        target: Target,
+        target: ReplayTarget,
         starts: set[str],
         others: Mapping[str, str],
         refused: set[str],
@@ -98,7 +98,7 @@ class _Player:
         self._timeout = timeout
         self._names = Names()
         self._peers: dict[str, Peer] = {}
-        self._recorded: dict[str, Assembler] = {}
+        self._recorded: dict[str, ReplyAssembler] = {}
         self._found: dict[str, Comparison] = {}
         self._not_compared: dict[tuple[str, object], None] = {}
         self._selector = selectors.DefaultSelector()
@@ -157,7 +157,7 @@ class _Player:
             )
             self._peers[event.alias] = peer
             self._selector.register(peer.socket, selectors.EVENT_READ, peer)
-            self._recorded[event.alias] = Assembler()
+            self._recorded[event.alias] = ReplyAssembler()
             self._found[event.alias] = Comparison(event.connection or "", event.alias)
         return self._peers[event.alias]
 
@@ -185,7 +185,7 @@ class _Player:
         self._listen(0.0)  # A broker stops reading while its output is not read.
         peer.send(event.type, event.channel, payload)
 
-    def _compare(self, alias: str, peer: Peer, recorded: Reply) -> None:
+    def _compare(self, alias: str, peer: Peer, recorded: RecordedReply) -> None:
         """Wait for the answer in the place of the recorded one, and compare the two."""
         channel = recorded.channel
         if (alias, channel) in self._not_compared or (alias, 0) in self._not_compared:
@@ -228,7 +228,7 @@ class _Player:
             self._not_compared[alias, (channel, order_key)] = None
             self._differs(alias, str(recorded), None)
 
-    def _closed(self, peer: Peer, channel: int) -> Reply | None:
+    def _closed(self, peer: Peer, channel: int) -> RecordedReply | None:
         """A close that arrived in place of another answer."""
         for number in (channel, 0):
             for reply in peer.arrived[number, ("answer",)]:
@@ -286,7 +286,7 @@ class _Player:
                     self._differs(alias, None, str(reply))
 
 
-def _body_difference(recorded: Reply, replayed: Reply) -> str:
+def _body_difference(recorded: RecordedReply, replayed: RecordedReply) -> str:
     """A note on bodies that differ behind equal texts."""
     if recorded.text == replayed.text and recorded.body and replayed.body:
         return f"the bodies differ: {bytes(recorded.body[0][:40])!r} and {bytes(replayed.body[0][:40])!r}"

@@ -15,7 +15,7 @@ from fakeamqp.protocols.amqp_0_9_1.codec.tables import Timestamp
 from fakeamqp.protocols.amqp_0_9_1.trace import FRAME_TEXT
 from fakeamqp.trace.truncation import Truncated, full_size
 
-__all__ = ["Assembler", "Names", "OrderKey", "Reply", "same"]
+__all__ = ["Names", "OrderKey", "RecordedReply", "ReplyAssembler", "same"]
 
 OrderKey: TypeAlias = "tuple[object, ...]"
 """Replies with the same key are in order: answers on a channel, deliveries to a consumer, one confirm."""
@@ -38,7 +38,7 @@ _IGNORED = {
 
 
 @dataclass
-class Reply:
+class RecordedReply:
     """A method from the broker, with its content if it has one."""
 
     channel: int
@@ -89,14 +89,14 @@ class Names:
         return value
 
 
-class Assembler:
+class ReplyAssembler:
     """Assembles replies from the frames that the broker sent on one connection."""
 
     def __init__(self) -> None:
-        self._unfinished: dict[int, tuple[Reply, int]] = {}
+        self._unfinished: dict[int, tuple[RecordedReply, int]] = {}
         self._confirmed: dict[int, tuple[int, set[int]]] = defaultdict(lambda: (0, set()))
 
-    def feed(self, frame_type: int, channel: int, payload: bytes) -> Iterator[Reply]:
+    def feed(self, frame_type: int, channel: int, payload: bytes) -> Iterator[RecordedReply]:
         """Add a frame. Yields the replies that it completes."""
         if frame_type == FRAME_METHOD:
             method = FRAME_TEXT.decode_method(payload)
@@ -106,7 +106,7 @@ class Assembler:
                 return
             if isinstance(method, m.ChannelOpenOk):
                 self._confirmed.pop(channel, None)
-            reply = Reply(channel, _order_key(method), method, text)
+            reply = RecordedReply(channel, _order_key(method), method, text)
             if method is not None and method.HAS_CONTENT:
                 self._unfinished[channel] = (reply, -1)
             else:
@@ -126,11 +126,11 @@ class Assembler:
             else:
                 yield reply
         elif frame_type in (FRAME_CONTENT_HEADER, FRAME_BODY):
-            yield Reply(
+            yield RecordedReply(
                 channel, ("answer",), None, f"{FRAME_TEXT.frame_name(frame_type, payload)} out of place"
             )
 
-    def _confirms(self, channel: int, method: m.BasicAck | m.BasicNack) -> Iterator[Reply]:
+    def _confirms(self, channel: int, method: m.BasicAck | m.BasicNack) -> Iterator[RecordedReply]:
         """One reply for each publish, because the number of confirms in one method varies."""
         below, beyond = self._confirmed[channel]
         last = method.delivery_tag
@@ -141,7 +141,7 @@ class Assembler:
                 continue
             beyond.add(tag)
             alone = type(method)(delivery_tag=tag)
-            yield Reply(channel, ("confirm", tag), alone, f"publish {tag} is {word}")
+            yield RecordedReply(channel, ("confirm", tag), alone, f"publish {tag} is {word}")
         while below + 1 in beyond:
             below += 1
             beyond.discard(below)
@@ -156,7 +156,7 @@ def _order_key(method: Method | None) -> OrderKey:
     return ("answer",)
 
 
-def same(recorded: Reply, replayed: Reply, names: Names) -> bool:
+def same(recorded: RecordedReply, replayed: RecordedReply, names: Names) -> bool:
     """True if two replies are equal, except for values that differ between any two brokers."""
     one, other = recorded.method, replayed.method
     if type(one) is not type(other) or one is None or other is None:
@@ -169,7 +169,7 @@ def same(recorded: Reply, replayed: Reply, names: Names) -> bool:
     return _same_properties(recorded, replayed, names) and _same_body(recorded, replayed)
 
 
-def _learn(recorded: Reply, replayed: Reply, names: Names) -> None:
+def _learn(recorded: RecordedReply, replayed: RecordedReply, names: Names) -> None:
     one, other = recorded.method, replayed.method
     if isinstance(one, m.QueueDeclareOk) and isinstance(other, m.QueueDeclareOk):
         names.learn(one.queue, other.queue)
@@ -180,7 +180,7 @@ def _learn(recorded: Reply, replayed: Reply, names: Names) -> None:
         names.learn(recorded.properties.reply_to, replayed.properties.reply_to)
 
 
-def _same_properties(recorded: Reply, replayed: Reply, names: Names) -> bool:
+def _same_properties(recorded: RecordedReply, replayed: RecordedReply, names: Names) -> bool:
     one, other = recorded.properties, replayed.properties
     if one is None or other is None:
         return one is other
@@ -201,7 +201,7 @@ def _without_instants(value: Any) -> Any:
     return value
 
 
-def _same_body(recorded: Reply, replayed: Reply) -> bool:
+def _same_body(recorded: RecordedReply, replayed: RecordedReply) -> bool:
     if recorded.body_size != replayed.body_size:
         return False
     if not any(isinstance(part, Truncated) for part in recorded.body):

@@ -13,18 +13,18 @@ from fakeamqp.broker import Broker, BrokerError
 from fakeamqp.errors import without_login
 from fakeamqp.replay.errors import NoBroker, ReplayError
 from fakeamqp.replay.logins import MECHANISMS
-from fakeamqp.replay.peer import Login
+from fakeamqp.replay.peer import ReplayLogin
 from fakeamqp.replay.recording import accounts
 from fakeamqp.trace import Trace
 
-__all__ = ["Target", "fresh_broker", "remote_broker"]
+__all__ = ["ReplayTarget", "fresh_broker", "remote_broker"]
 
 _IDLE_TIMEOUT = 0.05
 """The time to wait for the broker in this process to become idle, in seconds."""
 
 
 @dataclass
-class Target:
+class ReplayTarget:
     """The broker under test.
 
     Args:
@@ -35,13 +35,13 @@ class Target:
     """
 
     connect: Callable[[], socket.socket]
-    login: Login
+    login: ReplayLogin
     advance: Callable[[float], None] = lambda seconds: None
     idle: Callable[[], bool] | None = None
 
 
 @contextmanager
-def fresh_broker(trace: Trace, personality: str, definitions: Any, timeout: float) -> Iterator[Target]:
+def fresh_broker(trace: Trace, personality: str, definitions: Any, timeout: float) -> Iterator[ReplayTarget]:
     """Run a broker with virtual time that has the users and virtual hosts of the recording."""
     users, virtual_hosts, unreadable = accounts(trace.events)
     more = {} if definitions is None else {"definitions": definitions}
@@ -56,7 +56,7 @@ def fresh_broker(trace: Trace, personality: str, definitions: Any, timeout: floa
         **more,
     )
     user, password = next(iter(users.items()))
-    login = Login(user, password, keeps=MECHANISMS) if unreadable else Login()
+    login = ReplayLogin(user, password, keeps=MECHANISMS) if unreadable else ReplayLogin()
 
     def connect() -> socket.socket:
         connection = broker.connect()
@@ -71,10 +71,10 @@ def fresh_broker(trace: Trace, personality: str, definitions: Any, timeout: floa
         return True
 
     with broker:
-        yield Target(connect, login, broker.clock.advance, idle)
+        yield ReplayTarget(connect, login, broker.clock.advance, idle)
 
 
-def remote_broker(url: str, timeout: float) -> Target:
+def remote_broker(url: str, timeout: float) -> ReplayTarget:
     """The broker at a URL.
 
     Raises:
@@ -103,4 +103,4 @@ def remote_broker(url: str, timeout: float) -> Target:
         return connection
 
     user, password = unquote(parts.username or "guest"), unquote(parts.password or "guest")
-    return Target(connect, Login(user, password, unquote(parts.path[1:]) or None))
+    return ReplayTarget(connect, ReplayLogin(user, password, unquote(parts.path[1:]) or None))

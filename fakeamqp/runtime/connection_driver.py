@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Protocol
 from fakeamqp.connection import Connection, PeerAddress
 
 if TYPE_CHECKING:
-    from fakeamqp.runtime.clock import Timer
+    from fakeamqp.runtime.clock import ClockTimer
     from fakeamqp.runtime.transport import Transport
     from fakeamqp.runtime.turns import Turns
 
@@ -120,7 +120,7 @@ class ConnectionDriver:
         self._loop = loop
         self._accept = accept
         self._address = address
-        self._timer: Timer | None = None
+        self._timer: ClockTimer | None = None
         self._watched = 0
         self._input_ended = False
         self._eof_told = False

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from fakeamqp.runtime.clock import EngineClock, TimerQueue
     from fakeamqp.runtime.clock.stepped import SteppedClock
     from fakeamqp.runtime.connection_driver import Accept, Wrap
-    from fakeamqp.runtime.turns import LateOutcomes, Operations, TurnParts, Turns
+    from fakeamqp.runtime.turns import LateOutcomes, PendingOperations, TurnParts, Turns
 
 __all__ = ["EngineBase"]
 
@@ -42,7 +42,7 @@ class EngineBase:
         accept: Accept,
         transport_clock: EngineClock,
         transport_timers: TimerQueue,
-        operations: Operations | None,
+        operations: PendingOperations | None,
         before_flush: Callable[[], object] | None,
     ) -> None:
         self.clock = clock

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-__all__ = ["Failure", "Failures"]
+__all__ = ["BrokerFailure", "Failures"]
 
 
-class Failures(list["Failure"]):
+class Failures(list["BrokerFailure"]):
     """Exceptions caused by bugs of the broker, in order. Empty, whatever peers do."""
 
     _told = 0
 
-    def untold(self) -> list[Failure]:
+    def untold(self) -> list[BrokerFailure]:
         """Those recorded since the last call."""
         begin, self._told = self._told, len(self)
         return self[begin:]
@@ -21,12 +21,12 @@ class Failures(list["Failure"]):
         """Keep and log a bug."""
         import logging  # Imported only for bugs.
 
-        self.append(Failure(activity, error))
+        self.append(BrokerFailure(activity, error))
         log = logging.getLogger("fakeamqp.runtime")
         log.error("bug in fakeamqp: %s: %r", activity, error, exc_info=error)
 
 
-class Failure(NamedTuple):
+class BrokerFailure(NamedTuple):
     """An exception caused by a bug of the broker. Peers cannot cause one, whatever they send."""
 
     activity: str

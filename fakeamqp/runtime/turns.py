@@ -18,7 +18,15 @@ if TYPE_CHECKING:
     from fakeamqp.runtime.connection_driver import ConnectionDriver, Wrap
     from fakeamqp.runtime.failures import Failures
 
-__all__ = ["LateOutcomes", "NoOperations", "Operations", "Source", "TurnParts", "Turns", "Waiter"]
+__all__ = [
+    "LateOutcomes",
+    "NoOperations",
+    "PendingOperations",
+    "SelectorSource",
+    "TurnParts",
+    "Turns",
+    "Waiter",
+]
 
 _log = logging.getLogger("fakeamqp.runtime")
 
@@ -36,7 +44,7 @@ _COSTLY_SECONDS = 0.02
 _LONG_TURN = 0.05
 
 
-class Source(Protocol):
+class SelectorSource(Protocol):
     """An object with a descriptor in the selector. Its methods are called with the engine's lock held."""
 
     @property
@@ -53,7 +61,7 @@ class Source(Protocol):
         ...
 
 
-class Operations(Protocol):
+class PendingOperations(Protocol):
     """The long operations of a broker, which turns of the loop carry out in slices."""
 
     pauses: Callable[[], bool] | None
@@ -96,10 +104,10 @@ class NoOperations:
     pending: Mapping[Any, Sized] = MappingProxyType({})
 
     def step(self) -> None:
-        """See `Operations`."""
+        """See `PendingOperations`."""
 
     def finish(self) -> None:
-        """See `Operations`."""
+        """See `PendingOperations`."""
 
 
 class Waiter:
@@ -149,7 +157,7 @@ class TurnParts(NamedTuple):
     transport_timers: TimerQueue
     #: Exceptions caused by bugs.
     failures: Failures
-    operations: Operations
+    operations: PendingOperations
     #: The same clock as `clock` if it is a stepped one, which the runtime moves; otherwise None.
     stepped: SteppedClock | None
     #: Called before the output of a turn is written.
@@ -169,7 +177,7 @@ class Turns:
         self.transport_clock: EngineClock = parts.transport_clock
         self.transport_timers: TimerQueue = parts.transport_timers
         self.failures: Failures = parts.failures
-        self.operations: Operations = parts.operations
+        self.operations: PendingOperations = parts.operations
         #: The same clock if it is a stepped one, which the runtime moves.
         self.stepped: SteppedClock | None = parts.stepped
         #: Called before the output of a turn is written.
@@ -194,7 +202,7 @@ class Turns:
 
     # -- the interface of subclasses
 
-    def watch(self, source: Source, fileno: int, before: int, after: int) -> None:
+    def watch(self, source: SelectorSource, fileno: int, before: int, after: int) -> None:
         """Change the events that `source` is watched for from mask `before` to mask `after`; 0 is none."""
         raise NotImplementedError
 
@@ -234,7 +242,7 @@ class Turns:
 
     # -- long operations
 
-    def _begin_slice(self, operations: Operations) -> None:
+    def _begin_slice(self, operations: PendingOperations) -> None:
         self._slice_ends = None  # It begins when it is first asked for: most turns have no operation.
         operations.pauses = None if self.hurried else self._slice_over
 
@@ -247,7 +255,7 @@ class Turns:
         """When a slice ends that begins now, on the clock of the transports."""
         return self.transport_clock.now() + _SLICE_SECONDS
 
-    def _continue(self, operations: Operations) -> None:
+    def _continue(self, operations: PendingOperations) -> None:
         """Give operations a slice of their own."""
         self._begin_slice(operations)
         try:
@@ -377,7 +385,7 @@ class Turns:
 
     # -- bugs
 
-    def give_up_on(self, source: Source, activity: str, error: BaseException) -> None:
+    def give_up_on(self, source: SelectorSource, activity: str, error: BaseException) -> None:
         """Record an exception of `source`, and close this source only."""
         self.record(f"{activity} of {source.name}", error)
         try:

@@ -35,7 +35,7 @@ from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from fakeamqp.simulation.errors import Deadlock, NotSimulated, TimeLimit
-from fakeamqp.simulation.network import Network
+from fakeamqp.simulation.network import SimulatedNetwork
 from fakeamqp.simulation.schedule import LATENESS, Schedule
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
     #: Makes the choices, or None for first-come order.
     schedule: Schedule | None
     #: The network in memory. Host names are added to its `names`.
-    network: Network
+    network: SimulatedNetwork
     #: The wall-clock time at the start, in seconds of the epoch.
     start: float
 
@@ -116,7 +116,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
     ) -> None:
         super().__init__()
         self.schedule = schedule
-        self.network = Network(self)
+        self.network = SimulatedNetwork(self)
         self.start = start
         #: Called with the new time whenever time moves.
         self.on_time: Callable[[float], object] | None = None

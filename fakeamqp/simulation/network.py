@@ -12,14 +12,14 @@ from contextvars import Context
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
-from fakeamqp.runtime.event_loop.memory import MemoryTransport, Pipe, connect
+from fakeamqp.runtime.event_loop.memory import LoopMemoryTransport, Pipe, connect
 from fakeamqp.simulation.errors import NotSimulated, UnknownHost
 from fakeamqp.simulation.schedule import DELAYS, LATENCIES
 
 if TYPE_CHECKING:
     from fakeamqp.simulation.loop import SimulatedLoop
 
-__all__ = ["Network", "SimulatedServer"]
+__all__ = ["SimulatedNetwork", "SimulatedServer"]
 
 _LOCALHOST = "127.0.0.1"
 _ANY = "0.0.0.0"
@@ -28,7 +28,7 @@ _CLIENT_PORT = 40_000
 _SERVER_PORT = 30_000
 
 
-class Network:
+class SimulatedNetwork:
     """Names, listening servers and connections.
 
     Args:
@@ -43,7 +43,7 @@ class Network:
         self._client_port = _CLIENT_PORT
         self._server_port = _SERVER_PORT
         self._latencies: dict[str, float] = {}
-        self._transports: WeakSet[MemoryTransport] = WeakSet()
+        self._transports: WeakSet[LoopMemoryTransport] = WeakSet()
 
     # -- names
 
@@ -250,7 +250,7 @@ class SimulatedServer(asyncio.AbstractServer):
 
     def __init__(
         self,
-        network: Network,
+        network: SimulatedNetwork,
         protocol_factory: Callable[[], asyncio.BaseProtocol],
         addresses: Sequence[tuple[str, int]],
         tls: _TLS | None,
@@ -261,7 +261,7 @@ class SimulatedServer(asyncio.AbstractServer):
         self._tls = tls
         self._serving = False
         self._closed = False
-        self._connections: list[MemoryTransport] = []
+        self._connections: list[LoopMemoryTransport] = []
         self._waiters: list[asyncio.Future[None]] = []
         self._forever: asyncio.Future[None] | None = None
 
@@ -341,7 +341,7 @@ class SimulatedServer(asyncio.AbstractServer):
         self._waiters.append(waiter)
         await waiter
 
-    def _lose(self, transport: MemoryTransport) -> None:
+    def _lose(self, transport: LoopMemoryTransport) -> None:
         self._connections.remove(transport)
         self._wake()
 

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from fakeamqp.spark.connection import Link
 from fakeamqp.spark.errors import BrokerUnreachable, ConnectionLost, SparkError
 from fakeamqp.spark.options import ReadOptions
-from fakeamqp.spark.retries import LONGEST_PAUSE, Retries
+from fakeamqp.spark.retries import LONGEST_PAUSE, RetryBudget
 
 __all__ = ["AttendedLink", "with_heartbeat"]
 
@@ -114,7 +114,7 @@ class AttendedLink:
             self._state.notify_all()
 
     def _keep_open(self) -> None:
-        retries = Retries(self._options.reconnect_timeout)
+        retries = RetryBudget(self._options.reconnect_timeout)
         while not self._stopped.is_set():
             done, self._opened_at = self._jobs_done, None
             try:

@@ -24,7 +24,7 @@ from pika.adapters.utils.selector_ioloop_adapter import SelectorIOServicesAdapte
 from fakeamqp.protocols.amqp_0_9_1.codec.frames import method_frame
 from fakeamqp.protocols.amqp_0_9_1.codec.methods import BasicGet
 from fakeamqp.spark.errors import BrokerUnreachable, ConnectionLost, LoginRefused, UnreadableAnswer
-from fakeamqp.spark.incoming import Contents, Incoming, Receive
+from fakeamqp.spark.incoming import Contents, IncomingRows, Receive
 from fakeamqp.spark.login import is_refusal, parameters, password, without_password
 
 if TYPE_CHECKING:
@@ -377,7 +377,7 @@ class _Services(SelectorIOServicesAdapter):  # type: ignore[misc]  # pika has no
 
     transport: Any = None
     unreadable: Exception | None = None
-    incoming: Incoming
+    incoming: IncomingRows
 
     def create_streaming_connection(
         self, protocol_factory: Callable[[], Any], *others: Any, **more: Any
@@ -385,7 +385,7 @@ class _Services(SelectorIOServicesAdapter):  # type: ignore[misc]  # pika has no
         def protocol_of_ours() -> Any:
             protocol = protocol_factory()
             made = protocol.connection_made
-            incoming = Incoming(protocol.data_received)
+            incoming = IncomingRows(protocol.data_received)
 
             def connection_made(transport: Any) -> None:
                 transport._MAX_RECV_BYTES = _READ

@@ -29,7 +29,7 @@ from fakeamqp.protocols.amqp_0_9_1.codec.methods import (
 )
 from fakeamqp.protocols.base.codec.errors import FrameError
 
-__all__ = ["Contents", "Incoming", "Receive"]
+__all__ = ["Contents", "IncomingRows", "Receive"]
 
 #: A receiver of messages. It is called with the delivery tag, whether the message is redelivered, exchange
 #: and routing key (two encoded short strings), the property list (flags and values, encoded) and the body.
@@ -125,7 +125,7 @@ class Contents:
             receive(tag, redelivered, route, self._properties, body)
 
 
-class Incoming:
+class IncomingRows:
     """Cuts what a connection receives.
 
     Args:

@@ -18,10 +18,10 @@ from fakeamqp.spark.columns import Column, arrow_schema
 from fakeamqp.spark.header_tables import LAST_SECOND, as_json, as_map
 from fakeamqp.spark.property_lists import NAMES, cut
 
-__all__ = ["Delivered", "record_batch"]
+__all__ = ["DeliveredRow", "record_batch"]
 
 
-class Delivered(NamedTuple):
+class DeliveredRow(NamedTuple):
     """One message as it was delivered, and its origin.
 
     `tag`, `redelivered`, `route`, `properties` and `body` are those of `fakeamqp.spark.incoming.Receive`.
@@ -44,7 +44,7 @@ class Delivered(NamedTuple):
         return len(self.body) + len(self.properties)
 
 
-def record_batch(messages: Sequence[Delivered], columns: Iterable[Column]) -> pa.RecordBatch:
+def record_batch(messages: Sequence[DeliveredRow], columns: Iterable[Column]) -> pa.RecordBatch:
     """The messages as a record batch of exactly these columns, in their order."""
     schema = arrow_schema(columns)
     batch = _Batch(messages)
@@ -58,11 +58,11 @@ def record_batch(messages: Sequence[Delivered], columns: Iterable[Column]) -> pa
 class _Batch:
     """Messages by field, and notes of what cannot be read, by row."""
 
-    def __init__(self, messages: Sequence[Delivered]) -> None:
+    def __init__(self, messages: Sequence[DeliveredRow]) -> None:
         self._rows = len(messages)
         self._notes: defaultdict[int, list[str]] = defaultdict(list)
-        fields = zip(*messages, strict=True) if messages else ((),) * len(Delivered._fields)
-        self._fields: dict[str, Sequence[Any]] = dict(zip(Delivered._fields, fields, strict=True))
+        fields = zip(*messages, strict=True) if messages else ((),) * len(DeliveredRow._fields)
+        self._fields: dict[str, Sequence[Any]] = dict(zip(DeliveredRow._fields, fields, strict=True))
 
     def array(self, column: pa.Field) -> pa.Array:
         """The values of a column."""

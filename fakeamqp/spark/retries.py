@@ -11,14 +11,14 @@ import time
 
 from fakeamqp.spark.errors import BrokerUnreachable, ConnectionLost, LoginRefused, UnreadableAnswer
 
-__all__ = ["LONGEST_PAUSE", "Retries"]
+__all__ = ["LONGEST_PAUSE", "RetryBudget"]
 
 _FIRST_PAUSE = 0.05
 #: Seconds between two attempts, at most.
 LONGEST_PAUSE = 2.0
 
 
-class Retries:
+class RetryBudget:
     """The attempts since the last success.
 
     Args:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from fakeamqp.trace.events import Event
 
-__all__ = ["Content", "Line", "fold", "is_fault", "latest"]
+__all__ = ["FoldedContent", "FoldedLine", "fold", "is_fault", "latest"]
 
 _MOST_BODY = 16_384
 """Bytes of a body that a line keeps."""
@@ -30,7 +30,7 @@ Place: TypeAlias = "tuple[str, int, str]"
 """Connection, channel and direction."""
 
 
-class Content:
+class FoldedContent:
     """The headers and bodies behind a method, as far as they have come.
 
     Attributes:
@@ -113,7 +113,7 @@ def _fields(event: FrameEvent) -> str:
     return text if event.part == "header" else f"body={text}"
 
 
-class Line:
+class FoldedLine:
     """One line: an event, or several that belong together.
 
     Attributes:
@@ -124,10 +124,10 @@ class Line:
 
     __slots__ = ("content", "events", "numbers")
 
-    def __init__(self, number: int, event: Event, content: Content | None = None) -> None:
+    def __init__(self, number: int, event: Event, content: FoldedContent | None = None) -> None:
         self.events: list[Event] = [event]
         self.numbers: list[int] = [number]
-        self.content: Content | None = content
+        self.content: FoldedContent | None = content
 
     @property
     def first(self) -> Event:
@@ -159,17 +159,17 @@ def is_fault(event: Event) -> bool:
     return isinstance(event, ConnectionEvent) and event.event == "fault"
 
 
-def fold(events: Iterable[Event]) -> list[Line]:
+def fold(events: Iterable[Event]) -> list[FoldedLine]:
     """The lines of some events, in the order of their first events."""
-    lines: list[Line] = []
-    contents: dict[Place, Line] = {}
-    heartbeats: dict[str, dict[object, Line]] = {}
+    lines: list[FoldedLine] = []
+    contents: dict[Place, FoldedLine] = {}
+    heartbeats: dict[str, dict[object, FoldedLine]] = {}
     for number, event in enumerate(events):
         connection = event.alias or event.connection or ""
         if not isinstance(event, FrameEvent):
             if isinstance(event, ConnectionEvent):
                 heartbeats.pop(connection, None)
-            lines.append(Line(number, event))
+            lines.append(FoldedLine(number, event))
             continue
         part = event.part
         if part == "heartbeat":
@@ -178,7 +178,7 @@ def fold(events: Iterable[Event]) -> list[Line]:
             if alike in known:
                 known[alike].add(number, event)
                 continue
-            known[alike] = Line(number, event)
+            known[alike] = FoldedLine(number, event)
             lines.append(known[alike])
             continue
         heartbeats.pop(connection, None)
@@ -190,15 +190,15 @@ def fold(events: Iterable[Event]) -> list[Line]:
                 if method.content.complete:
                     del contents[place]
                 continue
-        line = Line(number, event)
+        line = FoldedLine(number, event)
         if part == "method" and frame_reader(event.protocol).begins_content(event.type, event.payload):
-            line.content = Content()
+            line.content = FoldedContent()
             contents[place] = line
         lines.append(line)
     return lines
 
 
-def latest(lines: list[Line], limit: int | None) -> Iterator[Line | int]:
+def latest(lines: list[FoldedLine], limit: int | None) -> Iterator[FoldedLine | int]:
     """The latest lines, and before them the latest faults, as many of each at most.
 
     Yields numbers of events in the places of what is left out.

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from fakeamqp.trace.events import Event
     from fakeamqp.trace.timeline import Trace
 
-__all__ = ["Mark", "Recorder"]
+__all__ = ["Recorder", "RecorderMark"]
 
 Direction: TypeAlias = Literal["received", "sent"]
 
@@ -56,7 +56,7 @@ class Named(Protocol):
     heard_at: float
 
 
-class Mark(NamedTuple):
+class RecorderMark(NamedTuple):
     """A moment of a recorder: how often it was cleared, the number of entries since, and the times."""
 
     clears: int
@@ -164,13 +164,13 @@ class Recorder:
         peer = self._peers.get(connection)
         return None if peer is None else peer[1]
 
-    def mark(self) -> Mark:
+    def mark(self) -> RecorderMark:
         """The present moment, for a trace of what comes later."""
         wall_time = None if self._time is None else self._time()
         real_time = 0.0 if self._real_time is None else self._real_time()
-        return Mark(self._clears, self._count, self._now(), wall_time, real_time)
+        return RecorderMark(self._clears, self._count, self._now(), wall_time, real_time)
 
-    def trace(self, since: Mark | None = None) -> Trace:
+    def trace(self, since: RecorderMark | None = None) -> Trace:
         """The current record, or what came since a mark. Call it while the broker does not run.
 
         A mark that is older than the last `clear` has no effect.
@@ -178,7 +178,7 @@ class Recorder:
         from fakeamqp.trace.timeline import Trace
 
         if since is None or since.clears != self._clears:
-            since = Mark(self._clears, 0, self._began, self._wall_time, self._real_began)
+            since = RecorderMark(self._clears, 0, self._began, self._wall_time, self._real_began)
         dropped = self._count - len(self._entries)
         first = max(0, since.entries - dropped)
         return Trace(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from fakeamqp.trace.entries import events_of
 from fakeamqp.trace.errors import CheckFailed
 from fakeamqp.trace.events import ConnectionEvent, Event, FrameEvent
-from fakeamqp.trace.folding import Line, fold, is_fault, latest
+from fakeamqp.trace.folding import FoldedLine, fold, is_fault, latest
 
 if TYPE_CHECKING:
     import os
@@ -260,7 +260,7 @@ class Trace:
         notes = [f"({self.dropped} earlier events are no longer kept{but})"] if self.dropped else []
         if shown and isinstance(shown[0], int):
             notes.append(f"({shown.pop(0)} earlier events left out)")
-        told = [line for line in shown if isinstance(line, Line)]
+        told = [line for line in shown if isinstance(line, FoldedLine)]
         with_real = any(map(_differs, told))
         return "\n".join((*notes, *_introductions(told), *_lines(shown, with_real)))
 
@@ -269,7 +269,7 @@ class Trace:
         return f"<Trace of {len(self)} events{older}>"
 
 
-def _introductions(lines: list[Line]) -> Iterator[str]:
+def _introductions(lines: list[FoldedLine]) -> Iterator[str]:
     """The names of connections whose "connected" line is not shown."""
     told = set()
     for line in lines:
@@ -281,17 +281,17 @@ def _introductions(lines: list[Line]) -> Iterator[str]:
             yield f"({event.alias} is {event.connection})"
 
 
-def _lines(shown: list[Line | int], with_real: bool) -> Iterator[str]:
-    width = max((len(line.first.alias) for line in shown if isinstance(line, Line)), default=0)
+def _lines(shown: list[FoldedLine | int], with_real: bool) -> Iterator[str]:
+    width = max((len(line.first.alias) for line in shown if isinstance(line, FoldedLine)), default=0)
     for line in shown:
-        if isinstance(line, Line):
+        if isinstance(line, FoldedLine):
             real_time = line.first.real_time if _differs(line) else None
             yield line_of(line.first, width, line.text, _bracketed(real_time) if with_real else "")
         else:
             yield f"({line} events left out)"
 
 
-def _differs(line: Line) -> bool:
+def _differs(line: FoldedLine) -> bool:
     """Whether real time, as shown, differs from the time of the broker's clock."""
     event = line.first
     return event.real_time is not None and f"{event.real_time:.3f}" != f"{event.time:.3f}"

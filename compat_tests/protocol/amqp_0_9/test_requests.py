@@ -12,7 +12,7 @@ from fakeamqp.protocols.amqp_0_9.codec import BasicProperties, methods as m
 from fakeamqp.protocols.amqp_0_9.codec.bodies import Body
 from fakeamqp.protocols.amqp_0_9.codec.constants import FRAME_REQUEST, FRAME_RESPONSE
 from fakeamqp.protocols.amqp_0_9.codec.requests import Response
-from fakeamqp.protocols.amqp_0_9.requests.incoming import Incoming
+from fakeamqp.protocols.amqp_0_9.requests.incoming import IncomingRequests
 from fakeamqp.protocols.amqp_0_9_1.codec.frames import frame
 
 QOS = m.MessageQos(prefetch_count=1)
@@ -616,7 +616,7 @@ def test_what_the_client_may_have_missed_comes_before_new_requests(
 
 
 def test_a_response_that_was_not_sent_is_remembered() -> None:
-    incoming = Incoming()
+    incoming = IncomingRequests()
     assert incoming.receive(1, 0)
     assert incoming.answer(1, b"ok", batches=True) == []
     incoming.interrupt()

@@ -13,7 +13,7 @@ from compat_tests.matrix import cases
 from compat_tests.unit.faults.server import FaultServer
 from fakeamqp import Broker
 from fakeamqp.faults.chaos import FAULTS
-from fakeamqp.faults.chaos.plan import Place, head_of, parse_plan
+from fakeamqp.faults.chaos.plan import MethodPlace, head_of, parse_plan
 from fakeamqp.faults.errors import FaultError
 from fakeamqp.model.access import Permission
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
@@ -289,7 +289,7 @@ def test_chaos_slows_slices_and_stalls_a_connection_for_a_while() -> None:
 
 def test_plans_are_read_with_and_without_a_head() -> None:
     line = "connection 'a': received basic.publish number 2 on channel 1: crash (crash the broker)"
-    place = Place("'a'", "received", "basic.publish", 1, 2)
+    place = MethodPlace("'a'", "received", "basic.publish", 1, 2)
     assert parse_plan(f"# seed 1\n\n  # more\n  {line}\n") == {place: "crash"}
     assert str(place) == line.partition(": crash")[0]
     for plan, head in (

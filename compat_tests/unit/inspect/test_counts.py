@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from fakeamqp.inspect.counts import Range
+from fakeamqp.inspect.counts import CountRange
 from fakeamqp.inspect.errors import BadExpectation
 
 
@@ -17,17 +17,17 @@ from fakeamqp.inspect.errors import BadExpectation
     ],
 )
 def test_what_holds_and_what_it_is_called(count, holding, words):
-    wanted = Range.of(count)
+    wanted = CountRange.of(count)
     assert [number for number in range(5) if wanted.holds(number)] == holding
     assert str(wanted) == words
 
 
 def test_more_cannot_help_where_there_is_an_upper_end():
-    assert [number for number in range(5) if Range.of((1, 2)).passed_by(number)] == [3, 4]
-    assert not Range.of((1, None)).passed_by(1000)
+    assert [number for number in range(5) if CountRange.of((1, 2)).passed_by(number)] == [3, 4]
+    assert not CountRange.of((1, None)).passed_by(1000)
 
 
 @pytest.mark.parametrize("count", [-1, True, "2", 1.5, (1,), (None, 1), (3, 2), (1, 2, 3), [1, 2]])
 def test_what_is_no_count_is_refused_at_once(count):
     with pytest.raises(BadExpectation, match="unacked="):
-        Range.of(count, "unacked")
+        CountRange.of(count, "unacked")

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from fakeamqp.model.exchanges.erlang_hash import Atom, Term, jump, phash2
+from fakeamqp.model.erlang import Atom
+from fakeamqp.model.exchanges.erlang_hash import Term, jump, phash2
 
 
 @pytest.mark.parametrize(

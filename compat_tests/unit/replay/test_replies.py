@@ -10,16 +10,16 @@ from fakeamqp.protocols.amqp_0_9_1.codec.frames import CONTENT_HEADER
 from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
 from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
 from fakeamqp.protocols.amqp_0_9_1.codec.tables import Timestamp
-from fakeamqp.replay.replies import Assembler, Names, Reply, same
+from fakeamqp.replay.replies import Names, RecordedReply, ReplyAssembler, same
 from fakeamqp.trace.truncation import Truncated
 
 
-def feed(*frames: tuple[int, bytes], assembler: Assembler | None = None) -> list[Reply]:
-    assembler = assembler or Assembler()
+def feed(*frames: tuple[int, bytes], assembler: ReplyAssembler | None = None) -> list[RecordedReply]:
+    assembler = assembler or ReplyAssembler()
     return [reply for kind, payload in frames for reply in assembler.feed(kind, 1, payload)]
 
 
-def delivery(*body: bytes, size: int | None = None, **properties: object) -> Reply:
+def delivery(*body: bytes, size: int | None = None, **properties: object) -> RecordedReply:
     size = sum(map(len, body)) if size is None else size
     header = CONTENT_HEADER.pack(60, 0, size) + BasicProperties(**properties).encode()  # type: ignore[arg-type]
     (reply,) = feed(
@@ -48,7 +48,7 @@ def test_confirms_are_the_same_however_they_are_gathered(steps, data):
 
 
 def test_confirms_begin_anew_with_the_channel():
-    assembler = Assembler()
+    assembler = ReplyAssembler()
     ack = (1, m.BasicAck(delivery_tag=1, multiple=True).encode())
     assert len(feed(ack, ack, assembler=assembler)) == 1
     again = feed((1, m.ChannelOpenOk().encode()), ack, assembler=assembler)
@@ -89,7 +89,7 @@ def test_octets_out_of_place_are_replies_of_their_own():
         (delivery(Truncated(b"abcd", 2), size=4), delivery(b"ab\0"), False),
     ],
 )
-def test_contents(one: Reply, other: Reply, equal: bool):
+def test_contents(one: RecordedReply, other: RecordedReply, equal: bool):
     assert same(one, other, Names()) is equal
 
 

@@ -15,7 +15,7 @@ from fakeamqp.protocols.amqp_0_9_1.codec.methods import (
     QueueDeclareOk,
 )
 from fakeamqp.protocols.base.codec.errors import FrameError
-from fakeamqp.spark.incoming import Contents, Incoming
+from fakeamqp.spark.incoming import Contents, IncomingRows
 
 ROUTE = b"\x01x\x03a.b"
 
@@ -34,7 +34,7 @@ class Log:
 
     def __init__(self) -> None:
         self.seen: list = []
-        self.incoming = Incoming(lambda octets: self.seen.append(("pika", octets)))
+        self.incoming = IncomingRows(lambda octets: self.seen.append(("pika", octets)))
         self.contents = self.incoming.channels[1] = Contents()
         self.contents.consumers[b"c"] = self.contents.got = self.contents.returned = self.receive
 

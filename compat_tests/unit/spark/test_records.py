@@ -19,7 +19,7 @@ from fakeamqp.spark.columns import SOURCE_COLUMNS, arrow_schema, chosen_columns
 from fakeamqp.spark.errors import ColumnError
 from fakeamqp.spark.options import read_options
 from fakeamqp.spark.property_lists import value_of, without_header
-from fakeamqp.spark.records import Delivered, record_batch
+from fakeamqp.spark.records import DeliveredRow, record_batch
 from fakeamqp.timestamps import Timestamp
 
 URL = {"amqp.url": "amqp://localhost/", "queue": "orders"}
@@ -28,21 +28,21 @@ ALL = chosen_columns(read_options({**URL, "includeProperties": "true"}))
 ROUTE = b"\x04shop\x0aorders.new"
 
 
-def delivered(body: bytes = b"", route: bytes = ROUTE, **properties: object) -> Delivered:
+def delivered(body: bytes = b"", route: bytes = ROUTE, **properties: object) -> DeliveredRow:
     return with_list(BasicProperties(**properties).encode(), body, route)
 
 
-def with_list(octets: bytes, body: bytes = b"", route: bytes = ROUTE) -> Delivered:
+def with_list(octets: bytes, body: bytes = b"", route: bytes = ROUTE) -> DeliveredRow:
     """A message with this property list."""
-    return Delivered(1, False, route, octets, body, "orders", 7, 1_000_000)
+    return DeliveredRow(1, False, route, octets, body, "orders", 7, 1_000_000)
 
 
-def with_fields(fields: bytes) -> Delivered:
+def with_fields(fields: bytes) -> DeliveredRow:
     """A message with a header table of these fields."""
     return with_list(b"\x20\x00" + struct.pack(">I", len(fields)) + fields)
 
 
-def row(message: Delivered, columns=ALL) -> dict:
+def row(message: DeliveredRow, columns=ALL) -> dict:
     (only,) = record_batch([message], columns).to_pylist()
     return only
 
@@ -268,7 +268,7 @@ FIELD_VALUES = some.recursive(
 )
 
 
-def check_rows(message: Delivered) -> None:
+def check_rows(message: DeliveredRow) -> None:
     """The message makes a row between two others, which stay as they are."""
     other = delivered(b"before", headers={"a": 1})
     for columns in (ALL, JSON_HEADERS):

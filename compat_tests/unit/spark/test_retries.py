@@ -10,7 +10,7 @@ from hypothesis import example, given, strategies as some
 from compat_tests.fuzz.profile import examples
 from fakeamqp.spark import retries as module
 from fakeamqp.spark.errors import BrokerUnreachable, ConnectionLost, LoginRefused, UnreadableAnswer
-from fakeamqp.spark.retries import LONGEST_PAUSE, Retries
+from fakeamqp.spark.retries import LONGEST_PAUSE, RetryBudget
 
 LOST = ConnectionLost("it ended")
 
@@ -28,7 +28,7 @@ def attempts(timeout: float, lasts: float = 0.0) -> list[float]:
     clock, failures = Clock(), []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "time", clock)
-        retries = Retries(timeout)
+        retries = RetryBudget(timeout)
         with pytest.raises(ConnectionLost, match=r"^it ended \(tried again for "):
             while True:
                 assert len(failures) < 10_000, "they have no end"
@@ -50,7 +50,7 @@ def test_the_last_attempt_is_at_the_end_of_the_time(timeout, lasts):
 
 def test_pauses_grow_and_begin_again_after_a_success(monkeypatch):
     monkeypatch.setattr(module, "time", Clock())
-    retries = Retries(60)
+    retries = RetryBudget(60)
     first = [retries.pause(LOST) for _ in range(8)]
     assert first == [0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 2.0, 2.0]
     retries.succeeded()
@@ -58,10 +58,10 @@ def test_pauses_grow_and_begin_again_after_a_success(monkeypatch):
 
 
 def test_errors_that_another_attempt_would_repeat_are_raised_at_once():
-    retries = Retries(60)
+    retries = RetryBudget(60)
     with pytest.raises(LoginRefused, match=r"^wrong password$"):
         retries.pause(LoginRefused("wrong password"))
     with pytest.raises(UnreadableAnswer, match=r"^year 10000$"):
         retries.pause(UnreadableAnswer("year 10000"))
     with pytest.raises(BrokerUnreachable, match="no broker"):
-        Retries(0).pause(BrokerUnreachable("no broker"))
+        RetryBudget(0).pause(BrokerUnreachable("no broker"))

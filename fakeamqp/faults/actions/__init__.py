@@ -4,32 +4,32 @@ from __future__ import annotations
 
 from fakeamqp.faults.actions.action import Action
 from fakeamqp.faults.actions.answers import CommandException, Drop, Nack, ReturnMessage
-from fakeamqp.faults.actions.changes import Call, Duplicate, Malform, Replace
+from fakeamqp.faults.actions.changes import CallFunction, Duplicate, Malform, Replace
 from fakeamqp.faults.actions.closing import (
     CloseChannel,
     CloseConnection,
-    Crash,
-    Cut,
+    CrashBroker,
+    CutConnection,
     Disconnect,
     How,
     RefuseLogin,
     When,
 )
-from fakeamqp.faults.actions.waiting import Delay, Hold, combine_confirms
+from fakeamqp.faults.actions.waiting import Delay, HoldBack, combine_confirms
 
 __all__ = [
     "Action",
-    "Call",
+    "CallFunction",
     "CloseChannel",
     "CloseConnection",
     "CommandException",
-    "Crash",
-    "Cut",
+    "CrashBroker",
+    "CutConnection",
     "Delay",
     "Disconnect",
     "Drop",
     "Duplicate",
-    "Hold",
+    "HoldBack",
     "How",
     "Malform",
     "Nack",

@@ -1,4 +1,4 @@
-"""Actions that pass a frame group on changed: duplicated, with other values, malformed; and `Call`."""
+"""Actions that pass on a changed frame group: a duplicate, other values, malformed; and `CallFunction`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from fakeamqp.faults.interception import Interception
     from fakeamqp.faults.subjects import Subject
 
-__all__ = ["Call", "Duplicate", "Malform", "Replace"]
+__all__ = ["CallFunction", "Duplicate", "Malform", "Replace"]
 
 
 class Duplicate(Action):
@@ -147,7 +147,7 @@ class Malform(Action):
         interception.consume()
 
 
-class Call(Action):
+class CallFunction(Action):
     """Calls a function of the test."""
 
     fits_half = True

@@ -14,7 +14,16 @@ if TYPE_CHECKING:
     from fakeamqp.faults.interception import Interception
     from fakeamqp.faults.subjects import Subject
 
-__all__ = ["CloseChannel", "CloseConnection", "Crash", "Cut", "Disconnect", "How", "RefuseLogin", "When"]
+__all__ = [
+    "CloseChannel",
+    "CloseConnection",
+    "CrashBroker",
+    "CutConnection",
+    "Disconnect",
+    "How",
+    "RefuseLogin",
+    "When",
+]
 
 When: TypeAlias = Literal["instead", "before", "after"]
 How: TypeAlias = Literal["fin", "reset", "silence"]
@@ -169,7 +178,7 @@ class Disconnect(CloseAction):
         _disconnect(interception, self._how)
 
 
-class Crash(CloseAction):
+class CrashBroker(CloseAction):
     """Crashes the broker."""
 
     crashes = True
@@ -213,7 +222,7 @@ class RefuseLogin(CloseAction):
         interception.group.port.refuse_login(self._text, properties)
 
 
-class Cut(CloseAction):
+class CutConnection(CloseAction):
     """Sends part of a frame group, then ends the transport."""
 
     def __init__(self, after: int | str, how: How) -> None:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from fakeamqp.faults.connection_state import ConnectionFaultState
     from fakeamqp.faults.interception import Interception
 
-__all__ = ["Delay", "Hold", "combine_confirms"]
+__all__ = ["Delay", "HoldBack", "combine_confirms"]
 
 
 class Delay(Action):
@@ -40,7 +40,7 @@ class Delay(Action):
             interception.delay(seconds)
 
 
-class Hold(Action):
+class HoldBack(Action):
     """Holds a frame group until the test releases it."""
 
     words = "hold it"

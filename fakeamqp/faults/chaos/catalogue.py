@@ -160,7 +160,9 @@ FAULTS: dict[str, ChaosFault] = {
     "duplicate-delivery": ChaosFault(_DELIVERIES, lambda draw: [actions.Duplicate(1)], "sent"),
     "cut-delivery": ChaosFault(
         _DELIVERIES,
-        lambda draw: [actions.Cut(draw.choice(("method", "header", draw.randrange(60))), _how(draw))],
+        lambda draw: [
+            actions.CutConnection(draw.choice(("method", "header", draw.randrange(60))), _how(draw))
+        ],
         "sent",
     ),
     "disconnect": ChaosFault(_WORK, lambda draw: [actions.Disconnect(_how(draw), _when(draw))], "received"),
@@ -180,7 +182,7 @@ FAULTS: dict[str, ChaosFault] = {
     "close-connection": ChaosFault(_WORK_0_9_X, _close_connection, "received", needs="channels"),
     "failed-command": ChaosFault(_WORK_0_10, _exception, "received", needs="sessions"),
     "forced-close": ChaosFault(_WORK_0_10, _force_close, "received", needs="sessions"),
-    "crash": ChaosFault(_PUBLISHES, lambda draw: [actions.Crash(_when(draw), True)], "received"),
+    "crash": ChaosFault(_PUBLISHES, lambda draw: [actions.CrashBroker(_when(draw), True)], "received"),
     "malformed": ChaosFault(
         ("basic.deliver", "basic.get-ok"),
         lambda draw: [actions.Malform(draw.choice(("bad-frame-end", "unknown-type", "unknown-method")))],

@@ -9,7 +9,7 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from fakeamqp.faults.chaos.catalogue import FAULTS
-from fakeamqp.faults.chaos.plan import Place, head_of, parse_plan
+from fakeamqp.faults.chaos.plan import MethodPlace, head_of, parse_plan
 from fakeamqp.faults.chaos.profiles import probabilities_of
 from fakeamqp.faults.chaos.rules import ConnectionCounter, chaos_rules
 from fakeamqp.faults.errors import FaultError
@@ -106,7 +106,7 @@ class Chaos(Handle):
         method = CONFIRM if confirms else group.name
         key = (self._name(group), group.direction, method, group.channel)
         self._counts[key] += 1
-        place = Place(*key, self._counts[key])
+        place = MethodPlace(*key, self._counts[key])
         drawn = Random(f"{self._seed}:{':'.join(map(str, place))}")
         chosen = self._choose(drawn, names) if self._planned is None else self._planned.get(place)
         if chosen is None:

@@ -11,10 +11,10 @@ from fakeamqp.faults.chaos.catalogue import FAULTS
 from fakeamqp.faults.errors import FaultError
 from fakeamqp.faults.subjects import subject_of
 
-__all__ = ["Place", "head_of", "parse_plan"]
+__all__ = ["MethodPlace", "head_of", "parse_plan"]
 
 
-class Place(NamedTuple):
+class MethodPlace(NamedTuple):
     """The place of one method: the `number`th of its kind on its channel."""
 
     connection: str
@@ -48,7 +48,7 @@ def head_of(plan: str, seed: int | str) -> tuple[int | str, str]:
     return said if isinstance(said, (int, str)) else seed, found["profile"] or "a given plan"
 
 
-def parse_plan(plan: str) -> dict[Place, str]:
+def parse_plan(plan: str) -> dict[MethodPlace, str]:
     """The faults of a plan by their places.
 
     Raises:
@@ -65,13 +65,13 @@ def parse_plan(plan: str) -> dict[Place, str]:
     return parsed
 
 
-def _parse_line(number: int, line: str) -> tuple[Place, str]:
+def _parse_line(number: int, line: str) -> tuple[MethodPlace, str]:
     found = _LINE.match(line.strip())
     if found is None or found["fault"] not in FAULTS:
         hint = "" if found is None else near_match(found["fault"], FAULTS)
         raise FaultError(f"line {number} of the plan cannot be read: {line!r}{hint}")
     _check_place(number, found["direction"], found["method"], found["fault"])
-    place = Place(
+    place = MethodPlace(
         found["connection"],
         found["direction"],
         found["method"],

@@ -12,7 +12,7 @@ from fakeamqp.faults.errors import FaultError
 from fakeamqp.faults.keywords import checked
 from fakeamqp.faults.network.arguments import check_count, check_number, check_word, directions_of
 from fakeamqp.faults.network.registry import ProxyRegistry
-from fakeamqp.faults.network.shapers import Bandwidth, Cut, Latency, Slices
+from fakeamqp.faults.network.shapers import Bandwidth, Cut, Latency, SliceShaper
 from fakeamqp.faults.network.toxic import NetworkFault
 
 if TYPE_CHECKING:
@@ -142,8 +142,8 @@ class Network:
         check_number("slice", "pause", pause, 0)
         chosen = directions_of(direction)
 
-        def make_shaper(_proxy: NetworkProxy, towards: Direction) -> Slices | None:
-            return Slices(octets, pause) if towards in chosen else None
+        def make_shaper(_proxy: NetworkProxy, towards: Direction) -> SliceShaper | None:
+            return SliceShaper(octets, pause) if towards in chosen else None
 
         pauses = f", with {pause:g} s between them" if pause else ""
         size = "single bytes" if octets == 1 else f"pieces of {octets} bytes"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fakeamqp.faults.network.shapers import ByteQueue, Cut, DelayBuffer, Slices
+from fakeamqp.faults.network.shapers import ByteQueue, Cut, DelayBuffer, SliceShaper
 
 if TYPE_CHECKING:
     from fakeamqp.faults.network.interfaces import Shaper, Toxic
@@ -18,7 +18,7 @@ class ProxyDirection:
 
     def __init__(self) -> None:
         self.buffers: list[tuple[Toxic, DelayBuffer]] = []
-        self.slices: list[tuple[Toxic, Slices]] = []
+        self.slices: list[tuple[Toxic, SliceShaper]] = []
         self.cuts: list[tuple[Toxic, Cut]] = []
         self._ready = ByteQueue()
         self._pause_ends: float | None = None
@@ -89,7 +89,7 @@ class ProxyDirection:
 
     def add(self, toxic: Toxic, shaper: Shaper) -> None:
         """Add a shaper."""
-        if isinstance(shaper, Slices):
+        if isinstance(shaper, SliceShaper):
             self.slices.append((toxic, shaper))
         elif isinstance(shaper, Cut):
             self.cuts.append((toxic, shaper))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
-from fakeamqp.faults.network.shapers import Bandwidth, Cut, Latency, Slices
+from fakeamqp.faults.network.shapers import Bandwidth, Cut, Latency, SliceShaper
 
 if TYPE_CHECKING:
     from fakeamqp.faults.context import Cancellable
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = ["InnerConnection", "ProxyContext", "Shaper", "Toxic"]
 
-Shaper: TypeAlias = "Latency | Bandwidth | Slices | Cut"
+Shaper: TypeAlias = "Latency | Bandwidth | SliceShaper | Cut"
 
 
 class InnerConnection(Protocol):

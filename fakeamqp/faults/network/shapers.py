@@ -11,7 +11,7 @@ from typing import Literal, Protocol, TypeAlias
 
 from fakeamqp.adapters import Framing, default_protocol, protocol_named, protocol_of
 
-__all__ = ["Bandwidth", "ByteQueue", "Cut", "DelayBuffer", "How", "Latency", "Slices"]
+__all__ = ["Bandwidth", "ByteQueue", "Cut", "DelayBuffer", "How", "Latency", "SliceShaper"]
 
 How: TypeAlias = Literal["fin", "reset", "silence"]
 """How a connection ends: with FIN, with a TCP reset, or half-open ("silence": no bytes in either direction).
@@ -188,7 +188,7 @@ class Bandwidth:
         return max(due, self._looked + _MARGIN)
 
 
-class Slices:
+class SliceShaper:
     """Splits the stream into small pieces.
 
     Args:

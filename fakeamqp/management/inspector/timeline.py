@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from fakeamqp.runtime.engine import Engine
     from fakeamqp.trace import Recorder
     from fakeamqp.trace.events import Event
-    from fakeamqp.trace.folding import Line
+    from fakeamqp.trace.folding import FoldedLine
 
 __all__ = ["Timeline"]
 
@@ -123,7 +123,7 @@ class Timeline:
         }
 
 
-def _line(line: Line) -> list[Any]:
+def _line(line: FoldedLine) -> list[Any]:
     event = line.first
     name, text = line_of(event, line.text)
     heartbeats = len(line.events) if kind_of(event) == _HEARTBEAT else 0

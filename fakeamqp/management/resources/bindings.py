@@ -10,13 +10,14 @@ from urllib.parse import quote, quote_plus, unquote, unquote_plus
 from fakeamqp.management.acting import DEFAULT_EXCHANGE, authorise, exchange_name
 from fakeamqp.management.errors import absent
 from fakeamqp.management.listing import columns_of, listed
-from fakeamqp.management.resource import NO_CONTENT, Answer, Resource, check_name
+from fakeamqp.management.resource import NO_CONTENT, HttpAnswer, Resource, check_name
 from fakeamqp.management.values import jsonable
+from fakeamqp.model.erlang import Atom
 from fakeamqp.model.errors import NotFound
-from fakeamqp.model.exchanges.erlang_hash import Atom, Term, phash2
+from fakeamqp.model.exchanges.erlang_hash import Term, phash2
 
 if TYPE_CHECKING:
-    from fakeamqp.management.resource import Call
+    from fakeamqp.management.resource import ApiCall
     from fakeamqp.model.binding import Binding, Destination
     from fakeamqp.model.state import BrokerState
     from fakeamqp.model.virtual_host import VirtualHost
@@ -88,7 +89,7 @@ def _of_host(host: VirtualHost) -> list[Binding | tuple[str, str]]:
     return [*((host.name, name) for name in host.queues), *host.bindings.all()]
 
 
-def _list(call: Call) -> object:
+def _list(call: ApiCall) -> object:
     def bindings(state: BrokerState) -> Iterable[Binding | tuple[str, str]]:
         return [each for host in call.virtual_hosts(state) for each in _of_host(host)]
 
@@ -98,14 +99,14 @@ def _list(call: Call) -> object:
     return listed(call, rows, ("vhost", "source", "destination", "routing_key"))
 
 
-def _ends(call: Call, state: BrokerState) -> tuple[str, Destination | None]:
+def _ends(call: ApiCall, state: BrokerState) -> tuple[str, Destination | None]:
     """The name of the source and the destination of the path."""
     host = call.virtual_host(state)
     known: Mapping[str, Destination] = host.queues if call.names["kind"] == "q" else host.exchanges
     return exchange_name(call.names["source"]), known.get(exchange_name(call.names["destination"]))
 
 
-def _between(call: Call, state: BrokerState) -> list[Binding]:
+def _between(call: ApiCall, state: BrokerState) -> list[Binding]:
     source, destination = _ends(call, state)
     exchange = call.virtual_host(state).exchanges.get(source)
     if exchange is None or destination is None:
@@ -113,7 +114,7 @@ def _between(call: Call, state: BrokerState) -> list[Binding]:
     return [each for each in destination.incoming if each.source is exchange]
 
 
-def _list_between(call: Call) -> object:
+def _list_between(call: ApiCall) -> object:
     def question(state: BrokerState) -> list[dict[str, Any]]:
         source, destination = _ends(call, state)
         if not source and destination is not None and destination.kind == "queue":
@@ -123,7 +124,7 @@ def _list_between(call: Call) -> object:
     return [columns_of(call, row) for row in call.management.read(question)]
 
 
-def _post(call: Call) -> object:
+def _post(call: ApiCall) -> object:
     routing_key = str(call.json.get("routing_key", ""))
     check_name("routing_key", routing_key)
     name = call.names["destination"]
@@ -145,10 +146,10 @@ def _post(call: Call) -> object:
     call.management.change(change)
     key = properties_key(routing_key, call.arguments)
     where = f"{quote(name, safe='')}/{quote(key, safe='~')}"
-    return Answer(201, headers={"location": where})
+    return HttpAnswer(201, headers={"location": where})
 
 
-def _found(call: Call, state: BrokerState) -> Binding:
+def _found(call: ApiCall, state: BrokerState) -> Binding:
     wanted = call.names["props"]
     for binding in _between(call, state):
         key = properties_key(binding.routing_key, binding.arguments)
@@ -157,7 +158,7 @@ def _found(call: Call, state: BrokerState) -> Binding:
     raise absent()
 
 
-def _get(call: Call) -> object:
+def _get(call: ApiCall) -> object:
     def question(state: BrokerState) -> dict[str, Any]:
         source, destination = _ends(call, state)
         if not source and destination is not None and call.names["props"] == destination.name:
@@ -167,7 +168,7 @@ def _get(call: Call) -> object:
     return call.management.read(question)
 
 
-def _delete(call: Call) -> object:
+def _delete(call: ApiCall) -> object:
     def change(state: BrokerState) -> None:
         binding = _found(call, state)
         authorise(call, state, "write", binding.destination.name)
@@ -184,7 +185,7 @@ def _delete(call: Call) -> object:
     return NO_CONTENT
 
 
-def _of_queue(call: Call) -> object:
+def _of_queue(call: ApiCall) -> object:
     def question(state: BrokerState) -> list[dict[str, Any]]:
         name = call.names["name"]
         queue = call.virtual_host(state).queues.get(name)
@@ -195,7 +196,7 @@ def _of_queue(call: Call) -> object:
     return [columns_of(call, row) for row in call.management.read(question)]
 
 
-def _from_exchange(call: Call) -> object:
+def _from_exchange(call: ApiCall) -> object:
     def question(state: BrokerState) -> list[dict[str, Any]]:
         host = call.virtual_host(state)
         if call.names["name"] == DEFAULT_EXCHANGE:
@@ -206,7 +207,7 @@ def _from_exchange(call: Call) -> object:
     return [columns_of(call, row) for row in call.management.read(question)]
 
 
-def _to_exchange(call: Call) -> object:
+def _to_exchange(call: ApiCall) -> object:
     def question(state: BrokerState) -> list[dict[str, Any]]:
         exchange = call.virtual_host(state).exchanges.get(exchange_name(call.names["name"]))
         return [] if exchange is None else [_view(each) for each in exchange.incoming]

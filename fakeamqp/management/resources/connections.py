@@ -17,7 +17,7 @@ from fakeamqp.model.names import NODE
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from fakeamqp.management.resource import Call
+    from fakeamqp.management.resource import ApiCall
     from fakeamqp.model.state import BrokerState
 
 __all__ = ["RESOURCES"]
@@ -28,12 +28,12 @@ _CERTIFICATE = ("peer_cert_issuer", "peer_cert_subject", "peer_cert_validity")
 _TLS = ("ssl_cipher", "ssl_hash", "ssl_key_exchange", "ssl_protocol")
 
 
-def _may_see(call: Call, connection: Any) -> bool:
+def _may_see(call: ApiCall, connection: Any) -> bool:
     visitor = call.visitor
     return visitor.is_monitor or connection.user_name == visitor.name
 
 
-def _connection_view(call: Call, connection: Any) -> dict[str, Any]:
+def _connection_view(call: ApiCall, connection: Any) -> dict[str, Any]:
     statistics = call.management.statistics
     now = statistics.now()
     wall = connection.broker.clock.time()
@@ -79,7 +79,7 @@ def _connection_view(call: Call, connection: Any) -> dict[str, Any]:
     return view
 
 
-def _connections(call: Call, wanted: Callable[[Any], bool] = lambda _: True) -> list[dict[str, Any]]:
+def _connections(call: ApiCall, wanted: Callable[[Any], bool] = lambda _: True) -> list[dict[str, Any]]:
     def connections(state: BrokerState) -> Iterable[Any]:
         return [
             each
@@ -90,16 +90,16 @@ def _connections(call: Call, wanted: Callable[[Any], bool] = lambda _: True) -> 
     return call.management.read_each(connections, lambda each: _connection_view(call, each))
 
 
-def _list(call: Call) -> object:
+def _list(call: ApiCall) -> object:
     return listed(call, _connections(call), ("name",))
 
 
-def _list_of_vhost(call: Call) -> object:
+def _list_of_vhost(call: ApiCall) -> object:
     name = call.names["vhost"]
     return listed(call, _connections(call, lambda each: bool(each.virtual_host_name == name)), ("name",))
 
 
-def _found(call: Call, state: BrokerState) -> Any:
+def _found(call: ApiCall, state: BrokerState) -> Any:
     for connection in state.connections:
         if connection.name == call.names["name"] and connection.virtual_host_name is not None:
             if not _may_see(call, connection):
@@ -108,13 +108,13 @@ def _found(call: Call, state: BrokerState) -> Any:
     raise absent()
 
 
-def _get(call: Call) -> object:
+def _get(call: ApiCall) -> object:
     view = call.management.read(lambda state: _connection_view(call, _found(call, state)))
     # A single connection has texts where a list has null (measured).
     return columns_of(call, {name: "" if value is None else value for name, value in view.items()})
 
 
-def _close(call: Call) -> object:
+def _close(call: ApiCall) -> object:
     reason = call.request.headers.get("x-reason")
 
     def close(state: BrokerState) -> None:
@@ -130,7 +130,7 @@ def _close_one(connection: Any, reason: str | None) -> None:
     connection.close_by_operator(320, text)
 
 
-def _list_of_user(call: Call) -> object:
+def _list_of_user(call: ApiCall) -> object:
     name = call.names["user"]
 
     def question(state: BrokerState) -> list[dict[str, Any]]:
@@ -143,7 +143,7 @@ def _list_of_user(call: Call) -> object:
     return call.management.read(question)
 
 
-def _close_of_user(call: Call) -> object:
+def _close_of_user(call: ApiCall) -> object:
     name = call.names["user"]
     reason = call.request.headers.get("x-reason")
 
@@ -159,7 +159,7 @@ def _close_of_user(call: Call) -> object:
 # --- channels ---------------------------------------------------------------------------------------------
 
 
-def _channel_view(call: Call, connection: Any, channel: Any) -> dict[str, Any]:
+def _channel_view(call: ApiCall, connection: Any, channel: Any) -> dict[str, Any]:
     peer = connection.peer
     statistics = call.management.statistics
     counts = statistics.channels.get((connection.name, channel.number))
@@ -204,7 +204,7 @@ def _channel_view(call: Call, connection: Any, channel: Any) -> dict[str, Any]:
     return view
 
 
-def _channels(call: Call, wanted: Callable[[Any], bool] = lambda _: True) -> list[dict[str, Any]]:
+def _channels(call: ApiCall, wanted: Callable[[Any], bool] = lambda _: True) -> list[dict[str, Any]]:
     def channels(state: BrokerState) -> Iterable[tuple[Any, Any]]:
         return [
             (connection, channel)
@@ -216,27 +216,27 @@ def _channels(call: Call, wanted: Callable[[Any], bool] = lambda _: True) -> lis
     return call.management.read_each(channels, lambda pair: _channel_view(call, *pair))
 
 
-def _list_channels(call: Call) -> object:
+def _list_channels(call: ApiCall) -> object:
     return listed(call, _channels(call), ("name",))
 
 
-def _list_channels_of_vhost(call: Call) -> object:
+def _list_channels_of_vhost(call: ApiCall) -> object:
     name = call.names["vhost"]
     return listed(call, _channels(call, lambda each: bool(each.virtual_host_name == name)), ("name",))
 
 
-def _list_channels_of_connection(call: Call) -> object:
+def _list_channels_of_connection(call: ApiCall) -> object:
     call.management.read(lambda state: _found(call, state))
     name = call.names["name"]
     return listed(call, _channels(call, lambda each: bool(each.name == name)), ("number",))
 
 
-def _sessions(call: Call) -> object:
+def _sessions(call: ApiCall) -> object:
     call.management.read(lambda state: _found(call, state))
     raise bad_request("connection does not use AMQP 1.0")
 
 
-def _get_channel(call: Call) -> object:
+def _get_channel(call: ApiCall) -> object:
     def question(state: BrokerState) -> dict[str, Any]:
         for connection in state.connections:
             for channel in connection.open_channels:

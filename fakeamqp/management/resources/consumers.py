@@ -12,7 +12,7 @@ from fakeamqp.model.names import NODE
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from fakeamqp.management.resource import Call
+    from fakeamqp.management.resource import ApiCall
     from fakeamqp.model.state import BrokerState
     from fakeamqp.model.subscription import Subscription
 
@@ -53,7 +53,7 @@ def consumer_view(subscription: Subscription) -> dict[str, Any]:
     }
 
 
-def _list(call: Call) -> object:
+def _list(call: ApiCall) -> object:
     def consumers(state: BrokerState) -> Iterable[Subscription]:
         queues = [queue for host in call.virtual_hosts(state) for queue in host.queues.values()]
         return [each for queue in queues for each in queue.subscriptions]

@@ -16,7 +16,7 @@ from fakeamqp.model.definitions.loading import loading
 from fakeamqp.model.errors import ModelError
 
 if TYPE_CHECKING:
-    from fakeamqp.management.resource import Call
+    from fakeamqp.management.resource import ApiCall
     from fakeamqp.model.state import BrokerState
     from fakeamqp.model.virtual_host import VirtualHost
 
@@ -26,7 +26,7 @@ _OF_A_VIRTUAL_HOST = ("parameters", "policies", "queues", "exchanges", "bindings
 _VERSIONS = ("rabbit_version", "rabbitmq_version", "product_name", "product_version")
 
 
-def _dumped(call: Call) -> dict[str, Any]:
+def _dumped(call: ApiCall) -> dict[str, Any]:
     """The definitions as the API exports them, which is not quite as `rabbitmqctl` does (measured)."""
     whole = call.management.read(dump_definitions)
     if call.choices.exports_internal_exchanges:
@@ -47,11 +47,11 @@ def _repeated(host: Mapping[str, Any]) -> dict[str, Any]:
     return {"name": host["name"], "metadata": metadata, **metadata}
 
 
-def _get(call: Call) -> object:
+def _get(call: ApiCall) -> object:
     return jsonable(_dumped(call))
 
 
-def _get_of_vhost(call: Call) -> object:
+def _get_of_vhost(call: ApiCall) -> object:
     name = call.names["vhost"]
     _check_virtual_host(call)
     whole = _dumped(call)
@@ -80,12 +80,12 @@ def _limits(host: VirtualHost) -> object:
     return [list(pair) for pair in limits.items()] if host.state.personality.limits_are_pairs else limits
 
 
-def _check_virtual_host(call: Call) -> None:
+def _check_virtual_host(call: ApiCall) -> None:
     if not call.management.read(lambda state: call.names["vhost"] in state.virtual_hosts):
         raise bad_request("vhost_not_found")
 
 
-def _parsed(call: Call) -> dict[str, Any]:
+def _parsed(call: ApiCall) -> dict[str, Any]:
     if call.request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
         raise Refused(415, "unsupported_media_type", None)  # Measured; other resources take any type.
     try:
@@ -97,7 +97,7 @@ def _parsed(call: Call) -> dict[str, Any]:
     return parsed
 
 
-def _load(call: Call, definitions: Mapping[str, Any]) -> object:
+def _load(call: ApiCall, definitions: Mapping[str, Any]) -> object:
     known = set(call.management.read(lambda state: tuple(state.virtual_hosts)))
     new = _new_virtual_hosts(definitions) - known
     _check_virtual_hosts(definitions, known | new)
@@ -136,11 +136,11 @@ def _check_virtual_hosts(definitions: Mapping[str, Any], known: set[str]) -> Non
                 raise bad_request(f'Please create virtual host "{name}" prior to importing definitions.')
 
 
-def _post(call: Call) -> object:
+def _post(call: ApiCall) -> object:
     return _load(call, _parsed(call))
 
 
-def _post_to_vhost(call: Call) -> object:
+def _post_to_vhost(call: ApiCall) -> object:
     parsed = _parsed(call)
     for section in _OF_A_VIRTUAL_HOST:
         rows = parsed.get(section)

@@ -14,7 +14,7 @@ from fakeamqp.management.values import jsonable
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from fakeamqp.management.resource import Call
+    from fakeamqp.management.resource import ApiCall
     from fakeamqp.model.exchanges import Exchange
     from fakeamqp.model.state import BrokerState
 
@@ -23,7 +23,7 @@ __all__ = ["RESOURCES"]
 _COUNTED = ("publish_in", "publish_out")
 
 
-def _view(call: Call, exchange: Exchange) -> dict[str, Any]:
+def _view(call: ApiCall, exchange: Exchange) -> dict[str, Any]:
     host = exchange.virtual_host
     predeclared = not exchange.name or exchange.name.startswith("amq.")
     view = {
@@ -47,14 +47,14 @@ def _view(call: Call, exchange: Exchange) -> dict[str, Any]:
     return view
 
 
-def _list(call: Call) -> object:
+def _list(call: ApiCall) -> object:
     def exchanges(state: BrokerState) -> Iterable[Exchange]:
         return [exchange for host in call.virtual_hosts(state) for exchange in host.exchanges.values()]
 
     return listed(call, call.management.read_each(exchanges, lambda each: _view(call, each)))
 
 
-def _get(call: Call) -> object:
+def _get(call: ApiCall) -> object:
     def question(state: BrokerState) -> dict[str, Any]:
         # RabbitMQ counts by channel and by queue with rates_mode=detailed only, which is not the default.
         return {**_view(call, exchange_of(call, state)), "incoming": [], "outgoing": []}
@@ -62,7 +62,7 @@ def _get(call: Call) -> object:
     return columns_of(call, call.management.read(question))
 
 
-def _put(call: Call) -> object:
+def _put(call: ApiCall) -> object:
     name = call.names["name"]
     check_name("exchange", name)
     kind = call.json.get("type", "direct")
@@ -87,7 +87,7 @@ def _put(call: Call) -> object:
     return CREATED if call.management.change(change) else NO_CONTENT
 
 
-def _delete(call: Call) -> object:
+def _delete(call: ApiCall) -> object:
     def change(state: BrokerState) -> None:
         exchange = exchange_of(call, state)
         if not exchange.name:

@@ -9,7 +9,7 @@ from fakeamqp.management.errors import bad_request
 from fakeamqp.management.resource import NO_CONTENT, Resource
 
 if TYPE_CHECKING:
-    from fakeamqp.management.resource import Call
+    from fakeamqp.management.resource import ApiCall
     from fakeamqp.model.state import BrokerState
 
 __all__ = ["RESOURCES"]
@@ -17,7 +17,7 @@ __all__ = ["RESOURCES"]
 _PHASES = {"permitted": "permitted_by_default", "denied": "denied_by_default", "removed": "removed"}
 
 
-def _flags(call: Call) -> object:
+def _flags(call: ApiCall) -> object:
     more = {"require_level": "hard", "experiment_level": "supported", "callbacks": []}
     return [
         {
@@ -33,17 +33,17 @@ def _flags(call: Call) -> object:
     ]
 
 
-def _enable(call: Call) -> object:
+def _enable(call: ApiCall) -> object:
     if call.names["name"] not in call.choices.feature_flags:
         raise bad_request("unsupported")
     return NO_CONTENT
 
 
-def _deprecated(call: Call) -> object:
+def _deprecated(call: ApiCall) -> object:
     return call.management.read(lambda state: _views(call, state))
 
 
-def _views(call: Call, state: BrokerState) -> list[dict[str, Any]]:
+def _views(call: ApiCall, state: BrokerState) -> list[dict[str, Any]]:
     rows = []
     for name, phase in state.personality.deprecated_features.items():
         row = {
@@ -60,7 +60,7 @@ def _views(call: Call, state: BrokerState) -> list[dict[str, Any]]:
     return rows
 
 
-def _used(call: Call) -> object:
+def _used(call: ApiCall) -> object:
     def question(state: BrokerState) -> list[dict[str, Any]]:
         transient = any(
             not queue.durable and queue.exclusive_owner is None

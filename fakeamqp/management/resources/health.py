@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from fakeamqp.management.acting import OWNER, authorise
 from fakeamqp.management.errors import absent, bad_request
-from fakeamqp.management.resource import Answer, InVirtualHost, Resource
+from fakeamqp.management.resource import HttpAnswer, InVirtualHost, Resource
 from fakeamqp.management.resources.overview import listeners
 from fakeamqp.model.message import Message
 from fakeamqp.model.names import NODE
@@ -14,7 +14,7 @@ from fakeamqp.model.properties import plain_properties
 from fakeamqp.model.queues import QueueDeclaration
 
 if TYPE_CHECKING:
-    from fakeamqp.management.resource import Call, Handler
+    from fakeamqp.management.resource import ApiCall, Handler
     from fakeamqp.model.state import BrokerState
 
 __all__ = ["RESOURCES"]
@@ -24,15 +24,15 @@ _UNITS = ("day", "days", "week", "weeks", "month", "months", "year", "years")
 _PROTOCOLS = {"amqp091": "amqp", "amqp0.9.1": "amqp", "amqp0-9-1": "amqp", "amqps": "amqp/ssl"}
 
 
-def _failed(**facts: Any) -> Answer:
-    return Answer(503, {"status": "failed", **facts})
+def _failed(**facts: Any) -> HttpAnswer:
+    return HttpAnswer(503, {"status": "failed", **facts})
 
 
-def _well(_: Call) -> object:
+def _well(_: ApiCall) -> object:
     return {"status": "ok"}
 
 
-def _alarms(call: Call, where: str = "in the cluster") -> object:
+def _alarms(call: ApiCall, where: str = "in the cluster") -> object:
     def question(state: BrokerState) -> str | None:
         return state.blocked_reason
 
@@ -43,7 +43,7 @@ def _alarms(call: Call, where: str = "in the cluster") -> object:
     return _failed(reason=f"There are alarms in effect {where}", alarms=alarms)
 
 
-def _certificates(call: Call) -> object:
+def _certificates(call: ApiCall) -> object:
     if call.names["unit"] not in _UNITS:
         raise bad_request("Time unit not recognised. Supported units: days, weeks, months, years.")
     try:
@@ -55,7 +55,7 @@ def _certificates(call: Call) -> object:
     return {"status": "ok"}
 
 
-def _port(call: Call) -> object:
+def _port(call: ApiCall) -> object:
     try:
         wanted = int(call.names["port"])
     except ValueError:
@@ -66,7 +66,7 @@ def _port(call: Call) -> object:
     return _failed(reason="No active listener", missing=wanted, ports=ports)
 
 
-def _protocol(call: Call) -> object:
+def _protocol(call: ApiCall) -> object:
     asked = call.names["protocol"].lower()
     protocols = [each["protocol"] for each in listeners(call)]
     names = call.choices.names_protocols
@@ -77,11 +77,11 @@ def _protocol(call: Call) -> object:
     return _failed(reason="No active listener", missing=missing, protocols=protocols)
 
 
-def _single_node(_: Call) -> object:
+def _single_node(_: ApiCall) -> object:
     return {"status": "ok", "reason": "single node cluster"}
 
 
-def _aliveness(call: Call) -> object:
+def _aliveness(call: ApiCall) -> object:
     """This broker is alive if it answers. Some versions of RabbitMQ send a message through a queue."""
 
     def use_a_queue(state: BrokerState) -> None:
@@ -108,7 +108,7 @@ def _check(path: str, handler: Handler = _well, *, new: bool = False) -> Resourc
     )
 
 
-def _node(call: Call) -> object:
+def _node(call: ApiCall) -> object:
     if call.names.get("node", NODE) != NODE:
         raise absent()
     return {"status": "ok"}

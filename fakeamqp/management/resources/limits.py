@@ -11,13 +11,13 @@ from fakeamqp.model.erlang import pairs_term
 from fakeamqp.model.limits import LimitsError, UserLimits, VirtualHostLimits
 
 if TYPE_CHECKING:
-    from fakeamqp.management.resource import Call
+    from fakeamqp.management.resource import ApiCall
     from fakeamqp.model.state import BrokerState
 
 __all__ = ["RESOURCES"]
 
 
-def _list_vhosts(call: Call) -> object:
+def _list_vhosts(call: ApiCall) -> object:
     vhost = call.names.get("vhost")
 
     def question(state: BrokerState) -> list[dict[str, Any]]:
@@ -30,7 +30,7 @@ def _list_vhosts(call: Call) -> object:
     return call.management.read(question)
 
 
-def _put_vhost(call: Call) -> object:
+def _put_vhost(call: ApiCall) -> object:
     name, value = call.names["limit"], call.fields("value")[0]
 
     def change(state: BrokerState) -> None:
@@ -41,7 +41,7 @@ def _put_vhost(call: Call) -> object:
     return NO_CONTENT
 
 
-def _delete_vhost(call: Call) -> object:
+def _delete_vhost(call: ApiCall) -> object:
     def change(state: BrokerState) -> None:
         host = call.virtual_host(state)
         left = host.limits.value()
@@ -52,7 +52,7 @@ def _delete_vhost(call: Call) -> object:
     return NO_CONTENT
 
 
-def _list_users(call: Call) -> object:
+def _list_users(call: ApiCall) -> object:
     wanted = call.names.get("user")
 
     def question(state: BrokerState) -> list[dict[str, Any]]:
@@ -67,7 +67,7 @@ def _list_users(call: Call) -> object:
     return call.management.read(question)
 
 
-def _put_user(call: Call) -> object:
+def _put_user(call: ApiCall) -> object:
     limit, value = call.names["limit"], call.fields("value")[0]
     name = call.names["user"]
 
@@ -88,7 +88,7 @@ def _put_user(call: Call) -> object:
     return NO_CONTENT
 
 
-def _delete_user(call: Call) -> object:
+def _delete_user(call: ApiCall) -> object:
     def change(state: BrokerState) -> None:
         user = state.access.users.get(call.names["user"])
         if user is None:

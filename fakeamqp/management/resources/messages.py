@@ -15,14 +15,14 @@ from fakeamqp.management.values import jsonable
 from fakeamqp.model.delivery import Ledger, reject_all, release_all
 from fakeamqp.model.errors import ModelError, NotImplementedHere, PreconditionFailed
 from fakeamqp.model.expiration import time_to_live
-from fakeamqp.model.firehose import Source
+from fakeamqp.model.firehose import PublishSource
 from fakeamqp.model.message import Message
 from fakeamqp.model.names import NODE
 from fakeamqp.model.properties import PlainProperties, plain_properties
 from fakeamqp.protocols import registry
 
 if TYPE_CHECKING:
-    from fakeamqp.management.resource import Call
+    from fakeamqp.management.resource import ApiCall
     from fakeamqp.model.access import User
     from fakeamqp.model.delivery import Delivery
     from fakeamqp.model.state import BrokerState
@@ -65,7 +65,7 @@ def _properties(given: Any) -> PlainProperties:
     return plain_properties(**found)
 
 
-def _publish(call: Call) -> object:
+def _publish(call: ApiCall) -> object:
     name = exchange_name(call.names["name"])
     routing_key, payload, encoding, properties = call.fields(
         "routing_key", "payload", "payload_encoding", "properties"
@@ -126,7 +126,7 @@ class _Precondition(PreconditionFailed):
     """A property is not permitted."""
 
 
-def _get(call: Call) -> object:
+def _get(call: ApiCall) -> object:
     ackmode, _, encoding = call.fields("ackmode", "count", "encoding")
     if encoding not in _ENCODINGS:
         raise bad_request("Unsupported encoding. Please use auto or base64.")
@@ -189,9 +189,9 @@ def _get(call: Call) -> object:
         raise bad_request(f"540 {problem.text}") from None
 
 
-def _source(user: User) -> Source:
+def _source(user: User) -> PublishSource:
     """What copies of the firehose say of a request, which RabbitMQ carries out on a connection of its own."""
-    return Source(f"<{NODE}.1.1.0>", 1, user.name)
+    return PublishSource(f"<{NODE}.1.1.0>", 1, user.name)
 
 
 def _settle(ackmode: str, deliveries: list[Delivery]) -> None:
@@ -205,7 +205,7 @@ def _settle(ackmode: str, deliveries: list[Delivery]) -> None:
         reject_all(deliveries)
 
 
-def _integer(call: Call, name: str) -> int | None:
+def _integer(call: ApiCall, name: str) -> int | None:
     value = call.json.get(name)
     if value is None:
         return None

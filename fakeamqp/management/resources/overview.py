@@ -17,7 +17,7 @@ from fakeamqp.management.resource import NO_CONTENT, Resource
 from fakeamqp.model.names import NODE
 
 if TYPE_CHECKING:
-    from fakeamqp.management.resource import Call
+    from fakeamqp.management.resource import ApiCall
     from fakeamqp.model.state import BrokerState
 
 __all__ = ["RESOURCES", "listeners"]
@@ -36,7 +36,7 @@ _PLUGIN = "RabbitMQ Management"
 _ERLANG = ("erlang_version", "erlang_full_version")
 
 
-def listeners(call: Call) -> list[dict[str, Any]]:
+def listeners(call: ApiCall) -> list[dict[str, Any]]:
     """The ports that the broker listens on."""
     management = call.management
     broker = management.broker
@@ -56,7 +56,7 @@ def listeners(call: Call) -> list[dict[str, Any]]:
     return rows
 
 
-def _contexts(call: Call) -> dict[str, Any]:
+def _contexts(call: ApiCall) -> dict[str, Any]:
     host, port = call.management.http_address
     return {"description": _PLUGIN, "path": "/", "cowboy_opts": "[]", "ip": host, "port": str(port)}
 
@@ -66,7 +66,7 @@ def _exchange_types(state: BrokerState) -> list[dict[str, Any]]:
     return [{"name": name, "description": "", "enabled": True} for name in names]
 
 
-def _versions(call: Call, state: BrokerState) -> dict[str, Any]:
+def _versions(call: ApiCall, state: BrokerState) -> dict[str, Any]:
     """The versions of RabbitMQ, and of what it runs on, which is not there."""
     versions: dict[str, Any] = {
         "rabbitmq_version": state.personality.version,
@@ -77,7 +77,7 @@ def _versions(call: Call, state: BrokerState) -> dict[str, Any]:
     return versions
 
 
-def _overview(call: Call) -> object:
+def _overview(call: ApiCall) -> object:
     statistics = call.management.statistics
     places = listeners(call)
     visible = frozenset(
@@ -243,7 +243,7 @@ def _descriptors() -> tuple[int, int]:
     return used, most
 
 
-def _memory(call: Call) -> int:
+def _memory(call: ApiCall) -> int:
     """Bytes of messages and connections; those of the trace would take some milliseconds to add up."""
     return call.management.read(
         lambda state: sum(
@@ -252,7 +252,7 @@ def _memory(call: Call) -> int:
     )
 
 
-def _node(call: Call) -> dict[str, Any]:
+def _node(call: ApiCall) -> dict[str, Any]:
     statistics = call.management.statistics
     used, most = _descriptors()
     free = shutil.disk_usage(tempfile.gettempdir()).free
@@ -319,17 +319,17 @@ def _node(call: Call) -> dict[str, Any]:
     return view
 
 
-def _known(call: Call) -> None:
+def _known(call: ApiCall) -> None:
     if call.names["name"] != NODE:
         raise absent()
 
 
-def _get_node(call: Call) -> object:
+def _get_node(call: ApiCall) -> object:
     _known(call)
     return columns_of(call, _node(call))
 
 
-def _node_memory(call: Call) -> object:
+def _node_memory(call: ApiCall) -> object:
     """The broker's own memory; that of Erlang is 0."""
     _known(call)
     view = call.management.read(
@@ -345,7 +345,7 @@ def _node_memory(call: Call) -> object:
     return {"memory": {**view, "total": {"erlang": total, "rss": total, "allocated": total}}}
 
 
-def _attempts(call: Call) -> object:
+def _attempts(call: ApiCall) -> object:
     if call.names["node"] != NODE:
         raise absent()
     succeeded, failed = call.management.logins
@@ -359,7 +359,7 @@ def _attempts(call: Call) -> object:
     ]
 
 
-def _reset_statistics(call: Call) -> object:
+def _reset_statistics(call: ApiCall) -> object:
     with call.management.engine:
         call.management.statistics.clear()
     return NO_CONTENT

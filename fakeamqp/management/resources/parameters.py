@@ -10,7 +10,7 @@ from fakeamqp.management.resource import CREATED, NO_CONTENT, InVirtualHost, Res
 from fakeamqp.model.limits import VirtualHostLimits
 
 if TYPE_CHECKING:
-    from fakeamqp.management.resource import Call
+    from fakeamqp.management.resource import ApiCall
     from fakeamqp.model.state import BrokerState
     from fakeamqp.model.virtual_host import VirtualHost
 
@@ -26,7 +26,7 @@ def _of_host(host: VirtualHost) -> list[dict[str, Any]]:
     return [{"value": limits, "vhost": host.name, "component": _LIMITS, "name": "limits"}]
 
 
-def _list(call: Call) -> object:
+def _list(call: ApiCall) -> object:
     component, vhost = call.names.get("component"), call.names.get("vhost")
 
     def question(state: BrokerState) -> list[dict[str, Any]]:
@@ -42,7 +42,7 @@ def _list(call: Call) -> object:
     return call.management.read(question)
 
 
-def _get(call: Call) -> object:
+def _get(call: ApiCall) -> object:
     def question(state: BrokerState) -> dict[str, Any]:
         for row in _of_host(call.virtual_host(state)):
             if (row["component"], row["name"]) == (call.names["component"], call.names["name"]):
@@ -52,7 +52,7 @@ def _get(call: Call) -> object:
     return call.management.read(question)
 
 
-def _put(call: Call) -> object:
+def _put(call: ApiCall) -> object:
     value = call.fields("value")[0]
     component = call.names["component"]
     if component == "policy":
@@ -69,7 +69,7 @@ def _put(call: Call) -> object:
     return CREATED if call.management.change(change) else NO_CONTENT
 
 
-def _delete(call: Call) -> object:
+def _delete(call: ApiCall) -> object:
     def change(state: BrokerState) -> None:
         host = call.virtual_host(state)
         if (call.names["component"], call.names["name"]) != (_LIMITS, "limits") or not host.limits.value():
@@ -83,13 +83,13 @@ def _delete(call: Call) -> object:
 # --- global parameters ------------------------------------------------------------------------------------
 
 
-def _list_global(call: Call) -> object:
+def _list_global(call: ApiCall) -> object:
     return call.management.read(
         lambda state: [{"name": name, "value": value} for name, value in state.global_parameters.items()]
     )
 
 
-def _get_global(call: Call) -> object:
+def _get_global(call: ApiCall) -> object:
     def question(state: BrokerState) -> dict[str, Any]:
         if call.names["name"] not in state.global_parameters:
             raise absent()
@@ -98,7 +98,7 @@ def _get_global(call: Call) -> object:
     return call.management.read(question)
 
 
-def _put_global(call: Call) -> object:
+def _put_global(call: ApiCall) -> object:
     value = call.fields("value")[0]
     name = call.names["name"]
 
@@ -110,7 +110,7 @@ def _put_global(call: Call) -> object:
     return CREATED if call.management.change(change) else NO_CONTENT
 
 
-def _delete_global(call: Call) -> object:
+def _delete_global(call: ApiCall) -> object:
     def change(state: BrokerState) -> None:
         if call.names["name"] not in state.global_parameters:
             raise absent()
@@ -120,11 +120,11 @@ def _delete_global(call: Call) -> object:
     return NO_CONTENT
 
 
-def _get_cluster_name(call: Call) -> object:
+def _get_cluster_name(call: ApiCall) -> object:
     return {"name": call.management.read(lambda state: state.cluster_name)}
 
 
-def _put_cluster_name(call: Call) -> object:
+def _put_cluster_name(call: ApiCall) -> object:
     name = call.fields("name")[0]
 
     def change(state: BrokerState) -> None:

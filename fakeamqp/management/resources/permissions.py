@@ -14,7 +14,7 @@ from fakeamqp.model.patterns import InvalidPattern
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from fakeamqp.management.resource import Call, Handler
+    from fakeamqp.management.resource import ApiCall, Handler
     from fakeamqp.model.access import User
     from fakeamqp.model.state import BrokerState
 
@@ -44,7 +44,7 @@ def _topic_views(user: User) -> list[dict[str, Any]]:
     ]
 
 
-def _list(call: Call, views: _Views, chosen: Callable[[dict[str, Any]], bool]) -> object:
+def _list(call: ApiCall, views: _Views, chosen: Callable[[dict[str, Any]], bool]) -> object:
     rows = call.management.read(
         lambda state: [row for user in state.access.users.values() for row in views(user)]
     )
@@ -57,7 +57,7 @@ def _all(views: _Views) -> Handler:
 
 
 def _of_user(views: _Views) -> Handler:
-    def get(call: Call) -> object:
+    def get(call: ApiCall) -> object:
         name = call.names["user"]
         if not call.management.read(lambda state: name in state.access.users):
             raise absent()
@@ -70,20 +70,20 @@ def _of_vhost(views: _Views) -> Handler:
     return lambda call: _list(call, views, lambda row: bool(row["vhost"] == call.names["vhost"]))
 
 
-def _user(call: Call, state: BrokerState) -> User | None:
+def _user(call: ApiCall, state: BrokerState) -> User | None:
     """The user of the path, if the virtual host of the path exists as well."""
     there = call.names["vhost"] in state.virtual_hosts
     return state.access.users.get(call.names["user"]) if there else None
 
 
-def _known_user(call: Call, state: BrokerState) -> User:
+def _known_user(call: ApiCall, state: BrokerState) -> User:
     user = _user(call, state)
     if user is None:
         raise bad_request("vhost_or_user_not_found")
     return user
 
 
-def _get(call: Call) -> object:
+def _get(call: ApiCall) -> object:
     def question(state: BrokerState) -> dict[str, Any]:
         user = _user(call, state)
         for row in [] if user is None else _views(user):
@@ -94,7 +94,7 @@ def _get(call: Call) -> object:
     return call.management.read(question)
 
 
-def _put(call: Call) -> object:
+def _put(call: ApiCall) -> object:
     patterns = call.fields("configure", "write", "read")
     permission = _checked(Permission, patterns)
 
@@ -108,7 +108,7 @@ def _put(call: Call) -> object:
     return CREATED if call.management.change(change) else NO_CONTENT
 
 
-def _delete(call: Call) -> object:
+def _delete(call: ApiCall) -> object:
     def change(state: BrokerState) -> None:
         user = _user(call, state)
         if user is None or user.permissions.pop(call.names["vhost"], None) is None:
@@ -119,7 +119,7 @@ def _delete(call: Call) -> object:
     return NO_CONTENT
 
 
-def _topic_get(call: Call) -> object:
+def _topic_get(call: ApiCall) -> object:
     def question(state: BrokerState) -> list[dict[str, Any]]:
         user = _user(call, state)
         views = [] if user is None else _topic_views(user)
@@ -131,7 +131,7 @@ def _topic_get(call: Call) -> object:
     return call.management.read(question)
 
 
-def _topic_put(call: Call) -> object:
+def _topic_put(call: ApiCall) -> object:
     exchange, write, read = call.fields("exchange", "write", "read")
     permission = _checked(TopicPermission, [write, read])
     if not isinstance(exchange, str):
@@ -150,7 +150,7 @@ def _topic_put(call: Call) -> object:
     return CREATED if call.management.change(change) else NO_CONTENT
 
 
-def _topic_delete(call: Call) -> object:
+def _topic_delete(call: ApiCall) -> object:
     def change(state: BrokerState) -> None:
         user = _user(call, state)
         vhost = call.names["vhost"]

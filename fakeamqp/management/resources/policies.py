@@ -13,7 +13,7 @@ from fakeamqp.management.values import jsonable
 from fakeamqp.model.parameters import ParameterError
 
 if TYPE_CHECKING:
-    from fakeamqp.management.resource import Call, Handler
+    from fakeamqp.management.resource import ApiCall, Handler
     from fakeamqp.model.policies import Policy
     from fakeamqp.model.state import BrokerState
 
@@ -32,13 +32,13 @@ def policy_view(vhost: str, policy: Policy) -> dict[str, Any]:
     }
 
 
-def _kept(call: Call, state: BrokerState, operator: bool) -> dict[str, Policy]:
+def _kept(call: ApiCall, state: BrokerState, operator: bool) -> dict[str, Policy]:
     policies = call.virtual_host(state).policies
     return policies.operator_policies if operator else policies.policies
 
 
 def _list(operator: bool) -> Handler:
-    def get(call: Call) -> object:
+    def get(call: ApiCall) -> object:
         vhost = call.names.get("vhost")
 
         def question(state: BrokerState) -> list[dict[str, Any]]:
@@ -56,7 +56,7 @@ def _list(operator: bool) -> Handler:
 
 
 def _get(operator: bool) -> Handler:
-    def get(call: Call) -> object:
+    def get(call: ApiCall) -> object:
         def question(state: BrokerState) -> dict[str, Any]:
             policy = _kept(call, state, operator).get(call.names["name"])
             if policy is None:
@@ -69,7 +69,7 @@ def _get(operator: bool) -> Handler:
 
 
 def _put(operator: bool) -> Handler:
-    def put(call: Call) -> object:
+    def put(call: ApiCall) -> object:
         pattern, definition = call.fields("pattern", "definition")
         name = call.names["name"]
         value = {
@@ -92,7 +92,7 @@ def _put(operator: bool) -> Handler:
 
 
 def _delete(operator: bool) -> Handler:
-    def delete(call: Call) -> object:
+    def delete(call: ApiCall) -> object:
         name = call.names["name"]
         if call.management.read(lambda state: name not in _kept(call, state, operator)):
             raise absent()

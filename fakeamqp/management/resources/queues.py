@@ -18,7 +18,7 @@ from fakeamqp.model.queues import QueueDeclaration
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from fakeamqp.management.resource import Call
+    from fakeamqp.management.resource import ApiCall
     from fakeamqp.model.queues import Queue
     from fakeamqp.model.state import BrokerState
 
@@ -72,7 +72,7 @@ def _finished(view: dict[str, Any]) -> dict[str, Any]:
     return view
 
 
-def _type_view(call: Call, queue: Queue) -> dict[str, Any]:
+def _type_view(call: ApiCall, queue: Queue) -> dict[str, Any]:
     """What only queues of this type show."""
     count, held = len(queue.ready), len(queue.unacked)
     members = {"leader": NODE, "members": [NODE], "online": [NODE]}
@@ -112,7 +112,7 @@ def _type_view(call: Call, queue: Queue) -> dict[str, Any]:
     return view
 
 
-def _static_view(call: Call, queue: Queue) -> dict[str, Any]:
+def _static_view(call: ApiCall, queue: Queue) -> dict[str, Any]:
     """What a queue was declared with, and its policies."""
     definition: dict[str, Any] = {}
     if queue.policy is not None or queue.operator_policy is not None:
@@ -146,7 +146,7 @@ def _static_view(call: Call, queue: Queue) -> dict[str, Any]:
     return view
 
 
-def _view(call: Call, queue: Queue) -> dict[str, Any]:
+def _view(call: ApiCall, queue: Queue) -> dict[str, Any]:
     """A queue as lists show it."""
     if call.flag("disable_stats"):
         view = _static_view(call, queue)
@@ -180,7 +180,7 @@ def _view(call: Call, queue: Queue) -> dict[str, Any]:
     return view
 
 
-def _detailed_view(call: Call, queue: Queue) -> dict[str, Any]:
+def _detailed_view(call: ApiCall, queue: Queue) -> dict[str, Any]:
     view = _view(call, queue)
     if call.flag("disable_stats"):
         return view
@@ -198,7 +198,7 @@ def _detailed_view(call: Call, queue: Queue) -> dict[str, Any]:
     }
 
 
-def _list(call: Call) -> object:
+def _list(call: ApiCall) -> object:
     def queues(state: BrokerState) -> Iterable[Queue]:
         return [queue for host in call.virtual_hosts(state) for queue in host.queues.values()]
 
@@ -211,12 +211,12 @@ def _list(call: Call) -> object:
     return listed(call, [_finished(row) for row in rows])
 
 
-def _get(call: Call) -> object:
+def _get(call: ApiCall) -> object:
     view = call.management.read(lambda state: _detailed_view(call, queue_of(call, state)))
     return columns_of(call, _finished(view))
 
 
-def _put(call: Call) -> object:
+def _put(call: ApiCall) -> object:
     name = call.names["name"]
     check_name("queue", name)
     node = call.json.get("node")
@@ -243,7 +243,7 @@ def _put(call: Call) -> object:
     return CREATED if call.management.change(change) else NO_CONTENT
 
 
-def _delete(call: Call) -> object:
+def _delete(call: ApiCall) -> object:
     def change(state: BrokerState) -> None:
         queue = queue_of(call, state)
         authorise(call, state, "configure", queue.name)
@@ -255,7 +255,7 @@ def _delete(call: Call) -> object:
     return NO_CONTENT
 
 
-def _purge(call: Call) -> object:
+def _purge(call: ApiCall) -> object:
     def change(state: BrokerState) -> None:
         queue = queue_of(call, state)
         authorise(call, state, "read", queue.name)
@@ -265,13 +265,13 @@ def _purge(call: Call) -> object:
     return NO_CONTENT
 
 
-def _act(call: Call) -> object:
+def _act(call: ApiCall) -> object:
     """Mirrors are not there, so no action is (measured)."""
     call.management.read(lambda state: queue_of(call, state))
     raise bad_request(["unknown", call.fields("action")[0]])
 
 
-def _rebalance(call: Call) -> object:
+def _rebalance(call: ApiCall) -> object:
     """A broker of one node has nothing to move."""
     if call.names["what"] != "queues":
         raise absent()

@@ -17,7 +17,7 @@ from fakeamqp.model.definitions.dumping import hashed_password
 from fakeamqp.model.password_hashes import BadPasswordHash
 
 if TYPE_CHECKING:
-    from fakeamqp.management.resource import Call
+    from fakeamqp.management.resource import ApiCall
     from fakeamqp.model.state import BrokerState
 
 __all__ = ["RESOURCES"]
@@ -36,7 +36,7 @@ def _view(user: User) -> dict[str, Any]:
     }
 
 
-def _list(call: Call, without_permissions: bool = False) -> object:
+def _list(call: ApiCall, without_permissions: bool = False) -> object:
     rows = call.management.read_each(
         lambda state: state.access.users.values(),
         lambda user: None if without_permissions and user.permissions else _view(user),
@@ -44,18 +44,18 @@ def _list(call: Call, without_permissions: bool = False) -> object:
     return listed(call, rows, ("name",))
 
 
-def _found(call: Call, state: BrokerState) -> User:
+def _found(call: ApiCall, state: BrokerState) -> User:
     user = state.access.users.get(call.names["name"])
     if user is None:
         raise absent()
     return user
 
 
-def _get(call: Call) -> object:
+def _get(call: ApiCall) -> object:
     return call.management.read(lambda state: _view(_found(call, state)))
 
 
-def _put(call: Call) -> object:
+def _put(call: ApiCall) -> object:
     name = call.names["name"]
     fields = call.json
     tags = call.tags()
@@ -98,13 +98,13 @@ def _password_hash(hashed: object, algorithm: object) -> tuple[str, str]:
     return known, str(hashed)
 
 
-def _delete(call: Call) -> object:
+def _delete(call: ApiCall) -> object:
     call.management.read(lambda state: _found(call, state))
     call.management.broker.remove_user(call.names["name"])
     return NO_CONTENT
 
 
-def _delete_many(call: Call) -> object:
+def _delete_many(call: ApiCall) -> object:
     if "users" not in call.json:
         raise key_missing("users")
     known = call.management.read(lambda state: tuple(state.access.users))
@@ -120,14 +120,14 @@ def _names(given: object) -> list[str]:
     return [name for name in given if isinstance(name, str)]
 
 
-def _hash(call: Call) -> object:
+def _hash(call: ApiCall) -> object:
     """The hash of a password, with a salt of chance."""
     salt = secrets.token_bytes(4)
     digest = hashlib.sha256(salt + call.names["password"].encode("utf-8", "surrogateescape")).digest()
     return {"ok": base64.b64encode(salt + digest).decode()}
 
 
-def _whoami(call: Call) -> object:
+def _whoami(call: ApiCall) -> object:
     return {"name": call.visitor.name, "tags": list(call.visitor.tags), "is_internal_user": True}
 
 

@@ -15,14 +15,14 @@ from fakeamqp.model.arguments.queue_arguments import QUEUE_TYPES
 from fakeamqp.model.names import NODE
 
 if TYPE_CHECKING:
-    from fakeamqp.management.resource import Call
+    from fakeamqp.management.resource import ApiCall
     from fakeamqp.model.state import BrokerState
     from fakeamqp.model.virtual_host import VirtualHost
 
 __all__ = ["RESOURCES"]
 
 
-def _view(call: Call, host: VirtualHost) -> dict[str, Any]:
+def _view(call: ApiCall, host: VirtualHost) -> dict[str, Any]:
     metadata = host.metadata
     kind = metadata.default_queue_type or "classic"
     about: dict[str, Any] = {"description": metadata.description, "tags": list(metadata.tags)}
@@ -61,7 +61,7 @@ def _view(call: Call, host: VirtualHost) -> dict[str, Any]:
     return view
 
 
-def _list(call: Call) -> object:
+def _list(call: ApiCall) -> object:
     visitor = call.visitor
     rows = call.management.read_each(
         lambda state: [each for each in state.virtual_hosts.values() if visitor.may_see(each.name)],
@@ -73,11 +73,11 @@ def _list(call: Call) -> object:
     return sorted(rows, key=lambda row: str(row["name"]))  # Columns are not chosen here (measured).
 
 
-def _get(call: Call) -> object:
+def _get(call: ApiCall) -> object:
     return call.management.read(lambda state: _view(call, call.virtual_host(state)))
 
 
-def _put(call: Call) -> object:
+def _put(call: ApiCall) -> object:
     name = call.names["vhost"]
     fields = call.json
     kind: Any = fields.get("default_queue_type", fields.get("defaultqueuetype"))
@@ -114,7 +114,7 @@ def _put(call: Call) -> object:
     return CREATED if call.management.change(change) else NO_CONTENT
 
 
-def _delete(call: Call) -> object:
+def _delete(call: ApiCall) -> object:
     name = call.names["vhost"]
 
     def protected(state: BrokerState) -> bool:
@@ -130,7 +130,7 @@ def _delete(call: Call) -> object:
     return NO_CONTENT
 
 
-def _protect(call: Call, protected: bool) -> object:
+def _protect(call: ApiCall, protected: bool) -> object:
     def change(state: BrokerState) -> None:
         host = call.virtual_host(state)
         host.metadata = replace(host.metadata, protected_from_deletion=protected)
@@ -139,7 +139,7 @@ def _protect(call: Call, protected: bool) -> object:
     return NO_CONTENT
 
 
-def _start(call: Call) -> object:
+def _start(call: ApiCall) -> object:
     """Virtual hosts of this broker run at all times."""
     if call.names["node"] != NODE:
         raise absent()

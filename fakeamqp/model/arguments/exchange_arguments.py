@@ -18,7 +18,7 @@ from fakeamqp.model.arguments.rows import (
     rows_of,
 )
 from fakeamqp.model.equivalence import type_name
-from fakeamqp.model.errors import Crash
+from fakeamqp.model.errors import ChannelCrash
 
 __all__ = [
     "ANY_TYPE",
@@ -43,7 +43,7 @@ def _text(reader: ArgumentReader, name: str) -> str:
     """
     value = reader.arguments[name]
     if not isinstance(value, str):
-        raise Crash(f"{name} must be a string, not {type_name(value)}")
+        raise ChannelCrash(f"{name} must be a string, not {type_name(value)}")
     return value
 
 

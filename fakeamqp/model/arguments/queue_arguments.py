@@ -36,7 +36,7 @@ from fakeamqp.model.arguments.versions import (
     UNTIL_3_13,
     UNTIL_4_2,
 )
-from fakeamqp.model.errors import Crash, PreconditionFailed
+from fakeamqp.model.errors import ChannelCrash, PreconditionFailed
 
 if TYPE_CHECKING:
     from fakeamqp.model.personality import Feature, Personality
@@ -112,7 +112,7 @@ def _master_locator(reader: ArgumentReader, name: str) -> None:
         return
     text = value.decode("latin-1") if isinstance(value, bytes) else value
     if text not in ("client-local", "min-masters", "random"):
-        raise Crash(f"{name} names no strategy: {value!r}")
+        raise ChannelCrash(f"{name} names no strategy: {value!r}")
 
 
 def _leader_locator(reader: ArgumentReader, name: str) -> str | None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from fakeamqp.model.equivalence import type_name
-from fakeamqp.model.errors import Crash, PreconditionFailed
+from fakeamqp.model.errors import ChannelCrash, PreconditionFailed
 
 if TYPE_CHECKING:
     from fakeamqp.model.personality import Personality
@@ -179,5 +179,5 @@ class ArgumentReader:
         """
         crashes = self.personality is not None and self.personality.crashes_on_ages
         if crashes and not re.match("[0-9]", text):
-            raise Crash("an age that does not begin with a digit")
+            raise ChannelCrash("an age that does not begin with a digit")
         return seconds_of_age(text)

@@ -29,7 +29,7 @@ _INFORMATION = frozenset(
 """Keys that describe the definitions, or the single virtual host that they are for."""
 
 
-class Kind(NamedTuple):
+class SectionKind(NamedTuple):
     """What the value of a key has to be."""
 
     expected: str
@@ -37,23 +37,29 @@ class Kind(NamedTuple):
     fits: Callable[[Any], bool]
 
 
-_TEXT = Kind("a string", lambda value: isinstance(value, str))
+_TEXT = SectionKind("a string", lambda value: isinstance(value, str))
 _SHOWN_OF_LONG = 40
-_NAME = Kind("a string", _TEXT.fits)
+_NAME = SectionKind("a string", _TEXT.fits)
 """A short string of the protocols. (RabbitMQ loads longer names, which no client can then use: measured.)"""
-_TEXT_OR_NULL = Kind("a string or null", lambda value: value is None or isinstance(value, str))
-_FLAG = Kind("true or false", lambda value: isinstance(value, bool))
-_FLAG_OR_NULL = Kind("true, false or null", lambda value: value is None or isinstance(value, bool))
-_OBJECT_OR_NULL = Kind("an object or null", lambda value: value is None or isinstance(value, Mapping))
-_ARGUMENTS = Kind("an object", lambda value: value is None or value == [] or isinstance(value, Mapping))
+_TEXT_OR_NULL = SectionKind("a string or null", lambda value: value is None or isinstance(value, str))
+_FLAG = SectionKind("true or false", lambda value: isinstance(value, bool))
+_FLAG_OR_NULL = SectionKind("true, false or null", lambda value: value is None or isinstance(value, bool))
+_OBJECT_OR_NULL = SectionKind("an object or null", lambda value: value is None or isinstance(value, Mapping))
+_ARGUMENTS = SectionKind(
+    "an object", lambda value: value is None or value == [] or isinstance(value, Mapping)
+)
 """RabbitMQ exports an empty list where there are no arguments (measured)."""
-_TAGS = Kind("a list of strings, or one string", lambda value: isinstance(value, str) or _is_texts(value))
-_LIMITS = Kind("an object", lambda value: value is None or isinstance(value, Mapping) or _is_list(value))
+_TAGS = SectionKind(
+    "a list of strings, or one string", lambda value: isinstance(value, str) or _is_texts(value)
+)
+_LIMITS = SectionKind(
+    "an object", lambda value: value is None or isinstance(value, Mapping) or _is_list(value)
+)
 """Or a list of pairs, as some versions of RabbitMQ export (measured)."""
-_ANY = Kind("any value", lambda _: True)
+_ANY = SectionKind("any value", lambda _: True)
 """Whoever uses it checks it."""
 
-_METADATA: dict[str, Kind] = {
+_METADATA: dict[str, SectionKind] = {
     "description": _TEXT,
     "tags": _TAGS,
     "default_queue_type": _TEXT_OR_NULL,
@@ -61,7 +67,7 @@ _METADATA: dict[str, Kind] = {
 }
 METADATA_KEYS = tuple(_METADATA)
 
-_SECTIONS: dict[str, tuple[dict[str, Kind], dict[str, Kind]]] = {
+_SECTIONS: dict[str, tuple[dict[str, SectionKind], dict[str, SectionKind]]] = {
     # section: (required keys, further keys)
     "vhosts": (
         {"name": _NAME},
@@ -211,7 +217,9 @@ _SECRET = ("password", "password_hash")
 _HIDDEN = "***"
 
 
-def _check_entry(section: str, entry: Any, required: Mapping[str, Kind], known: Mapping[str, Kind]) -> None:
+def _check_entry(
+    section: str, entry: Any, required: Mapping[str, SectionKind], known: Mapping[str, SectionKind]
+) -> None:
     if not isinstance(entry, Mapping):
         raise DefinitionsError(f"{section}: expected an object, got {entry!r}")
     for key in entry:
@@ -224,7 +232,7 @@ def _check_entry(section: str, entry: Any, required: Mapping[str, Kind], known: 
 
 
 def _check_value(
-    section: str, key: str, value: Any, kind: Kind, entry: Mapping[str, Any] | None = None
+    section: str, key: str, value: Any, kind: SectionKind, entry: Mapping[str, Any] | None = None
 ) -> None:
     """Check one value; `entry` is shown in the text of an error."""
     too_long = kind is _NAME and _is_long(value)

@@ -15,13 +15,9 @@ import struct
 from functools import lru_cache
 from typing import TypeAlias, Union
 
-__all__ = ["Atom", "Term", "jump", "phash2"]
+from fakeamqp.model.erlang import Atom
 
-
-class Atom(str):
-    """An Erlang atom, such as `undefined`."""
-
-    __slots__ = ()
+__all__ = ["Term", "jump", "phash2"]
 
 
 Term: TypeAlias = Union[Atom, bytes, int, float, "tuple[Term, ...]", "list[Term]"]

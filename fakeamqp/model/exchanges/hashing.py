@@ -13,9 +13,9 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from fakeamqp.model.equivalence import type_name
-from fakeamqp.model.erlang import term
+from fakeamqp.model.erlang import Atom, term
 from fakeamqp.model.errors import InternalError, PreconditionFailed
-from fakeamqp.model.exchanges.erlang_hash import Atom, jump, phash2
+from fakeamqp.model.exchanges.erlang_hash import jump, phash2
 from fakeamqp.model.exchanges.exchange import Exchange
 from fakeamqp.model.exchanges.ring import Ring
 

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-__all__ = ["DEFAULT_SEGMENT_SIZE", "Cursor", "Entry", "Log"]
+__all__ = ["DEFAULT_SEGMENT_SIZE", "Cursor", "Log", "LogEntry"]
 
 T = TypeVar("T")
 
@@ -30,7 +30,7 @@ _NOTE = 82  # Bytes of a note that names one publisher.
 
 
 @dataclass(frozen=True)
-class Entry(Generic[T]):
+class LogEntry(Generic[T]):
     """One item of the log. `stamp` is the time of its writing, in milliseconds since 1970."""
 
     offset: int
@@ -93,9 +93,9 @@ class Log(Generic[T]):
     def __len__(self) -> int:
         return self._count
 
-    def __iter__(self) -> Iterator[Entry[T]]:
+    def __iter__(self) -> Iterator[LogEntry[T]]:
         for segment in self._segments:
-            yield from map(Entry, range(segment.first, self.next_offset), segment.items, segment.stamps)
+            yield from map(LogEntry, range(segment.first, self.next_offset), segment.items, segment.stamps)
 
     def __repr__(self) -> str:
         return f"<Log of {self._count} items in {len(self._segments)} segments, next is {self.next_offset}>"

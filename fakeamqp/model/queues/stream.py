@@ -20,7 +20,7 @@ from fakeamqp.model.arguments.policy_values import FILTER_SIZES, LARGEST_SEGMENT
 from fakeamqp.model.arguments.queue_arguments import QueueOptions, argument_of
 from fakeamqp.model.credit import Grant
 from fakeamqp.model.delivery import Delivery
-from fakeamqp.model.errors import Crash, NotImplementedHere, PreconditionFailed
+from fakeamqp.model.errors import ChannelCrash, NotImplementedHere, PreconditionFailed
 from fakeamqp.model.int64 import Int64
 from fakeamqp.model.operations import freeing
 from fakeamqp.model.queues.log import DEFAULT_SEGMENT_SIZE, Cursor, Log
@@ -34,20 +34,20 @@ from fakeamqp.model.queues.stream_properties import (
 )
 
 if TYPE_CHECKING:
-    from fakeamqp.model.message import Message, Properties
+    from fakeamqp.model.message import Message, ReadableProperties
     from fakeamqp.model.message_outcomes import DropReason
     from fakeamqp.model.personality import Personality
     from fakeamqp.model.subscription import Subscription
     from fakeamqp.model.timers import Timer
 
-__all__ = ["StreamMessage", "StreamQueue"]
+__all__ = ["LogMessage", "StreamQueue"]
 
 _SEGMENT_SIZE: Final = argument_of("max_segment_size")
 _FILTER_SIZE: Final = QueueOptions.stream_filter_size.name
 _RETENTION_INTERVAL = 3600.0
 
 
-class StreamMessage(QueuedMessage):
+class LogMessage(QueuedMessage):
     """A message of a stream as consumers get it. Its position is its offset."""
 
     __slots__ = ()
@@ -75,7 +75,7 @@ class StreamQueue(Queue):
         self.log.lost = self._retired
         self._readers: dict[Subscription, _Reader] = {}
         self._retention_timer: Timer | None = None
-        self._last_properties: tuple[Properties, Properties, int] | None = None
+        self._last_properties: tuple[ReadableProperties, ReadableProperties, int] | None = None
         self._adopt_limits()
 
     # --- declaration --------------------------------------------------------------------------------
@@ -126,7 +126,7 @@ class StreamQueue(Queue):
         """
         try:
             properties, size = self._stored(message.properties)
-        except Crash as crash:
+        except ChannelCrash as crash:
             if message.history is None:
                 raise
             self.virtual_host.message_outcomes.dropped(message, self.name, "unstorable", str(crash))
@@ -150,11 +150,11 @@ class StreamQueue(Queue):
         try:
             for message in messages:
                 self._stored(message.properties)
-        except Crash:
+        except ChannelCrash:
             return False
         return True
 
-    def _stored(self, properties: Properties) -> tuple[Properties, int]:
+    def _stored(self, properties: ReadableProperties) -> tuple[ReadableProperties, int]:
         """The stored properties, and their size. Consecutive messages often share theirs."""
         last = self._last_properties
         if last is None or last[0] is not properties:
@@ -172,12 +172,12 @@ class StreamQueue(Queue):
             for reader in self._readers.values()
         )
 
-    def message_at(self, offset: int, message: Message) -> StreamMessage:
+    def message_at(self, offset: int, message: Message) -> LogMessage:
         """A message of the log as consumers get it."""
         properties = message.properties.with_headers(
             {OFFSET: Int64(offset)}, ordered=self.virtual_host.state.personality.sorts_headers
         )
-        return StreamMessage(message.with_properties(properties), offset, None)
+        return LogMessage(message.with_properties(properties), offset, None)
 
     # --- departure ----------------------------------------------------------------------------------
 
@@ -303,9 +303,9 @@ class StreamQueue(Queue):
             raise NotImplementedHere(f"{self._place} does not support global qos")
         options = subscription.options
         if options.stream_offset.kind == "crash":
-            raise Crash("x-stream-offset is of a type that means no offset")
+            raise ChannelCrash("x-stream-offset is of a type that means no offset")
         if options.filters == ():
-            raise Crash("x-stream-filter holds no text")
+            raise ChannelCrash("x-stream-filter holds no text")
 
     def subscribe(self, subscription: Subscription) -> None:
         """See the base class: the subscription begins at the requested offset."""

@@ -13,9 +13,9 @@ from decimal import Decimal
 from typing import Any
 
 from fakeamqp.model.arguments.consumer_arguments import STREAM_OFFSET
-from fakeamqp.model.errors import Crash
+from fakeamqp.model.errors import ChannelCrash
 from fakeamqp.model.int64 import Int64
-from fakeamqp.model.message import Message, Properties
+from fakeamqp.model.message import Message, ReadableProperties
 from fakeamqp.timestamps import Timestamp
 
 __all__ = ["FILTER_VALUE", "OFFSET", "stored_properties", "stored_size"]
@@ -33,7 +33,7 @@ _ENVELOPE = 96  # Bytes of the message's sections and the names in them (measure
 _LONG = 3  # More bytes for the length of a body of more than 255 bytes.
 
 
-def stored_properties(properties: Properties, *, annotates: bool = True) -> Properties:
+def stored_properties(properties: ReadableProperties, *, annotates: bool = True) -> ReadableProperties:
     """The properties as consumers will see them, with a placeholder for the offset.
 
     `annotates` says how; see `Personality.streams_annotate`.
@@ -43,12 +43,12 @@ def stored_properties(properties: Properties, *, annotates: bool = True) -> Prop
     """
     headers = properties.headers or {}
     if annotates and FILTER_VALUE in headers and not _is_filter_value(headers[FILTER_VALUE]):
-        raise Crash(f"header {FILTER_VALUE} is not a text of at most {_LONGEST_FILTER_VALUE} bytes")
+        raise ChannelCrash(f"header {FILTER_VALUE} is not a text of at most {_LONGEST_FILTER_VALUE} bytes")
     changes: dict[str, Any] = {OFFSET: Int64(0)}
     removed = []
     for name, value in headers.items():
         if isinstance(value, Decimal):
-            raise Crash(f"header {name!r} is a decimal, which streams cannot store")
+            raise ChannelCrash(f"header {name!r} is a decimal, which streams cannot store")
         swallowed = name.startswith("x-basic-") or (annotates and name in ("x-exchange", "x-routing-key"))
         annotation = annotates and (name == "CC" or name.startswith("x-"))
         if swallowed or (isinstance(value, (list, dict)) and not annotation):
@@ -80,7 +80,7 @@ def stored_size(message: Message) -> int:
     return _CHUNK + _ENVELOPE + names + size + (_LONG if size > 255 else 0)
 
 
-def size_of_properties(properties: Properties) -> int:
+def size_of_properties(properties: ReadableProperties) -> int:
     """The approximate bytes of properties in a stream."""
     headers = properties.headers or {}
     size = sum(len(name) + 4 + len(str(value)) for name, value in headers.items() if name != OFFSET)

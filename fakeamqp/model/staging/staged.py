@@ -8,7 +8,7 @@ from fakeamqp.model.interrupted import Interrupted
 from fakeamqp.model.message import FileMessage
 
 if TYPE_CHECKING:
-    from fakeamqp.model.message import Child, Properties
+    from fakeamqp.model.message import Child, ReadableProperties
 
 __all__ = ["Description", "Staged"]
 
@@ -16,7 +16,7 @@ __all__ = ["Description", "Staged"]
 class Description(NamedTuple):
     """A content's properties (decoded, and as received with their encoding) and its child contents."""
 
-    properties: Properties
+    properties: ReadableProperties
     encoding: str
     octets: bytes
     children: tuple[Child, ...] = ()

@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_0_10.codec.assembly import Assembly
     from fakeamqp.protocols.amqp_0_10.sessions.server_session import ServerSession
 
-__all__ = ["Consume", "Consumers", "ServerConsumer", "cancel", "consumable", "set_window", "start"]
+__all__ = ["Consume", "ContentConsumers", "ServerConsumer", "cancel", "consumable", "set_window", "start"]
 
 
-class Consumers:
+class ContentConsumers:
     """The consumers of one class in one session; subclasses add the other state of the class."""
 
     class_name = ""
@@ -113,7 +113,13 @@ class ServerConsumer:
     """
 
     def __init__(
-        self, consumers: Consumers, queue: Queue, command: Consume, *, acknowledges: bool, windowed: bool
+        self,
+        consumers: ContentConsumers,
+        queue: Queue,
+        command: Consume,
+        *,
+        acknowledges: bool,
+        windowed: bool,
     ) -> None:
         self.consumers = consumers
         session = consumers.session
@@ -184,7 +190,7 @@ class ServerConsumer:
         """See `model.subscription.Subscriber`: 0-10 has no such timeout; another consumer has it."""
 
 
-def consumable(consumers: Consumers, command: Consume) -> Queue:
+def consumable(consumers: ContentConsumers, command: Consume) -> Queue:
     """The queue that a consume command names.
 
     Raises:
@@ -223,7 +229,7 @@ def start(consumer: ServerConsumer, *, no_ack: bool) -> None:
     )
 
 
-def cancel(consumers: Consumers, tag: str) -> ServerConsumer:
+def cancel(consumers: ContentConsumers, tag: str) -> ServerConsumer:
     """Remove a consumer; the caller ends it.
 
     Raises:
@@ -237,7 +243,7 @@ def cancel(consumers: Consumers, tag: str) -> ServerConsumer:
 
 
 def set_window(
-    consumers: Consumers, *, count: int, size: int, rate: int = 0, for_connection: bool | None
+    consumers: ContentConsumers, *, count: int, size: int, rate: int = 0, for_connection: bool | None
 ) -> Window:
     """Limit what is sent in advance to a session's consumers, or to those of all sessions of its connection.
 
@@ -256,7 +262,7 @@ def set_window(
     window: Window | None
     if for_connection and connection is not None:
         window = connection.windows.get(class_name)
-        sharing: Iterable[Consumers] = [
+        sharing: Iterable[ContentConsumers] = [
             each.consuming[class_name]
             for each in connection.sessions.values()
             if class_name in each.consuming
@@ -273,7 +279,7 @@ def set_window(
     return window
 
 
-def _share(window: Window, sharing: Iterable[Consumers]) -> None:
+def _share(window: Window, sharing: Iterable[ContentConsumers]) -> None:
     """Put these consumers under a new window."""
     for each in sharing:
         each.attached()

@@ -27,7 +27,7 @@ __all__ = [
     "FILE",
     "STREAM",
     "ContentClass",
-    "Target",
+    "ContentTarget",
     "authorise",
     "header",
     "message",
@@ -49,7 +49,7 @@ FILE = ContentClass(FILE_ENCODING, FileMessage, commands.FileReturn)
 STREAM = ContentClass(STREAM_ENCODING, StreamMessage, commands.StreamReturn)
 
 
-class Target(NamedTuple):
+class ContentTarget(NamedTuple):
     """The destination of a content, and the conditions of its return."""
 
     exchange: str
@@ -58,7 +58,7 @@ class Target(NamedTuple):
     immediate: bool
 
     @classmethod
-    def of(cls, command: commands.FilePublish | commands.StreamPublish) -> Target:
+    def of(cls, command: commands.FilePublish | commands.StreamPublish) -> ContentTarget:
         """The fields of a publish; a blank exchange is the default one (file.publish/exchange-default)."""
         return cls(
             command.exchange or "",
@@ -68,7 +68,7 @@ class Target(NamedTuple):
         )
 
 
-def authorise(session: ServerSession, target: Target) -> None:
+def authorise(session: ServerSession, target: ContentTarget) -> None:
     """Check that the client may publish to the exchange.
 
     Raises:
@@ -83,7 +83,7 @@ def authorise(session: ServerSession, target: Target) -> None:
 
 
 def message(
-    session: ServerSession, kind: ContentClass, target: Target, octets: bytes | None, body: bytes
+    session: ServerSession, kind: ContentClass, target: ContentTarget, octets: bytes | None, body: bytes
 ) -> Message:
     """The message of a content; `octets` is its header segment.
 
@@ -124,7 +124,7 @@ def header(kind: ContentClass, message: Message) -> bytes:
 def publish(
     session: ServerSession,
     kind: ContentClass,
-    target: Target,
+    target: ContentTarget,
     message: Message,
     transaction: Transaction | None,
 ) -> None:
@@ -148,7 +148,7 @@ def publish(
 
 
 def _return_if_needed(
-    session: ServerSession, kind: ContentClass, target: Target, message: Message, outcome: Outcome
+    session: ServerSession, kind: ContentClass, target: ContentTarget, message: Message, outcome: Outcome
 ) -> None:
     """Return a message if its flags ask for it, and a message that a full queue refused."""
     if outcome.unconsumed:

@@ -27,7 +27,7 @@ from fakeamqp.protocols.amqp_0_10.property_mapping import (
     FILE,
     STREAM,
     TRANSFER,
-    Place,
+    PropertyPlace010,
     application_headers,
     carried,
     fits_short_string,
@@ -69,7 +69,7 @@ class View:
 
     __slots__ = ("_headers", "_octets", "others")
 
-    PLACES: ClassVar[Mapping[str, Place]]
+    PLACES: ClassVar[Mapping[str, PropertyPlace010]]
     #: class of a struct -> the attribute that holds it
     ROLES: ClassVar[Mapping[type[Struct], str]]
     #: role and field of the headers
@@ -192,7 +192,7 @@ class View:
                 return place.read(value)
         return self._aside(place)
 
-    def _aside(self, place: Place) -> str | None:
+    def _aside(self, place: PropertyPlace010) -> str | None:
         """The value of a property that a header carries."""
         if not place.header:
             return None
@@ -254,7 +254,7 @@ class View:
             changed._set_map(None)
         return changed
 
-    def _put(self, place: Place, value: Any) -> bool:
+    def _put(self, place: PropertyPlace010, value: Any) -> bool:
         """Set or clear the field of a property. Returns True where the field carries the value."""
         if not place.field:
             return False
@@ -307,7 +307,7 @@ class TransferProperties(View):
 
     __slots__ = ("delivery", "fragment", "message")
 
-    PLACES: ClassVar[Mapping[str, Place]] = TRANSFER
+    PLACES: ClassVar[Mapping[str, PropertyPlace010]] = TRANSFER
     ROLES: ClassVar[Mapping[type[Struct], str]] = {
         DeliveryProperties: "delivery",
         FragmentProperties: "fragment",
@@ -419,7 +419,7 @@ class FileContentProperties(ContentProperties):
     """Properties of a file content. Files are durable: `delivery_mode` is persistent."""
 
     __slots__ = ()
-    PLACES: ClassVar[Mapping[str, Place]] = FILE
+    PLACES: ClassVar[Mapping[str, PropertyPlace010]] = FILE
     ROLES: ClassVar[Mapping[type[Struct], str]] = {FileProperties: "content"}
     SAME: ClassVar[tuple[str, ...]] = ("filename", "cluster_id")
     delivery_mode: Any = property(lambda self: DeliveryMode.PERSISTENT.value, doc="Always 2.")
@@ -431,7 +431,7 @@ class StreamContentProperties(ContentProperties):
     """Properties of a stream content."""
 
     __slots__ = ()
-    PLACES: ClassVar[Mapping[str, Place]] = STREAM
+    PLACES: ClassVar[Mapping[str, PropertyPlace010]] = STREAM
     ROLES: ClassVar[Mapping[type[Struct], str]] = {StreamProperties: "content"}
 
 

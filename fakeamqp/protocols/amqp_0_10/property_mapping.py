@@ -1,8 +1,8 @@
 """How the model's properties and headers become those of AMQP 0-10, and back: a table for each.
 
-The model names properties as 0-9-x does. Each has a `Place` in the structs of 0-10, or else a header that
-carries it. Conversion never fails: a value that cannot be carried becomes the nearest one that can.
-docs/protocols.md shows both tables.
+The model names properties as 0-9-x does. Each has a `PropertyPlace010` in the structs of 0-10, or else a
+header that carries it. Conversion never fails: a value that cannot be carried becomes the nearest one that
+can. docs/protocols.md shows both tables.
 """
 
 from __future__ import annotations
@@ -29,7 +29,14 @@ if TYPE_CHECKING:
     from uuid import UUID
 
 __all__ = ["EXPIRATION_HEADER", "FILE", "MESSAGE_ID_HEADER", "STREAM", "TAGS", "TRANSFER", "TYPE_HEADER"]
-__all__ += ["Place", "application_headers", "carried", "code_of_tag", "fits_short_string", "plain_headers"]
+__all__ += [
+    "PropertyPlace010",
+    "application_headers",
+    "carried",
+    "code_of_tag",
+    "fits_short_string",
+    "plain_headers",
+]
 __all__ += ["plain_value", "reply_text", "reply_to", "tag_of", "ttl"]
 
 _LONGEST = 255
@@ -45,7 +52,7 @@ def _same(value: Any) -> Any:
     return value
 
 
-class Place(NamedTuple):
+class PropertyPlace010(NamedTuple):
     """Where 0-10 has one of the model's properties, and how its values change."""
 
     role: str
@@ -141,27 +148,29 @@ _OCTETS = "the same bytes; from 0-10 the first 255"
 _TIME = "seconds since 1970"
 
 
-def _in_header(header: str) -> Place:
-    return Place("", "", "the text in the header", write=lambda _: None, header=header)
+def _in_header(header: str) -> PropertyPlace010:
+    return PropertyPlace010("", "", "the text in the header", write=lambda _: None, header=header)
 
 
 #: message-properties and delivery-properties of message.transfer
-TRANSFER: Final[Mapping[str, Place]] = {
-    "content_type": Place("message", "content_type", _TEXT, write=_cut),
-    "content_encoding": Place("message", "content_encoding", _TEXT, write=_cut),
-    "delivery_mode": Place(
+TRANSFER: Final[Mapping[str, PropertyPlace010]] = {
+    "content_type": PropertyPlace010("message", "content_type", _TEXT, write=_cut),
+    "content_encoding": PropertyPlace010("message", "content_encoding", _TEXT, write=_cut),
+    "delivery_mode": PropertyPlace010(
         "delivery", "delivery_mode", "2 is persistent, all others become 1", write=_delivery_mode
     ),
-    "priority": Place("delivery", "priority", "to 0-10: a value above 9 becomes 9", write=_priority),
-    "correlation_id": Place("message", "correlation_id", _OCTETS, _short_text, encoded),
-    "reply_to": Place(
+    "priority": PropertyPlace010(
+        "delivery", "priority", "to 0-10: a value above 9 becomes 9", write=_priority
+    ),
+    "correlation_id": PropertyPlace010("message", "correlation_id", _OCTETS, _short_text, encoded),
+    "reply_to": PropertyPlace010(
         "message",
         "reply_to",
         "`routing-key` for the default exchange, else `exchange/routing-key`",
         lambda address: _cut(reply_text(address)),
         lambda text: reply_to(_cut(text)),
     ),
-    "expiration": Place(
+    "expiration": PropertyPlace010(
         "delivery",
         "ttl",
         "milliseconds; text that is not a number, in the header",
@@ -169,20 +178,20 @@ TRANSFER: Final[Mapping[str, Place]] = {
         ttl,
         EXPIRATION_HEADER,
     ),
-    "message_id": Place(
+    "message_id": PropertyPlace010(
         "message", "message_id", "a UUID; any other text in the header", str, _uuid, MESSAGE_ID_HEADER
     ),
-    "timestamp": Place("delivery", "timestamp", _TIME, write=_seconds),
+    "timestamp": PropertyPlace010("delivery", "timestamp", _TIME, write=_seconds),
     "type": _in_header(TYPE_HEADER),
-    "user_id": Place("message", "user_id", _OCTETS, _short_text, encoded),
-    "app_id": Place("message", "app_id", _OCTETS, _short_text, encoded),
+    "user_id": PropertyPlace010("message", "user_id", _OCTETS, _short_text, encoded),
+    "app_id": PropertyPlace010("message", "app_id", _OCTETS, _short_text, encoded),
 }
 
 _CONTENT = {
-    "content_type": Place("content", "content_type", _TEXT, write=_cut),
-    "content_encoding": Place("content", "content_encoding", _TEXT, write=_cut),
-    "priority": Place("content", "priority", "the same number"),
-    "timestamp": Place("content", "timestamp", _TIME, write=_seconds),
+    "content_type": PropertyPlace010("content", "content_type", _TEXT, write=_cut),
+    "content_encoding": PropertyPlace010("content", "content_encoding", _TEXT, write=_cut),
+    "priority": PropertyPlace010("content", "priority", "the same number"),
+    "timestamp": PropertyPlace010("content", "timestamp", _TIME, write=_seconds),
     "type": _in_header(TYPE_HEADER),
     "expiration": _in_header(EXPIRATION_HEADER),
     "correlation_id": _in_header("x-amqp-0-9-1.correlation-id"),
@@ -191,13 +200,13 @@ _CONTENT = {
 }
 
 #: file-properties
-FILE: Final[Mapping[str, Place]] = {
+FILE: Final[Mapping[str, PropertyPlace010]] = {
     **_CONTENT,
-    "reply_to": Place("content", "reply_to", _TEXT, write=_cut),
-    "message_id": Place("content", "message_id", _TEXT, write=_cut),
+    "reply_to": PropertyPlace010("content", "reply_to", _TEXT, write=_cut),
+    "message_id": PropertyPlace010("content", "message_id", _TEXT, write=_cut),
 }
 #: stream-properties
-STREAM: Final[Mapping[str, Place]] = {
+STREAM: Final[Mapping[str, PropertyPlace010]] = {
     **_CONTENT,
     "reply_to": _in_header("x-amqp-0-9-1.reply-to"),
     "message_id": _in_header(MESSAGE_ID_HEADER),

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 from fakeamqp.protocols.amqp_0_10 import consuming, contents
 from fakeamqp.protocols.amqp_0_10.codec import commands
 from fakeamqp.protocols.amqp_0_10.codec.constants import SegmentType
-from fakeamqp.protocols.amqp_0_10.consuming import Consumers, ServerConsumer
-from fakeamqp.protocols.amqp_0_10.contents import STREAM, Target
+from fakeamqp.protocols.amqp_0_10.consuming import ContentConsumers, ServerConsumer
+from fakeamqp.protocols.amqp_0_10.contents import STREAM, ContentTarget
 
 if TYPE_CHECKING:
     from fakeamqp.model.credit import Credit
@@ -32,7 +32,7 @@ __all__ = ["CONTENT_HANDLERS", "HANDLERS"]
 # --- consumers ---------------------------------------------------------------------------------------
 
 
-class Streams(Consumers):
+class Streams(ContentConsumers):
     """The state of class stream in one session: its consumers, and what its windows still count."""
 
     class_name = "stream"
@@ -146,7 +146,7 @@ def publish(
     """
     if session.connection is not None:
         session.connection.publish_received()
-    target = Target.of(command)
+    target = ContentTarget.of(command)
     contents.authorise(session, target)
     message = contents.message(session, STREAM, target, header, body or b"")
     contents.publish(session, STREAM, target, message, session.transaction)

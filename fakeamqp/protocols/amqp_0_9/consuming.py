@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_0_9.codec import methods as m
     from fakeamqp.protocols.amqp_0_9.server_channel import Amqp09Channel
 
-__all__ = ["Consumer", "Consumers", "cancel", "consumable", "set_window", "start"]
+__all__ = ["ClassConsumer", "Consumers", "cancel", "consumable", "set_window", "start"]
 
 
 class Consumers:
@@ -44,10 +44,10 @@ class Consumers:
         shared = self.channel.connection.windows.get(self.class_name)
         return tuple(each for each in (self.window, shared) if each is not None)
 
-    def all(self) -> list[Consumer]:
+    def all(self) -> list[ClassConsumer]:
         """Return all consumers."""
         subscribers = (each.subscriber for each in self.channel.consumers.values())
-        return [each for each in subscribers if isinstance(each, Consumer) and each.consumers is self]
+        return [each for each in subscribers if isinstance(each, ClassConsumer) and each.consumers is self]
 
     def depend_anew(self) -> None:
         """Apply a new window to all consumers."""
@@ -82,7 +82,7 @@ class Consumers:
                 window.rate.stop()
 
 
-class Consumer:
+class ClassConsumer:
     """One consumer, and the subscriber of its subscription; see `model.subscription.Subscriber`.
 
     Args:
@@ -186,7 +186,7 @@ def consumable(consumers: Consumers, method: m.FileConsume | m.StreamConsume) ->
     return queue, tag
 
 
-def start(consumer: Consumer, *, no_ack: bool) -> None:
+def start(consumer: ClassConsumer, *, no_ack: bool) -> None:
     """Subscribe a new consumer; the caller answers the client, then dispatches the queue."""
     channel, subscription = consumer.channel, consumer.subscription
     subscription.queue.subscribe(subscription)
@@ -200,11 +200,11 @@ def start(consumer: Consumer, *, no_ack: bool) -> None:
     )
 
 
-def cancel(consumers: Consumers, tag: str) -> Consumer | None:
+def cancel(consumers: Consumers, tag: str) -> ClassConsumer | None:
     """Remove a consumer from the channel, and return it for the caller to end; None for an unknown tag."""
     subscription = consumers.channel.consumers.get(tag)
     subscriber = None if subscription is None else subscription.subscriber
-    if not isinstance(subscriber, Consumer) or subscriber.consumers is not consumers:
+    if not isinstance(subscriber, ClassConsumer) or subscriber.consumers is not consumers:
         return None
     del consumers.channel.consumers[tag]
     return subscriber

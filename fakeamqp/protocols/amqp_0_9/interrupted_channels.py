@@ -8,7 +8,7 @@ from fakeamqp.model.extensions import Extension
 
 if TYPE_CHECKING:
     from fakeamqp.model.virtual_host import VirtualHost
-    from fakeamqp.protocols.amqp_0_9.resume import Interrupted
+    from fakeamqp.protocols.amqp_0_9.resume import InterruptedChannel
 
 __all__ = ["InterruptedChannels"]
 
@@ -23,18 +23,18 @@ class InterruptedChannels(Extension):
 
     def __init__(self, virtual_host: VirtualHost) -> None:
         super().__init__(virtual_host)
-        self._kept: dict[tuple[str, bytes], Interrupted] = {}
+        self._kept: dict[tuple[str, bytes], InterruptedChannel] = {}
 
     def __len__(self) -> int:
         return len(self._kept)
 
-    def keep(self, user: str, channel_id: bytes, channel: Interrupted) -> None:
+    def keep(self, user: str, channel_id: bytes, channel: InterruptedChannel) -> None:
         """Add a channel."""
         self._kept[user, channel_id] = channel
         if len(self._kept) > _MAX_CHANNELS:
             del self._kept[next(iter(self._kept))]
 
-    def take(self, user: str, channel_id: bytes) -> Interrupted | None:
+    def take(self, user: str, channel_id: bytes) -> InterruptedChannel | None:
         """Remove and return a channel; None if it is unknown."""
         return self._kept.pop((user, channel_id), None)
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_0_9.codec.bodies import Body
     from fakeamqp.protocols.amqp_0_9_1.codec.tables import Grammar
 
-__all__ = ["FIELDS", "Place", "Transferred", "encode_transfer", "from_transfer", "to_transfer"]
+__all__ = ["FIELDS", "PropertyPlace09", "Transferred", "encode_transfer", "from_transfer", "to_transfer"]
 
 _EMPTY_TABLE_AND_BODY = 9
 """Bytes of a transfer's last two fields when empty: the length of a table, a kind and a length."""
@@ -48,7 +48,7 @@ class AnyProperties(Protocol):
         """For the application."""
 
 
-class Place(NamedTuple):
+class PropertyPlace09(NamedTuple):
     """The property, field and header that carry one value."""
 
     property: str
@@ -64,23 +64,27 @@ class Place(NamedTuple):
 _TEXT = "the same text; empty means absent"
 _NUMBER = "the same number; 0 means absent"
 
-FIELDS: Final[tuple[Place, ...]] = (
-    Place("content_type", "content_type", "", _TEXT),
-    Place("content_encoding", "content_encoding", "", _TEXT),
-    Place("delivery_mode", "delivery_mode", "", _NUMBER),
-    Place("priority", "priority", "", _NUMBER),
-    Place("correlation_id", "correlation_id", "", _TEXT),
-    Place("reply_to", "reply_to", "", _TEXT),
-    Place(
+FIELDS: Final[tuple[PropertyPlace09, ...]] = (
+    PropertyPlace09("content_type", "content_type", "", _TEXT),
+    PropertyPlace09("content_encoding", "content_encoding", "", _TEXT),
+    PropertyPlace09("delivery_mode", "delivery_mode", "", _NUMBER),
+    PropertyPlace09("priority", "priority", "", _NUMBER),
+    PropertyPlace09("correlation_id", "correlation_id", "", _TEXT),
+    PropertyPlace09("reply_to", "reply_to", "", _TEXT),
+    PropertyPlace09(
         "expiration", "ttl", EXPIRATION_HEADER, "milliseconds; 0, or text that is not a number, in the header"
     ),
-    Place("message_id", "message_id", "", _TEXT),
-    Place("timestamp", "timestamp", "", "seconds since 1970; 0 means absent"),
-    Place("type", "", TYPE_HEADER, "the text in the header"),
-    Place("user_id", "user_id", "", _TEXT),
-    Place("app_id", "app_id", "", _TEXT),
-    Place("", "transaction_id", "x-amqp-0-9-transaction-id", "the text in the header; empty means absent"),
-    Place("", "security_token", "x-amqp-0-9-security-token", "the bytes in the header; empty means absent"),
+    PropertyPlace09("message_id", "message_id", "", _TEXT),
+    PropertyPlace09("timestamp", "timestamp", "", "seconds since 1970; 0 means absent"),
+    PropertyPlace09("type", "", TYPE_HEADER, "the text in the header"),
+    PropertyPlace09("user_id", "user_id", "", _TEXT),
+    PropertyPlace09("app_id", "app_id", "", _TEXT),
+    PropertyPlace09(
+        "", "transaction_id", "x-amqp-0-9-transaction-id", "the text in the header; empty means absent"
+    ),
+    PropertyPlace09(
+        "", "security_token", "x-amqp-0-9-security-token", "the bytes in the header; empty means absent"
+    ),
 )
 """The values of message.transfer and class basic."""
 
@@ -124,7 +128,7 @@ def from_transfer(method: MessageTransfer, payload: bytes, grammar: Grammar) -> 
     return properties
 
 
-def _carried(headers: dict[str, Any], *, expires: bool) -> Iterator[tuple[Place, str]]:
+def _carried(headers: dict[str, Any], *, expires: bool) -> Iterator[tuple[PropertyPlace09, str]]:
     """The properties that headers of a transfer carry. Where the field is set, the header stays a header."""
     for place in FIELDS:
         value = headers.get(place.header) if place.property and place.header else None

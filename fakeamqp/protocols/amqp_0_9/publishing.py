@@ -11,7 +11,7 @@ from fakeamqp.protocols.amqp_0_9.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
 from fakeamqp.protocols.amqp_0_9_1.delivering import ENCODING
 from fakeamqp.protocols.amqp_0_9_1.publish_checks import (
-    Target,
+    PublishTarget,
     authorise,
     examine,
     needs_examination,
@@ -21,7 +21,7 @@ from fakeamqp.protocols.amqp_0_9_1.publish_checks import (
 
 if TYPE_CHECKING:
     from fakeamqp.model.outcome import Outcome
-    from fakeamqp.protocols.amqp_0_9.server_channel import Amqp09Channel, Content
+    from fakeamqp.protocols.amqp_0_9.server_channel import Amqp09Channel, CompleteContent
 
 __all__ = ["begin", "publish"]
 
@@ -30,10 +30,10 @@ def begin(channel: Amqp09Channel, method: m.BasicPublish) -> None:
     """Handle basic.publish; its content follows."""
     channel.use_ticket(method.ticket, "write", "exchange", method.exchange)
     # The properties have the same bytes as in 0-9-1: see `ENCODING`.
-    channel.expect_content(m.BasicPublish, BasicProperties, partial(publish, channel, Target(method)))
+    channel.expect_content(m.BasicPublish, BasicProperties, partial(publish, channel, PublishTarget(method)))
 
 
-def publish(channel: Amqp09Channel, target: Target, content: Content[BasicProperties]) -> None:
+def publish(channel: Amqp09Channel, target: PublishTarget, content: CompleteContent[BasicProperties]) -> None:
     """Route a complete content, now or at commit, and return it if the client asked for that.
 
     Raises:
@@ -82,7 +82,9 @@ def publish(channel: Amqp09Channel, target: Target, content: Content[BasicProper
     )
 
 
-def _return_if_needed(channel: Amqp09Channel, target: Target, message: Message, outcome: Outcome) -> None:
+def _return_if_needed(
+    channel: Amqp09Channel, target: PublishTarget, message: Message, outcome: Outcome
+) -> None:
     """Return the message if its flags ask for it."""
     if target.mandatory or outcome.unconsumed:
         return_if_needed(channel, target, message, outcome, unconsumed=outcome.unconsumed)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from fakeamqp.model.subscription import Subscription
     from fakeamqp.protocols.amqp_0_9.rabbitmq_connection import RabbitMQ09Connection
     from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
-    from fakeamqp.protocols.amqp_0_9_1.replies import Reply
+    from fakeamqp.protocols.amqp_0_9_1.replies import CloseReply
 
 __all__ = ["RabbitMQ09Channel"]
 
@@ -105,7 +105,7 @@ class RabbitMQ09Channel(Amqp09Channel):
         """True while a content is incomplete."""
         return self._expected is not None or self._target is not None
 
-    def close(self, reply: Reply, method: int) -> None:
+    def close(self, reply: CloseReply, method: int) -> None:
         """See the base class. After an error in a method that only 0-9 has, its content is ignored.
 
         RabbitMQ's checks of what arrives on a closing channel know no contents of these classes.

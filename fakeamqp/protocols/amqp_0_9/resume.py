@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     Consume: TypeAlias = m.BasicConsume | m.FileConsume | m.StreamConsume | m.MessageConsume
 
-__all__ = ["Interrupted", "Resumable", "keep", "resume"]
+__all__ = ["InterruptedChannel", "Resumable", "keep", "resume"]
 
 
 @runtime_checkable
@@ -49,7 +49,7 @@ class Resumable(Protocol):
 
 
 @dataclass(frozen=True)
-class Interrupted:
+class InterruptedChannel:
     """The kept state of a channel. `consumers` are pairs of tag and the method that restarts the consumer."""
 
     current_queue: str | None
@@ -84,12 +84,12 @@ def _store(channel: Amqp09Channel) -> InterruptedChannels:
     return channel.virtual_host.extensions[InterruptedChannels]
 
 
-def _snapshot(channel: Amqp09Channel) -> Interrupted:
+def _snapshot(channel: Amqp09Channel) -> InterruptedChannel:
     credit = channel.credit or Credit()
     class_states = (
         (kind, state.interrupted()) for kind, state in channel.class_states if isinstance(state, Resumable)
     )
-    return Interrupted(
+    return InterruptedChannel(
         channel.current_queue,
         (credit.message_limit, credit.byte_limit),
         channel.prefetch,

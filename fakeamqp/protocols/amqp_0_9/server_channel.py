@@ -37,13 +37,13 @@ if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
     from fakeamqp.protocols.amqp_0_9_1.codec.properties import Properties
 
-__all__ = ["Amqp09Channel", "Content"]
+__all__ = ["Amqp09Channel", "CompleteContent"]
 
 P = TypeVar("P", bound="Properties")
 
 
 @dataclass(frozen=True)
-class Content(Generic[P]):
+class CompleteContent(Generic[P]):
     """A complete content; `octets` are the bytes of its property flags and list."""
 
     properties: P
@@ -80,7 +80,7 @@ class _ExpectedContent(NamedTuple):
 
     method: type[Method]
     properties: type[Properties]
-    complete: Callable[[Content[Any]], None]
+    complete: Callable[[CompleteContent[Any]], None]
 
 
 class Amqp09Channel(Amqp091Channel):
@@ -173,7 +173,7 @@ class Amqp09Channel(Amqp091Channel):
     # --- contents in ----------------------------------------------------------------------------------
 
     def expect_content(
-        self, method: type[Method], properties: type[P], complete: Callable[[Content[P]], None]
+        self, method: type[Method], properties: type[P], complete: Callable[[CompleteContent[P]], None]
     ) -> None:
         """Call `complete` once the content of the current method is complete."""
         self._expected = _ExpectedContent(method, properties, complete)
@@ -229,7 +229,7 @@ class Amqp09Channel(Amqp091Channel):
         self._expected = self._charge = None
         properties = self._decode(expected.properties, content.properties)
         children = tuple(_child(each) for each in content.children)
-        expected.complete(Content(properties, content.properties, content.body, children))
+        expected.complete(CompleteContent(properties, content.properties, content.body, children))
 
     def _decode(self, kind: type[Properties], octets: bytes) -> Properties:
         """Decode properties; short property lists of class basic are cached."""

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from fakeamqp.model.window import Window
     from fakeamqp.protocols.amqp_0_9.choices import Amqp09Choices
     from fakeamqp.protocols.amqp_0_9.codec.requests import Request
-    from fakeamqp.protocols.amqp_0_9.vocabulary import Vocabulary
+    from fakeamqp.protocols.amqp_0_9.vocabulary import Vocabulary09
     from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
     from fakeamqp.protocols.base.connection_states import ConnectionTransitions
 
@@ -65,7 +65,7 @@ class Amqp09Connection(Amqp091Connection[Amqp09Channel]):
         protocol: the name of the protocol.
     """
 
-    vocabulary: Vocabulary
+    vocabulary: Vocabulary09
 
     CHANNEL: ClassVar[type[Amqp09Channel]] = Amqp09Channel
     TRANSITIONS: ClassVar[ConnectionTransitions] = CONNECTION_TRANSITIONS
@@ -81,7 +81,7 @@ class Amqp09Connection(Amqp091Connection[Amqp09Channel]):
         notify: Callable[[Connection], None],
         protocol_header: bytes = PROTOCOL_HEADER,
         *,
-        vocabulary: Vocabulary = m,
+        vocabulary: Vocabulary09 = m,
         version: tuple[int, int] = (VERSION_MAJOR, VERSION_MINOR),
         protocol: str = "0-9",
     ) -> None:

@@ -16,7 +16,7 @@ from fakeamqp.model.message import StreamMessage
 from fakeamqp.protocols.amqp_0_9 import consuming, contents
 from fakeamqp.protocols.amqp_0_9.codec import methods as m
 from fakeamqp.protocols.amqp_0_9.codec.message_properties import StreamMessageProperties
-from fakeamqp.protocols.amqp_0_9.consuming import Consumer, Consumers
+from fakeamqp.protocols.amqp_0_9.consuming import ClassConsumer, Consumers
 from fakeamqp.protocols.amqp_0_9.contents import STREAM
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from fakeamqp.model.message import Message
     from fakeamqp.model.queues import Queue
     from fakeamqp.model.subscription import Subscription
-    from fakeamqp.protocols.amqp_0_9.server_channel import Amqp09Channel, Content
+    from fakeamqp.protocols.amqp_0_9.server_channel import Amqp09Channel, CompleteContent
     from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
 
 __all__ = ["HANDLERS", "StreamConsumer", "Streams"]
@@ -59,7 +59,7 @@ def _sent(message: Message, credits: Sequence[Credit]) -> None:
         credit.resume()
 
 
-class StreamConsumer(Consumer):
+class StreamConsumer(ClassConsumer):
     """One consumer of class stream."""
 
     def __init__(self, streams: Streams, queue: Queue, tag: str, method: m.StreamConsume) -> None:
@@ -142,7 +142,7 @@ def publish(channel: Amqp09Channel, method: m.StreamPublish) -> None:
 
 
 def _publish(
-    channel: Amqp09Channel, method: m.StreamPublish, content: Content[StreamMessageProperties]
+    channel: Amqp09Channel, method: m.StreamPublish, content: CompleteContent[StreamMessageProperties]
 ) -> None:
     """Publish at once, also on a transactional channel (stream.publish/not-transactional).
 

@@ -15,7 +15,7 @@ from fakeamqp.protocols.amqp_0_9.codec.properties import TunnelProperties
 from fakeamqp.protocols.amqp_0_9.registrations import Registrations, TunnelRequest
 
 if TYPE_CHECKING:
-    from fakeamqp.protocols.amqp_0_9.server_channel import Amqp09Channel, Content
+    from fakeamqp.protocols.amqp_0_9.server_channel import Amqp09Channel, CompleteContent
     from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
 
 __all__ = ["HANDLERS"]
@@ -31,7 +31,7 @@ def request(channel: Amqp09Channel, method: m.TunnelRequest) -> None:
     if not registrations.tunnels:
         raise NotImplementedHere("no handler of tunnel requests")
 
-    def complete(content: Content[TunnelProperties]) -> None:
+    def complete(content: CompleteContent[TunnelProperties]) -> None:
         properties = content.properties
         registrations.tunnel(
             TunnelRequest(

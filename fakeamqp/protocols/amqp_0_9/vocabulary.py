@@ -10,10 +10,10 @@ from fakeamqp.protocols.amqp_0_9_1 import vocabulary
 if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
 
-__all__ = ["Vocabulary"]
+__all__ = ["Vocabulary09"]
 
 
-class Vocabulary(vocabulary.Vocabulary, Protocol):
+class Vocabulary09(vocabulary.Vocabulary, Protocol):
     """The methods of 0-9 or of 0-8."""
 
     @property

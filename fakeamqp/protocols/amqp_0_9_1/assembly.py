@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
     from fakeamqp.protocols.amqp_0_9_1.server_connection import Amqp091Connection
 
-__all__ = ["Assembly", "check_content_header", "not_a_body", "not_a_header", "not_a_method"]
+__all__ = ["ContentAssembly", "check_content_header", "not_a_body", "not_a_header", "not_a_method"]
 
 
 def not_a_method() -> ProtocolError:
@@ -55,7 +55,7 @@ def check_content_header(personality: Personality, class_id: int, weight: int, s
         raise ProtocolError("frame-error", f"content body size {size} exceeds maximum allowed size {largest}")
 
 
-class Assembly:
+class ContentAssembly:
     """Puts the frames of one channel together to methods, and discards their contents.
 
     RabbitMQ does so for every channel that the connection knows, also before it is open and while it is

@@ -10,11 +10,11 @@ from fakeamqp.model.acknowledgement_timeout import AcknowledgementTimeouts
 from fakeamqp.model.credit import Credit, Gate
 from fakeamqp.model.delivery import Delivery, Ledger, releasing
 from fakeamqp.model.errors import AccessRefused, NotFound, PreconditionFailed
-from fakeamqp.model.firehose import Source
+from fakeamqp.model.firehose import PublishSource
 from fakeamqp.model.memory import Charge
 from fakeamqp.model.operations import STEP, in_steps
 from fakeamqp.protocols.amqp_0_9_1 import delivering
-from fakeamqp.protocols.amqp_0_9_1.assembly import Assembly
+from fakeamqp.protocols.amqp_0_9_1.assembly import ContentAssembly
 from fakeamqp.protocols.amqp_0_9_1.codec.frames import FRAME_METHOD, FRAME_OVERHEAD
 from fakeamqp.protocols.amqp_0_9_1.replies import ProtocolError
 from fakeamqp.protocols.amqp_0_9_1.states import CHANNEL_TRANSITIONS, ChannelState
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from fakeamqp.model.transactions import Transaction
     from fakeamqp.model.virtual_host import VirtualHost
     from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
-    from fakeamqp.protocols.amqp_0_9_1.replies import Reply
+    from fakeamqp.protocols.amqp_0_9_1.replies import CloseReply
     from fakeamqp.protocols.amqp_0_9_1.server_connection import Amqp091Connection
 
 __all__ = ["NO_QUEUE", "BaseChannel", "FrameWriter", "lacks_queue"]
@@ -106,7 +106,7 @@ class BaseChannel:
         self.deliver_prefixes: dict[tuple[str, str, str], tuple[bytes, bytes]] = {}
         self._charge: Charge | None = None
         """What the incomplete content counts of the broker's memory."""
-        self._discarded: Assembly | None = None
+        self._discarded: ContentAssembly | None = None
         """Checks what arrives while the channel is closing, where the personality does."""
 
     def __repr__(self) -> str:
@@ -165,9 +165,9 @@ class BaseChannel:
     def receive_body(self, payload: bytes) -> None:
         """Process a body frame."""
 
-    def assembly(self) -> Assembly:
+    def assembly(self) -> ContentAssembly:
         """The content that the channel is receiving, to be continued without it."""
-        return Assembly(self.connection)
+        return ContentAssembly(self.connection)
 
     @abstractmethod
     def drop_content(self) -> None:
@@ -343,7 +343,7 @@ class BaseChannel:
         """Follow the transition table; an event without an entry changes nothing."""
         self.state = CHANNEL_TRANSITIONS[self.state].get(event, self.state)
 
-    def close(self, reply: Reply, method: int) -> None:
+    def close(self, reply: CloseReply, method: int) -> None:
         """Close the channel because of an error; all input until close-ok is discarded."""
         self.follow("CLOSE")
         if self.connection.answers.tracks_contents:
@@ -351,7 +351,7 @@ class BaseChannel:
         self._send_close(reply, method)
         self.release()
 
-    def _send_close(self, reply: Reply, method: int) -> None:
+    def _send_close(self, reply: CloseReply, method: int) -> None:
         self.send(
             self.connection.vocabulary.ChannelClose(
                 reply_code=reply.code,
@@ -386,9 +386,9 @@ class BaseChannel:
         self.release()
 
     @property
-    def source(self) -> Source:
+    def source(self) -> PublishSource:
         """What copies of the firehose say of the channel."""
-        return Source(self.connection.name, self.number, self.user.name)
+        return PublishSource(self.connection.name, self.number, self.user.name)
 
     def release(self) -> None:
         """Cancel consumers, requeue unacknowledged messages, roll back an open transaction.

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from fakeamqp.model.credit import Credit, Limit
 from fakeamqp.model.delivery import accept_all, release_all
-from fakeamqp.model.errors import Crash, NotAllowed, PreconditionFailed
+from fakeamqp.model.errors import ChannelCrash, NotAllowed, PreconditionFailed
 from fakeamqp.model.limits import check_consumer_bound
 from fakeamqp.model.queues import ClassicQueue
 from fakeamqp.model.reply_to import PSEUDO_QUEUE
@@ -211,7 +211,7 @@ def cancel_ok(channel: Amqp091Channel, method: m.BasicCancelOk) -> None:
         raise ProtocolError("command-invalid", "unimplemented method")
     subscription = channel.take_consumer(method.consumer_tag)
     if subscription is None:
-        raise Crash(f"basic.cancel-ok for the unknown consumer tag {method.consumer_tag!r}")
+        raise ChannelCrash(f"basic.cancel-ok for the unknown consumer tag {method.consumer_tag!r}")
     channel.end_consumer(subscription)
 
 

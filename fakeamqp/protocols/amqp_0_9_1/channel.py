@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 __all__ = ["HANDLERS", "close", "close_ok", "flow", "flow_ok"]
 
 
-class Flow(Protocol):
+class FlowMethod(Protocol):
     """channel.flow and channel.flow-ok of either protocol."""
 
     active: bool
 
 
-def flow(channel: BaseChannel, method: Flow) -> None:
+def flow(channel: BaseChannel, method: FlowMethod) -> None:
     """Stop or resume deliveries on the channel, if the personality supports it (channel.flow/*)."""
     if not method.active and not channel.personality.honours_client_flow:
         raise ProtocolError("not-implemented", "active=false")
@@ -32,7 +32,7 @@ def flow(channel: BaseChannel, method: Flow) -> None:
         channel.gate.shut()
 
 
-def flow_ok(channel: BaseChannel, method: Flow) -> None:
+def flow_ok(channel: BaseChannel, method: FlowMethod) -> None:
     """Accept the answer to a channel.flow of the broker (channel.flow/throttling)."""
     if channel.awaited_flow_oks:
         channel.awaited_flow_oks -= 1

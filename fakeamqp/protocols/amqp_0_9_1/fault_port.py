@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from fakeamqp.model.errors import ModelError
 from fakeamqp.model.message import Message
-from fakeamqp.protocols.amqp_0_9_1.replies import Reply, short_text
+from fakeamqp.protocols.amqp_0_9_1.replies import CloseReply, short_text
 from fakeamqp.protocols.amqp_0_9_1.states import ChannelState
 from fakeamqp.protocols.base import fault_port
 from fakeamqp.protocols.base.connection_states import ConnectionState
@@ -63,7 +63,7 @@ class Amqp091FaultPort(fault_port.ConnectionFaultPort):
         """Send channel.close."""
         channel = self._channel(number)
         if channel is not None:
-            channel.close(Reply(code, short_text(text), ends_connection=False), method)
+            channel.close(CloseReply(code, short_text(text), ends_connection=False), method)
 
     def close_connection(self, code: int, text: str, method: int) -> None:
         """Send connection.close."""

@@ -13,7 +13,7 @@ from abc import abstractmethod
 from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 from fakeamqp.model.erlang import Atom, Latin1, octets_term, pretty
-from fakeamqp.model.errors import Crash
+from fakeamqp.model.errors import ChannelCrash
 from fakeamqp.protocols.amqp_0_9_1.replies import ProtocolError
 
 if TYPE_CHECKING:
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "UNKNOWN_FRAME",
-    "Answers",
     "Malformed",
+    "MalformedAnswers",
     "MalformedContent",
     "MalformedFrame",
     "MalformedMethod",
@@ -124,7 +124,7 @@ class MalformedContent(Malformed):
         super().__init__(problem.condition, str(problem), octets)
 
 
-class Answers:
+class MalformedAnswers:
     """How a connection answers malformed input."""
 
     judges_frames_early: ClassVar[bool]
@@ -137,14 +137,14 @@ class Answers:
     malformed properties are an error once the content is complete and may be published."""
 
     @abstractmethod
-    def to(self, problem: Malformed, number: int) -> ProtocolError | Crash | None:
+    def to(self, problem: Malformed, number: int) -> ProtocolError | ChannelCrash | None:
         """What the client gets for malformed input on the channel of this number.
 
         None stands for the end of the transport, at once and in any state of the connection.
         """
 
 
-class _Explained(Answers):
+class _Explained(MalformedAnswers):
     """The specification: an explanation."""
 
     judges_frames_early = True
@@ -156,7 +156,7 @@ class _Explained(Answers):
         return problem
 
 
-class _Erlang(Answers):
+class _Erlang(MalformedAnswers):
     """RabbitMQ.
 
     Args:
@@ -170,12 +170,12 @@ class _Erlang(Answers):
     stops_after_lost_frames = True
     tracks_contents = True
 
-    def to(self, problem: Malformed, number: int) -> ProtocolError | Crash | None:
+    def to(self, problem: Malformed, number: int) -> ProtocolError | ChannelCrash | None:
         """See the base class."""
         if isinstance(problem, MalformedFrame):
             return ProtocolError(problem.condition, _frame_text(problem, self._latin_1))
         if isinstance(problem, MalformedContent) or (isinstance(problem, MalformedMethod) and number == 0):
-            return Crash(problem.text)
+            return ChannelCrash(problem.text)
         if isinstance(problem, MalformedMethod) and not problem.fits:
             return _cannot_decode(problem.octets)
         if isinstance(problem, UnknownMethod) and number:
@@ -221,7 +221,7 @@ _ERLANG = _Erlang()
 _ERLANG_IN_LATIN_1 = _Erlang(latin_1=True)
 
 
-def answers_of(personality: Personality) -> Answers:
+def answers_of(personality: Personality) -> MalformedAnswers:
     """The answers that the personality has chosen."""
     if personality.explains_malformed_input:
         return _EXPLAINED

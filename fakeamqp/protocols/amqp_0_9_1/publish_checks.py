@@ -1,7 +1,7 @@
 """Checks of a published content of class basic: permissions, and the properties that the broker interprets.
 
-`Target` is a decoded basic.publish. Clients publish repeatedly with a few exchanges and keys, so each channel
-caches targets by the bytes of the method.
+`PublishTarget` is a decoded basic.publish. Clients publish repeatedly with a few exchanges and keys, so each
+channel caches targets by the bytes of the method.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     _Check: TypeAlias = Callable[["BaseChannel", Message, "BasicProperties"], "BasicProperties | None"]
 
 __all__ = [
-    "Target",
+    "PublishTarget",
     "UnknownContent",
     "UnreadableContent",
     "authorise",
@@ -53,7 +53,7 @@ class Publish(Protocol):
     immediate: bool
 
 
-class Target:
+class PublishTarget:
     """Exchange, key and flags of a publish.
 
     `index` is that of the method, and `checked` the version of the access rules last checked.
@@ -74,12 +74,12 @@ class Target:
         authorise(channel, self, key=key)
 
 
-class UnreadableContent(Target):
+class UnreadableContent(PublishTarget):
     """A publish with properties that cannot be read: an error once the user may publish it."""
 
     __slots__ = ("_problem", "_target")
 
-    def __init__(self, target: Target, problem: MalformedContent) -> None:
+    def __init__(self, target: PublishTarget, problem: MalformedContent) -> None:
         super().__init__(target)
         self.index: int = target.index
         self._target = target
@@ -95,7 +95,7 @@ class UnreadableContent(Target):
         raise self._problem
 
 
-class UnknownContent(Target):
+class UnknownContent(PublishTarget):
     """A method with a content that no client may send: an error once the content is complete."""
 
     __slots__ = ("_refusal",)
@@ -132,7 +132,7 @@ def needs_examination(properties: BasicProperties) -> bool:
 
 
 def return_if_needed(
-    channel: BaseChannel, target: Target, message: Message, plan: Outcome, *, unconsumed: bool
+    channel: BaseChannel, target: PublishTarget, message: Message, plan: Outcome, *, unconsumed: bool
 ) -> None:
     """Return the message if its flags ask for it (basic.publish/mandatory-01, basic.publish/immediate-01)."""
     message = without_blind_copies(message)
@@ -153,7 +153,7 @@ def _routed(channel: BaseChannel, message: Message, plan: Outcome) -> bool:
     return any(not isinstance(queue, ReplyAddress) for queue in plan.queues)
 
 
-def authorise(channel: BaseChannel, target: Target, *, key: bool) -> None:
+def authorise(channel: BaseChannel, target: PublishTarget, *, key: bool) -> None:
     """Check that the user may publish to the exchange; with `key`, check the routing key too.
 
     Raises:

@@ -14,7 +14,7 @@ from fakeamqp.model.queues import Queue
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.delivering import ENCODING, check_message
 from fakeamqp.protocols.amqp_0_9_1.publish_checks import (
-    Target,
+    PublishTarget,
     examine,
     needs_examination,
     return_if_needed,
@@ -27,18 +27,18 @@ if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
     from fakeamqp.protocols.amqp_0_9_1.server_channel import Amqp091Channel
 
-__all__ = ["Target", "begin", "check_message", "publish"]
+__all__ = ["PublishTarget", "begin", "check_message", "publish"]
 
 
 def begin(channel: Amqp091Channel, method: m.BasicPublish) -> None:
     """Handle basic.publish; its content follows."""
     if method.immediate and not channel.personality.honours_immediate:
         raise ProtocolError("not-implemented", "immediate=true")
-    channel.expect_publish(Target(method))
+    channel.expect_publish(PublishTarget(method))
 
 
 def publish(
-    channel: Amqp091Channel, target: Target, properties: BasicProperties, octets: bytes, body: bytes
+    channel: Amqp091Channel, target: PublishTarget, properties: BasicProperties, octets: bytes, body: bytes
 ) -> None:
     """Route a complete content, and return or confirm it as the client asked.
 
@@ -86,7 +86,9 @@ def publish(
         channel.confirm(tag, outcome)
 
 
-def _publish_at_commit(channel: Amqp091Channel, target: Target, message: Message, plan: Outcome) -> bool:
+def _publish_at_commit(
+    channel: Amqp091Channel, target: PublishTarget, message: Message, plan: Outcome
+) -> bool:
     """Carry out a publish of a transaction, at commit, with the route decided when it arrived.
 
     RabbitMQ: measured.

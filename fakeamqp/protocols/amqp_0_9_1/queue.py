@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from fakeamqp.model.errors import AccessRefused, Crash
+from fakeamqp.model.errors import AccessRefused, ChannelCrash
 from fakeamqp.model.queues import QueueDeclaration
 from fakeamqp.model.reply_to import PSEUDO_QUEUE, is_reply_address
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
@@ -64,7 +64,7 @@ def _declare_reply_address(channel: Amqp091Channel, name: str, method: m.QueueDe
     """Confirm that a reply address exists; the pseudo-queue always does (RabbitMQ: documented)."""
     if name != PSEUDO_QUEUE and name not in channel.virtual_host.reply_addresses:
         if channel.personality.refuses_bogus_replies and not is_reply_address(name):
-            raise Crash(f"no broker has made the reply address {name!r}")
+            raise ChannelCrash(f"no broker has made the reply address {name!r}")
         raise channel.virtual_host.missing("queue", name)
     channel.current_queue = name
     if not method.no_wait:

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from fakeamqp.errors import FakeAMQPError
-from fakeamqp.model.errors import Crash, ModelError
+from fakeamqp.model.errors import ChannelCrash, ModelError
 from fakeamqp.protocols.amqp_0_9_1.codec.constants import HARD_ERRORS, REPLY_NAMES
 from fakeamqp.protocols.base.codec.errors import WireError
 
-__all__ = ["REPLIES", "ProtocolError", "Replies", "Reply", "short_text", "stripped"]
+__all__ = ["REPLIES", "CloseReply", "ProtocolError", "Replies", "short_text", "stripped"]
 
 
 class ProtocolError(FakeAMQPError):
@@ -34,7 +34,7 @@ class ProtocolError(FakeAMQPError):
         self.ends_connection = ends_connection
 
 
-class Reply:
+class CloseReply:
     """The content of a close method. `text` starts with the name of the code, as RabbitMQ writes it."""
 
     __slots__ = ("code", "ends_connection", "names_no_method", "silent", "text")
@@ -75,7 +75,7 @@ class Replies:
         """
         return self._codes[condition]
 
-    def reply_for(self, error: ProtocolError | ModelError | WireError) -> Reply:
+    def reply_for(self, error: ProtocolError | ModelError | WireError) -> CloseReply:
         """Return the reply for an error."""
         code = self._codes[error.condition]
         ends_connection = code in self._hard
@@ -83,9 +83,9 @@ class Replies:
             ends_connection = error.ends_connection
         silent = isinstance(error, ProtocolError) and error.silent
         name = self._names[code]
-        crash = isinstance(error, Crash)
+        crash = isinstance(error, ChannelCrash)
         text = name if crash or not str(error) else f"{name} - {error}"
-        reply = Reply(code, short_text(text), ends_connection, silent)
+        reply = CloseReply(code, short_text(text), ends_connection, silent)
         reply.names_no_method = crash
         return reply
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from fakeamqp.model.errors import AccessRefused
 from fakeamqp.protocols.amqp_0_9_1 import publishing
 from fakeamqp.protocols.amqp_0_9_1.assembly import (
-    Assembly,
+    ContentAssembly,
     check_content_header,
     not_a_body,
     not_a_header,
@@ -36,7 +36,7 @@ from fakeamqp.protocols.amqp_0_9_1.dispatch import handlers
 from fakeamqp.protocols.amqp_0_9_1.frame_limit import fits
 from fakeamqp.protocols.amqp_0_9_1.malformed import MalformedContent, MalformedMethod
 from fakeamqp.protocols.amqp_0_9_1.publish_checks import UnknownContent, UnreadableContent
-from fakeamqp.protocols.amqp_0_9_1.replies import ProtocolError, Reply
+from fakeamqp.protocols.amqp_0_9_1.replies import CloseReply, ProtocolError
 from fakeamqp.protocols.amqp_0_9_1.states import ChannelState
 from fakeamqp.protocols.base.codec.errors import WireError
 from fakeamqp.protocols.base.codec.pieces import add_piece
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from fakeamqp.model.subscription import Subscription
     from fakeamqp.model.virtual_host import VirtualHost
     from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
-    from fakeamqp.protocols.amqp_0_9_1.publish_checks import Target
+    from fakeamqp.protocols.amqp_0_9_1.publish_checks import PublishTarget
     from fakeamqp.protocols.amqp_0_9_1.server_connection import Amqp091Connection
 
 __all__ = ["Amqp091Channel", "BoundedChannel"]
@@ -84,7 +84,7 @@ class Amqp091Channel(BaseChannel):
         """True if a publish stays unconfirmed for ever, so that no confirm may be `multiple`."""
         self.secures = True
         """True if a confirmed publish survives a crash; a fault that crashes the broker first clears it."""
-        self.targets: dict[bytes, Target] = {}
+        self.targets: dict[bytes, PublishTarget] = {}
         races = connection.broker.races if connection.EXTENSIONS else None
         self.races: ChannelRaces | None = None if races is None else races.of(self)
         """The late outcomes of this channel; None without races."""
@@ -93,7 +93,7 @@ class Amqp091Channel(BaseChannel):
 
         self._handlers = handlers(self.personality.not_implemented)
         self._largest_content: float = self.personality.largest_content or inf
-        self._target: Target | None = None
+        self._target: PublishTarget | None = None
         self._properties: BasicProperties | None = None
         self._properties_bytes = b""
         self._body: list[bytes | bytearray] = []
@@ -148,7 +148,7 @@ class Amqp091Channel(BaseChannel):
             raise refusal
         self._target = UnknownContent(method, refusal)
 
-    def expect_publish(self, target: Target) -> None:
+    def expect_publish(self, target: PublishTarget) -> None:
         """Expect the content of a basic.publish; its header is next."""
         self._target = target
 
@@ -248,7 +248,9 @@ class Amqp091Channel(BaseChannel):
         self.connection.method_index = target.index if target else 0
         raise not_a_body() if target else not_a_method()
 
-    def _reread(self, octets: bytes, target: Target, problem: WireError) -> tuple[BasicProperties, bytes]:
+    def _reread(
+        self, octets: bytes, target: PublishTarget, problem: WireError
+    ) -> tuple[BasicProperties, bytes]:
         """Read properties that the grammar refused: without the spare bits of their flags, or not at all.
 
         RabbitMQ ignores the spare bits, and does not read properties before it publishes (measured).
@@ -303,12 +305,12 @@ class Amqp091Channel(BaseChannel):
         self._target = self._properties = None
         publishing.publish(self, target, properties, self._properties_bytes, body)
 
-    def assembly(self) -> Assembly:
+    def assembly(self) -> ContentAssembly:
         """See the base class."""
         if self._target is None:
-            return Assembly(self.connection)
+            return ContentAssembly(self.connection)
         missing = None if self._properties is None else self._missing
-        return Assembly(self.connection, m.METHODS[self._target.index](), missing)
+        return ContentAssembly(self.connection, m.METHODS[self._target.index](), missing)
 
     def drop_content(self) -> None:
         """See the base class."""
@@ -437,7 +439,7 @@ class Amqp091Channel(BaseChannel):
 
     # --- closing --------------------------------------------------------------------------------------
 
-    def close(self, reply: Reply, method: int) -> None:
+    def close(self, reply: CloseReply, method: int) -> None:
         """See the base class; sends the queued confirms first."""
         self.confirm_now()
         super().close(reply, method)

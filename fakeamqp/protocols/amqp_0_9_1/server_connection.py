@@ -17,11 +17,11 @@ from typing_extensions import TypeVar
 from fakeamqp.errors import printable
 from fakeamqp.model.credit import Credit
 from fakeamqp.model.erlang import Atom
-from fakeamqp.model.errors import Crash, ModelError, NotFound
+from fakeamqp.model.errors import ChannelCrash, ModelError, NotFound
 from fakeamqp.model.limits import check_channel_limit
 from fakeamqp.protocols.amqp_0_9_1 import connection as connection_class
 from fakeamqp.protocols.amqp_0_9_1.amqplain import AmqPlain
-from fakeamqp.protocols.amqp_0_9_1.assembly import Assembly, not_a_method
+from fakeamqp.protocols.amqp_0_9_1.assembly import ContentAssembly, not_a_method
 from fakeamqp.protocols.amqp_0_9_1.base_channel import NO_QUEUE, lacks_queue
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.codec.constants import PROTOCOL_HEADER
@@ -47,7 +47,7 @@ from fakeamqp.protocols.amqp_0_9_1.malformed import (
     UnknownMethod,
     answers_of,
 )
-from fakeamqp.protocols.amqp_0_9_1.replies import REPLIES, ProtocolError, Replies, Reply, short_text
+from fakeamqp.protocols.amqp_0_9_1.replies import REPLIES, CloseReply, ProtocolError, Replies, short_text
 from fakeamqp.protocols.amqp_0_9_1.server_channel import Amqp091Channel, BoundedChannel
 from fakeamqp.protocols.amqp_0_9_1.states import CONNECTION_TRANSITIONS, ChannelState
 from fakeamqp.protocols.base import sasl
@@ -63,7 +63,7 @@ if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
     from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
     from fakeamqp.protocols.amqp_0_9_1.codec.tables import Grammar
-    from fakeamqp.protocols.amqp_0_9_1.malformed import Answers
+    from fakeamqp.protocols.amqp_0_9_1.malformed import MalformedAnswers
     from fakeamqp.protocols.amqp_0_9_1.vocabulary import Vocabulary
     from fakeamqp.protocols.base.connection_states import ConnectionTransitions
 
@@ -135,7 +135,7 @@ class Amqp091Connection(ServerConnection, Generic[C]):
         )
         self.personality = personality
         self.vocabulary = vocabulary
-        self.answers: Answers = answers_of(personality)
+        self.answers: MalformedAnswers = answers_of(personality)
         self.grammar: Grammar = RABBITMQ if personality.explains_malformed_input else RABBITMQ_INPUT
         if personality.published_field_grammar:
             self.grammar = self.PUBLISHED_GRAMMAR
@@ -153,7 +153,7 @@ class Amqp091Connection(ServerConnection, Generic[C]):
         self._largest_payload = self._payload_limit(personality.smallest_frame_max)
         self.method_index: int = 0
         """The current method, whose ids a close carries."""
-        self._assemblies: dict[int, Assembly] = {}
+        self._assemblies: dict[int, ContentAssembly] = {}
         """The channels that are not open and have received a method without its content."""
         self.start()
 
@@ -224,7 +224,7 @@ class Amqp091Connection(ServerConnection, Generic[C]):
             self._finish(text)
             return
         self.method_index = 0
-        self._close(Reply(code, short_text(text), ends_connection=True))
+        self._close(CloseReply(code, short_text(text), ends_connection=True))
 
     def close_with(self, code: int, text: str, method: int) -> None:
         """Close as an error in the method with index `method` does; before tuning, refuse the handshake."""
@@ -232,7 +232,7 @@ class Amqp091Connection(ServerConnection, Generic[C]):
             self.refuse(text)
         elif self.state not in (ConnectionState.CLOSING, ConnectionState.CLOSED, ConnectionState.REFUSED):
             self.method_index = method
-            self._close(Reply(code, text, ends_connection=True))
+            self._close(CloseReply(code, text, ends_connection=True))
 
     def set_blocked(self, reason: str | None) -> None:
         """Stop reading from the client as soon as it publishes; None unblocks it.
@@ -412,7 +412,7 @@ class Amqp091Connection(ServerConnection, Generic[C]):
             if frame_type == FRAME_METHOD:
                 self.method_class(payload)
             self._check_channel_count()
-            assembly = Assembly(self)
+            assembly = ContentAssembly(self)
         method = assembly.receive(frame_type, payload)
         if method is None:
             self._assemblies[number] = assembly
@@ -621,7 +621,7 @@ class Amqp091Connection(ServerConnection, Generic[C]):
         """Close the connection or a channel because of an error."""
         if self._is_closing:
             return  # Only close and close-ok have an effect now.
-        crashes = isinstance(problem, Crash)
+        crashes = isinstance(problem, ChannelCrash)
         if self.state in self._silent_states or (crashes and self.state is ConnectionState.TUNED):
             self.refuse(problem.text if isinstance(problem, ProtocolError) else str(problem))
             return
@@ -647,7 +647,7 @@ class Amqp091Connection(ServerConnection, Generic[C]):
         """The states in which errors are not answered with connection.close (errors/pre-open-error)."""
         return _SILENT_STATES[self.personality.reports_errors_from]
 
-    def _close(self, reply: Reply) -> None:
+    def _close(self, reply: CloseReply) -> None:
         """Send connection.close; from now on only its answer has an effect (connection.close/stability)."""
         self._enter("CLOSE")
         self._held_back = False
@@ -684,7 +684,7 @@ class Amqp091Connection(ServerConnection, Generic[C]):
                 self._warn("%s", text)
             self.method_index = 0
             code = self.REPLIES.code("access-refused")
-            self._close(Reply(code, short_text(f"ACCESS_REFUSED - {text}"), ends_connection=True))
+            self._close(CloseReply(code, short_text(f"ACCESS_REFUSED - {text}"), ends_connection=True))
         else:
             self.refuse(text, why)
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Protocol
 
-__all__ = ["EngineClock", "Timer", "TimerQueue"]
+__all__ = ["ClockTimer", "EngineClock", "TimerQueue"]
 
 
-class Timer(Protocol):
+class ClockTimer(Protocol):
     """A timer that can be cancelled."""
 
     @property
@@ -39,7 +39,7 @@ class Timer(Protocol):
 class TimerQueue(Protocol):
     """The timers of one clock, as the runtime sees them."""
 
-    def call_at(self, due: float, callback: Callable[[], object], label: str = ...) -> Timer:
+    def call_at(self, due: float, callback: Callable[[], object], label: str = ...) -> ClockTimer:
         """Call `callback()` when the clock reaches `due`."""
         ...
 
@@ -47,7 +47,7 @@ class TimerQueue(Protocol):
         """The earliest instant at which a timer is due, or None."""
         ...
 
-    def pending(self) -> Iterator[Timer]:
+    def pending(self) -> Iterator[ClockTimer]:
         """The pending timers, in the order in which they are due."""
         ...
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from fakeamqp.runtime.errors import ClockError
 
 if TYPE_CHECKING:
-    from fakeamqp.runtime.clock.interface import Timer, TimerQueue
+    from fakeamqp.runtime.clock.interface import ClockTimer, TimerQueue
 
 __all__ = ["MARGIN", "SteppedClock", "seconds_in_words"]
 
@@ -209,7 +209,7 @@ class SteppedClock:
     # -- helpers
 
     @staticmethod
-    def awaited(timers: TimerQueue, *, housekeeping: bool = False) -> Timer | None:
+    def awaited(timers: TimerQueue, *, housekeeping: bool = False) -> ClockTimer | None:
         """The next timer for whose sake time may be moved, or the very next one."""
         return next((timer for timer in timers.pending() if housekeeping or not timer.housekeeping), None)
 

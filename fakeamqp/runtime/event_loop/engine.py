@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     from fakeamqp.runtime.connection_driver import Accept
     from fakeamqp.runtime.tls import ServerTLS
-    from fakeamqp.runtime.turns import Operations
+    from fakeamqp.runtime.turns import PendingOperations
 
 __all__ = ["LoopEngine"]
 
@@ -74,7 +74,7 @@ class LoopEngine(EngineBase):
         *,
         transport_clock: LoopClock,
         transport_timers: TimerQueue | None = None,
-        operations: Operations | None = None,
+        operations: PendingOperations | None = None,
         before_flush: Callable[[], object] | None = None,
     ) -> None:
         super().__init__(

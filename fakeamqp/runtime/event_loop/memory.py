@@ -32,7 +32,7 @@ from fakeamqp.runtime.event_loop.arrivals import Arrivals
 if TYPE_CHECKING:
     from contextvars import Context
 
-__all__ = ["MAX_READ", "WINDOW", "Carry", "MemorySocket", "MemoryTransport", "Pipe", "connect"]
+__all__ = ["MAX_READ", "WINDOW", "Carry", "LoopMemoryTransport", "MemorySocket", "Pipe", "connect"]
 
 #: The bytes of a pipe that count as sent: a socket's buffers.
 WINDOW = 256 * 1024
@@ -63,8 +63,8 @@ def connect(
     carry: Carry | None = None,
     poll: Carry | None = None,
     cut: Cut | None = None,
-    on_server_lost: Callable[[MemoryTransport], object] | None = None,
-) -> tuple[MemoryTransport, MemoryTransport]:
+    on_server_lost: Callable[[LoopMemoryTransport], object] | None = None,
+) -> tuple[LoopMemoryTransport, LoopMemoryTransport]:
     """Connect two protocols of one event loop.
 
     The client's `connection_made` has been called when this returns. The server's is called later, carried
@@ -89,8 +89,8 @@ def connect(
         carry = Arrivals(loop).call
     if poll is None:
         poll = carry
-    client = MemoryTransport(loop, client_protocol, client_address, server_address)
-    server = MemoryTransport(loop, server_protocol, server_address, client_address)
+    client = LoopMemoryTransport(loop, client_protocol, client_address, server_address)
+    server = LoopMemoryTransport(loop, server_protocol, server_address, client_address)
     server.on_lost = on_server_lost
     client.join(server, Pipe(client, server, carry, poll, cut), Pipe(server, client, carry, poll, cut))
     client.made = True
@@ -118,8 +118,8 @@ class Pipe:
 
     def __init__(
         self,
-        sender: MemoryTransport,
-        receiver: MemoryTransport,
+        sender: LoopMemoryTransport,
+        receiver: LoopMemoryTransport,
         carry: Carry,
         poll: Carry,
         cut: Cut | None = None,
@@ -129,8 +129,8 @@ class Pipe:
         self._cut = cut
         #: Both addresses, in the order of the bytes' way.
         self.name: str = f"{_text(sender.address)} -> {_text(receiver.address)}"
-        self.sender: MemoryTransport = sender
-        self.receiver: MemoryTransport = receiver
+        self.sender: LoopMemoryTransport = sender
+        self.receiver: LoopMemoryTransport = receiver
         #: The pipe of the other way.
         self.back: Pipe
         self.chunks: list[bytes] = []
@@ -232,7 +232,7 @@ class Pipe:
         return f"<{type(self).__name__} {self.name}, {self.size} bytes under way>"
 
 
-class MemoryTransport(asyncio.Transport):
+class LoopMemoryTransport(asyncio.Transport):
     """One side of a connection in memory. Write it and close it like any transport of asyncio."""
 
     # Read by `loop.start_tls`.
@@ -252,7 +252,7 @@ class MemoryTransport(asyncio.Transport):
         self.address = address
         self.incoming: Pipe
         self.outgoing: Pipe
-        self.on_lost: Callable[[MemoryTransport], object] | None = None
+        self.on_lost: Callable[[LoopMemoryTransport], object] | None = None
         #: Whether `connection_made` has been called.
         self.made = False
         #: Whether `connection_lost` has been called.
@@ -269,7 +269,7 @@ class MemoryTransport(asyncio.Transport):
         self._high_water, self._low_water = _HIGH_WATER, _HIGH_WATER // 4
         self.set_protocol(protocol)
 
-    def join(self, peer: MemoryTransport, outgoing: Pipe, incoming: Pipe) -> None:
+    def join(self, peer: LoopMemoryTransport, outgoing: Pipe, incoming: Pipe) -> None:
         """Become one connection with `peer`."""
         self.outgoing = peer.incoming = outgoing
         self.incoming = peer.outgoing = incoming

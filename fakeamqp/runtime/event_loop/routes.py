@@ -14,7 +14,7 @@ from contextvars import copy_context
 from typing import Any
 
 from fakeamqp.runtime.event_loop.arrivals import Arrivals
-from fakeamqp.runtime.event_loop.memory import MemoryTransport, connect
+from fakeamqp.runtime.event_loop.memory import LoopMemoryTransport, connect
 
 __all__ = ["Routes", "routes_of"]
 
@@ -71,7 +71,7 @@ class Routes:
             )
         self._count += 1
         protocol = protocol_factory()
-        transport: MemoryTransport
+        transport: LoopMemoryTransport
         transport, _ = connect(
             self._loop,
             protocol,

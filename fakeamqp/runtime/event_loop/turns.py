@@ -7,7 +7,7 @@ from selectors import EVENT_READ
 from typing import TYPE_CHECKING
 
 from fakeamqp.runtime.event_loop.stream import StreamTransport
-from fakeamqp.runtime.turns import MOST_ROUNDS, Source, TurnParts, Turns
+from fakeamqp.runtime.turns import MOST_ROUNDS, SelectorSource, TurnParts, Turns
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop, Handle, TimerHandle
@@ -60,7 +60,7 @@ class LoopTurns(Turns):
         else:
             self.take()
 
-    def watch(self, source: Source, fileno: int, before: int, after: int) -> None:
+    def watch(self, source: SelectorSource, fileno: int, before: int, after: int) -> None:
         """See `Turns`. An event loop tells of room for output without being asked."""
         for stream, driver in self._streams.items():
             if driver is source:

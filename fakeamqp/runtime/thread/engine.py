@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from fakeamqp.runtime.thread.loop import Loop
     from fakeamqp.runtime.tls import ServerTLS
     from fakeamqp.runtime.transport import Transport
-    from fakeamqp.runtime.turns import Operations
+    from fakeamqp.runtime.turns import PendingOperations
 
 __all__ = ["ThreadEngine"]
 
@@ -75,7 +75,7 @@ class ThreadEngine(EngineBase):
         accept: Accept,
         *,
         transport_timers: TimerQueue | None = None,
-        operations: Operations | None = None,
+        operations: PendingOperations | None = None,
         before_flush: Callable[[], object] | None = None,
         name: str = "fakeamqp",
     ) -> None:

@@ -22,7 +22,7 @@ from fakeamqp.runtime.errors import CannotListen, SelectorFull
 from fakeamqp.runtime.transport import TcpTransport
 
 if TYPE_CHECKING:
-    from fakeamqp.runtime.clock import Timer
+    from fakeamqp.runtime.clock import ClockTimer
     from fakeamqp.runtime.connection_driver import Accept
     from fakeamqp.runtime.thread.lock import FairLock
     from fakeamqp.runtime.thread.loop import Loop
@@ -53,7 +53,7 @@ class Listener:
         self._lock = lock
         self._accept = accept
         self._wrap = TcpTransport if wrap is None else wrap
-        self._resume_timer: Timer | None = None
+        self._resume_timer: ClockTimer | None = None
         self._watched = False
         self._family, self._sockaddr = resolve(host, port)
         self._socket = bound_socket(self._family, self._sockaddr)

@@ -8,14 +8,14 @@ from threading import Lock, RLock, get_ident
 from types import FrameType
 from typing import NamedTuple
 
-__all__ = ["FairLock", "Hold", "LifeLock", "Signal", "on_stack"]
+__all__ = ["FairLock", "LifeLock", "LockHold", "Signal", "on_stack"]
 
 _PATIENCE = 0.25
 """Real seconds after which a thread that waits for the lock checks whether it is abandoned."""
 _SUSPENDED = CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR
 
 
-class Hold(NamedTuple):
+class LockHold(NamedTuple):
     """How a thread held the lock: `FairLock.release_all` returns it and `acquire_again` takes it."""
 
     depth: int
@@ -97,16 +97,16 @@ class FairLock:
         else:
             self._let_go()
 
-    def release_all(self) -> Hold | None:
+    def release_all(self) -> LockHold | None:
         """Release the lock at any depth; None if this thread does not hold it."""
         if not self.held():
             return None
         # An exception of a signal handler may have ended a release in its midst: that is not undone.
-        hold = None if self._releasing else Hold(self.depth, self._frame)
+        hold = None if self._releasing else LockHold(self.depth, self._frame)
         self._let_go()
         return hold
 
-    def acquire_again(self, hold: Hold | None) -> None:
+    def acquire_again(self, hold: LockHold | None) -> None:
         """Undo `release_all`."""
         if hold is not None:
             self.acquire()

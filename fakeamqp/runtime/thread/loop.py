@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 from fakeamqp.runtime.addresses import check_room
 from fakeamqp.runtime.errors import SelectorFull
 from fakeamqp.runtime.thread.coalescing import Coalescing
-from fakeamqp.runtime.turns import MOST_ROUNDS, Source, TurnParts, Turns, Waiter
+from fakeamqp.runtime.turns import MOST_ROUNDS, SelectorSource, TurnParts, Turns, Waiter
 
 if TYPE_CHECKING:
-    from fakeamqp.runtime.clock import Timer
+    from fakeamqp.runtime.clock import ClockTimer
     from fakeamqp.runtime.connection_driver import ConnectionDriver
     from fakeamqp.runtime.thread.lock import FairLock
     from fakeamqp.runtime.thread.slices import Handover
@@ -145,7 +145,7 @@ class Loop(Turns):
                 self._follow(stepped, news, came or bool(events))
                 self._begin_slice(operations)
             for key, mask in events:
-                source: Source = key.data
+                source: SelectorSource = key.data
                 try:
                     source.ready(mask)
                 except BaseException as error:  # A function of the test may raise SystemExit.
@@ -248,7 +248,7 @@ class Loop(Turns):
         # Not all of the drivers are watched at present.
         check_room(self._selector, sock, (driver.transport for driver in self.drivers))
 
-    def watch(self, source: Source, fileno: int, before: int, after: int) -> None:
+    def watch(self, source: SelectorSource, fileno: int, before: int, after: int) -> None:
         """Change the events that `source` is watched for from mask `before` to mask `after`; 0 is none."""
         selector = self._selector
         change = selector.modify if before else selector.register
@@ -318,7 +318,7 @@ class Loop(Turns):
         waiter = Waiter(predicate, release)
         timers, now = self.transport_timers, self.transport_clock.now
         ends = now() + timeout
-        timer: Timer | None = None
+        timer: ClockTimer | None = None
 
         def look() -> None:
             """Have the predicate evaluated at the end of this turn."""

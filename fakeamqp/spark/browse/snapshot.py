@@ -22,7 +22,7 @@ from fakeamqp.spark.connection import Link, quiet
 from fakeamqp.spark.errors import ConnectionLost, DeliveryLimit, OptionError, SparkError
 from fakeamqp.spark.options import ReadOptions
 from fakeamqp.spark.queue_types import settle
-from fakeamqp.spark.records import Delivered
+from fakeamqp.spark.records import DeliveredRow
 
 if TYPE_CHECKING:
     from pika.channel import Channel
@@ -42,7 +42,7 @@ _RETURN_SECONDS = 1.0
 
 def snapshot(
     options: ReadOptions, queue: str, rows: int, octets: int, limit: int | None = None
-) -> Iterator[list[Delivered]]:
+) -> Iterator[list[DeliveredRow]]:
     """The messages that are ready in a queue now, in lists of about `rows` messages or `octets` bytes.
 
     Messages that other consumers take are missing. All messages are requeued before the last list, so a read
@@ -95,7 +95,7 @@ class _Held:
         self._arrived = 0
         self._moved_at = self._looked_at = time.monotonic()
         self.missing = 0
-        self.messages: list[Delivered] = []
+        self.messages: list[DeliveredRow] = []
         self.octets = 0
 
     def begin(self) -> None:
@@ -179,7 +179,7 @@ class _Held:
             return True
         return left > 0 or self._look()
 
-    def take(self) -> list[Delivered]:
+    def take(self) -> list[DeliveredRow]:
         """The messages that arrived since the last call."""
         messages, self.messages, self.octets = self.messages, [], 0
         return messages
@@ -276,7 +276,7 @@ class _Held:
     def _receive(self, tag: int, redelivered: bool, route: bytes, properties: bytes, body: bytes) -> None:
         now = self._link.received_at
         self.messages.append(
-            Delivered(tag, redelivered, route, properties, body, self._queue, self._arrived, now)
+            DeliveredRow(tag, redelivered, route, properties, body, self._queue, self._arrived, now)
         )
         self._arrived += 1
         self.missing -= 1

@@ -23,8 +23,8 @@ from fakeamqp.spark.lease import LeaseTaken, lease_name, take_lease
 from fakeamqp.spark.options import ReadOptions
 from fakeamqp.spark.property_lists import value_of
 from fakeamqp.spark.queue_types import is_stream, settle, taken_offset
-from fakeamqp.spark.records import Delivered, record_batch
-from fakeamqp.spark.retries import Retries
+from fakeamqp.spark.records import DeliveredRow, record_batch
+from fakeamqp.spark.retries import RetryBudget
 
 if TYPE_CHECKING:
     from pika.channel import Channel
@@ -76,7 +76,7 @@ def fill(
             lease is not free for so long.
         SpoolError: the segment cannot be written.
     """
-    retries = Retries(options.reconnect_timeout)
+    retries = RetryBudget(options.reconnect_timeout)
     while True:
         there = folder.contents(shard)
         if number in there.sizes:
@@ -126,7 +126,7 @@ class SegmentFiller:
         self._most = most
         self._columns = stored_columns(options, columns)
         self._known: set[str] | None = None
-        self._buffer: list[Delivered] = []
+        self._buffer: list[DeliveredRow] = []
         self._octets = self._rows = self._asked_for = self._arrived = self._redelivered = 0
         self._consumers: list[tuple[Channel, str]] = []
         self._last_tags: dict[int, int] = {}
@@ -208,7 +208,7 @@ class SegmentFiller:
             offset = first + self._rows
             self._rows += 1
             message = (tag, redelivered, route, properties, body, self._shard, offset, link.received_at)
-            buffer.append(Delivered(*message))
+            buffer.append(DeliveredRow(*message))
 
         return receive
 

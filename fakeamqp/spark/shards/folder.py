@@ -29,7 +29,7 @@ from pyarrow import fs
 from fakeamqp.spark.errors import SpoolError
 from fakeamqp.spark.spool_kinds import SHARD_STATE, check_kind
 
-__all__ = ["Contents", "Segment", "SharedFolder", "State"]
+__all__ = ["FolderContents", "Segment", "SharedFolder", "State"]
 
 _SEGMENT = re.compile(r"([0-9]{12})\.arrow")
 _FILLED = re.compile(r"([0-9]{12})-([0-9]+)-([0-9]+)\.filled")
@@ -47,7 +47,7 @@ class State:
 
 
 @dataclass(frozen=True)
-class Contents:
+class FolderContents:
     """The files of a shard.
 
     Attributes:
@@ -115,7 +115,7 @@ class SharedFolder:
 
     # --- segments -------------------------------------------------------------------------------------
 
-    def contents(self, shard: str) -> Contents:
+    def contents(self, shard: str) -> FolderContents:
         """The files of a shard."""
         sizes, filled, temporaries = {}, {}, {}
         for each in self._list(self._shard(shard)):
@@ -125,7 +125,7 @@ class SharedFolder:
                 filled[int(match[1])] = int(match[2]), int(match[3])
             elif match := _TEMPORARY.fullmatch(each.base_name):
                 temporaries[each.path] = int(match[1])
-        return Contents(sizes, filled, temporaries)
+        return FolderContents(sizes, filled, temporaries)
 
     def has(self, shard: str, number: int) -> bool:
         """True if a segment is complete."""
@@ -150,13 +150,13 @@ class SharedFolder:
                 yield reader.get_batch(index)
 
     def note(self, shard: str, number: int, taken: int, redelivered: int) -> None:
-        """Note that a segment is complete, before its messages are acknowledged: see `Contents.filled`."""
+        """Note that a segment is complete, before its messages are acknowledged: `FolderContents.filled`."""
         path = self._note(shard, number, taken, redelivered)
         with _in_words(f"cannot write {path}"):
             self.create(path).close()
             self.sync(os.path.dirname(path))
 
-    def tidy(self, shard: str, there: Contents, first: int, processed: int) -> Contents:
+    def tidy(self, shard: str, there: FolderContents, first: int, processed: int) -> FolderContents:
         """Remove segments before `first`, and temporary files of those that are processed or complete.
 
         A file that cannot be removed stays; that is harmless. Returns what is left.
@@ -170,7 +170,7 @@ class SharedFolder:
         for path, number in there.temporaries.items():
             if number < processed or number in there.sizes:
                 self.delete(path)
-        return Contents(
+        return FolderContents(
             {number: size for number, size in there.sizes.items() if number >= first},
             {number: counts for number, counts in there.filled.items() if number >= first},
             {},

@@ -26,7 +26,7 @@ from fakeamqp.spark.shards.share import share
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from fakeamqp.spark.shards.folder import Contents, SharedFolder
+    from fakeamqp.spark.shards.folder import FolderContents, SharedFolder
     from fakeamqp.spark.shards.watch import Watch
 
 __all__ = ["ShardPartition", "ShardStreamReader"]
@@ -173,7 +173,7 @@ class _Running:
             self.committed: dict[str, int] = {}
             self.begin: dict[str, int] = {}
             self.end: dict[str, int] = {}
-            self._contents: dict[str, Contents] = {}
+            self._contents: dict[str, FolderContents] = {}
             # The ends of the segments of a batch that did not end, or that a checkpoint which is gone had.
             self._found: dict[str, int] = {}
             self._reached: dict[str, int] = {}
@@ -310,7 +310,7 @@ class _Running:
         """The segments before `end` that the last planned batch has and that were not there at the start."""
         return range(max(self.begin[shard], self._found[shard]), end)
 
-    def _list(self, shard: str) -> Contents:
+    def _list(self, shard: str) -> FolderContents:
         self._contents[shard] = self._folder.contents(shard)
         return self._contents[shard]
 

@@ -20,9 +20,9 @@ from fakeamqp.protocols.amqp_0_9_1.codec.tables import RABBITMQ
 from fakeamqp.spark.connection import Link
 from fakeamqp.spark.errors import BrokerUnreachable, ConnectionLost, PublishError, SparkError
 from fakeamqp.spark.property_lists import value_of
-from fakeamqp.spark.retries import Retries
+from fakeamqp.spark.retries import RetryBudget
 from fakeamqp.spark.sink.frames import Frames
-from fakeamqp.spark.sink.window import Window
+from fakeamqp.spark.sink.window import ConfirmWindow
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from fakeamqp.spark.options import WriteOptions
     from fakeamqp.spark.sink.messages import Message
 
-__all__ = ["Publisher"]
+__all__ = ["SinkPublisher"]
 
 _log = logging.getLogger("fakeamqp.spark.sink")
 
@@ -65,7 +65,7 @@ _FORCED, _ACCESS, _INTERNAL = 320, (403, 530), 541
 _UNSENT = 256 << 10
 
 
-class Publisher:
+class SinkPublisher:
     """Publishes messages with publisher confirms. The first message opens the connection.
 
     Args:
@@ -83,7 +83,7 @@ class Publisher:
         self._decimals = decimals
         self._link: Link | None = None
         self._channel: Channel
-        self._window = Window()
+        self._window = ConfirmWindow()
         self._batch: Sequence[Message]
         self._start: int  # The last tag before this batch.
         self._refused: list[str] = []
@@ -115,7 +115,7 @@ class Publisher:
             PublishError: a message was returned or refused, the broker blocks publishers, or it closed the
                 channel or connection because of a message.
         """
-        retries = Retries(self._options.reconnect_timeout)
+        retries = RetryBudget(self._options.reconnect_timeout)
         while messages:
             self._batch, self._start = messages, self._window.sent
             try:
@@ -176,7 +176,7 @@ class Publisher:
         link.open()
         self._link = link
         self.republished += self._window.open
-        self._window, self._blocked, self._closed = Window(), None, None
+        self._window, self._blocked, self._closed = ConfirmWindow(), None, None
         channel = self._channel = link.channel()
         channel.add_on_close_callback(self._channel_closed)
         link.receive_returned(channel, self._message_returned)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-__all__ = ["Window"]
+__all__ = ["ConfirmWindow"]
 
 
-class Window:
+class ConfirmWindow:
     """The delivery tags of one channel in confirm mode. The first message has the tag 1.
 
     Brokers confirm mostly in order, and many messages at once. So the object stores the tag up to which all

@@ -70,14 +70,14 @@ class _Writer:
             PublishError: a row cannot be converted, or a message was returned, refused or not confirmed.
         """
         from fakeamqp.spark.sink.messages import Encoder
-        from fakeamqp.spark.sink.publisher import Publisher
+        from fakeamqp.spark.sink.publisher import SinkPublisher
 
         context = TaskContext.get()
         partition = context.partitionId() if context is not None else 0
         origin = f"{self._origin(context)}-{partition}"
         encoder = Encoder(self._columns, self._options, origin, self._read(context))
         row = 0
-        with Publisher(self._options, self._decimals) as publisher:
+        with SinkPublisher(self._options, self._decimals) as publisher:
             for batch in iterator:
                 publisher.publish(encoder.messages(batch, row))
                 row += batch.num_rows

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from fakeamqp.spark.records import Delivered
+    from fakeamqp.spark.records import DeliveredRow
 
 __all__ = ["Backlog"]
 
@@ -53,14 +53,14 @@ class Backlog:
         if not self._missing:
             self.row = end
 
-    def messages_arrived(self, messages: Iterable[Delivered]) -> None:
+    def messages_arrived(self, messages: Iterable[DeliveredRow]) -> None:
         """Count messages, without those that arrived before `expect`."""
         if self.row is None:
             for message in messages:
                 if message.offset >= self._from:
                     self.message_arrived(message.queue, message.offset + 1)
 
-    def returned(self, messages: Iterable[Delivered], next_row: int) -> None:
+    def returned(self, messages: Iterable[DeliveredRow], next_row: int) -> None:
         """Expect messages again that went back to their queues; the next row to arrive is `next_row`."""
         end = self._from if self.row is None else self.row
         for message in messages:

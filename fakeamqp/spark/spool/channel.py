@@ -14,7 +14,7 @@ from fakeamqp.spark.incoming import Receive
 from fakeamqp.spark.options import ReadOptions
 from fakeamqp.spark.property_lists import value_of
 from fakeamqp.spark.queue_types import check_is_no_stream
-from fakeamqp.spark.records import Delivered
+from fakeamqp.spark.records import DeliveredRow
 from fakeamqp.spark.spool.backlog import Backlog
 from fakeamqp.spark.spool.store import Store, log
 
@@ -101,9 +101,9 @@ class ConsumingChannel:
         # Half of the window is acknowledged while the other half arrives.
         self._flush_octets = min(options.prefetch_bytes, _SEGMENT_OCTETS)
         self._flush_rows = min(options.spool_flush_rows, self._window // 2)
-        self._buffer: list[Delivered] = []
+        self._buffer: list[DeliveredRow] = []
         # Messages that arrived after the buffer was too large, without their bodies.
-        self._surplus: list[Delivered] = []
+        self._surplus: list[DeliveredRow] = []
         self._octets = 0
         self._last_tag = 0
         self._stored_tag = 0
@@ -392,7 +392,7 @@ class ConsumingChannel:
             self._octets += len(body) + len(properties)
             offset = store.next + len(buffer)
             buffer.append(
-                Delivered(tag, redelivered, route, properties, body, queue, offset, link.received_at)
+                DeliveredRow(tag, redelivered, route, properties, body, queue, offset, link.received_at)
             )
 
         return receive
@@ -403,7 +403,7 @@ class ConsumingChannel:
         def receive(tag: int, redelivered: bool, _route: bytes, _properties: bytes, _body: bytes) -> None:
             self._shared.arrived += 1
             offset, at = self._next_offset, self._link.received_at
-            self._surplus.append(Delivered(tag, redelivered, b"", b"", b"", queue, offset, at))
+            self._surplus.append(DeliveredRow(tag, redelivered, b"", b"", b"", queue, offset, at))
 
         return receive
 

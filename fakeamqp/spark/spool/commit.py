@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from fakeamqp.spark.columns import Column
 from fakeamqp.spark.errors import OptionError
 from fakeamqp.spark.options import ReadOptions
-from fakeamqp.spark.records import Delivered
+from fakeamqp.spark.records import DeliveredRow
 from fakeamqp.spark.spool.memory import MemoryStore
 
 __all__ = ["UntilCommit"]
@@ -44,7 +44,7 @@ class UntilCommit(MemoryStore):
         self._first_of_channel = 0
         self._tags: dict[int, int] = {}
 
-    def add(self, messages: Sequence[Delivered]) -> None:
+    def add(self, messages: Sequence[DeliveredRow]) -> None:
         """Keep messages with their delivery tags."""
         with self._lock:
             tags = (message.tag for message in messages)

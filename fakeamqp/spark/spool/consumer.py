@@ -1,8 +1,8 @@
 """The consumer thread: from the broker into a store, for the lifetime of the query.
 
 It runs beside Spark's calls. So heartbeats are answered and messages are acknowledged however long a
-micro-batch takes, and the end of a channel is noticed at once. Spark's thread calls `Consumer.barrier`, and
-otherwise reads the store.
+micro-batch takes, and the end of a channel is noticed at once. Spark's thread calls `SpoolConsumer.barrier`,
+and otherwise reads the store.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from fakeamqp.spark.connection import Link
 from fakeamqp.spark.errors import BrokerUnreachable, ConnectionLost, QueueRefused, SparkError
 from fakeamqp.spark.lag import REFRESH
 from fakeamqp.spark.options import ReadOptions
-from fakeamqp.spark.retries import LONGEST_PAUSE, Retries
+from fakeamqp.spark.retries import LONGEST_PAUSE, RetryBudget
 from fakeamqp.spark.spool.backlog import Backlog
 from fakeamqp.spark.spool.channel import ConsumingChannel, SharedState, SpoolStatus, WindowTooWide
 from fakeamqp.spark.spool.store import Store, log
 
-__all__ = ["Consumer"]
+__all__ = ["SpoolConsumer"]
 
 _GOODBYE = 8.0
 
@@ -31,7 +31,7 @@ class _Question:
     answer: SpoolStatus | None = None
 
 
-class Consumer:
+class SpoolConsumer:
     """Consumes the queues of the options into a store, in a thread of its own."""
 
     def __init__(self, options: ReadOptions, store: Store) -> None:
@@ -154,7 +154,7 @@ class Consumer:
                 self._state.notify_all()
 
     def _keep_consuming(self) -> None:
-        retries = Retries(self._options.reconnect_timeout)
+        retries = RetryBudget(self._options.reconnect_timeout)
         while not self._stopping:
             self._proven, self._consuming_since = False, None
             try:

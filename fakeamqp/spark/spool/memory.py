@@ -8,7 +8,7 @@ from typing import Any
 
 from fakeamqp.spark.columns import Column
 from fakeamqp.spark.options import ReadOptions
-from fakeamqp.spark.records import Delivered, record_batch
+from fakeamqp.spark.records import DeliveredRow, record_batch
 from fakeamqp.spark.spool.store import MemoryBlock, Piece, Store, log
 
 __all__ = ["MemoryStore"]
@@ -21,7 +21,7 @@ class MemoryStore(Store):
         super().__init__(columns, options.spool_max_bytes, options.fail_on_data_loss)
         self.id: str = str(uuid.uuid4())
 
-    def add(self, messages: Sequence[Delivered]) -> None:
+    def add(self, messages: Sequence[DeliveredRow]) -> None:
         """Keep messages."""
         batch = record_batch(messages, self.columns)
         with self._lock:

@@ -7,7 +7,7 @@ from typing import Any
 
 from fakeamqp.spark.lag import FallingBehind, LagClock
 from fakeamqp.spark.options import ReadOptions
-from fakeamqp.spark.spool.consumer import Consumer
+from fakeamqp.spark.spool.consumer import SpoolConsumer
 from fakeamqp.spark.spool.store import Store
 
 __all__ = ["QueueMetrics"]
@@ -16,7 +16,7 @@ __all__ = ["QueueMetrics"]
 class QueueMetrics:
     """The figures of a query. The broker is asked from time to time by the thread of the consumer."""
 
-    def __init__(self, options: ReadOptions, store: Store, consumer: Consumer) -> None:
+    def __init__(self, options: ReadOptions, store: Store, consumer: SpoolConsumer) -> None:
         self._store = store
         self._consumer = consumer
         self._clock = LagClock()

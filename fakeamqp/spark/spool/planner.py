@@ -5,7 +5,7 @@ from __future__ import annotations
 from fakeamqp.spark.options import ReadOptions
 from fakeamqp.spark.spool.backlog import Backlog
 from fakeamqp.spark.spool.channel import SpoolStatus
-from fakeamqp.spark.spool.consumer import Consumer
+from fakeamqp.spark.spool.consumer import SpoolConsumer
 from fakeamqp.spark.spool.store import Store, log
 
 __all__ = ["BatchPlanner"]
@@ -14,7 +14,7 @@ __all__ = ["BatchPlanner"]
 class BatchPlanner:
     """Answers `latestOffset`. Rows are numbered as in the store; ends are exclusive."""
 
-    def __init__(self, options: ReadOptions, store: Store, consumer: Consumer) -> None:
+    def __init__(self, options: ReadOptions, store: Store, consumer: SpoolConsumer) -> None:
         self._options = options
         self._store = store
         self._consumer = consumer
@@ -37,7 +37,7 @@ class BatchPlanner:
         """Limit all batches to the messages that are in the queues now.
 
         Raises:
-            SparkError: as `Consumer.barrier`.
+            SparkError: as `SpoolConsumer.barrier`.
         """
         backlog = Backlog()
         self._consumer.barrier(backlog)
@@ -49,7 +49,7 @@ class BatchPlanner:
         Without `start` the batch begins at the end of the last one.
 
         Raises:
-            SparkError: as `Consumer.barrier`.
+            SparkError: as `SpoolConsumer.barrier`.
         """
         start = self._begin(start)
         while True:
@@ -65,7 +65,7 @@ class BatchPlanner:
         """The end of a batch from `start` with all messages that are in the queues now, without a limit.
 
         Raises:
-            SparkError: as `Consumer.barrier`.
+            SparkError: as `SpoolConsumer.barrier`.
         """
         start = self._begin(start)
         backlog = self._backlog or Backlog()

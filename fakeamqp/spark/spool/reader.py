@@ -22,7 +22,7 @@ from fakeamqp.spark.spool import partitions as cutting
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from fakeamqp.spark.spool.consumer import Consumer
+    from fakeamqp.spark.spool.consumer import SpoolConsumer
     from fakeamqp.spark.spool.planner import BatchPlanner
     from fakeamqp.spark.spool.store import Store
 
@@ -126,12 +126,12 @@ class _Running:
     """The resources of a running query; `files` is whether executors read the files of the spool."""
 
     def __init__(self, options: ReadOptions, columns: Sequence[Column]) -> None:
-        from fakeamqp.spark.spool.consumer import Consumer
+        from fakeamqp.spark.spool.consumer import SpoolConsumer
         from fakeamqp.spark.spool.metrics import QueueMetrics
         from fakeamqp.spark.spool.planner import BatchPlanner
 
         self.store: Store = _store(options.ack_mode)(options, columns)
-        self.consumer: Consumer = Consumer(options, self.store)
+        self.consumer: SpoolConsumer = SpoolConsumer(options, self.store)
         self.planner: BatchPlanner = BatchPlanner(options, self.store, self.consumer)
         wanted = options.transport == "file" or (options.transport == "auto" and runs_tasks_here())
         self.files = wanted and options.ack_mode == "spool"

@@ -23,7 +23,7 @@ from fakeamqp.spark.errors import SpoolError
 from fakeamqp.spark.spool.files import check_regular, open_regular
 from fakeamqp.spark.spool_kinds import STATE
 
-__all__ = ["Segment", "SpoolFolder", "State", "read_segment"]
+__all__ = ["SpoolFolder", "SpoolSegment", "SpoolState", "read_segment"]
 
 _NAME = re.compile(r"([0-9]{20})-([0-9]+)\.arrow")
 _FORMAT = 1
@@ -31,7 +31,7 @@ _WRITE = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
 
 
 @dataclass(frozen=True)
-class Segment:
+class SpoolSegment:
     """A file of rows `first` to `end` of the spool, `end` exclusive; `octets` is its size.
 
     Attributes:
@@ -50,7 +50,7 @@ class Segment:
 
 
 @dataclass(frozen=True)
-class State:
+class SpoolState:
     """The id of the spool, and the first row that Spark has not processed."""
 
     spool: str
@@ -70,7 +70,7 @@ class SpoolFolder:
         self.path = path
         self._sync = sync
 
-    def state(self) -> State:
+    def state(self) -> SpoolState:
         """The state; of a new spool if there is none yet.
 
         Raises:
@@ -83,7 +83,7 @@ class SpoolFolder:
                 raise SpoolError(
                     f"the spool in {self.path} has format {said['format']}, this version reads {_FORMAT}"
                 )
-            return State(str(said["spool"]), int(said["committed"]))
+            return SpoolState(str(said["spool"]), int(said["committed"]))
         except FileNotFoundError:
             pass
         except (OSError, ValueError, KeyError, TypeError) as error:
@@ -93,11 +93,11 @@ class SpoolFolder:
                 f"{self.path} has segments of a spool, and its {STATE} is gone; bring it back, or move them "
                 "away and use a new checkpoint"
             )
-        state = State(str(uuid.uuid4()), 0)
+        state = SpoolState(str(uuid.uuid4()), 0)
         self.save(state)
         return state
 
-    def save(self, state: State) -> None:
+    def save(self, state: SpoolState) -> None:
         """Write the state.
 
         Raises:
@@ -106,7 +106,7 @@ class SpoolFolder:
         text = json.dumps({"format": _FORMAT, "spool": state.spool, "committed": state.committed})
         self._put(STATE, lambda file: file.write(text.encode()))
 
-    def segments(self) -> list[Segment]:
+    def segments(self) -> list[SpoolSegment]:
         """All segments in their order. Leftovers of a crash are removed."""
         found = []
         with _in_words(f"cannot read the spool in {self.path}"):
@@ -117,13 +117,13 @@ class SpoolFolder:
                     first, rows = map(int, match.groups())
                     size = entry.stat().st_size
                     found.append(
-                        Segment(entry.path, first, first + rows, size, _what_is_wrong(entry.path, rows))
+                        SpoolSegment(entry.path, first, first + rows, size, _what_is_wrong(entry.path, rows))
                     )
                 elif entry.name.endswith(".tmp"):
                     os.unlink(entry.path)
         return sorted(found, key=lambda segment: segment.first)
 
-    def write(self, first: int, batch: pa.RecordBatch) -> Segment:
+    def write(self, first: int, batch: pa.RecordBatch) -> SpoolSegment:
         """Write rows `first` and so on as a segment; it is on the disk when this returns.
 
         Raises:
@@ -136,9 +136,9 @@ class SpoolFolder:
                 writer.write_batch(batch)
 
         octets = self._put(name, content)
-        return Segment(str(self.path / name), first, first + batch.num_rows, octets)
+        return SpoolSegment(str(self.path / name), first, first + batch.num_rows, octets)
 
-    def remove(self, segments: list[Segment]) -> None:
+    def remove(self, segments: list[SpoolSegment]) -> None:
         """Remove segments. One that cannot be removed stays; that is harmless."""
         for segment in segments:
             try:

@@ -12,9 +12,9 @@ import pyarrow as pa
 from fakeamqp.spark.columns import SOURCE_COLUMNS, Column
 from fakeamqp.spark.errors import DataLoss, SpoolError
 from fakeamqp.spark.options import ReadOptions
-from fakeamqp.spark.records import Delivered, record_batch
+from fakeamqp.spark.records import DeliveredRow, record_batch
 from fakeamqp.spark.spool.lock import FolderLock
-from fakeamqp.spark.spool.segments import Segment, SpoolFolder, State
+from fakeamqp.spark.spool.segments import SpoolFolder, SpoolSegment, SpoolState
 from fakeamqp.spark.spool.store import Store, log
 from fakeamqp.spark.spool_kinds import check_kind
 
@@ -77,7 +77,7 @@ class Spool(Store):
             self._settled = max(self._settled, end)
             self.settle_wanted = False
 
-    def add(self, messages: Sequence[Delivered]) -> None:
+    def add(self, messages: Sequence[DeliveredRow]) -> None:
         """Write messages to the disk as a segment.
 
         Raises:
@@ -115,7 +115,7 @@ class Spool(Store):
                 return
             self.committed: int = min(end, self.next)
             self.processed(self.committed)
-            self._folder.save(State(self.id, self.committed))
+            self._folder.save(SpoolState(self.id, self.committed))
             first_kept = self._first_kept()
             removed, self._blocks[:first_kept] = self._blocks[:first_kept], []
             if removed:
@@ -170,7 +170,7 @@ class Spool(Store):
         """Release the lock of the folder."""
         self._lock_of_folder.release()
 
-    def _recover(self, segment: Segment) -> None:
+    def _recover(self, segment: SpoolSegment) -> None:
         if segment.end > self.committed:
             if segment.first > self.next:
                 self._lost(f"rows {self.next} to {segment.first - 1} of the spool are gone")

@@ -18,7 +18,7 @@ from fakeamqp.spark.columns import Column
 from fakeamqp.spark.errors import DataLoss
 
 if TYPE_CHECKING:
-    from fakeamqp.spark.records import Delivered
+    from fakeamqp.spark.records import DeliveredRow
 
 __all__ = ["Block", "MemoryBlock", "Piece", "Store"]
 
@@ -99,7 +99,7 @@ class Store:
 
     # --- the consumer's side --------------------------------------------------------------------------
 
-    def add(self, messages: Sequence[Delivered]) -> None:
+    def add(self, messages: Sequence[DeliveredRow]) -> None:
         """Add messages, numbered from `next` on. On return they are as safe as the mode guarantees."""
         raise NotImplementedError
 

@@ -10,7 +10,7 @@ from pyspark.sql.datasource import DataSourceReader, InputPartition
 from fakeamqp.spark.columns import Column
 from fakeamqp.spark.errors import OptionError
 from fakeamqp.spark.options import ReadOptions
-from fakeamqp.spark.stream_queue.filters import Bounds, PushFilters
+from fakeamqp.spark.stream_queue.filters import FilterBounds, PushFilters
 from fakeamqp.spark.stream_queue.ranges import Range, StreamPartition, cut
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ class StreamBatchReader(DataSourceReader):
     def __init__(self, options: ReadOptions, columns: Sequence[Column]) -> None:
         self._options = options
         self._columns = tuple(columns)
-        self._bounds = Bounds()
+        self._bounds = FilterBounds()
         self.pushFilters: PushFilters = PushFilters(self._bounds)
 
     def partitions(self) -> Sequence[InputPartition]:

@@ -16,7 +16,7 @@ from pyspark.sql.datasource import DataSourceReader
 
 from fakeamqp.spark.stream_queue.ranges import Range
 
-__all__ = ["Bounds", "PushFilters"]
+__all__ = ["FilterBounds", "PushFilters"]
 
 _AT_LEAST = frozenset({"EqualTo", "EqualNullSafe", "In", "GreaterThan", "GreaterThanOrEqual"})
 _AT_MOST = frozenset({"EqualTo", "EqualNullSafe", "In", "LessThan", "LessThanOrEqual"})
@@ -25,7 +25,7 @@ _BEGINNING = datetime.fromtimestamp(0, timezone.utc)
 _END = datetime(9999, 12, 31, tzinfo=timezone.utc)
 
 
-class Bounds:
+class FilterBounds:
     """What the filters leave of all ranges: offsets from `start` to before `stop`, of some streams.
 
     `since` and `until` limit the column `timestamp`; both are inclusive.
@@ -93,7 +93,7 @@ class PushFilters:
 
     __func__: Any = staticmethod(getattr(DataSourceReader, "pushFilters", None))  # type: ignore[arg-type]
 
-    def __init__(self, bounds: Bounds) -> None:
+    def __init__(self, bounds: FilterBounds) -> None:
         self._bounds = bounds
 
     def __call__(self, filters: list[Any]) -> list[Any]:

@@ -24,7 +24,7 @@ from fakeamqp.spark.query_process import exit_on_sigterm
 from fakeamqp.spark.read_limits import AvailableNow, default_limit, most_rows
 from fakeamqp.spark.stream_queue.batch import read
 from fakeamqp.spark.stream_queue.lag import StreamLag
-from fakeamqp.spark.stream_queue.offsets import Place, from_json, to_json
+from fakeamqp.spark.stream_queue.offsets import StreamPlace, from_json, to_json
 from fakeamqp.spark.stream_queue.ranges import Range, StreamPartition, admitted, cut
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ class StreamMicroBatchReader(DataSourceStreamReader, AvailableNow):
         places = {**old, **{stream: place for stream, place in begin.items() if stream in old}}
         for stream, stop in stops.items():
             first = begin[stream].first if begin[stream] is not old.get(stream) else None
-            places[stream] = Place(stop, marks[stream], first)
+            places[stream] = StreamPlace(stop, marks[stream], first)
         self._last = to_json(places)
         return self._last
 
@@ -184,7 +184,7 @@ class StreamMicroBatchReader(DataSourceStreamReader, AvailableNow):
                 self._available = self._tails.ask({}).ends
         return self._tails
 
-    def _ask(self, begin: dict[str, Place]) -> Answer:
+    def _ask(self, begin: dict[str, StreamPlace]) -> Answer:
         return self._connected().ask(begin)
 
     def _is_due(self, begin: dict[str, int], ends: dict[str, int]) -> bool:
@@ -198,7 +198,7 @@ class StreamMicroBatchReader(DataSourceStreamReader, AvailableNow):
             self._triggered_at = time
         return True
 
-    def _begin_and_ends(self, old: dict[str, Place]) -> tuple[dict[str, Place], dict[str, int]]:
+    def _begin_and_ends(self, old: dict[str, StreamPlace]) -> tuple[dict[str, StreamPlace], dict[str, int]]:
         """Where the next batch begins and what there is, for each stream."""
         answer = self._ask(old)
         asked_at = now()
@@ -226,7 +226,9 @@ class StreamMicroBatchReader(DataSourceStreamReader, AvailableNow):
         firsts |= dict.fromkeys(set(lost) - answer.ends.keys(), 0)
         first_of = {} if self._asked_without_start and not old else firsts
         begin = {
-            stream: Place(firsts[stream], first=first_of.get(stream)) if stream in firsts else old[stream]
+            stream: StreamPlace(firsts[stream], first=first_of.get(stream))
+            if stream in firsts
+            else old[stream]
             for stream in answer.streams
             if stream in firsts or stream in old
         }
@@ -244,7 +246,7 @@ class StreamMicroBatchReader(DataSourceStreamReader, AvailableNow):
         return options.idle_timeout if stream in answer.ends else options.connection.connect_timeout
 
 
-def _too_early(begin: dict[str, Place], answer: Answer) -> list[str]:
+def _too_early(begin: dict[str, StreamPlace], answer: Answer) -> list[str]:
     """The streams that end before the place that was read, or are empty."""
     return [
         stream

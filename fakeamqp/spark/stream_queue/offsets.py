@@ -13,17 +13,17 @@ from typing import Any, NamedTuple
 
 from fakeamqp.spark.property_lists import value_of
 
-__all__ = ["Mark", "Place", "from_json", "mark_of", "to_json"]
+__all__ = ["StreamMark", "StreamPlace", "from_json", "mark_of", "to_json"]
 
 
-class Mark(NamedTuple):
+class StreamMark(NamedTuple):
     """A message of a stream: its offset, and a digest of its body, message id and timestamp."""
 
     offset: int
     digest: str
 
 
-class Place(NamedTuple):
+class StreamPlace(NamedTuple):
     """Where reading goes on: at `next`.
 
     `mark` is the first message at `next - 1` or behind; None if it is unknown. `first` is where the batch
@@ -31,19 +31,19 @@ class Place(NamedTuple):
     """
 
     next: int
-    mark: Mark | None = None
+    mark: StreamMark | None = None
     first: int | None = None
 
 
-def mark_of(offset: int, properties: bytes, body: bytes) -> Mark:
+def mark_of(offset: int, properties: bytes, body: bytes) -> StreamMark:
     """The mark of a message: of what no version of a broker converts when it delivers it."""
     digest = hashlib.sha256(body)
     for name in ("message_id", "timestamp"):
         digest.update(repr(value_of(properties, name)).encode())
-    return Mark(offset, digest.hexdigest()[:16])
+    return StreamMark(offset, digest.hexdigest()[:16])
 
 
-def to_json(places: Mapping[str, Place]) -> dict[str, Any]:
+def to_json(places: Mapping[str, StreamPlace]) -> dict[str, Any]:
     """The places of streams for a checkpoint: `{"events": {"next": 17, "last": 16, "digest": "..."}}`.
 
     A place without a mark is only its number, as in checkpoints of earlier versions.
@@ -59,14 +59,14 @@ def to_json(places: Mapping[str, Place]) -> dict[str, Any]:
     return found
 
 
-def from_json(given: Mapping[str, Any]) -> dict[str, Place]:
+def from_json(given: Mapping[str, Any]) -> dict[str, StreamPlace]:
     """The places in a checkpoint, of this version or an earlier one."""
     return {
-        stream: Place(entry)
+        stream: StreamPlace(entry)
         if isinstance(entry, int)
-        else Place(
+        else StreamPlace(
             entry["next"],
-            Mark(entry["last"], entry["digest"]) if "last" in entry else None,
+            StreamMark(entry["last"], entry["digest"]) if "last" in entry else None,
             entry.get("first"),
         )
         for stream, entry in given.items()

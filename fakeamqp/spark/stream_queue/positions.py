@@ -12,7 +12,7 @@ from fakeamqp.spark.connection import Link
 from fakeamqp.spark.errors import OptionError
 from fakeamqp.spark.options import ReadOptions
 from fakeamqp.spark.queue_types import check_is_stream
-from fakeamqp.spark.stream_queue.offsets import Place
+from fakeamqp.spark.stream_queue.offsets import StreamPlace
 from fakeamqp.spark.stream_queue.ranges import Range
 from fakeamqp.spark.stream_queue.tail import Tail, first_message
 
@@ -93,7 +93,7 @@ def _time(key: str, text: str) -> datetime:
     return time.astimezone(timezone.utc).replace(microsecond=0)
 
 
-def starts(options: ReadOptions, link: Link) -> dict[str, Place]:
+def starts(options: ReadOptions, link: Link) -> dict[str, StreamPlace]:
     """The place to start at, for every stream.
 
     Raises:
@@ -109,7 +109,7 @@ def starts(options: ReadOptions, link: Link) -> dict[str, Place]:
     return {stream: _find(options, link, stream, at, "startingOffsets") for stream, at in wanted.items()}
 
 
-def ends(options: ReadOptions, link: Link) -> dict[str, Place]:
+def ends(options: ReadOptions, link: Link) -> dict[str, StreamPlace]:
     """The place behind the last message to read, for every stream of a batch read.
 
     Raises:
@@ -144,7 +144,9 @@ def _stored_at(link: Link, stream: str, time: datetime) -> int | None:
     return None if found is None else found.offset
 
 
-def _find(options: ReadOptions, link: Link, stream: str, position: int | str | datetime, key: str) -> Place:
+def _find(
+    options: ReadOptions, link: Link, stream: str, position: int | str | datetime, key: str
+) -> StreamPlace:
     """The place of a position, which the stream reaches; `key` is the option of an offset."""
     patience = options.connection.connect_timeout
     tail = Tail(link, stream, patience)
@@ -165,7 +167,7 @@ def _find(options: ReadOptions, link: Link, stream: str, position: int | str | d
             wait = patience if sure else options.idle_timeout
             found = first_message(link, stream, start, wait, sure=sure)
             at = end if found is None else found.offset
-        return Place(at, tail.mark(at - 1) if at else None)
+        return StreamPlace(at, tail.mark(at - 1) if at else None)
     finally:
         tail.close()
 

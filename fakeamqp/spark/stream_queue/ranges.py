@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from pyspark.sql.datasource import InputPartition
 
-from fakeamqp.spark.stream_queue.offsets import Mark
+from fakeamqp.spark.stream_queue.offsets import StreamMark
 
 __all__ = ["Range", "StreamPartition", "admitted", "cut"]
 
@@ -27,7 +27,7 @@ class Range(NamedTuple):
     stream: str
     start: int
     stop: int
-    mark: Mark | None = None
+    mark: StreamMark | None = None
 
     @property
     def size(self) -> int:

@@ -15,9 +15,9 @@ from fakeamqp.spark.connection import Link
 from fakeamqp.spark.errors import BrokerUnreachable, ConnectionLost, DataLoss, QueueRefused
 from fakeamqp.spark.options import ReadOptions
 from fakeamqp.spark.queue_types import not_a_stream, taken_offset
-from fakeamqp.spark.records import Delivered
-from fakeamqp.spark.retries import Retries
-from fakeamqp.spark.stream_queue.offsets import Mark, mark_of
+from fakeamqp.spark.records import DeliveredRow
+from fakeamqp.spark.retries import RetryBudget
+from fakeamqp.spark.stream_queue.offsets import StreamMark, mark_of
 from fakeamqp.spark.stream_queue.pool import lend
 from fakeamqp.spark.stream_queue.ranges import Range
 from fakeamqp.spark.stream_queue.tail import Tail, consume, first_message
@@ -36,7 +36,7 @@ _WINDOW = 1000
 _HEARTBEAT = 600
 
 
-def read_range(options: ReadOptions, wanted: Range) -> Iterator[list[Delivered]]:
+def read_range(options: ReadOptions, wanted: Range) -> Iterator[list[DeliveredRow]]:
     """The messages of a range, in lists of about 10 000 messages or 8 MiB. A lost connection is replaced.
 
     Raises:
@@ -46,7 +46,7 @@ def read_range(options: ReadOptions, wanted: Range) -> Iterator[list[Delivered]]
     """
     options = with_heartbeat(options, _HEARTBEAT)
     reading = _Reading(options, wanted)
-    retries = Retries(options.reconnect_timeout)
+    retries = RetryBudget(options.reconnect_timeout)
     while True:
         before = reading.next
         try:
@@ -78,16 +78,16 @@ class _Reading:
         self._stream = wanted.stream
         self._stop = wanted.stop
         self._mark = wanted.mark
-        self._at_mark: Mark | None = None
+        self._at_mark: StreamMark | None = None
         self.next = wanted.start
         self.served = False
-        self._messages: list[Delivered] = []
+        self._messages: list[DeliveredRow] = []
         self._octets = 0
         self._gap: tuple[int, int] | None = None
         self._foreign = False
         self._last_tag: int
 
-    def read(self, link: Link) -> Iterator[list[Delivered]]:
+    def read(self, link: Link) -> Iterator[list[DeliveredRow]]:
         """The unread rest of the range.
 
         Raises:
@@ -152,7 +152,9 @@ class _Reading:
         self.next = offset + 1
         self._octets += len(body) + len(properties)
         self._messages.append(
-            Delivered(tag, redelivered, route, properties, body, self._stream, offset, self._link.received_at)
+            DeliveredRow(
+                tag, redelivered, route, properties, body, self._stream, offset, self._link.received_at
+            )
         )
 
     def check_identity(self, link: Link) -> None:
@@ -177,7 +179,7 @@ class _Reading:
                 "keeping what is in it now",
             )
 
-    def _take(self) -> list[Delivered]:
+    def _take(self) -> list[DeliveredRow]:
         messages, self._messages, self._octets = self._messages, [], 0
         last = messages[-1]
         if self._mark is not None and self._mark.offset == last.offset:

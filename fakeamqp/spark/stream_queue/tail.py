@@ -22,7 +22,7 @@ from fakeamqp.spark.connection import Link
 from fakeamqp.spark.errors import ConnectionLost, QueueRefused
 from fakeamqp.spark.incoming import Receive
 from fakeamqp.spark.queue_types import OFFSET, not_a_stream, settle, taken_offset
-from fakeamqp.spark.stream_queue.offsets import Mark, Place, mark_of
+from fakeamqp.spark.stream_queue.offsets import StreamMark, StreamPlace, mark_of
 
 if TYPE_CHECKING:
     from pika.channel import Channel
@@ -75,7 +75,7 @@ class Tail:
         self.acknowledge()
         return self.end
 
-    def mark(self, offset: int) -> Mark | None:
+    def mark(self, offset: int) -> StreamMark | None:
         """The first message at an offset or behind it; None if the last answer was that there is none.
 
         Raises:
@@ -87,7 +87,7 @@ class Tail:
             return mark_of(offset, *self._latest)
         return first_message(self._link, self._stream, offset, self._patience, sure=True)
 
-    def replaced(self, place: Place) -> bool:
+    def replaced(self, place: StreamPlace) -> bool:
         """True if the stream is not the one of this place.
 
         A stream that is known stays the same as long as its consumer: the broker cancels it with the stream.
@@ -149,7 +149,7 @@ class Tail:
 
 def first_message(
     link: Link, stream: str, start: str | int | datetime, patience: float, *, sure: bool
-) -> Mark | None:
+) -> StreamMark | None:
     """The first message at `start`: `first`, an offset, or a time; None if there is none.
 
     Args:
@@ -164,7 +164,7 @@ def first_message(
         ConnectionLost: if the connection or the stream is gone.
     """
     least = start if isinstance(start, int) else 0
-    found: list[Mark | None] = []
+    found: list[StreamMark | None] = []
     early: list[int] = []
 
     def receive(tag: int, _redelivered: bool, _route: bytes, properties: bytes, body: bytes) -> None:

@@ -10,7 +10,7 @@ from fakeamqp.spark.attended import AttendedLink
 from fakeamqp.spark.connection import Link
 from fakeamqp.spark.options import ReadOptions
 from fakeamqp.spark.queue_types import check_is_stream
-from fakeamqp.spark.stream_queue.offsets import Mark, Place
+from fakeamqp.spark.stream_queue.offsets import StreamMark, StreamPlace
 from fakeamqp.spark.stream_queue.super_stream import Partitions
 from fakeamqp.spark.stream_queue.tail import Tail, first_message
 
@@ -41,7 +41,7 @@ class Tails:
         self._partitions: dict[str, Partitions] = {}
         self._checked = False
 
-    def ask(self, begin: Mapping[str, Place]) -> Answer:
+    def ask(self, begin: Mapping[str, StreamPlace]) -> Answer:
         """The state of the streams now, compared with places that Spark has.
 
         Raises:
@@ -51,14 +51,16 @@ class Tails:
         """
         return self._attended.call(lambda link: self._answer(link, begin))
 
-    def marks(self, begin: Mapping[str, Place], stops: Mapping[str, int]) -> dict[str, Mark | None]:
+    def marks(
+        self, begin: Mapping[str, StreamPlace], stops: Mapping[str, int]
+    ) -> dict[str, StreamMark | None]:
         """The mark of the place at an offset, for each of these streams; a batch begins at `begin`.
 
         Raises:
             ConnectionLost, SparkError: as `ask`.
         """
 
-        def mark(link: Link, stream: str, at: int) -> Mark | None:
+        def mark(link: Link, stream: str, at: int) -> StreamMark | None:
             known = stream in self._tails
             tail = self._tail(link, stream)
             if not known:  # The connection was lost since the last answer.
@@ -108,7 +110,7 @@ class Tails:
             self._tails[stream] = Tail(link, stream, self._options.connection.connect_timeout)
         return self._tails[stream]
 
-    def _answer(self, link: Link, begin: Mapping[str, Place]) -> Answer:
+    def _answer(self, link: Link, begin: Mapping[str, StreamPlace]) -> Answer:
         streams = self._streams(link, begin)
         ends = {stream: self._tail(link, stream).ask() for stream in streams}
         if not self._checked:
@@ -122,7 +124,7 @@ class Tails:
         self._ends = found
         return Answer(streams, found, frozenset(replaced))
 
-    def _streams(self, link: Link, begin: Mapping[str, Place]) -> tuple[str, ...]:
+    def _streams(self, link: Link, begin: Mapping[str, StreamPlace]) -> tuple[str, ...]:
         if not self._options.super_streams:
             return self._options.streams
         for name in self._options.super_streams:
@@ -143,4 +145,4 @@ class Tails:
         return found.offset
 
 
-_UNKNOWN = Place(0)
+_UNKNOWN = StreamPlace(0)

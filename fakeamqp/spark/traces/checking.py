@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import MISSING, fields
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from fakeamqp.trace.checks import Conformance, Fifo, HighWater
-from fakeamqp.trace.checks.rows import Check, Row
+from fakeamqp.trace.checks import Conformance, FifoCheck, HighWater
+from fakeamqp.trace.checks.rows import Check, TraceRow
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -41,7 +41,7 @@ _QUERIES = {
         "run number rule",
     ),
     "fifo_violations": _Query(
-        Fifo,
+        FifoCheck,
         "kind = 'model' AND message IS NOT NULL",
         f"run STRING, number BIGINT, {_PLACE}, queue STRING, consumer_tag STRING, delivery_tag BIGINT, "
         "priority INT, message BIGINT, enqueued_number BIGINT, overtaken_by BIGINT, "
@@ -72,7 +72,7 @@ def checked(name: str, events: DataFrame) -> DataFrame:
             self._check = check()
 
         def eval(self, row: Iterable[Any]) -> Iterator[tuple[Any, ...]]:
-            for found in self._check.see(Row(*row)):
+            for found in self._check.see(TraceRow(*row)):
                 yield tuple(found.values())
 
         def terminate(self) -> Iterator[tuple[Any, ...]]:
@@ -84,7 +84,7 @@ def checked(name: str, events: DataFrame) -> DataFrame:
         F.coalesce(field.name, F.lit(field.default)).alias(field.name)
         if field.default not in (None, MISSING)
         else F.col(field.name)
-        for field in fields(Row)
+        for field in fields(TraceRow)
     ]
     # The checks read no other texts, and these are most of the bytes.
     events = events.withColumn("text", F.expr("IF(kind = 'connection', text, '')"))

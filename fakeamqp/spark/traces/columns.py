@@ -9,51 +9,51 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-__all__ = ["COLUMNS", "FACTS", "FIELDS", "LINES", "Column"]
+__all__ = ["COLUMNS", "FACTS", "FIELDS", "LINES", "TraceColumn"]
 
 
-class Column(NamedTuple):
+class TraceColumn(NamedTuple):
     """A column of the view: its type in Spark and its meaning."""
 
     type: str
     meaning: str
 
 
-COLUMNS: dict[str, Column] = {
-    "run": Column("STRING", "the file of the recording; numbers, times and names hold within a run"),
-    "number": Column("BIGINT", "the position of the event in its run, from 0"),
-    "time": Column("DOUBLE", "seconds on the broker's clock since the trace began"),
-    "connection": Column("STRING", "the connection's name"),
-    "alias": Column("STRING", "its short name, unique in the run; '' without a connection"),
-    "kind": Column("STRING", "'frame', 'connection' or 'model'"),
-    "name": Column("STRING", "the name of the method or event"),
-    "direction": Column("STRING", "of a frame: 'received' by the broker, or 'sent' by it"),
-    "channel": Column("INT", "its number"),
-    "session": Column(
+COLUMNS: dict[str, TraceColumn] = {
+    "run": TraceColumn("STRING", "the file of the recording; numbers, times and names hold within a run"),
+    "number": TraceColumn("BIGINT", "the position of the event in its run, from 0"),
+    "time": TraceColumn("DOUBLE", "seconds on the broker's clock since the trace began"),
+    "connection": TraceColumn("STRING", "the connection's name"),
+    "alias": TraceColumn("STRING", "its short name, unique in the run; '' without a connection"),
+    "kind": TraceColumn("STRING", "'frame', 'connection' or 'model'"),
+    "name": TraceColumn("STRING", "the name of the method or event"),
+    "direction": TraceColumn("STRING", "of a frame: 'received' by the broker, or 'sent' by it"),
+    "channel": TraceColumn("INT", "its number"),
+    "session": TraceColumn(
         "INT", "the count of openings of the channel, from 1; 0 if the opening is not in the trace"
     ),
-    "size": Column("BIGINT", "of a frame: bytes of payload"),
-    "virtual_host": Column("STRING", "that of the queue, the exchange or the connection"),
-    "exchange": Column("STRING", "of a method or a message"),
-    "routing_key": Column("STRING", "of a method or a message"),
-    "queue": Column("STRING", "its name"),
-    "consumer_tag": Column("STRING", "of a consumer; null for a get"),
-    "delivery_tag": Column("BIGINT", "of a delivery, a settlement or a confirm"),
-    "multiple": Column("BOOLEAN", "of basic.ack and basic.nack"),
-    "requeue": Column("BOOLEAN", "of basic.nack, basic.reject and basic.recover"),
-    "redelivered": Column("BOOLEAN", "of a delivery"),
-    "no_ack": Column("BOOLEAN", "of basic.get, basic.consume and 'consumer added'"),
-    "no_wait": Column("BOOLEAN", "of a method"),
-    "prefetch": Column("INT", "the prefetch count of basic.qos, or of a consumer; 0 is no limit"),
-    "shared": Column(
+    "size": TraceColumn("BIGINT", "of a frame: bytes of payload"),
+    "virtual_host": TraceColumn("STRING", "that of the queue, the exchange or the connection"),
+    "exchange": TraceColumn("STRING", "of a method or a message"),
+    "routing_key": TraceColumn("STRING", "of a method or a message"),
+    "queue": TraceColumn("STRING", "its name"),
+    "consumer_tag": TraceColumn("STRING", "of a consumer; null for a get"),
+    "delivery_tag": TraceColumn("BIGINT", "of a delivery, a settlement or a confirm"),
+    "multiple": TraceColumn("BOOLEAN", "of basic.ack and basic.nack"),
+    "requeue": TraceColumn("BOOLEAN", "of basic.nack, basic.reject and basic.recover"),
+    "redelivered": TraceColumn("BOOLEAN", "of a delivery"),
+    "no_ack": TraceColumn("BOOLEAN", "of basic.get, basic.consume and 'consumer added'"),
+    "no_wait": TraceColumn("BOOLEAN", "of a method"),
+    "prefetch": TraceColumn("INT", "the prefetch count of basic.qos, or of a consumer; 0 is no limit"),
+    "shared": TraceColumn(
         "BOOLEAN", "`global` of basic.qos; of a consumer: whether a limit of the channel applies to it"
     ),
-    "message": Column("BIGINT", "of a model event: the number of the message, the same in all queues"),
-    "message_id": Column("STRING", "the property"),
-    "priority": Column("INT", "the property"),
-    "body_size": Column("BIGINT", "bytes of the whole body"),
-    "reply_code": Column("INT", "of a close or a return"),
-    "text": Column("STRING", "the event in one line"),
+    "message": TraceColumn("BIGINT", "of a model event: the number of the message, the same in all queues"),
+    "message_id": TraceColumn("STRING", "the property"),
+    "priority": TraceColumn("INT", "the property"),
+    "body_size": TraceColumn("BIGINT", "bytes of the whole body"),
+    "reply_code": TraceColumn("INT", "of a close or a return"),
+    "text": TraceColumn("STRING", "the event in one line"),
 }
 """By name, in their order."""
 

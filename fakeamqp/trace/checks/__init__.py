@@ -6,13 +6,13 @@
 `check` runs them on events. The functions `conformance`, `fifo_violations` and `unacked_high_water` take
 events of a trace, or lines of a recording as `json.loads` returns them, and return the rows of the Spark
 queries with these names in the same order (see `fakeamqp.spark.traces`). Both run the classes `Conformance`,
-`Fifo` and `HighWater`, which see the rows of a run one by one.
+`FifoCheck` and `HighWater`, which see the rows of a run one by one.
 """
 
 from __future__ import annotations
 
-from fakeamqp.trace.checks.conformance import RULES, Conformance, Rule, conformance
-from fakeamqp.trace.checks.fifo import Fifo, fifo_violations
+from fakeamqp.trace.checks.conformance import RULES, Conformance, ConformanceRule, conformance
+from fakeamqp.trace.checks.fifo import FifoCheck, fifo_violations
 from fakeamqp.trace.checks.finding import Allow, Finding, Findings, UnknownCheck, UnknownRule
 from fakeamqp.trace.checks.findings import AT_ANY_MOMENT, CHECKS, check
 from fakeamqp.trace.checks.high_water import HighWater, unacked_high_water
@@ -25,13 +25,13 @@ __all__ = [
     "RULES",
     "Allow",
     "Conformance",
-    "Fifo",
+    "ConformanceRule",
+    "FifoCheck",
     "Finding",
     "Findings",
     "HighWater",
     "Invariants",
     "Record",
-    "Rule",
     "UnknownCheck",
     "UnknownRule",
     "check",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from fakeamqp.trace.checks.rows import Row
+from fakeamqp.trace.checks.rows import TraceRow
 
 __all__ = ["Channel"]
 
@@ -18,7 +18,7 @@ class Channel:
         self._closed = False
         # Deliveries, by tag.
         self._frames: dict[int | None, int] = {}
-        self._made: dict[int | None, list[Row]] = {}
+        self._made: dict[int | None, list[TraceRow]] = {}
         self._no_ack: dict[int | None, bool | None] = {}
         self._latest_tag = -1
         self._ended: dict[int | None, str] = {}
@@ -32,11 +32,11 @@ class Channel:
         self._needs_no_ack: dict[str | None, bool] = {}
         # Publishes and their confirms.
         self._confirming = False
-        self._publishes: list[Row] = []
+        self._publishes: list[TraceRow] = []
         self._confirms: set[int] = set()
         self._confirmed_up_to = 0
 
-    def broken_by(self, row: Row, *, ignored: bool) -> Iterator[str]:
+    def broken_by(self, row: TraceRow, *, ignored: bool) -> Iterator[str]:
         """The rules that this event violates.
 
         `ignored` is True once the broker has closed the connection and ignores what the client sends.
@@ -48,7 +48,7 @@ class Channel:
         elif row.kind == "frame":
             yield from self._received(row, ignored)
 
-    def left_open(self) -> Iterator[tuple[Row, str]]:
+    def left_open(self) -> Iterator[tuple[TraceRow, str]]:
         """The events that need a later event which is not in the trace, and the rules that this violates."""
         for tag, rows in self._made.items():
             if not self._frames.get(tag):
@@ -59,7 +59,7 @@ class Channel:
             if number not in self._confirms and self._confirmed_up_to < number < latest:
                 yield row, "unconfirmed"
 
-    def _model(self, row: Row) -> Iterator[str]:
+    def _model(self, row: TraceRow) -> Iterator[str]:
         tag = row.delivery_tag
         if row.name == "consumer added" and row.no_ack is not None:
             self._needs_no_ack[row.consumer_tag] = row.no_ack
@@ -73,7 +73,7 @@ class Channel:
                 yield "settlement-repeated"
             self._ended[tag] = row.name
 
-    def _sent(self, row: Row) -> Iterator[str]:
+    def _sent(self, row: TraceRow) -> Iterator[str]:
         if row.name in ("basic.deliver", "basic.get-ok"):
             yield from self._delivery(row, row.delivery_tag or 0)
         elif row.name in ("basic.ack", "basic.nack"):
@@ -83,7 +83,7 @@ class Channel:
         elif row.name == "channel.close":
             self._closed = True
 
-    def _delivery(self, row: Row, tag: int) -> Iterator[str]:
+    def _delivery(self, row: TraceRow, tag: int) -> Iterator[str]:
         if tag == 0:
             yield "tag-zero"
         elif tag <= self._latest_tag:
@@ -99,7 +99,7 @@ class Channel:
         if no_ack is not None:
             self._no_ack[tag] = no_ack
 
-    def _confirm(self, row: Row, tag: int) -> Iterator[str]:
+    def _confirm(self, row: TraceRow, tag: int) -> Iterator[str]:
         if tag == 0 or tag > len(self._publishes):
             yield "confirm-unknown"
         elif tag in self._confirms or tag <= self._confirmed_up_to:
@@ -108,7 +108,7 @@ class Channel:
         if row.multiple:
             self._confirmed_up_to = max(self._confirmed_up_to, tag)
 
-    def _received(self, row: Row, ignored: bool) -> Iterator[str]:
+    def _received(self, row: TraceRow, ignored: bool) -> Iterator[str]:
         if row.name in ("basic.ack", "basic.nack", "basic.reject"):
             yield from self._settlement(row, row.delivery_tag or 0, ignored)
         elif row.name in ("basic.recover", "basic.recover-async") and row.requeue:
@@ -124,7 +124,7 @@ class Channel:
         elif row.name == "basic.publish" and self._confirming:
             self._publishes.append(row)
 
-    def _settlement(self, row: Row, tag: int, ignored: bool) -> Iterator[str]:
+    def _settlement(self, row: TraceRow, tag: int, ignored: bool) -> Iterator[str]:
         everything = row.multiple and tag == 0
         if not (everything or self._closed or ignored):
             up_to = self._settled_up_to

@@ -8,49 +8,61 @@ from typing import Any, NamedTuple
 
 from fakeamqp.trace.checks.channels import Channel
 from fakeamqp.trace.checks.frames import Sender
-from fakeamqp.trace.checks.rows import Record, Row, found
+from fakeamqp.trace.checks.rows import Record, TraceRow, found
 
-__all__ = ["RULES", "Conformance", "Rule", "conformance"]
+__all__ = ["RULES", "Conformance", "ConformanceRule", "conformance"]
 
 
-class Rule(NamedTuple):
+class ConformanceRule(NamedTuple):
     """A rule: its id in the specification, if it is in there, and what violates it."""
 
     spec: str | None
     description: str
 
 
-RULES: dict[str, Rule] = {
-    "channel-not-open": Rule("0-9-1/channel/not-open", "a frame on a channel that is not open"),
-    "after-channel-close": Rule("0-9-1/channel/grammar", "a frame from a peer that has closed the channel"),
-    "after-connection-close": Rule(
+RULES: dict[str, ConformanceRule] = {
+    "channel-not-open": ConformanceRule("0-9-1/channel/not-open", "a frame on a channel that is not open"),
+    "after-channel-close": ConformanceRule(
+        "0-9-1/channel/grammar", "a frame from a peer that has closed the channel"
+    ),
+    "after-connection-close": ConformanceRule(
         "0-9-1/connection.close/stability", "a frame from a peer that has closed the connection"
     ),
-    "content-unannounced": Rule(
+    "content-unannounced": ConformanceRule(
         "0-9-1/content/unsolicited-header", "a content header without a method, or a body without a header"
     ),
-    "content-overrun": Rule("0-9-1/content/body-overrun", "more bytes of body than the header announced"),
-    "content-incomplete": Rule("0-9-1/content/incomplete", "another frame before the content was complete"),
-    "tag-zero": Rule("0-9-1/domain.delivery-tag/non-zero", "a delivery whose tag is 0"),
-    "tag-not-increasing": Rule(None, "a delivery whose tag is not above the earlier ones of the channel"),
-    "delivery-without-consumer": Rule(
+    "content-overrun": ConformanceRule(
+        "0-9-1/content/body-overrun", "more bytes of body than the header announced"
+    ),
+    "content-incomplete": ConformanceRule(
+        "0-9-1/content/incomplete", "another frame before the content was complete"
+    ),
+    "tag-zero": ConformanceRule("0-9-1/domain.delivery-tag/non-zero", "a delivery whose tag is 0"),
+    "tag-not-increasing": ConformanceRule(
+        None, "a delivery whose tag is not above the earlier ones of the channel"
+    ),
+    "delivery-without-consumer": ConformanceRule(
         "0-9-1/basic.consume/consume-ok-first", "a delivery to a consumer before its basic.consume-ok"
     ),
-    "delivery-after-cancel": Rule("0-9-1/basic.cancel/stops", "a delivery to a consumer that was cancelled"),
-    "delivery-made-up": Rule(None, "a delivery frame for which no queue made a delivery"),
-    "delivery-not-sent": Rule(None, "a delivery of a queue that was not sent to the client"),
-    "settles-nothing": Rule(
+    "delivery-after-cancel": ConformanceRule(
+        "0-9-1/basic.cancel/stops", "a delivery to a consumer that was cancelled"
+    ),
+    "delivery-made-up": ConformanceRule(None, "a delivery frame for which no queue made a delivery"),
+    "delivery-not-sent": ConformanceRule(None, "a delivery of a queue that was not sent to the client"),
+    "settles-nothing": ConformanceRule(
         "0-9-1/basic.ack/multiple-exists", "a settlement of a tag that was not delivered"
     ),
-    "settles-no-ack": Rule(
+    "settles-no-ack": ConformanceRule(
         "0-9-1/domain.no-ack/ack-after-no-ack", "a settlement of a delivery that needs none (no-ack)"
     ),
-    "settled-twice": Rule("0-9-1/basic.ack/multiple-exists", "a second settlement of one delivery"),
-    "settlement-made-up": Rule(None, "a queue settled a message that it had not delivered"),
-    "settlement-repeated": Rule(None, "a queue settled a message for the second time"),
-    "confirm-unknown": Rule(None, "a confirm without a publish"),
-    "confirmed-twice": Rule(None, "a second confirm of one publish"),
-    "unconfirmed": Rule(None, "a publish without a confirm, while a later publish was confirmed"),
+    "settled-twice": ConformanceRule(
+        "0-9-1/basic.ack/multiple-exists", "a second settlement of one delivery"
+    ),
+    "settlement-made-up": ConformanceRule(None, "a queue settled a message that it had not delivered"),
+    "settlement-repeated": ConformanceRule(None, "a queue settled a message for the second time"),
+    "confirm-unknown": ConformanceRule(None, "a confirm without a publish"),
+    "confirmed-twice": ConformanceRule(None, "a second confirm of one publish"),
+    "unconfirmed": ConformanceRule(None, "a publish without a confirm, while a later publish was confirmed"),
 }
 
 
@@ -65,7 +77,7 @@ class Conformance:
         self._senders: defaultdict[Any, Sender] = defaultdict(Sender)
         self._channels: defaultdict[Any, Channel] = defaultdict(Channel)
 
-    def see(self, row: Row) -> Iterator[dict[str, Any]]:
+    def see(self, row: TraceRow) -> Iterator[dict[str, Any]]:
         """The violations that the next row shows."""
         if row.kind == "connection" and row.name == "connected":
             other = "AMQP " in row.text and "AMQP 0-0-9-1" not in row.text
@@ -80,7 +92,7 @@ class Conformance:
             for row, rule in channel.left_open():
                 yield _violation(row, rule)
 
-    def _broken_by(self, row: Row) -> Iterator[str]:
+    def _broken_by(self, row: TraceRow) -> Iterator[str]:
         peer = (row.alias, row.direction)
         broker = (row.alias, "sent")
         broker_ended = broker in self._closing or broker in self._closed
@@ -108,7 +120,7 @@ def conformance(records: Iterable[Record]) -> list[dict[str, Any]]:
     return sorted(found(Conformance, records), key=lambda each: (each["run"], each["number"], each["rule"]))
 
 
-def _violation(row: Row, rule: str) -> dict[str, Any]:
+def _violation(row: TraceRow, rule: str) -> dict[str, Any]:
     return {
         "run": row.run,
         "number": row.number,

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from fakeamqp.trace.checks.rows import Record, Row, found
+from fakeamqp.trace.checks.rows import Record, TraceRow, found
 
-__all__ = ["Fifo", "fifo_violations"]
+__all__ = ["FifoCheck", "fifo_violations"]
 
 _IN_QUEUE = frozenset(("enqueued", "delivered", "acked", "rejected", "requeued"))
 
 
-class Fifo:
+class FifoCheck:
     """Finds, in the rows of one run, first deliveries after that of a message that was enqueued later."""
 
     def __init__(self) -> None:
@@ -20,7 +20,7 @@ class Fifo:
         self._rerouted: set[int] = set()
         self._furthest: dict[tuple[Any, ...], tuple[int, int, int]] = {}
 
-    def see(self, row: Row) -> Iterator[dict[str, Any]]:
+    def see(self, row: TraceRow) -> Iterator[dict[str, Any]]:
         """What the next row shows."""
         if row.kind != "model" or row.message is None:
             return
@@ -61,4 +61,4 @@ class Fifo:
 
 def fifo_violations(records: Iterable[Record]) -> list[dict[str, Any]]:
     """The rows of `Traces.fifo_violations`, as dictionaries."""
-    return list(found(Fifo, records))
+    return list(found(FifoCheck, records))

@@ -12,7 +12,7 @@ from fakeamqp.trace.checks.finding import INCOMPLETE, Allowed, Finding, Findings
 from fakeamqp.trace.checks.high_water import unacked_high_water
 from fakeamqp.trace.checks.invariants import AT_END, INVARIANTS, Invariants
 from fakeamqp.trace.checks.messages import DROP_REASONS, Moment
-from fakeamqp.trace.checks.rows import Row, row_of
+from fakeamqp.trace.checks.rows import TraceRow, row_of
 from fakeamqp.trace.events import Event
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["AT_ANY_MOMENT", "CHECKS", "allowed", "check", "chosen", "notes_of", "of_rows"]
 
 Events: TypeAlias = Sequence[Event]
-Rows: TypeAlias = Sequence[Row]
+Rows: TypeAlias = Sequence[TraceRow]
 
 _ORDER = "0-9-1/server-model/order-preserved"
 _PREFETCH = "0-9-1/basic.qos/prefetch-count-01"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from fakeamqp.trace.checks.rows import Row
+from fakeamqp.trace.checks.rows import TraceRow
 
 __all__ = ["Sender"]
 
@@ -23,7 +23,7 @@ class Sender:
         self._closes = False
         self._closed = False
 
-    def broken_by(self, row: Row) -> Iterator[str]:
+    def broken_by(self, row: TraceRow) -> Iterator[str]:
         """The rules that the next frame violates."""
         name, before = row.name, self._before
         if row.channel and (self._closed or (self._closes and name != "channel.close-ok")):

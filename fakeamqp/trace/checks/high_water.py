@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from fakeamqp.trace.checks.rows import Record, Row, found
+from fakeamqp.trace.checks.rows import Record, TraceRow, found
 
 __all__ = ["HighWater", "unacked_high_water"]
 
@@ -45,11 +45,11 @@ class HighWater:
 
     def __init__(self) -> None:
         self._run = ""
-        self._consumers: dict[tuple[Place, str], tuple[int, Row]] = {}
+        self._consumers: dict[tuple[Place, str], tuple[int, TraceRow]] = {}
         self._levels: dict[tuple[Place, str | None, int | None], _Level] = {}
         self._outstanding: dict[tuple[Place, int | None], list[_Level]] = {}
 
-    def see(self, row: Row) -> Iterable[dict[str, Any]]:
+    def see(self, row: TraceRow) -> Iterable[dict[str, Any]]:
         """Count the next row."""
         self._run, place = row.run, row.place
         if row.kind == "frame" and row.name == "basic.qos" and row.received:
@@ -68,7 +68,7 @@ class HighWater:
             self._delivered(place, row)
         return ()
 
-    def _delivered(self, place: Place, row: Row) -> None:
+    def _delivered(self, place: Place, row: TraceRow) -> None:
         if row.consumer_tag is None or (place, row.consumer_tag) not in self._consumers:
             return
         count, consumer = self._consumers[place, row.consumer_tag]

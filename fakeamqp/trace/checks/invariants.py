@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 
 from fakeamqp.trace.checks.answers import Answers
 from fakeamqp.trace.checks.finding import Finding
-from fakeamqp.trace.checks.messages import Messages
+from fakeamqp.trace.checks.messages import TrackedMessages
 from fakeamqp.trace.events import ConnectionEvent, FrameEvent, ModelEvent
 from fakeamqp.trace.frame_readers import frame_reader
 
@@ -43,7 +43,9 @@ class Invariants:
         self._sessions: dict[tuple[object, object], tuple[str, int]] = {}
         """Where sessions were attached: one that is attached again may go on from there."""
         self._found: list[Finding] = []
-        self._messages = Messages(self._report) if self._checks & {"lost", "duplicates", "unacked"} else None
+        self._messages = (
+            TrackedMessages(self._report) if self._checks & {"lost", "duplicates", "unacked"} else None
+        )
         self._answers = Answers(self._report) if self._checks & {"answers", "unanswered"} else None
 
     @property

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from fakeamqp.trace.dialogue import Key, Step
     from fakeamqp.trace.events import Event, FrameEvent, ModelEvent
 
-__all__ = ["DROP_REASONS", "Messages", "Moment", "Report", "message_text", "serial_of"]
+__all__ = ["DROP_REASONS", "Moment", "Report", "TrackedMessages", "message_text", "serial_of"]
 
 Report: TypeAlias = "Callable[..., None]"
 """Takes a violation: its check, its rule, its text, its story, and what it is about."""
@@ -113,7 +113,7 @@ class _Place:
         """Whether it is a session that goes on from an earlier connection and may repeat what it sent."""
 
 
-class Messages:
+class TrackedMessages:
     """Follows messages. Only channels whose opening it has seen are checked."""
 
     def __init__(self, report: Report) -> None:

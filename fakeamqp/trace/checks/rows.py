@@ -11,14 +11,14 @@ from fakeamqp.trace.events import ConnectionEvent, Event, FrameEvent, ModelEvent
 from fakeamqp.trace.frame_readers import frame_reader
 from fakeamqp.trace.json_form import value_to_json
 
-__all__ = ["Check", "Record", "Row", "found", "row_of", "runs"]
+__all__ = ["Check", "Record", "TraceRow", "found", "row_of", "runs"]
 
-Record: TypeAlias = "Event | Mapping[str, Any] | Row"
+Record: TypeAlias = "Event | Mapping[str, Any] | TraceRow"
 """An event of a trace, a line of a recording as `json.loads` returns it, or a row made of either."""
 
 
 @dataclass(slots=True)
-class Row:
+class TraceRow:
     """One event; `fakeamqp.spark.traces.COLUMNS` describes each value."""
 
     run: str
@@ -60,7 +60,7 @@ class Row:
 class Check(Protocol):
     """Sees the rows of one run in their order, and returns what it finds as dictionaries."""
 
-    def see(self, row: Row, /) -> Iterable[dict[str, Any]]:
+    def see(self, row: TraceRow, /) -> Iterable[dict[str, Any]]:
         """What the next row shows."""
 
     def end(self) -> Iterable[dict[str, Any]]:
@@ -76,11 +76,11 @@ def found(make: Callable[[], Check], records: Iterable[Record]) -> Iterator[dict
         yield from check.end()
 
 
-def runs(records: Iterable[Record]) -> Iterator[list[Row]]:
+def runs(records: Iterable[Record]) -> Iterator[list[TraceRow]]:
     """The rows of each run, in order. Records without a `run` belong to one run."""
     rows = sorted(
         (
-            record if isinstance(record, Row) else row_of(number, record)
+            record if isinstance(record, TraceRow) else row_of(number, record)
             for number, record in enumerate(records)
         ),
         key=lambda row: (row.run, row.number),
@@ -96,11 +96,11 @@ def runs(records: Iterable[Record]) -> Iterator[list[Row]]:
         yield run
 
 
-def row_of(number: int, record: Event | Mapping[str, Any]) -> Row:
+def row_of(number: int, record: Event | Mapping[str, Any]) -> TraceRow:
     """The row of an event or of a line; an event has this number."""
     if not isinstance(record, Event):
         return _row_of_line(number, record)
-    row = Row("", number, record.time, record.alias, "", record.name)
+    row = TraceRow("", number, record.time, record.alias, "", record.name)
     if isinstance(record, FrameEvent):
         row.kind, row.direction, row.channel = "frame", record.direction, record.channel
         row.size = record.size
@@ -113,7 +113,7 @@ def row_of(number: int, record: Event | Mapping[str, Any]) -> Row:
     return row
 
 
-def _fill_from_frame(row: Row, event: FrameEvent) -> None:
+def _fill_from_frame(row: TraceRow, event: FrameEvent) -> None:
     """Take what the checks need of a method or a header."""
     part = event.part
     if part == "header":
@@ -132,7 +132,7 @@ def _fill_from_frame(row: Row, event: FrameEvent) -> None:
     row.shared = getattr(method, "global_", None)
 
 
-def _fill_from_facts(row: Row, facts: Mapping[str, Any]) -> None:
+def _fill_from_facts(row: TraceRow, facts: Mapping[str, Any]) -> None:
     """Take what the checks need of an event of the model."""
     row.channel = facts.get("channel")
     row.queue = _plain(facts.get("queue"))
@@ -152,14 +152,14 @@ def _plain(name: Any) -> Any:
     return None if name is None else value_to_json(name)
 
 
-def _row_of_line(number: int, line: Mapping[str, Any]) -> Row:
+def _row_of_line(number: int, line: Mapping[str, Any]) -> TraceRow:
     fields = line.get("fields") or {}
     facts = line.get("facts") or {}
     wrapped = facts.get("message")
     message = wrapped.get("message") if isinstance(wrapped, Mapping) else None
     message = message if isinstance(message, Mapping) else {}
     channel = line.get("channel")
-    return Row(
+    return TraceRow(
         run=line.get("run") or "",
         number=line.get("number", number),
         time=line["time"],

@@ -32,7 +32,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from fakeamqp.trace.events import ConnectionEvent, Event, FrameEvent, ModelEvent
-from fakeamqp.trace.folding import Content, Line, fold
+from fakeamqp.trace.folding import FoldedContent, FoldedLine, fold
 from fakeamqp.trace.frame_readers import frame_reader
 from fakeamqp.trace.html.queues import Queues, queues_of
 from fakeamqp.trace.html.values import Field, body_form, bounded, fields_of, flat, plain
@@ -76,7 +76,7 @@ class Rows:
 
     # --- events ---------------------------------------------------------------------------------------
 
-    def _add(self, line: Line) -> None:
+    def _add(self, line: FoldedLine) -> None:
         event = line.first
         if not self.count:
             self.began = round(event.time, 6)
@@ -92,7 +92,7 @@ class Rows:
         elif isinstance(event, ModelEvent):
             self._add_model_event(line, event, connection)
 
-    def _add_frame(self, line: Line, event: FrameEvent, connection: int) -> None:
+    def _add_frame(self, line: FoldedLine, event: FrameEvent, connection: int) -> None:
         event = event.redacted
         direction = _DIRECTIONS[event.direction]
         place = (connection, event.channel, direction)
@@ -121,7 +121,7 @@ class Rows:
         if line.content is not None:
             self._add_content(row, line.content)
 
-    def _add_content(self, row: list[Any], content: Content) -> None:
+    def _add_content(self, row: list[Any], content: FoldedContent) -> None:
         if content.header is not None and content.properties is not None:
             values = frame_reader(content.header.protocol).values(content.properties)
             row[11] = self._put(bounded(fields_of(values, absent=False)))
@@ -132,12 +132,12 @@ class Rows:
         if size > 0:
             row[12] = self._put(body_form(kept, size))
 
-    def _add_connection_event(self, line: Line, event: ConnectionEvent, connection: int) -> None:
+    def _add_connection_event(self, line: FoldedLine, event: ConnectionEvent, connection: int) -> None:
         row = self._row(line, event, connection, kind_of(event))
         row[9] = int(is_problem(event))
         self.rows.append(row)
 
-    def _add_model_event(self, line: Line, event: ModelEvent, connection: int) -> None:
+    def _add_model_event(self, line: FoldedLine, event: ModelEvent, connection: int) -> None:
         channel = event.facts.get("channel")
         row = self._row(line, event, connection, _MODEL, -1, channel if isinstance(channel, int) else -1)
         queues = queues_of(event.facts)
@@ -154,7 +154,13 @@ class Rows:
         self.rows.append(row)
 
     def _row(
-        self, line: Line, event: Event, connection: int, kind: int, direction: int = -1, channel: int = -1
+        self,
+        line: FoldedLine,
+        event: Event,
+        connection: int,
+        kind: int,
+        direction: int = -1,
+        channel: int = -1,
     ) -> list[Any]:
         # The page shows a content by itself.
         name, text = line_of(event, "" if line.content else line.text)

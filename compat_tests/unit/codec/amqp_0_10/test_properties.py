@@ -7,7 +7,7 @@ from hypothesis import given, strategies as st
 
 from compat_tests.fuzz.profile import examples
 from compat_tests.unit.codec.amqp_0_10.strategies import records
-from fakeamqp.model.message import Properties
+from fakeamqp.model.message import ReadableProperties
 from fakeamqp.model.properties import PlainProperties
 from fakeamqp.protocols.amqp_0_10.codec.errors import IllegalValue, SegmentError
 from fakeamqp.protocols.amqp_0_10.codec.structs import (
@@ -43,7 +43,7 @@ def read(*structs: object) -> TransferProperties:
     return TransferProperties.decode(b"".join(struct.encode() for struct in structs))
 
 
-def uses(properties: Properties) -> list[object]:
+def uses(properties: ReadableProperties) -> list[object]:
     """That the model can use them is for the type checker to say; that they answer is said here."""
     return [properties.content_type, properties.headers, properties.header_tag("a")]
 

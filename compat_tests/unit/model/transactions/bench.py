@@ -10,7 +10,7 @@ from fakeamqp.model.personality import RABBITMQ_4_2, Personality
 from fakeamqp.model.properties import PlainProperties
 from fakeamqp.model.queues import Queue, QueueDeclaration
 from fakeamqp.model.state import BrokerState
-from fakeamqp.model.timers import Clock
+from fakeamqp.model.timers import TimeSource
 from fakeamqp.model.transactions import PlannedPublish, Transaction, Xid
 
 PERSISTENT = 2
@@ -20,7 +20,7 @@ KINDS = ("classic", "quorum")
 """The queue types that give messages away."""
 
 
-class ManualClock(Clock):
+class ManualClock(TimeSource):
     """Stands still unless it is moved."""
 
     def __init__(self) -> None:

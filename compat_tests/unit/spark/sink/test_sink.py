@@ -28,9 +28,9 @@ from fakeamqp.spark.errors import (
     UnreadableAnswer,
 )
 from fakeamqp.spark.options import write_options
-from fakeamqp.spark.retries import Retries
+from fakeamqp.spark.retries import RetryBudget
 from fakeamqp.spark.sink import BatchWriter, MicroBatchWriter, publisher, writers
-from fakeamqp.spark.sink.window import Window
+from fakeamqp.spark.sink.window import ConfirmWindow
 
 
 @pytest.fixture
@@ -278,7 +278,7 @@ def test_an_answer_that_cannot_be_read_is_not_tried_again(broker, monkeypatch):
     def fails(*_):
         raise ValueError("year 10000 is out of range")
 
-    monkeypatch.setattr(Window, "settle", fails)
+    monkeypatch.setattr(ConfirmWindow, "settle", fails)
     with pytest.raises(
         UnreadableAnswer, match=r"what the broker sent: ValueError: year 10000 is out of range\. 0 of the"
     ):
@@ -422,14 +422,14 @@ def test_a_login_that_expires_while_its_file_is_away_is_renewed(tmp_path, monkey
     token = tmp_path / "token"
     failures = []
 
-    class ThenRenewed(Retries):
+    class ThenRenewed(RetryBudget):
         def pause(self, error):
             failures.append(str(error))
             if len(failures) == 2:
                 token.write_text("new")
             return super().pause(error)
 
-    monkeypatch.setattr(publisher, "Retries", ThenRenewed)
+    monkeypatch.setattr(publisher, "RetryBudget", ThenRenewed)
     with Broker(users={"me": "new"}, definitions={"queues": [{"name": "q", "durable": True}]}) as broker:
         login = {"amqp.username": "me", "amqp.passwordFile": str(token)}
         token.write_text("new")

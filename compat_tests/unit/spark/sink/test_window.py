@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, strategies as some
 
 import compat_tests.needs_pyspark  # noqa: F401
-from fakeamqp.spark.sink.window import Window
+from fakeamqp.spark.sink.window import ConfirmWindow
 
 ANSWERS = some.lists(
     some.one_of(
@@ -19,7 +19,7 @@ ANSWERS = some.lists(
 
 @given(ANSWERS)
 def test_whatever_the_order_of_answers_each_message_is_settled_once(steps):
-    window, open_tags, sent = Window(), set(), 0
+    window, open_tags, sent = ConfirmWindow(), set(), 0
     for what, number in steps:
         if what == "send":
             window.sent += number

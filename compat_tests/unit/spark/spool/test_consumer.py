@@ -17,7 +17,7 @@ from fakeamqp.spark.options import read_options
 from fakeamqp.spark.spool import consumer as consumers
 from fakeamqp.spark.spool.backlog import Backlog
 from fakeamqp.spark.spool.channel import SpoolStatus, WindowTooWide
-from fakeamqp.spark.spool.consumer import Consumer
+from fakeamqp.spark.spool.consumer import SpoolConsumer
 
 STATUS = SpoolStatus(visible=1, held=2, ready=3, arrived=4)
 
@@ -106,7 +106,7 @@ def link(monkeypatch: pytest.MonkeyPatch) -> Connected:
 
 def consumer(link: Link) -> Any:
     given = {"amqp.url": "amqp://h", "queue": "q", "prefetch": "8", "reconnectTimeout": "60s"}
-    found: Any = Consumer(read_options(given), SimpleNamespace())
+    found: Any = SpoolConsumer(read_options(given), SimpleNamespace())
     found._poked = Poked(link)
     return found
 

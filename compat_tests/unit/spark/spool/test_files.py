@@ -13,7 +13,7 @@ from compat_tests.unit.spark.links import Link
 from fakeamqp.spark.errors import SpoolError
 from fakeamqp.spark.spool import lock as locks
 from fakeamqp.spark.spool.lock import FolderLock
-from fakeamqp.spark.spool.segments import SpoolFolder, State
+from fakeamqp.spark.spool.segments import SpoolFolder, SpoolState
 
 BATCH = pa.RecordBatch.from_pydict({"body": [b"1", b"2"]})
 SEGMENT = f"{0:020d}-2.arrow"
@@ -28,7 +28,7 @@ def use(path: Path) -> None:
         folder.state()
         folder.segments()
         folder.write(2, BATCH)
-        folder.save(State("id", 2))
+        folder.save(SpoolState("id", 2))
     finally:
         lock.release()
 
@@ -56,7 +56,7 @@ def test_what_is_no_regular_file_is_refused(used: Path, tmp_path: Path, name: st
     if name.endswith(".tmp"):
         folder = SpoolFolder(used, sync=False)
         with pytest.raises(SpoolError, match=f"{name} is {kind}; a spool has regular files only"):
-            folder.write(2, BATCH) if name.startswith("0") else folder.save(State("id", 2))
+            folder.write(2, BATCH) if name.startswith("0") else folder.save(SpoolState("id", 2))
     else:
         with pytest.raises(SpoolError, match=f"{name} is {kind}; a spool has regular files only"):
             use(used)

@@ -7,9 +7,9 @@ import pytest
 import compat_tests.needs_pyspark  # noqa: F401
 from compat_tests.unit.spark.micro_batches import ReadAllAvailable, values
 from fakeamqp.spark.columns import chosen_columns
-from fakeamqp.spark.incoming import Incoming
+from fakeamqp.spark.incoming import IncomingRows
 from fakeamqp.spark.options import read_options
-from fakeamqp.spark.records import Delivered
+from fakeamqp.spark.records import DeliveredRow
 from fakeamqp.spark.spool import channel
 from fakeamqp.spark.spool.channel import ConsumingChannel
 from fakeamqp.spark.spool.spool import Spool
@@ -24,7 +24,7 @@ SLACK = (100 << 10) + (64 << 10) + SIZE
 def held(monkeypatch):
     """The bytes of bodies in memory, each time that octets have arrived."""
     channels, sizes = [], []
-    construct, receive = ConsumingChannel.__init__, Incoming.receive
+    construct, receive = ConsumingChannel.__init__, IncomingRows.receive
 
     def constructed(self, *arguments):
         channels.append(self)
@@ -35,7 +35,7 @@ def held(monkeypatch):
         sizes.append(sum(len(message.body) for channel in channels for message in channel._buffer))
 
     monkeypatch.setattr(ConsumingChannel, "__init__", constructed)
-    monkeypatch.setattr(Incoming, "receive", received)
+    monkeypatch.setattr(IncomingRows, "receive", received)
     return sizes
 
 
@@ -216,7 +216,7 @@ def test_the_broker_is_asked_before_segments_that_are_large_go(tmp_path):
     spool = Spool(options, chosen_columns(options))
     spool.new_channel()
     for number in range(20):
-        spool.add([Delivered(number, False, bytes(2), bytes(2), bytes(1000), "orders", number, 0)])
+        spool.add([DeliveredRow(number, False, bytes(2), bytes(2), bytes(1000), "orders", number, 0)])
     spool.commit(10)
     assert spool.settle_wanted
     assert len(list(tmp_path.glob("*.arrow"))) == 20

@@ -17,12 +17,12 @@ from compat_tests.unit.spark.links import encoded
 from fakeamqp.spark.columns import chosen_columns
 from fakeamqp.spark.errors import DataLoss, OptionError, SpoolError
 from fakeamqp.spark.options import read_options
-from fakeamqp.spark.records import Delivered
+from fakeamqp.spark.records import DeliveredRow
 from fakeamqp.spark.spool import partitions, spool
 from fakeamqp.spark.spool.commit import UntilCommit
 from fakeamqp.spark.spool.none import AtMostOnce
 from fakeamqp.spark.spool.partitions import cut, pick
-from fakeamqp.spark.spool.segments import SpoolFolder, State
+from fakeamqp.spark.spool.segments import SpoolFolder, SpoolState
 from fakeamqp.spark.spool.spool import Spool
 from fakeamqp.spark.spool.store import Piece
 
@@ -38,10 +38,10 @@ def memory(kind: Any, **more: str) -> Any:
     return kind(found, chosen_columns(found))
 
 
-def delivered(*bodies: bytes, tag: int = 1, queue: str = "q", **properties: Any) -> list[Delivered]:
+def delivered(*bodies: bytes, tag: int = 1, queue: str = "q", **properties: Any) -> list[DeliveredRow]:
     octets = encoded(**properties)
     return [
-        Delivered(number, False, b"\x00\x01q", octets, body, queue, 0, 0)
+        DeliveredRow(number, False, b"\x00\x01q", octets, body, queue, 0, 0)
         for number, body in enumerate(bodies, tag)
     ]
 
@@ -550,7 +550,7 @@ def test_a_state_that_cannot_be_read(tmp_path: Path) -> None:
                     folder.state()
                 assert str(caught.value).startswith(said)
     path.write_bytes(b'{"format": 1, "spool": 7, "committed": "3"}')
-    assert folder.state() == State("7", 3)
+    assert folder.state() == SpoolState("7", 3)
     path.unlink()
     folder.write(0, pa.RecordBatch.from_pydict({"body": [b"1"]}))
     with pytest.raises(SpoolError, match=r"has segments of a spool, and its state\.json is gone; bring it"):

@@ -15,7 +15,7 @@ from compat_tests.unit.spark.stream_queue.streams import batch_reader, publisher
 from fakeamqp import Broker
 from fakeamqp.spark.errors import BrokerUnreachable, ConnectionLost, DataLoss, OptionError
 from fakeamqp.spark.stream_queue import pool, reading
-from fakeamqp.spark.stream_queue.offsets import Mark
+from fakeamqp.spark.stream_queue.offsets import StreamMark
 from fakeamqp.spark.stream_queue.ranges import Range, StreamPartition, cut
 
 
@@ -362,7 +362,7 @@ def test_tasks_have_every_offset_once_and_are_of_one_size(backlogs, least, begin
     ],
 )
 def test_ranges_are_cut_where_tasks_have_the_same_size(sizes, least, edges):
-    mark = Mark(9, "x")
+    mark = StreamMark(9, "x")
     tasks = cut([Range(str(number), 7, 7 + size, mark) for number, size in enumerate(sizes)], least)
     assert [task.range for task in tasks] == [
         Range(str(number), 7 + start, 7 + stop, mark)

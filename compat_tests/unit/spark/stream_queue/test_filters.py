@@ -14,8 +14,8 @@ from compat_tests.unit.spark.stream_queue.streams import batch_reader, publisher
 from fakeamqp import Broker
 from fakeamqp.spark.errors import OptionError
 from fakeamqp.spark.options import read_options
-from fakeamqp.spark.stream_queue.filters import Bounds, PushFilters
-from fakeamqp.spark.stream_queue.offsets import Mark
+from fakeamqp.spark.stream_queue.filters import FilterBounds, PushFilters
+from fakeamqp.spark.stream_queue.offsets import StreamMark
 from fakeamqp.spark.stream_queue.ranges import Range
 
 datasource = pytest.importorskip("pyspark.sql.datasource")
@@ -39,7 +39,7 @@ def a_filter(column, kind, value):
 
 def left(filters):
     """What is read with these filters, after a check that Spark applies all of them again."""
-    bounds = Bounds()
+    bounds = FilterBounds()
     assert PushFilters(bounds)(filters) == filters
     return [(each.stream, offset) for each in bounds.narrowed(RANGES) for offset in range(*each[1:3])]
 
@@ -81,9 +81,9 @@ def test_nothing_that_the_filters_want_is_left_out(wanted):
     ],
 )
 def test_a_range_is_narrowed(filters, start, stop):
-    bounds = Bounds()
+    bounds = FilterBounds()
     PushFilters(bounds)([a_filter("offset", *each) for each in filters])
-    mark = Mark(19, "x")
+    mark = StreamMark(19, "x")
     assert list(bounds.narrowed([Range("a", 0, 20, mark)])) == [Range("a", start, stop, mark)]
 
 
@@ -124,7 +124,7 @@ def seconds(count):
 
 def stored(tolerance, *filters):
     """The seconds after noon between which the broker stored what the filters want."""
-    bounds = Bounds()
+    bounds = FilterBounds()
     PushFilters(bounds)([a_filter("timestamp", *each) for each in filters])
     return [time and (time - NOON).total_seconds() for time in bounds.stored(tolerance)]
 

@@ -16,7 +16,7 @@ from compat_tests.unit.spark.stream_queue.streams import (
     rows,
 )
 from fakeamqp.spark.errors import DataLoss, OptionError
-from fakeamqp.spark.stream_queue.offsets import Mark, Place, from_json, to_json
+from fakeamqp.spark.stream_queue.offsets import StreamMark, StreamPlace, from_json, to_json
 
 EVERYTHING = Limit(10_000)
 REPLACED = "deleted and declared anew.*say failOnDataLoss=false"
@@ -228,8 +228,10 @@ def test_a_stream_that_becomes_a_queue(log, follow):
         reader.latestOffset(end, EVERYTHING)
 
 
-marks = st.none() | st.builds(Mark, st.integers(0), st.text("0123456789abcdef", min_size=16, max_size=16))
-places = st.builds(Place, st.integers(0), marks, st.none() | st.integers(0))
+marks = st.none() | st.builds(
+    StreamMark, st.integers(0), st.text("0123456789abcdef", min_size=16, max_size=16)
+)
+places = st.builds(StreamPlace, st.integers(0), marks, st.none() | st.integers(0))
 
 
 @given(st.dictionaries(st.text(min_size=1), places))

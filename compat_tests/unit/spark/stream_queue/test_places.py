@@ -15,7 +15,7 @@ from fakeamqp.spark.errors import BrokerUnreachable, DataLoss, OptionError
 from fakeamqp.spark.options import read_options
 from fakeamqp.spark.stream_queue import micro_batch, super_stream, tails as of_tails
 from fakeamqp.spark.stream_queue.micro_batch import StreamMicroBatchReader
-from fakeamqp.spark.stream_queue.offsets import Mark, Place, from_json, to_json
+from fakeamqp.spark.stream_queue.offsets import StreamMark, StreamPlace, from_json, to_json
 from fakeamqp.spark.stream_queue.tails import Answer
 
 EVERYTHING = Limit(10_000)
@@ -26,18 +26,18 @@ class Tails:
 
     def __init__(self, **ends: int | None) -> None:
         self.ends, self.replaced = ends, frozenset[str]()
-        self.asked: list[dict[str, Place]] = []
+        self.asked: list[dict[str, StreamPlace]] = []
         self.waits: list[float] = []
         self.later: list[dict[str, int | None]] = []
         self.stopped = 0
 
-    def ask(self, begin: dict[str, Place]) -> Answer:
+    def ask(self, begin: dict[str, StreamPlace]) -> Answer:
         self.asked.append(dict(begin))
         return Answer(tuple(self.ends), self.known, self.replaced)
 
-    def marks(self, begin: dict[str, Place], stops: dict[str, int]) -> dict[str, Mark | None]:
+    def marks(self, begin: dict[str, StreamPlace], stops: dict[str, int]) -> dict[str, StreamMark | None]:
         assert stops.keys() <= begin.keys()
-        return {stream: Mark(stop - 1, stream) for stream, stop in stops.items()}
+        return {stream: StreamMark(stop - 1, stream) for stream, stop in stops.items()}
 
     def firsts(self, streams: list[str]) -> dict[str, int]:
         return dict.fromkeys(streams, 2)
@@ -75,13 +75,13 @@ def follow(monkeypatch: pytest.MonkeyPatch) -> Any:
     return make
 
 
-def place(stream: str, following: int, first: int | None = None) -> Place:
-    return Place(following, Mark(following - 1, stream), first)
+def place(stream: str, following: int, first: int | None = None) -> StreamPlace:
+    return StreamPlace(following, StreamMark(following - 1, stream), first)
 
 
-def at(**places: Place | int) -> dict[str, Any]:
+def at(**places: StreamPlace | int) -> dict[str, Any]:
     return to_json(
-        {stream: Place(each) if isinstance(each, int) else each for stream, each in places.items()}
+        {stream: StreamPlace(each) if isinstance(each, int) else each for stream, each in places.items()}
     )
 
 
@@ -93,7 +93,12 @@ def test_a_batch_ends_at_the_ends_of_the_streams(follow: Any) -> None:
             ({"a": 7, "b": 4}, {"a": a3, "b": b4}, 99, {"a": place("a", 7), "b": b4}),
             ({"a": 3, "b": 4}, {"a": a3, "b": b4}, 99, {"a": a3, "b": b4}),
             ({"a": 7, "b": 8}, {"a": a3, "b": b4}, 4, {"a": place("a", 5), "b": place("b", 6)}),
-            ({"a": 7, "b": None}, {"a": a3, "b": Place(0)}, 99, {"a": place("a", 7), "b": Place(0)}),
+            (
+                {"a": 7, "b": None},
+                {"a": a3, "b": StreamPlace(0)},
+                99,
+                {"a": place("a", 7), "b": StreamPlace(0)},
+            ),
             # A stream that is new in the batch begins at its first message.
             ({"a": 7, "b": 8}, {"a": a3}, 99, {"a": place("a", 7), "b": place("b", 8, 2)}),
             # One that the options do not name any more keeps its place.
@@ -135,7 +140,7 @@ def test_streams_that_end_before_their_place_are_asked_again(
                         found = from_json(reader.latestOffset(start, EVERYTHING))
                         assert f"{text} lost what it had; reading what is in it now" in caplog.text
                         at_first = ends or 0
-                        assert found == {"a": Place(at_first, None, at_first), "b": place("b", 4)}
+                        assert found == {"a": StreamPlace(at_first, None, at_first), "b": place("b", 4)}
                     assert len(tails.waits) == pytest.approx(waits, abs=1)
                     assert set(tails.waits) == {0.05}
     tails = Tails(a=2)
@@ -166,11 +171,11 @@ def test_a_stream_that_was_declared_anew_is_a_loss(
 def test_available_now_ends_at_what_there_was(follow: Any) -> None:
     reader = follow(Tails(a=7, b=8, c=9))
     reader._available = {"a": 5, "b": 3}
-    start = at(a=place("a", 3), b=place("b", 4), c=Place(2))
+    start = at(a=place("a", 3), b=place("b", 4), c=StreamPlace(2))
     assert from_json(reader.latestOffset(start, EVERYTHING)) == {
         "a": place("a", 5),
         "b": place("b", 4),
-        "c": Place(2),
+        "c": StreamPlace(2),
     }
 
 
@@ -186,7 +191,7 @@ def test_old_versions_of_pyspark_name_neither_start_nor_limit(follow: Any) -> No
     assert from_json(unknown.latestOffset()) == {"a": place("a", 30)}
     assert unknown._asked_without_start
     [task] = unknown.partitions(at(a=place("a", 5)), at(a=place("a", 30)))
-    assert (task.range.start, task.range.stop, task.range.mark) == (5, 30, Mark(29, "a"))
+    assert (task.range.start, task.range.stop, task.range.mark) == (5, 30, StreamMark(29, "a"))
     assert unknown._tails.asked == [{}, {"a": place("a", 5)}]
     assert not unknown._asked_without_start
 
@@ -321,12 +326,12 @@ class Tail:
         self.calls.append("ask")
         return (ord(self.stream[0]) - ord("a")) * 100 or None
 
-    def replaced(self, place: Place) -> bool:
+    def replaced(self, place: StreamPlace) -> bool:
         self.calls.append(place)
         return self.stream in Tail.replaces
 
-    def mark(self, offset: int) -> Mark:
-        return Mark(offset, f"{self.stream} at {len(Tail.made)}")
+    def mark(self, offset: int) -> StreamMark:
+        return StreamMark(offset, f"{self.stream} at {len(Tail.made)}")
 
     def acknowledge(self) -> None:
         self.calls.append("acknowledge")
@@ -362,9 +367,9 @@ def test_all_streams_are_asked_and_empty_ones_checked_once(tails: Any) -> None:
     assert found.known == {"b": 100, "c": 200}
     assert found.checked == ["a"]
     assert [each.calls for each in found._tails.values()] == [
-        ["ask", Place(0)],
+        ["ask", StreamPlace(0)],
         ["ask", begin["b"]],
-        ["ask", Place(0)],
+        ["ask", StreamPlace(0)],
     ]
     found.ask({})
     assert Tail.made == [("link", stream, 5.0) for stream in ("a", "b", "c")]
@@ -378,11 +383,11 @@ def test_marks_of_a_connection_that_is_new_are_those_of_the_same_stream(tails: A
     found = tails(stream="b,c")
     begin = {"b": place("b", 7), "c": place("c", 8)}
     found.ask(begin)
-    assert found.marks(begin, {"b": 50}) == {"b": Mark(49, "b at 2")}
+    assert found.marks(begin, {"b": 50}) == {"b": StreamMark(49, "b at 2")}
     assert found._tails["b"].calls == ["ask", begin["b"]]
     found._attended.prepare(None)
     Tail.replaces = frozenset({"c"})
-    assert found.marks(begin, {"b": 50, "c": 60}) == {"b": Mark(49, "b at 3"), "c": Mark(7, "c")}
+    assert found.marks(begin, {"b": 50, "c": 60}) == {"b": StreamMark(49, "b at 3"), "c": StreamMark(7, "c")}
     assert found._tails["b"].calls == ["ask", begin["b"]]
 
 
@@ -402,9 +407,9 @@ def test_deliveries_are_acknowledged_once_a_minute(tails: Any) -> None:
 
 
 def test_first_messages_are_there(tails: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    def first(link: Any, stream: str, start: str, patience: float, *, sure: bool) -> Mark:
+    def first(link: Any, stream: str, start: str, patience: float, *, sure: bool) -> StreamMark:
         assert (link, start, patience, sure) == ("link", "first", 5.0, True)
-        return Mark(len(stream), "")
+        return StreamMark(len(stream), "")
 
     monkeypatch.setattr(of_tails, "first_message", first)
     assert tails(stream="b").firsts(["a", "bb"]) == {"a": 1, "bb": 2}
@@ -430,7 +435,13 @@ def test_partitions_of_super_streams_come_before_streams_that_were_read(
     monkeypatch.setattr(of_tails, "Partitions", Partitions)
     found = tails(superStream="b,c")
     assert found.ask({}).streams == ("b-0", "c-0")
-    assert found.ask({"d-0": Place(1), "c-0": Place(2)}).streams == ("b-0", "b-1", "c-0", "c-1", "d-0")
+    assert found.ask({"d-0": StreamPlace(1), "c-0": StreamPlace(2)}).streams == (
+        "b-0",
+        "b-1",
+        "c-0",
+        "c-1",
+        "d-0",
+    )
     assert calls == [(what, name, "link") for what in ("find", "more") for name in "bc"]
 
 

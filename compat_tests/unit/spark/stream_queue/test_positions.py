@@ -13,7 +13,7 @@ from compat_tests.matrix import cases
 from fakeamqp.spark.errors import OptionError
 from fakeamqp.spark.options import read_options
 from fakeamqp.spark.stream_queue import positions
-from fakeamqp.spark.stream_queue.offsets import Mark, Place
+from fakeamqp.spark.stream_queue.offsets import StreamMark, StreamPlace
 from fakeamqp.spark.stream_queue.positions import (
     ends,
     parse_offsets,
@@ -110,7 +110,7 @@ def test_times_are_milliseconds_or_iso_8601() -> None:
 @pytest.fixture
 def broker(monkeypatch: pytest.MonkeyPatch) -> Any:
     """A stream with the offsets 3 to 8, unless a test says otherwise."""
-    found = SimpleNamespace(end=9, first=Mark(3, "first"), asked=[], checked=[], closed=0)
+    found = SimpleNamespace(end=9, first=StreamMark(3, "first"), asked=[], checked=[], closed=0)
 
     class End:
         def __init__(self, _link: Any, stream: str, patience: float) -> None:
@@ -120,8 +120,8 @@ def broker(monkeypatch: pytest.MonkeyPatch) -> Any:
         def ask(self) -> int | None:
             return found.end
 
-        def mark(self, offset: int) -> Mark:
-            return Mark(offset, self.stream)
+        def mark(self, offset: int) -> StreamMark:
+            return StreamMark(offset, self.stream)
 
         def close(self) -> None:
             found.closed += 1
@@ -167,9 +167,9 @@ def test_places_are_found_in_the_stream(broker: Any) -> None:
                 broker.checked.clear()
                 broker.closed = 0
                 broker.end = end
-                broker.first = None if first is None else Mark(first, "first")
-                mark = Mark(at - 1, "log") if at else None
-                assert find(options(**given), None) == {"log": Place(at, mark)}
+                broker.first = None if first is None else StreamMark(first, "first")
+                mark = StreamMark(at - 1, "log") if at else None
+                assert find(options(**given), None) == {"log": StreamPlace(at, mark)}
                 assert broker.asked == ([] if asked is None else [asked])
                 assert broker.checked == ([] if end else ["log"])
                 assert broker.closed == 1
@@ -198,7 +198,7 @@ def test_an_end_is_no_beginning(broker: Any) -> None:
 
 
 def test_a_range_is_narrowed_to_what_was_stored_between_two_times(broker: Any) -> None:
-    mark = Mark(19, "x")
+    mark = StreamMark(19, "x")
     since, until = datetime(2030, 1, 1, tzinfo=timezone.utc), NOON
     at = {since: 5, until: 12}
     with cases() as case:
@@ -219,7 +219,7 @@ def test_a_range_is_narrowed_to_what_was_stored_between_two_times(broker: Any) -
                     _link: Any, stream: str, time: Any, *, patience: float, sure: bool, found: Any = found
                 ) -> Any:
                     broker.asked.append((stream, time, patience, sure))
-                    return None if found[time] is None else Mark(found[time], "")
+                    return None if found[time] is None else StreamMark(found[time], "")
 
                 positions.first_message = message
                 narrowed = stored_between(None, Range("log", 2, 20, mark), first, last)

@@ -16,7 +16,7 @@ from fakeamqp.spark import queue_types, retries
 from fakeamqp.spark.errors import BrokerUnreachable, ConnectionLost, DataLoss, OptionError, QueueRefused
 from fakeamqp.spark.options import read_options
 from fakeamqp.spark.stream_queue import reading, tail
-from fakeamqp.spark.stream_queue.offsets import Mark, Place, mark_of
+from fakeamqp.spark.stream_queue.offsets import StreamMark, StreamPlace, mark_of
 from fakeamqp.spark.stream_queue.ranges import Range
 from fakeamqp.spark.stream_queue.reading import _Reading, read_range
 from fakeamqp.spark.stream_queue.tail import Tail, consume, first_message
@@ -133,7 +133,7 @@ def test_a_gap_is_a_loss_if_the_stream_begins_behind_it(
     link: Streams, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, fails: bool
 ) -> None:
     asked: list[Any] = []
-    first = [Mark(0, "")]
+    first = [StreamMark(0, "")]
 
     def find(_link: Link, stream: str, start: Any, patience: float, *, sure: bool) -> Any:
         asked.append((stream, start, patience, sure))
@@ -152,7 +152,7 @@ def test_a_gap_is_a_loss_if_the_stream_begins_behind_it(
             with case(sent, begins):
                 asked.clear()
                 caplog.clear()
-                first[0] = Mark(begins, "")
+                first[0] = StreamMark(begins, "")
                 link.turns = [lambda sent=sent: link.send(*sent)]
                 text = f"are gone: {missing} was wanted, and it now begins with {begins}"
                 if begins > missing and fails:
@@ -174,7 +174,7 @@ def test_a_gap_is_a_loss_if_the_stream_begins_behind_it(
 def test_a_gap_before_a_lost_connection_is_looked_into_afterwards(
     link: Streams, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reading, "first_message", lambda *_, **__: Mark(3, ""))
+    monkeypatch.setattr(reading, "first_message", lambda *_, **__: StreamMark(3, ""))
     found = _Reading(options(), Range("log", 0, 5))
 
     def lose() -> None:
@@ -296,7 +296,7 @@ def test_the_stream_has_to_have_the_message_of_the_plan(
 
     monkeypatch.setattr(reading, "Tail", End)
     monkeypatch.setattr(reading, "first_message", find)
-    other, later = Mark(4, "other"), Mark(9, "later")
+    other, later = StreamMark(4, "other"), StreamMark(9, "later")
     asked, tailed = ("log", 4, 2.0, False), [("log", 5.0), 4, "closed"]
     with cases() as case:
         for first, end, mark, expected, lost in [
@@ -480,9 +480,9 @@ def test_a_window_that_is_full_begins_again_at_the_end(
 def test_the_mark_of_an_offset(link: Streams, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[Any] = []
 
-    def find(_link: Link, *given: Any, sure: bool) -> Mark:
+    def find(_link: Link, *given: Any, sure: bool) -> StreamMark:
         asked.append((*given, sure))
-        return Mark(2, "found")
+        return StreamMark(2, "found")
 
     monkeypatch.setattr(tail, "first_message", find)
     found = Tail(link, "log", 5.0)
@@ -492,34 +492,36 @@ def test_the_mark_of_an_offset(link: Streams, monkeypatch: pytest.MonkeyPatch) -
     assert found.mark(4) == mark_of(4, found._latest[0], b"last")
     assert found.mark(5) is None
     assert asked == []
-    assert found.mark(3) == Mark(2, "found")
+    assert found.mark(3) == StreamMark(2, "found")
     assert asked == [("log", 3, 5.0, True)]
 
 
 def test_a_stream_is_replaced_if_it_has_another_message(
     link: Streams, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    marks: list[Mark | None] = []
-    monkeypatch.setattr(Tail, "mark", lambda _self, offset: marks.append(Mark(offset, "asked")) or now[0])
-    now: list[Mark | None] = [None]
+    marks: list[StreamMark | None] = []
+    monkeypatch.setattr(
+        Tail, "mark", lambda _self, offset: marks.append(StreamMark(offset, "asked")) or now[0]
+    )
+    now: list[StreamMark | None] = [None]
     with cases() as case:
         for before, there, replaced, known in [
-            (None, Mark(3, "a"), False, False),
-            (Mark(3, "a"), Mark(3, "a"), False, True),
-            (Mark(3, "a"), Mark(4, "b"), False, True),
-            (Mark(3, "a"), Mark(3, "b"), True, False),
-            (Mark(3, "a"), None, False, False),
+            (None, StreamMark(3, "a"), False, False),
+            (StreamMark(3, "a"), StreamMark(3, "a"), False, True),
+            (StreamMark(3, "a"), StreamMark(4, "b"), False, True),
+            (StreamMark(3, "a"), StreamMark(3, "b"), True, False),
+            (StreamMark(3, "a"), None, False, False),
         ]:
             with case(before, there):
                 marks.clear()
                 now[0] = there
                 found = Tail(link, "log", 5.0)
-                assert found.replaced(Place(4, before)) == replaced
-                assert marks == ([Mark(3, "asked")] if before else [])
+                assert found.replaced(StreamPlace(4, before)) == replaced
+                assert marks == ([StreamMark(3, "asked")] if before else [])
                 assert found._known == known
-                found.replaced(Place(4, before))
+                found.replaced(StreamPlace(4, before))
                 assert len(marks) == (0 if before is None else 1 if known else 2)
-                assert not found.replaced(Place(4))
+                assert not found.replaced(StreamPlace(4))
 
 
 def test_the_first_message_at_an_offset_or_a_time(link: Streams) -> None:

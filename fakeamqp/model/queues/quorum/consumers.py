@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from fakeamqp.model.queues.quorum.queue import QuorumQueue
     from fakeamqp.model.subscription import Subscription
 
-__all__ = ["Consumers"]
+__all__ = ["QuorumConsumers"]
 
 
-class Consumers:
+class QuorumConsumers:
     """The consumers of one queue.
 
     `service_queue` holds those that can be served. `single` is there if only one is active. `pick` is True

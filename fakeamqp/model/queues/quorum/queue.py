@@ -16,7 +16,7 @@ from fakeamqp.model.queues.new_messages import ReturnsFirst
 from fakeamqp.model.queues.queue import NOT_SECURED, Queue, QueuedMessage
 from fakeamqp.model.queues.quorum import unsupported
 from fakeamqp.model.queues.quorum.consumer_timeouts import ConsumerTimeouts
-from fakeamqp.model.queues.quorum.consumers import Consumers
+from fakeamqp.model.queues.quorum.consumers import QuorumConsumers
 from fakeamqp.model.queues.quorum.expiry import SHORTEST_LIFE, Expiry
 from fakeamqp.model.queues.quorum.idle_expiry import IdleExpiry
 from fakeamqp.model.queues.quorum.message import QuorumMessage
@@ -75,7 +75,7 @@ class QuorumQueue(Queue):
         self._next_position = 0
         self._perishable = False
         """True once a message had a time to live."""
-        self.consumers: Consumers = Consumers(self)
+        self.consumers: QuorumConsumers = QuorumConsumers(self)
         self.requeueing: Requeueing = Requeueing(self)
         self._consumer_timeouts = ConsumerTimeouts(self)
         self._overflow = Overflow(self)

@@ -14,7 +14,7 @@ from fakeamqp.model.delivery import accept_all, release_all
 from fakeamqp.model.staging import Download, Downloads, Uploads
 from fakeamqp.protocols.amqp_0_10.codec import commands
 from fakeamqp.protocols.amqp_0_10.codec.constants import SegmentType
-from fakeamqp.protocols.amqp_0_10.consuming import Consumers, ServerConsumer
+from fakeamqp.protocols.amqp_0_10.consuming import ContentConsumers, ServerConsumer
 from fakeamqp.protocols.amqp_0_10.contents import FILE, header
 from fakeamqp.protocols.amqp_0_10.replies import SessionFault
 
@@ -33,7 +33,7 @@ _BEHIND_TRANSFERS = 1 << 32
 """What delivery tags are raised by in the session's ledger, so that no id of a transfer is the same."""
 
 
-class Files(Consumers):
+class Files(ContentConsumers):
     """The state of class file in one session: its consumers, and what either peer is staging.
 
     It is the peer of `Downloads`.

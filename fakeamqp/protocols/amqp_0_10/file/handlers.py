@@ -16,7 +16,7 @@ from fakeamqp.model.identity import identity_of
 from fakeamqp.model.staging import Description
 from fakeamqp.protocols.amqp_0_10 import consuming, contents
 from fakeamqp.protocols.amqp_0_10.codec import commands
-from fakeamqp.protocols.amqp_0_10.contents import FILE, Target
+from fakeamqp.protocols.amqp_0_10.contents import FILE, ContentTarget
 from fakeamqp.protocols.amqp_0_10.file.consumer import FileConsumer, Files
 from fakeamqp.protocols.amqp_0_10.properties import ContentProperties
 from fakeamqp.protocols.amqp_0_10.replies import SessionFault
@@ -150,7 +150,7 @@ def publish(session: ServerSession, command: commands.FilePublish) -> None:
         SessionFault: nothing was opened under the identifier.
     """
     _publishing(session)
-    target = Target.of(command)
+    target = ContentTarget.of(command)
     contents.authorise(session, target)
     uploads = Files.of(session).uploads
     with _blaming("identifier"):
@@ -162,13 +162,15 @@ def publish(session: ServerSession, command: commands.FilePublish) -> None:
         transaction.publish(partial(_commit, session, target, upload))
 
 
-def _publish(session: ServerSession, target: Target, transaction: Transaction | None, staged: Staged) -> None:
+def _publish(
+    session: ServerSession, target: ContentTarget, transaction: Transaction | None, staged: Staged
+) -> None:
     message = staged.message(target.exchange, target.routing_key, identity_of(session.connection))
     contents.note_publish(session, message)
     contents.publish(session, FILE, target, message, transaction)
 
 
-def _commit(session: ServerSession, target: Target, upload: Upload) -> bool:
+def _commit(session: ServerSession, target: ContentTarget, upload: Upload) -> bool:
     """A transactional publish, at commit, that preceded the end of its content."""
     Files.of(session).uploads.take(upload, partial(_publish, session, target, None))
     return True

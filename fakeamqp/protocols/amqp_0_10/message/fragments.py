@@ -16,7 +16,7 @@ from fakeamqp.protocols.amqp_0_10.codec import commands, structs
 from fakeamqp.protocols.amqp_0_10.codec.serial import SequenceSet
 
 if TYPE_CHECKING:
-    from fakeamqp.protocols.amqp_0_10.message.headings import Heading, Target
+    from fakeamqp.protocols.amqp_0_10.message.headings import Heading, TransferTarget
     from fakeamqp.protocols.amqp_0_10.sessions.server_session import ServerSession
 
 __all__ = ["Fragments", "Whole", "resume"]
@@ -52,7 +52,9 @@ class Fragments:
         self._session = session
         self._parts: dict[str, _Parts] = {}
 
-    def add(self, target: Target, heading: Heading, header: bytes | None, body: bytes) -> Whole | None:
+    def add(
+        self, target: TransferTarget, heading: Heading, header: bytes | None, body: bytes
+    ) -> Whole | None:
         """Take a fragment. Returns the message that it completes, if it does.
 
         Raises:
@@ -88,7 +90,7 @@ class Fragments:
         if largest and size > largest:
             raise ContentTooLarge(f"fragments of {size} bytes are more than configured max size {largest}")
 
-    def resume(self, target: Target, resume_id: str) -> int:
+    def resume(self, target: TransferTarget, resume_id: str) -> int:
         """Continue the message of this id. Returns how many bytes of it are received.
 
         Raises:

@@ -1,7 +1,7 @@
 """Caches the header segments of transfers to the broker.
 
 Programs publish to the same few exchanges, with the same few header segments, again and again. So a session
-keeps a `Target` for each exchange it publishes to, and in it the decoded header segments by their octets:
+keeps a `TransferTarget` for each exchange it publishes to, with the decoded header segments by their octets:
 that gives twice the transfers per second. A segment is kept when it comes a second time, because many
 programs give each message an id. Such programs mostly repeat the delivery-properties, which are kept apart.
 """
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from fakeamqp.model.exchanges import Exchange
     from fakeamqp.protocols.amqp_0_10.codec.structs import FragmentProperties
 
-__all__ = ["Heading", "Target"]
+__all__ = ["Heading", "TransferTarget"]
 
 _MOST_KEPT = 1000
 """So many of each kind are kept for each target."""
@@ -66,7 +66,7 @@ class Heading:
         self.fragment: FragmentProperties | None = properties.fragment
 
 
-class Target:
+class TransferTarget:
     """An exchange that a session publishes to; `checked` is the state of access control of its check."""
 
     __slots__ = ("_deliveries", "_seen", "checked", "exchange", "headings", "keys", "name", "throttled")

@@ -15,7 +15,7 @@ from fakeamqp.protocols.amqp_0_10.codec.constants import AcceptMode, CreditUnit,
 from fakeamqp.protocols.amqp_0_10.codec.serial import SequenceSet
 from fakeamqp.protocols.amqp_0_10.message import delivering
 from fakeamqp.protocols.amqp_0_10.message.fragments import Fragments
-from fakeamqp.protocols.amqp_0_10.message.headings import Heading, Target
+from fakeamqp.protocols.amqp_0_10.message.headings import Heading, TransferTarget
 from fakeamqp.protocols.amqp_0_10.properties import ENCODING, TransferProperties
 from fakeamqp.protocols.amqp_0_10.replies import SessionFault, short_text
 from fakeamqp.protocols.amqp_0_10.states import SessionState
@@ -59,7 +59,7 @@ class Publisher:
     def __init__(self, session: ServerSession) -> None:
         self._session = session
         self._personality = session.personality
-        self.targets: dict[str, Target] = {}
+        self.targets: dict[str, TransferTarget] = {}
         self.fragments: Fragments = Fragments(session)
         self.transfers: dict[bytes, commands.MessageTransfer] = {}
         """Commands by their bytes. Measured against decoding each: 1.2 times the transfers per second."""
@@ -70,7 +70,7 @@ class Publisher:
             self.transfers.clear()
         self.transfers[octets] = command
 
-    def aim(self, destination: str | None) -> Target:
+    def aim(self, destination: str | None) -> TransferTarget:
         """Where a transfer with this destination goes.
 
         Raises:
@@ -85,7 +85,7 @@ class Publisher:
         session.authorise("write", "exchange", name)
         session.virtual_host.routing.check_publishable(name)
         known = target
-        target = self.targets[name] = Target(session.virtual_host.exchanges.require(name))
+        target = self.targets[name] = TransferTarget(session.virtual_host.exchanges.require(name))
         target.throttled = known is not None and known.throttled
         target.checked = session.access.version
         return target
@@ -151,7 +151,7 @@ class Publisher:
     def _decide(
         self,
         command: commands.MessageTransfer,
-        target: Target,
+        target: TransferTarget,
         heading: Heading,
         message: Message,
         outcome: Outcome,
@@ -184,7 +184,7 @@ class Publisher:
         outcome = session.virtual_host.offer(message, outcome, mandatory=rejects, sliced=True)
         session.after_operations(told or self._check_taken, outcome)
 
-    def _past_queues(self, target: Target, message: Message) -> Outcome:
+    def _past_queues(self, target: TransferTarget, message: Message) -> Outcome:
         """Route a message that its queues do not get to the alternate exchange."""
         host = self._session.virtual_host
         alternate = host.exchanges.get(target.exchange.alternate_exchange or "")
@@ -209,7 +209,7 @@ class Publisher:
 
     # --- what may be published ------------------------------------------------------------------------
 
-    def read(self, target: Target, header: bytes | None) -> Heading:
+    def read(self, target: TransferTarget, header: bytes | None) -> Heading:
         """Decode a header segment, and refuse an invalid one."""
         heading = target.read(header)
         delivery = heading.properties.delivery
@@ -220,7 +220,7 @@ class Publisher:
         target.keep(header, heading)
         return heading
 
-    def _check(self, target: Target, heading: Heading, body: bytes) -> None:
+    def _check(self, target: TransferTarget, heading: Heading, body: bytes) -> None:
         session = self._session
         largest = self._personality.largest_message
         if largest and len(body) > largest:
@@ -246,7 +246,7 @@ class Publisher:
 
     # --- throttling -----------------------------------------------------------------------------------
 
-    def _hold_back(self, target: Target) -> None:
+    def _hold_back(self, target: TransferTarget) -> None:
         """Stop reading from a client that publishes while the broker is blocked."""
         session = self._session
         if session.connection is not None:
@@ -261,7 +261,7 @@ class Publisher:
                 if target.throttled != throttled:
                     self._throttle(target, throttled=throttled)
 
-    def _throttle(self, target: Target, *, throttled: bool) -> None:
+    def _throttle(self, target: TransferTarget, *, throttled: bool) -> None:
         target.throttled = throttled
         if throttled:
             self._session.send(commands.MessageStop(destination=target.name))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 from fakeamqp.model.credit import Gate
 from fakeamqp.model.delivery import Ledger, release_all
 from fakeamqp.model.errors import ContentTooLarge, ModelError
-from fakeamqp.model.firehose import Source
+from fakeamqp.model.firehose import PublishSource
 from fakeamqp.model.memory import Charge
 from fakeamqp.protocols.amqp_0_10.codec import commands, controls
 from fakeamqp.protocols.amqp_0_10.codec.constants import DetachCode, SegmentType
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_0_10.choices import Amqp010Choices
     from fakeamqp.protocols.amqp_0_10.codec.assembly import Assembly
     from fakeamqp.protocols.amqp_0_10.codec.packed import Command, Control, Struct
-    from fakeamqp.protocols.amqp_0_10.consuming import Consumers
+    from fakeamqp.protocols.amqp_0_10.consuming import ContentConsumers
     from fakeamqp.protocols.amqp_0_10.message.server_subscription import ServerSubscription
     from fakeamqp.protocols.amqp_0_10.server_connection import Amqp010Connection
 
@@ -88,7 +88,7 @@ class ServerSession:
         """What it holds, by the ids of the transfers that brought it."""
         self.subscriptions: dict[str, ServerSubscription] = {}
         """By destination."""
-        self.consuming: dict[str, Consumers] = {}
+        self.consuming: dict[str, ContentConsumers] = {}
         """What classes file and stream keep of the session, by class."""
         self.gate: Gate = Gate()
         """Shut while there is no transport."""
@@ -117,9 +117,9 @@ class ServerSession:
         return self.channel
 
     @property
-    def source(self) -> Source:
+    def source(self) -> PublishSource:
         """What copies of the firehose say of the session."""
-        return Source(self.connection_name, self.channel, self.user.name)
+        return PublishSource(self.connection_name, self.channel, self.user.name)
 
     @property
     def attached(self) -> bool:
@@ -223,7 +223,7 @@ class ServerSession:
             self._leave()
             self._keep()
 
-    def _takers(self) -> list[ServerSubscription | Consumers]:
+    def _takers(self) -> list[ServerSubscription | ContentConsumers]:
         """All that take messages for the session."""
         return [*self.subscriptions.values(), *self.consuming.values()]
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from fakeamqp.model.delivery import Ledger, accept_all, release_all
 from fakeamqp.model.staging import Download, Downloads, Uploads
 from fakeamqp.protocols.amqp_0_9.codec import methods as m
-from fakeamqp.protocols.amqp_0_9.consuming import Consumer, Consumers
+from fakeamqp.protocols.amqp_0_9.consuming import ClassConsumer, Consumers
 from fakeamqp.protocols.amqp_0_9.contents import FILE, octets
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ class Files(Consumers):
         else:
             self.ledger.enter(tag, download.delivery)
 
-    def withdraw(self, consumer: Consumer) -> None:
+    def withdraw(self, consumer: ClassConsumer) -> None:
         """Stop deliveries to a consumer; its downloads return to the queue as not delivered."""
         withdrawn = self.downloads.withdraw(consumer.subscription)
         release_all([each.delivery for each in withdrawn], redelivered=False)
@@ -120,7 +120,7 @@ class Files(Consumers):
         self.downloads.clear()
 
 
-class FileConsumer(Consumer):
+class FileConsumer(ClassConsumer):
     """One consumer of class file. Its queue keeps downloads until they are delivered, also with no_ack."""
 
     def __init__(self, files: Files, queue: Queue, tag: str, method: m.FileConsume) -> None:

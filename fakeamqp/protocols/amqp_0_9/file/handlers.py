@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from fakeamqp.model.staging import Staged, Upload
     from fakeamqp.model.tap import Settlement
     from fakeamqp.model.transactions import Transaction
-    from fakeamqp.protocols.amqp_0_9.server_channel import Amqp09Channel, Content
+    from fakeamqp.protocols.amqp_0_9.server_channel import Amqp09Channel, CompleteContent
     from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
 
 __all__ = ["HANDLERS"]
@@ -110,7 +110,7 @@ def stage(channel: Amqp09Channel, method: m.FileStage) -> None:
     channel.expect_content(m.FileStage, FileMessageProperties, partial(_staged, channel))
 
 
-def _staged(channel: Amqp09Channel, content: Content[FileMessageProperties]) -> None:
+def _staged(channel: Amqp09Channel, content: CompleteContent[FileMessageProperties]) -> None:
     """Stage a content of the client, or the rest of one; its latest properties count.
 
     Raises:

@@ -26,7 +26,7 @@ from fakeamqp.protocols.amqp_0_9_1.codec.frames import frame
 from fakeamqp.protocols.amqp_0_9_1.states import ChannelState
 
 if TYPE_CHECKING:
-    from fakeamqp.protocols.amqp_0_9.requests.incoming import Incoming
+    from fakeamqp.protocols.amqp_0_9.requests.incoming import IncomingRequests
     from fakeamqp.protocols.amqp_0_9.requests.outgoing import Requester
     from fakeamqp.protocols.amqp_0_9.server_channel import Amqp09Channel
     from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
@@ -96,7 +96,7 @@ class Requests:
         self.state.incoming.receive(request.request_id, request.response_mark)
         self.current = CurrentRequest(request.request_id, request.method, m.ChannelOpen.RESPONSES)
 
-    def _carry_out(self, incoming: Incoming, request: Request) -> None:
+    def _carry_out(self, incoming: IncomingRequests, request: Request) -> None:
         channel = self._channel
         method_class = channel.connection.vocabulary.METHODS.get(int.from_bytes(request.method[:4], "big"))
         replies = () if method_class is None else method_class.RESPONSES

@@ -12,13 +12,13 @@ from collections import deque
 from fakeamqp.protocols.amqp_0_9.codec.requests import Response
 from fakeamqp.protocols.amqp_0_9_1.replies import ProtocolError
 
-__all__ = ["Incoming"]
+__all__ = ["IncomingRequests"]
 
 _MAX_RESPONSES = 1000
 """The number of unconfirmed responses to keep, the latest ones; kept responses are short."""
 
 
-class Incoming:
+class IncomingRequests:
     """Requests of the client, and responses to them. `last` is the number of the last received request."""
 
     __slots__ = ("_batch", "_open", "_remembered", "_responses", "_to_reissue", "_unanswered", "last")

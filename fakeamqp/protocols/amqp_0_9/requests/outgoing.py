@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_0_9.codec.requests import Response
     from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
 
-__all__ = ["Answered", "Outgoing", "Requester"]
+__all__ = ["AnsweredRequests", "OutgoingRequests", "Requester"]
 
 
 class Requester(Protocol):
@@ -32,14 +32,14 @@ class _Open(NamedTuple):
     requester: Requester | None
 
 
-class Answered(NamedTuple):
+class AnsweredRequests(NamedTuple):
     """Requests of one requester that were answered together."""
 
     requester: Requester
     requests: list[int]
 
 
-class Outgoing:
+class OutgoingRequests:
     """Requests of the broker. `last` is the number of the last that was sent."""
 
     __slots__ = ("_open", "last", "mark")
@@ -60,7 +60,7 @@ class Outgoing:
         self._open[self.last] = _Open(replies, requester)
         return self.last
 
-    def receive(self, response: Response, reply: str) -> list[Answered]:
+    def receive(self, response: Response, reply: str) -> list[AnsweredRequests]:
         """Register a received response; `reply` is the name of its method.
 
         Returns:
@@ -91,7 +91,7 @@ class Outgoing:
                 text = f"{reply} cannot answer request {each}; expected {' or '.join(replies)}"
                 raise ProtocolError("command-invalid", text)
         self.mark = number
-        answered: list[Answered] = []
+        answered: list[AnsweredRequests] = []
         for each in requests:
             requester = self._open.pop(each).requester
             if requester is None:
@@ -99,7 +99,7 @@ class Outgoing:
             if answered and answered[-1].requester is requester:
                 answered[-1].requests.append(each)
             else:
-                answered.append(Answered(requester, [each]))
+                answered.append(AnsweredRequests(requester, [each]))
         return answered
 
     def void(self) -> list[int]:

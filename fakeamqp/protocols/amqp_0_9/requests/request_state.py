@@ -6,8 +6,8 @@ resumes the channel, and repeats the requests without a response (request/failov
 
 from __future__ import annotations
 
-from fakeamqp.protocols.amqp_0_9.requests.incoming import Incoming
-from fakeamqp.protocols.amqp_0_9.requests.outgoing import Outgoing
+from fakeamqp.protocols.amqp_0_9.requests.incoming import IncomingRequests
+from fakeamqp.protocols.amqp_0_9.requests.outgoing import OutgoingRequests
 
 __all__ = ["RequestState"]
 
@@ -22,8 +22,8 @@ class RequestState:
     __slots__ = ("incoming", "outgoing", "reserved")
 
     def __init__(self) -> None:
-        self.incoming: Incoming = Incoming()
-        self.outgoing: Outgoing = Outgoing()
+        self.incoming: IncomingRequests = IncomingRequests()
+        self.outgoing: OutgoingRequests = OutgoingRequests()
         self.reserved: bool = True
 
     @property

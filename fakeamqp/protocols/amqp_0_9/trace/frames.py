@@ -18,7 +18,7 @@ from fakeamqp.protocols.amqp_0_9.codec.methods import MessageTransfer
 from fakeamqp.protocols.amqp_0_9.codec.requests import Request, Response, decode_request, decode_response
 from fakeamqp.protocols.amqp_0_9_1.codec.tables import RABBITMQ
 from fakeamqp.protocols.amqp_0_9_1.trace.frames import FrameText091
-from fakeamqp.protocols.amqp_0_9_1.trace.vocabulary import Vocabulary
+from fakeamqp.protocols.amqp_0_9_1.trace.vocabulary import TraceVocabulary
 from fakeamqp.protocols.base.codec.errors import WireError
 from fakeamqp.trace.rendering import short
 from fakeamqp.trace.truncation import Truncated, full_size
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 __all__ = ["Envelope", "FrameText09", "vocabulary"]
 
 
-def vocabulary(methods: Mapping[int, type[Method]]) -> Vocabulary:
+def vocabulary(methods: Mapping[int, type[Method]]) -> TraceVocabulary:
     """The vocabulary of 0-9, or of 0-8 with its methods."""
-    return Vocabulary(
+    return TraceVocabulary(
         methods=methods,
         properties=PROPERTIES,
         grammars=(RABBITMQ,),
@@ -63,7 +63,7 @@ class FrameText09(FrameText091):
         requests: True if the protocol has requests and responses.
     """
 
-    def __init__(self, vocabulary: Vocabulary, *, requests: bool = True) -> None:
+    def __init__(self, vocabulary: TraceVocabulary, *, requests: bool = True) -> None:
         super().__init__(vocabulary)
         self._requests = (FRAME_REQUEST, FRAME_RESPONSE) if requests else ()
 

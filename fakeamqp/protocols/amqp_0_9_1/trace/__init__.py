@@ -8,12 +8,12 @@ from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
 from fakeamqp.protocols.amqp_0_9_1.codec.tables import PUBLISHED, RABBITMQ
 from fakeamqp.protocols.amqp_0_9_1.trace.frames import FrameText091
 from fakeamqp.protocols.amqp_0_9_1.trace.reader import Reader091
-from fakeamqp.protocols.amqp_0_9_1.trace.vocabulary import Vocabulary
+from fakeamqp.protocols.amqp_0_9_1.trace.vocabulary import TraceVocabulary
 
 __all__ = ["FRAME_TEXT", "READER"]
 
 FRAME_TEXT = FrameText091(
-    Vocabulary(
+    TraceVocabulary(
         methods=METHODS,
         properties={BasicProperties.CLASS_ID: BasicProperties},
         grammars=(RABBITMQ, PUBLISHED),

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from fakeamqp.trace.dialogue import Key, Step
     from fakeamqp.trace.events import FrameEvent
 
-__all__ = ["OTHER", "Channel", "Dialogue091", "answers_of"]
+__all__ = ["OTHER", "Dialogue091", "DialogueChannel", "answers_of"]
 
 OTHER = {"received": "sent", "sent": "received"}
 """The direction of an answer, by that of its request."""
@@ -25,7 +25,7 @@ def answers_of(methods: Mapping[int, type[Method]]) -> frozenset[str]:
     return frozenset(name for method in methods.values() for name in method.RESPONSES)
 
 
-class Channel:
+class DialogueChannel:
     """What is open on one channel."""
 
     __slots__ = (
@@ -65,7 +65,7 @@ class Dialogue091:
 
     def __init__(self, answers: frozenset[str]) -> None:
         self._answers = answers
-        self._channels: dict[int, Channel] = {}
+        self._channels: dict[int, DialogueChannel] = {}
         self._closed = False
 
     def read(self, event: FrameEvent) -> Iterable[Step]:
@@ -83,7 +83,7 @@ class Dialogue091:
         number = event.channel
         name = method.NAME
         if name == "channel.open" and event.direction == "received":
-            self._channels[number] = Channel()
+            self._channels[number] = DialogueChannel()
             yield Opened(number)
         channel = self.channel(number)
         if name == "connection.close":
@@ -96,11 +96,11 @@ class Dialogue091:
             yield from self._sent(channel, number, name, method)
         yield from self._request_or_answer(channel, event.direction, number, name, method)
 
-    def channel(self, number: int) -> Channel:
+    def channel(self, number: int) -> DialogueChannel:
         """The state of a channel, which begins with its first frame."""
         channel = self._channels.get(number)
         if channel is None:
-            channel = self._channels[number] = Channel()
+            channel = self._channels[number] = DialogueChannel()
         return channel
 
     def lose_track(self, number: int) -> None:
@@ -110,7 +110,7 @@ class Dialogue091:
         for pending in channel.asked.values():
             pending.clear()
 
-    def _received(self, channel: Channel, number: int, name: str, method: Any) -> Iterator[Step]:
+    def _received(self, channel: DialogueChannel, number: int, name: str, method: Any) -> Iterator[Step]:
         if name == "basic.publish":
             key: Key = None
             if channel.confirms:
@@ -129,7 +129,7 @@ class Dialogue091:
         elif name == "basic.get":
             channel.gets.append(not method.no_ack)
 
-    def _sent(self, channel: Channel, number: int, name: str, method: Any) -> Iterator[Step]:
+    def _sent(self, channel: DialogueChannel, number: int, name: str, method: Any) -> Iterator[Step]:
         if name in _DELIVERS:
             yield Sent(number, method.delivery_tag, None)
         elif name in _GETS:
@@ -156,7 +156,7 @@ class Dialogue091:
             channel.unconfirmed.clear()
 
     def _request_or_answer(
-        self, channel: Channel, direction: str, number: int, name: str, method: Any
+        self, channel: DialogueChannel, direction: str, number: int, name: str, method: Any
     ) -> Iterator[Step]:
         scope = None if name.startswith("connection.") else number
         if name in ("connection.close", "channel.close"):
@@ -175,7 +175,7 @@ class Dialogue091:
             channel.asked[direction].append((channel.serial, type(method)))
             yield Asked(scope, (number, channel.serial), name, name.endswith(".close"))
 
-    def _request_of(self, channel: Channel, direction: str, number: int, name: str) -> Key:
+    def _request_of(self, channel: DialogueChannel, direction: str, number: int, name: str) -> Key:
         """The oldest request that this answers, or else the one that it has answered before."""
         pending = channel.asked[OTHER[direction]]
         for place, (serial, request) in enumerate(pending):
@@ -187,7 +187,7 @@ class Dialogue091:
         return None if known is None else (number, known)
 
 
-def _confirmed(channel: Channel, method: Any) -> Iterator[Key]:
+def _confirmed(channel: DialogueChannel, method: Any) -> Iterator[Key]:
     """The keys of the publishes that a confirm is about; one that is not open has none or a used one."""
     tag = method.delivery_tag
     if not method.multiple:

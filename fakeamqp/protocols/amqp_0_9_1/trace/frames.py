@@ -19,7 +19,7 @@ from fakeamqp.trace.truncation import Truncated
 if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_0_9_1.codec.method import Method, Record
     from fakeamqp.protocols.amqp_0_9_1.codec.properties import Properties
-    from fakeamqp.protocols.amqp_0_9_1.trace.vocabulary import Vocabulary
+    from fakeamqp.protocols.amqp_0_9_1.trace.vocabulary import TraceVocabulary
 
 __all__ = ["FrameText091"]
 
@@ -34,7 +34,7 @@ class FrameText091:
         vocabulary: of the protocol.
     """
 
-    def __init__(self, vocabulary: Vocabulary) -> None:
+    def __init__(self, vocabulary: TraceVocabulary) -> None:
         self.vocabulary = vocabulary
 
     def frame_name(self, frame_type: int, payload: bytes) -> str:

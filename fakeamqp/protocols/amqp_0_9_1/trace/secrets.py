@@ -13,7 +13,7 @@ from fakeamqp.trace.truncation import Truncated
 
 if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
-    from fakeamqp.protocols.amqp_0_9_1.trace.vocabulary import Vocabulary
+    from fakeamqp.protocols.amqp_0_9_1.trace.vocabulary import TraceVocabulary
 
 __all__ = ["Secrets"]
 
@@ -35,7 +35,7 @@ class Secrets:
         vocabulary: of the protocol.
     """
 
-    def __init__(self, vocabulary: Vocabulary) -> None:
+    def __init__(self, vocabulary: TraceVocabulary) -> None:
         self._vocabulary = vocabulary
 
     def redacted(self, frame_type: int, payload: bytes, channel: int = 0) -> bytes:

@@ -10,10 +10,10 @@ if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_0_9_1.codec.properties import Properties
     from fakeamqp.protocols.amqp_0_9_1.codec.tables import Grammar
 
-__all__ = ["Vocabulary"]
+__all__ = ["TraceVocabulary"]
 
 
-class Vocabulary:
+class TraceVocabulary:
     """The methods and contents of one protocol.
 
     Args:
