@@ -43,7 +43,7 @@ _INTERNAL = {
     "fakeamqp.inspect": {"Expectation", "Inspection"},
     "fakeamqp.inspect.snapshot": {"topology"},
     "fakeamqp.inspect.explanations": {"explain"},
-    "fakeamqp.portable": {"Requests", "Route", "ToBroker", "ToURL", "declared"},
+    "fakeamqp.portable": {"BrokerRoute", "PortableRequests", "ToBroker", "ToURL", "declared"},
     "fakeamqp.services": {"Services"},
     "fakeamqp.trace": {"Recorder"},
     "pytest_fakeamqp": {"aio_pika_connection_on_anyio"},

@@ -403,6 +403,8 @@ def test_channel_close_ok_follows_the_requeue(type_name: str) -> None:
     assert it.count(it.other, QUEUE) == MANY
 
 
+@pytest.mark.deviates("0-9-1/tx/atomic-single-queue#together")
+@pytest.mark.rule("0-9-1/tx/atomic-single-queue#together")
 @pytest.mark.parametrize("gradually", [False, True])
 def test_others_see_a_part_of_a_commit_by_personality(gradually: bool) -> None:
     server = Server(replace(personality("rabbitmq-4.3"), commits_gradually=gradually))
