@@ -40,7 +40,7 @@ class UnknownProperty(FakeAMQPError):
 
 @dataclass(frozen=True)
 class PlainProperties:
-    """Message properties as plain values (see `message.Properties`); None means absent."""
+    """Message properties as plain values (see `message.ReadableProperties`); None means absent."""
 
     content_type: str | None = None
     content_encoding: str | None = None
@@ -65,13 +65,13 @@ class PlainProperties:
         return self.headers or {}
 
     def header_tag(self, name: str) -> str | None:
-        """See `message.Properties`."""
+        """See `message.ReadableProperties`."""
         return None
 
     def with_headers(
         self, changes: Mapping[str, Any], remove: Iterable[str] = (), *, ordered: bool = False
     ) -> Self:
-        """See `message.Properties`."""
+        """See `message.ReadableProperties`."""
         headers = {**(self.headers or {}), **changes}
         for name in remove:
             headers.pop(name, None)
@@ -80,7 +80,7 @@ class PlainProperties:
         return replace(self, headers=headers)
 
     def replace(self, **changes: Any) -> Self:
-        """See `message.Properties`."""
+        """See `message.ReadableProperties`."""
         return replace(self, **changes)
 
 

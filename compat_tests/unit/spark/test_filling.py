@@ -195,7 +195,7 @@ def test_messages_of_the_last_segments_are_left_out(link: Waiting, folder: Share
         taken: list[Any] = []
         link.channels[-1].receive = lambda *message, taken=taken: taken.append(message)
         link.deliver(b"x", b"y", properties={"message_id": message_id})
-        messages = [filling.Delivered(*message, "q", 0, 0) for message in taken]
+        messages = [filling.DeliveredRow(*message, "q", 0, 0) for message in taken]
         segment.write(record_batch(messages, columns))
         segment.commit()
     (Path(folder.path) / "q" / f"{10:012d}.arrow").unlink()

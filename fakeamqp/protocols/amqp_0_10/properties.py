@@ -50,7 +50,7 @@ AnyStruct: TypeAlias = "Struct | UnknownStruct"
 
 
 class OtherProperties(Protocol):
-    """The model's properties; see `model.message.Properties`."""
+    """The model's properties; see `model.message.ReadableProperties`."""
 
     @property
     def headers(self) -> Mapping[str, Any] | None:
@@ -65,7 +65,7 @@ def _of_table(name: str) -> Any:
 
 
 class View:
-    """The structs of a header segment, with the interface of `model.message.Properties`."""
+    """The structs of a header segment, with the interface of `model.message.ReadableProperties`."""
 
     __slots__ = ("_headers", "_octets", "others")
 

@@ -33,7 +33,7 @@ _EMPTY_TABLE_AND_BODY = 9
 
 
 class AnyProperties(Protocol):
-    """The attributes read from properties of any protocol; see `model.message.Properties`."""
+    """The attributes read from properties of any protocol; see `model.message.ReadableProperties`."""
 
     @property
     def headers(self) -> dict[str, Any] | None:

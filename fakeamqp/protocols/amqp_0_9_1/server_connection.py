@@ -10,9 +10,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar, Generic, cast
-
-from typing_extensions import TypeVar
+from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar, cast
 
 from fakeamqp.errors import printable
 from fakeamqp.model.credit import Credit
@@ -69,7 +67,12 @@ if TYPE_CHECKING:
 
 __all__ = ["Amqp091Connection"]
 
-C = TypeVar("C", bound=Amqp091Channel, default=Amqp091Channel)
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar as TypeVarWithDefault
+
+    C = TypeVarWithDefault("C", bound=Amqp091Channel, default=Amqp091Channel)
+else:  # A broker starts without `typing_extensions`.
+    C = TypeVar("C")
 
 _log = logging.getLogger("fakeamqp")
 

@@ -39,7 +39,7 @@ class MemoryBlock:
         return self.batch
 
 
-#: Rows that came together; `fakeamqp.spark.spool.segments.Segment` is the other one.
+#: Rows that came together; `fakeamqp.spark.spool.segments.SpoolSegment` is the other one.
 Block = Any
 
 

@@ -578,7 +578,7 @@ def test_commit_and_abort_tell_what_was_published(kind, caplog):
 def test_a_broker_that_blocks_no_more_is_waited_for_from_then_on(monkeypatch):
     clock = SimpleNamespace(monotonic=lambda: clock.now, now=5.0)
     monkeypatch.setattr(publisher, "time", clock)
-    publishing = publisher.Publisher(write_options(sink.options("amqp://localhost/")))
+    publishing = publisher.SinkPublisher(write_options(sink.options("amqp://localhost/")))
     publishing._connection_blocked(None, SimpleNamespace(method=SimpleNamespace(reason="low on memory")))
     assert (publishing._blocked, publishing._since) == ("low on memory", 5.0)
     clock.now = 7.0

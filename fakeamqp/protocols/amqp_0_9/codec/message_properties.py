@@ -26,7 +26,7 @@ _PERSISTENT = 2
 
 
 class OtherProperties(Protocol):
-    """Properties of any protocol; see `model.message.Properties`."""
+    """Properties of any protocol; see `model.message.ReadableProperties`."""
 
     @property
     def headers(self) -> dict[str, FieldValue] | None:
