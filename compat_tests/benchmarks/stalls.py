@@ -62,7 +62,11 @@ class Talker(Connection):
 
     def __init__(self, address: Address) -> None:
         super().__init__(address)
-        self.open(1)
+        try:
+            self.open(1)
+        except BaseException:
+            self.close()
+            raise
 
     def say(self, *methods: Method) -> None:
         """Send methods on channel 1."""

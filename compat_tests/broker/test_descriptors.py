@@ -62,7 +62,7 @@ def serving(runtime: str) -> Iterator[tuple[subprocess.Popen[str], Address, int]
 def is_refused(sock: socket.socket) -> bool:
     """Whether the broker ends a connection without an answer; waits until either happens."""
     try:
-        sock.sendall(b"AMQP\0\0\x09\x01")
+        sock.sendall(b"GET /api/whoami HTTP/1.1\r\nHost: localhost\r\n\r\n")
         return not sock.recv(1)
     except ConnectionError:
         return True
@@ -72,24 +72,30 @@ def is_refused(sock: socket.socket) -> bool:
 def test_without_descriptors_new_peers_are_refused_and_others_served(runtime: str) -> None:
     with serving(runtime) as (process, address, management_port), contextlib.ExitStack() as opened:
 
-        def connected(port: int = address.port) -> socket.socket:
-            return opened.enter_context(socket.create_connection((address.host, port), timeout=60))
+        def served() -> Talker | None:
+            """A client with an open channel, which no timeout ends; None if it is refused."""
+            with contextlib.suppress(ConnectionError):
+                client = Talker(address)
+                opened.callback(client.close)
+                return client
+            return None
 
-        talker = Talker(address)
-        opened.callback(talker.close)
+        talker = served()
+        assert talker is not None
         talker.declare("q")
         api = Api(f"http://guest:guest@127.0.0.1:{management_port}")
         if management_port:
             assert api.get("whoami")["name"] == "guest"
-        served = [sock for sock in (connected() for _ in range(3 * LIMIT)) if not is_refused(sock)]
-        assert 0 < len(served) < LIMIT
+        clients = [client for client in (served() for _ in range(3 * LIMIT)) if client is not None]
+        assert 0 < len(clients) < LIMIT
         if management_port:
-            assert is_refused(connected(management_port))
+            with socket.create_connection((address.host, management_port), timeout=60) as asking:
+                assert is_refused(asking)
         assert talker.count("q") == 0
-        served.pop().close()
-        while is_refused(connected()):  # Until the broker has noticed.
+        clients.pop().close()
+        while served() is None:  # Until the broker has noticed.
             pass
-        for each in served:
+        for each in clients:
             each.close()
         while management_port:
             with contextlib.suppress(OSError):
