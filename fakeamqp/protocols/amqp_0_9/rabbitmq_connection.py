@@ -42,7 +42,7 @@ class RabbitMQ09Connection(Amqp09Connection):
         },
     }
     REPLIES = RABBITMQ_REPLIES
-    EXTENSIONS = True
+    EXTENSIONS: ClassVar[bool] = True
 
     def __init__(
         self,

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_0_9.codec.requests import Request
     from fakeamqp.protocols.amqp_0_9.vocabulary import Vocabulary09
     from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
+    from fakeamqp.protocols.amqp_0_9_1.codec.tables import Grammar
     from fakeamqp.protocols.base.connection_states import ConnectionTransitions
 
 __all__ = ["Amqp09Connection"]
@@ -71,8 +72,8 @@ class Amqp09Connection(Amqp091Connection[Amqp09Channel]):
     TRANSITIONS: ClassVar[ConnectionTransitions] = CONNECTION_TRANSITIONS
     OPENING = frozenset(("channel.open", "channel.resume"))
     REPLIES = REPLIES
-    PUBLISHED_GRAMMAR = PUBLISHED_0_9  # types/table-types
-    EXTENSIONS = False
+    PUBLISHED_GRAMMAR: ClassVar[Grammar] = PUBLISHED_0_9  # types/table-types
+    EXTENSIONS: ClassVar[bool] = False
 
     def __init__(
         self,
