@@ -17,7 +17,7 @@ from compat_tests.fuzz.profile import examples
 from compat_tests.matrix import cases
 from compat_tests.plugin.conftest import RunTests
 from fakeamqp import PERSONALITIES
-from pytest_plugin.comparison.conversation import Conversation, _line, parting
+from pytest_plugin.comparison.conversation import Conversation, _line, _random_words, parting
 
 COMPARE = "--amqp-compare=old,new"
 # Differences that the tests below do not notice, among which the cause has to be found.
@@ -738,3 +738,21 @@ class TestConversations:
         assert not differs("no queue 'q-1' in vhost '/'", "no queue 'q-2' in vhost '/'")
         assert differs("no queue 'q-1' in vhost '/'", "no queue 'q-3' in vhost '/'")
         assert differs("no queue 'q-1' in vhost '/'", "no queue 'q-1' in vhost '/'x")
+
+    def test_words_that_look_random_are_names_and_other_texts_are_compared(self) -> None:
+        def said(body: bytes) -> Conversation:
+            line = _line(0, f"c1 -> 1 body {body!r}", _random_words(body))
+            return {(0, "c1", "received", 1): [line]}
+
+        with cases() as case:
+            for first, second, differs in (
+                (b"ok", b"failed", True),
+                (b"price 10", b"price 12", True),
+                (b"status ok of n3f2a1b", b"status failed of n9c8e7d", True),
+                (b"n3f2a1b for 7d9e0c2", b"n9c8e7d for 1a2b3c4", False),
+                (b"n3f2a1b and n3f2a1b", b"n9c8e7d and 1a2b3c4", True),
+                (b'{"id": 384756123}', b'{"id": 917263540}', False),
+                (b"\xff\x01\x02", b"\xfe\x03\x04", False),
+            ):
+                with case(f"{first!r} {second!r}"):
+                    assert (parting(said(first), said(second), {}) is not None) is differs

@@ -6,8 +6,9 @@ the events of each queue.
 
 Names may differ, too: clients choose them at random, and brokers generate them. Two lines are the same if
 each name of one stands where a name of the other stands, and these two stand for each other in all lines,
-from where either first appears. So the same name twice is not the same as two names. Bodies and the texts of
-message headers and properties are names in this sense, since clients put random ids into them.
+from where either first appears. So the same name twice is not the same as two names. Words of
+bodies and message headers that look like random ids are names in this sense, and so are the texts of
+properties.
 """
 
 from __future__ import annotations
@@ -43,7 +44,9 @@ _PROPERTIES = frozenset(("app_id", "cluster_id", "type", "user_id"))
 """Properties whose values are names, besides those."""
 _HEADERS = frozenset(("headers", "application_headers"))
 _OF_BROKERS = ("x-death", "x-first-death", "x-last-death", "x-match")
-"""How headers begin that mean something to brokers. The values of others are names."""
+"""How headers begin that mean something to brokers. Of the others, words that look random are names."""
+_RANDOM_WORD = re.compile(r"(?=[A-Za-z_-]*\d)(?=[\d_-]*[A-Za-z])[\w-]{6,}|\d{6,}")
+"""A word of at least six letters and digits, with both, or of digits only."""
 _SMALLEST_NUMBER = 1000
 """Smaller numbers in headers are no names: as counts, they can tell what differs."""
 _NAME = "\0"
@@ -195,8 +198,8 @@ def _line_of(event: Event, place: int) -> tuple[str, object, Line] | None:
         text = f"{event.alias} {_ARROWS[_MODEL]} {event.text}".lstrip()
         message = event.facts.get("message")
         address = {name: getattr(message, name, None) for name in ("exchange", "routing_key")}
-        body = [] if message is None else [getattr(message, "body", b"")]
-        names = [*_names_in(event.facts), *_names_in(address), *body]
+        body = b"" if message is None else getattr(message, "body", b"")
+        names = [*_names_in(event.facts), *_names_in(address), *_random_words(body)]
         return _MODEL, event.queue or "", _line(place, text, names)
     return None
 
@@ -211,7 +214,7 @@ def _names_in_frame(event: FrameEvent) -> Iterator[object]:
         values = dict(frame_reader(event.protocol).values(event.properties))
         yield from (values[name] for name in _PROPERTIES if isinstance(values.get(name), str))
     if event.part == "body":
-        yield event.payload
+        yield from _random_words(event.payload)
 
 
 def _names_in(value: object, named: bool = False, headers: bool = False) -> Iterator[object]:
@@ -219,15 +222,35 @@ def _names_in(value: object, named: bool = False, headers: bool = False) -> Iter
     if isinstance(value, Mapping):
         for name, item in value.items():
             free = headers and not str(name).startswith(_OF_BROKERS)
-            yield from _names_in(item, free or name in _NAMES, free or name in _HEADERS)
+            yield from _names_in(item, name in _NAMES, free or name in _HEADERS)
     elif isinstance(value, (list, tuple)):
         for item in value:
             yield from _names_in(item, named, headers)
     elif isinstance(value, int):
         if headers and value >= _SMALLEST_NUMBER:
             yield value
-    elif named and isinstance(value, (str, bytes)):
-        yield value
+    elif isinstance(value, (str, bytes)):
+        if named:
+            yield value
+        elif headers:
+            yield from _random_words(value)
+
+
+class _Word(str):
+    """A part of a text, which stands in the line as it is."""
+
+    __slots__ = ()
+
+
+def _random_words(text: str | bytes) -> Iterator[object]:
+    """The words of a text that look like random ids; bytes that are no text are one name."""
+    if not isinstance(text, str):
+        try:
+            text = bytes(text).decode()
+        except UnicodeDecodeError:
+            yield text
+            return
+    yield from map(_Word, _RANDOM_WORD.findall(text))
 
 
 def _line(place: int, text: str, names: Iterable[object]) -> Line:
@@ -235,7 +258,7 @@ def _line(place: int, text: str, names: Iterable[object]) -> Line:
 
     # A long name is shown by its beginning; its place is that of what is shown. No text has the mark itself.
     shown = {
-        short(name): name if isinstance(name, str) else short(name)
+        name if isinstance(name, _Word) else short(name): name if isinstance(name, str) else short(name)
         for name in names
         if not (isinstance(name, str) and _RESERVED.match(name))
     }
