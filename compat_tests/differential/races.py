@@ -782,6 +782,24 @@ def declare_after_exclusive_owner(address: Address) -> Iterator[str]:
                 other.call("queue.delete", queue=name)
 
 
+@scene("none", "some", "all")
+def deliveries_before_connection_close_ok(address: Address) -> Iterator[str]:
+    """A connection closes right after ten publishes to a queue that it consumes, or a millisecond later."""
+    with _Client(address) as other:
+        queues = [other.queue(kind) for kind in _KINDS]
+        for queue, pause in cycle((queue, pause) for queue in queues for pause in _PAUSES):
+            with _Client(address, 2) as client:
+                client.call("basic.consume", queue=queue)
+                published = b"".join(_publish(queue, 2) for _ in range(10))
+                client.send_apart(pause, published, _close_connection())
+                count = 0
+                while client.next("basic.deliver", "connection.close-ok").name == "basic.deliver":
+                    count += 1
+            yield {0: "none", 10: "all"}.get(count, "some")
+            other.wait_for_count(queue, 10)
+            other.call("queue.purge", queue=queue)
+
+
 @scene("close-ok", "ack, close-ok")
 def confirm_before_connection_close_ok(address: Address) -> Iterator[str]:
     """A connection closes right after a publish, or a millisecond later."""
