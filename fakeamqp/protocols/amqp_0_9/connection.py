@@ -12,9 +12,8 @@ from fakeamqp.protocols.amqp_0_9_1 import connection as connection_class
 
 if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_0_9.server_connection import Amqp09Connection
-    from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
 
-__all__ = ["HANDLERS", "receive", "start"]
+__all__ = ["HANDLERS", "start"]
 
 _PRODUCT = "fakeamqp"
 _PATH = re.compile(r"/|(/[\w.\-+!=:]*[^\W_][\w.\-+!=:]*)+", re.ASCII)
@@ -31,11 +30,6 @@ def start(connection: Amqp09Connection) -> None:
     properties = connection_class.server_properties(connection)
     properties["product"] = _PRODUCT
     connection_class.send_start(connection, properties, connection.version)
-
-
-def receive(connection: Amqp09Connection, method: Method) -> None:
-    """Process a method on channel 0."""
-    connection_class.receive(connection, method, HANDLERS)
 
 
 def _open(connection: Amqp09Connection, method: m.ConnectionOpen) -> None:
@@ -80,3 +74,4 @@ def _check_path(path: str) -> None:
 
 
 HANDLERS: connection_class.Handlers = {**connection_class.HANDLERS, "connection.open": _open}
+"""Without a redirect, connection.open answers with the same bytes as in 0-9-1."""

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, ClassVar
 
-from fakeamqp.protocols.amqp_0_9 import connection as connection_0_9
 from fakeamqp.protocols.amqp_0_9.choices import choices_for
 from fakeamqp.protocols.amqp_0_9.codec import rabbitmq_methods
 from fakeamqp.protocols.amqp_0_9.rabbitmq_channel import RabbitMQ09Channel
 from fakeamqp.protocols.amqp_0_9.replies import RABBITMQ_REPLIES
 from fakeamqp.protocols.amqp_0_9.server_connection import Amqp09Connection
 from fakeamqp.protocols.amqp_0_9.states import CONNECTION_TRANSITIONS as TRANSITIONS_0_9
-from fakeamqp.protocols.amqp_0_9_1 import connection as connection_0_9_1, connection as connection_class
+from fakeamqp.protocols.amqp_0_9_1.connection import start
 from fakeamqp.protocols.amqp_0_9_1.states import CONNECTION_TRANSITIONS as TRANSITIONS_0_9_1
 from fakeamqp.protocols.base.connection_states import ConnectionState
 
@@ -21,13 +20,9 @@ if TYPE_CHECKING:
     from fakeamqp.model.personality import Personality
     from fakeamqp.model.state import BrokerState
     from fakeamqp.protocols.amqp_0_9.server_channel import Amqp09Channel
-    from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
     from fakeamqp.protocols.base.connection_states import ConnectionTransitions
 
 __all__ = ["RabbitMQ09Connection", "connection"]
-
-_HANDLERS: connection_class.Handlers = {**connection_0_9_1.HANDLERS, **connection_0_9.HANDLERS}
-"""connection.open is that of 0-9, which redirects; without a redirect it answers with the same bytes."""
 
 
 class RabbitMQ09Connection(Amqp09Connection):
@@ -59,11 +54,7 @@ class RabbitMQ09Connection(Amqp09Connection):
 
     def start(self) -> None:
         """See the base class: with RabbitMQ's capabilities, as in 0-9-1."""
-        connection_0_9_1.start(self)
-
-    def receive_on_zero(self, method: Method) -> None:
-        """See the base class."""
-        connection_class.receive(self, method, _HANDLERS)
+        start(self)
 
 
 def connection(

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_0_9.vocabulary import Vocabulary09
     from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
     from fakeamqp.protocols.amqp_0_9_1.codec.tables import Grammar
+    from fakeamqp.protocols.amqp_0_9_1.connection import Handlers
     from fakeamqp.protocols.base.connection_states import ConnectionTransitions
 
 __all__ = ["Amqp09Connection"]
@@ -70,6 +71,7 @@ class Amqp09Connection(Amqp091Connection[Amqp09Channel]):
 
     CHANNEL: ClassVar[type[Amqp09Channel]] = Amqp09Channel
     TRANSITIONS: ClassVar[ConnectionTransitions] = CONNECTION_TRANSITIONS
+    HANDLERS: ClassVar[Handlers] = connection_class.HANDLERS
     OPENING = frozenset(("channel.open", "channel.resume"))
     REPLIES = REPLIES
     PUBLISHED_GRAMMAR: ClassVar[Grammar] = PUBLISHED_0_9  # types/table-types
@@ -119,10 +121,6 @@ class Amqp09Connection(Amqp091Connection[Amqp09Channel]):
     def fault_port(self) -> Amqp09FaultPort:
         """The fault port of this connection."""
         return Amqp09FaultPort(self)
-
-    def receive_on_zero(self, method: Method) -> None:
-        """See the base class."""
-        connection_class.receive(self, method)
 
     def begin_channel(self, number: int, method: Method) -> None:
         """See the base class."""

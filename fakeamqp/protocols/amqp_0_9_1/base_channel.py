@@ -110,7 +110,7 @@ class BaseChannel:
         """Checks what arrives while the channel is closing, where the personality does."""
 
     def __repr__(self) -> str:
-        return f"<BaseChannel {self.number} of {self.connection.name} {self.state.name.lower()}>"
+        return f"<{type(self).__name__} {self.number} of {self.connection.name} {self.state.name.lower()}>"
 
     # --- frames in ------------------------------------------------------------------------------------
 

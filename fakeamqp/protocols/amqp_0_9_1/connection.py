@@ -97,12 +97,12 @@ def start(connection: Amqp091Connection[Any]) -> None:
     send_start(connection, properties, (VERSION_MAJOR, VERSION_MINOR))
 
 
-def receive(connection: Amqp091Connection[Any], method: Method, handlers: Handlers) -> None:
+def receive(connection: Amqp091Connection[Any], method: Method) -> None:
     """Dispatch a method on channel 0. A closing connection ignores all but close and close-ok."""
     name = method.NAME
     if connection.state in _CLOSING_STATES and name not in ("connection.close", "connection.close-ok"):
         return
-    handler = handlers.get(name)
+    handler = connection.HANDLERS.get(name)
     if handler is not None:
         connection.enter(name)
         handler(connection, method)

@@ -104,6 +104,8 @@ class Amqp091Connection(ServerConnection, Generic[C]):
     MECHANISMS: ClassVar[Mapping[str, type[sasl.Mechanism]]] = {**sasl.MECHANISMS, "AMQPLAIN": AmqPlain}
 
     TRANSITIONS: ClassVar[ConnectionTransitions] = CONNECTION_TRANSITIONS
+    HANDLERS: ClassVar[connection_class.Handlers] = connection_class.HANDLERS
+    """The handlers of class connection."""
     OPENING: ClassVar[frozenset[str]] = frozenset(("channel.open",))
     """The methods that open a channel."""
     REPLIES: ClassVar[Replies] = REPLIES
@@ -161,7 +163,7 @@ class Amqp091Connection(ServerConnection, Generic[C]):
         self.start()
 
     def __repr__(self) -> str:
-        return f"<Amqp091Connection {self.name} {self.state.name.lower()} channels={len(self.channels)}>"
+        return f"<{type(self).__name__} {self.name} {self.state.name.lower()} channels={len(self.channels)}>"
 
     # --- what 0-9 does otherwise -----------------------------------------------------------------------
 
@@ -173,10 +175,6 @@ class Amqp091Connection(ServerConnection, Generic[C]):
     def fault_port(self) -> Amqp091FaultPort:
         """The fault port of this connection."""
         return Amqp091FaultPort(self)
-
-    def receive_on_zero(self, method: Method) -> None:
-        """Process a method on channel 0."""
-        connection_class.receive(self, method, connection_class.HANDLERS)
 
     def begin_channel(self, number: int, method: Method) -> None:
         """Open a channel and answer; `method` is one of those in `OPENING`."""
@@ -372,7 +370,7 @@ class Amqp091Connection(ServerConnection, Generic[C]):
                 return
             self.check_payload(frame_type, payload)
             if frame_type == FRAME_METHOD:
-                self.receive_on_zero(self.decode(payload))
+                connection_class.receive(self, self.decode(payload))
             else:
                 self.method_index = 0
                 raise MalformedFrame(
