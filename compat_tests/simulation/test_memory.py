@@ -257,7 +257,7 @@ async def test_what_a_transport_tells_of_itself():
     assert sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) == 1
     assert sock.getsockopt(socket.SOL_SOCKET, socket.SO_LINGER, 8) == bytes(8)
     assert sock.fileno() == -1
-    assert repr(client) == "<MemoryTransport 127.0.0.1:40001 -> 127.0.0.1:5672 open>"
+    assert repr(client) == "<LoopMemoryTransport 127.0.0.1:40001 -> 127.0.0.1:5672 open>"
     client.close()
     assert repr(client).endswith("closing>")
     with pytest.raises(TypeError, match="bytes-like"):
