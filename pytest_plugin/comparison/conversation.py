@@ -45,8 +45,10 @@ _PROPERTIES = frozenset(("app_id", "cluster_id", "type", "user_id"))
 _HEADERS = frozenset(("headers", "application_headers"))
 _OF_BROKERS = ("x-death", "x-first-death", "x-last-death", "x-match")
 """How headers begin that mean something to brokers. Of the others, words that look random are names."""
-_RANDOM_WORD = re.compile(r"(?=[A-Za-z_-]*\d)(?=[\d_-]*[A-Za-z])[\w-]{6,}|\d{6,}")
-"""A word of at least six letters and digits, with both, or of digits only."""
+_RANDOM_WORD = re.compile(
+    r"(?<![\w-])(?:(?=[A-Za-z_-]*\d)(?=[\d_-]*[A-Za-z])[\w-]{6,}|\d{6,}|[a-z]?[0-9a-f]{6,})(?![\w-])"
+)
+"""A word of at least six letters and digits with both, of digits, or of hexadecimal digits behind a letter."""
 _SMALLEST_NUMBER = 1000
 """Smaller numbers in headers are no names: as counts, they can tell what differs."""
 _NAME = "\0"
