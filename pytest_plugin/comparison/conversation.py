@@ -48,7 +48,7 @@ _OF_BROKERS = ("x-death", "x-first-death", "x-last-death", "x-match")
 _RANDOM_WORD = re.compile(
     r"(?<![\w-])(?:(?=[A-Za-z_-]*\d)(?=[\d_-]*[A-Za-z])[\w-]{6,}|\d{6,}|[a-z]?[0-9a-f]{6,})(?![\w-])"
 )
-"""A word of at least six letters and digits with both, of digits, or of hexadecimal digits behind a letter."""
+"""Six letters and digits or more, with both; digits only; or hexadecimal digits, behind a letter or not."""
 _SMALLEST_NUMBER = 1000
 """Smaller numbers in headers are no names: as counts, they can tell what differs."""
 _NAME = "\0"
