@@ -581,7 +581,6 @@ def test_a_partition_of_a_shard_reads_all_of_its_segments(
     found = list(reader.read(ShardPartition(spool, "q", (0, 1), 2)))
     assert [row["value"] for batch in found for row in batch.to_pylist()] == [b"a", b"b", b"c"]
     assert found[0].schema.names == ["value"]
-    assert readers.ShardStreamReader(given, ()).getDefaultReadLimit().max_rows == 10_000
 
 
 # --- the connection of the driver -------------------------------------------------------------------------

@@ -16,8 +16,7 @@ from fakeamqp.spark.shards import ShardStreamReader
 from fakeamqp.spark.spool import queue_stream_reader
 from fakeamqp.spark.stream_queue import StreamMicroBatchReader
 
-
-@pytest.mark.parametrize(
+each_reader = pytest.mark.parametrize(
     ("make", "options"),
     [
         (queue_stream_reader, {"queue": "orders"}),
@@ -27,6 +26,9 @@ from fakeamqp.spark.stream_queue import StreamMicroBatchReader
     ],
     ids=["spool", "commit", "shards", "stream"],
 )
+
+
+@each_reader
 def test_a_reader_begins_nothing_when_it_is_prepared_for_available_now(broker, tmp_path, make, options):
     """Spark does not stop it if the preparation of another source of the query fails."""
     spool = tmp_path / "spool"
@@ -37,10 +39,16 @@ def test_a_reader_begins_nothing_when_it_is_prepared_for_available_now(broker, t
     reader = make(parsed, chosen_columns(parsed))
     reader.prepareForTriggerAvailableNow()
     assert pickle.loads(pickle.dumps(reader))._available_now is True
-    assert reader.getDefaultReadLimit().max_rows == 10_000
     broker.wait_until_idle()
     assert not broker.connections
     assert not spool.exists()
+
+
+@each_reader
+def test_a_batch_has_ten_thousand_rows_by_default(make, options):
+    pytest.importorskip("pyspark.sql.streaming.datasource", reason="limits came with PySpark 4.1")
+    parsed = read_options({"amqp.url": "amqp://h", **options}, streaming=True)
+    assert make(parsed, chosen_columns(parsed)).getDefaultReadLimit().max_rows == 10_000
 
 
 class ReadMaxRows:
