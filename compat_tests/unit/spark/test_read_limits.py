@@ -28,15 +28,19 @@ each_reader = pytest.mark.parametrize(
 )
 
 
+def made(make, options, url, spool):
+    """A reader, with a spool if its options need one."""
+    needs_spool = not options.get("ackMode") and "stream" not in options
+    given = {"amqp.url": url, **options, **({"spoolDir": str(spool)} if needs_spool else {})}
+    parsed = read_options(given, streaming=True)
+    return make(parsed, chosen_columns(parsed))
+
+
 @each_reader
 def test_a_reader_begins_nothing_when_it_is_prepared_for_available_now(broker, tmp_path, make, options):
     """Spark does not stop it if the preparation of another source of the query fails."""
     spool = tmp_path / "spool"
-    options = {"amqp.url": broker.url, "spoolDir": str(spool), **options}
-    if options.get("ackMode") or "stream" in options:
-        del options["spoolDir"]
-    parsed = read_options(options, streaming=True)
-    reader = make(parsed, chosen_columns(parsed))
+    reader = made(make, options, broker.url, spool)
     reader.prepareForTriggerAvailableNow()
     assert pickle.loads(pickle.dumps(reader))._available_now is True
     broker.wait_until_idle()
@@ -45,10 +49,9 @@ def test_a_reader_begins_nothing_when_it_is_prepared_for_available_now(broker, t
 
 
 @each_reader
-def test_a_batch_has_ten_thousand_rows_by_default(make, options):
+def test_a_batch_has_ten_thousand_rows_by_default(make, options, tmp_path):
     pytest.importorskip("pyspark.sql.streaming.datasource", reason="limits came with PySpark 4.1")
-    parsed = read_options({"amqp.url": "amqp://h", **options}, streaming=True)
-    assert make(parsed, chosen_columns(parsed)).getDefaultReadLimit().max_rows == 10_000
+    assert made(make, options, "amqp://h", tmp_path).getDefaultReadLimit().max_rows == 10_000
 
 
 class ReadMaxRows:
