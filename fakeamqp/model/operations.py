@@ -129,10 +129,13 @@ def _calling(act: Callable[[], object]) -> Iterator[None]:
     yield from ()
 
 
-def carry_out(steps: Iterator[object]) -> None:
-    """Carry out an operation to its end, whatever the runtime says."""
-    for _ in steps:
-        pass
+def carry_out(steps: Iterator[object]) -> Any:
+    """Carry out an operation to its end, whatever the runtime says, and return its result."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            return end.value
 
 
 class Values(Sequence[_T]):

@@ -194,7 +194,7 @@ def test_chaos_stops_a_channel_for_a_while_if_it_is_open_then(server: FaultServe
     assert chaos.hits == 2
 
 
-def test_what_chaos_began_for_a_while_ends_with_it(server: FaultServer) -> None:
+def test_temporary_faults_of_chaos_end_when_chaos_is_removed(server: FaultServer) -> None:
     client = server.client()
     chaos = server.faults.chaos(1, {"alarm": 1.0})
     client.publish()

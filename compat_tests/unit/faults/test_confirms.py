@@ -83,7 +83,7 @@ class TestMultiple:
         other.release(multiple=True)
         assert publisher.confirms == ["ack 1"]
 
-    def test_what_is_held_elsewhere_does_not_count(self, server: FaultServer, faults: Faults) -> None:
+    def test_confirms_held_on_other_channels_do_not_count(self, server: FaultServer, faults: Faults) -> None:
         """On another channel, and on another connection."""
         publisher, elsewhere = server.publisher(), server.publisher()
         publisher.client.call(m.ChannelOpen(), m.ChannelOpenOk, channel=2)
@@ -97,7 +97,7 @@ class TestMultiple:
         rule.release(multiple=True)
         assert publisher.confirms == ["ack 4 multiple"]
 
-    def test_what_was_lost_on_a_closed_channel_does_not_count(
+    def test_confirms_lost_on_a_closed_channel_do_not_count(
         self, server: FaultServer, faults: Faults
     ) -> None:
         faults.on("basic.publish", body=b"lost").drop()

@@ -1043,9 +1043,7 @@ def test_a_throttled_stream_moves_in_steps_or_byte_by_byte_if_it_is_slower() -> 
 
 
 @pytest.mark.parametrize("direction", ["received", "sent"])
-def test_a_fault_that_is_removed_before_it_is_over_has_no_effect_any_more(
-    context: Context, direction: str
-) -> None:
+def test_a_removed_network_fault_has_no_further_effect(context: Context, direction: str) -> None:
     """While another one stays in force."""
     inner, transport = context.plug()
     context.network.cut_after(bytes=MIB)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Generator, Sequence
 from typing import TYPE_CHECKING
 
 from fakeamqp.model.errors import PreconditionFailed, ResourceError
-from fakeamqp.model.operations import in_steps
+from fakeamqp.model.operations import carry_out, in_steps
 from fakeamqp.model.queues import Queue
 from fakeamqp.model.transactions.planned import PlannedPublish
 
@@ -109,12 +109,8 @@ class Transaction:
         Returns:
             False if a queue refused one of the messages.
         """
-        steps = self.committing(lambda: None)
-        while True:
-            try:
-                next(steps)
-            except StopIteration as end:
-                return bool(end.value)
+        accepted: bool = carry_out(self.committing(lambda: None))
+        return accepted
 
     def committing(self, published: Callable[[], object]) -> Generator[None, None, bool]:
         """The steps of `commit`; the transaction is empty from the first one on, unless a publish fails.

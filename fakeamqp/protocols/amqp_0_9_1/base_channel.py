@@ -116,25 +116,7 @@ class BaseChannel:
 
     @abstractmethod
     def receive_method(self, payload: bytes) -> bool:
-        """Process a method frame. Returns True if its content is due, and `take_content` may take it."""
-
-    def take_content(self, data: bytes, position: int, largest: int) -> tuple[bytes, int] | None:
-        """Take a content that has come as a whole: a header frame and one body frame.
-
-        Args:
-            data: the input.
-            position: where the header frame begins, behind its method.
-            largest: the largest payload of a frame.
-
-        Returns:
-            The body for `complete`, and the position behind it; None if these frames have to be processed one
-            by one.
-        """
-        return None
-
-    def complete(self, body: bytes) -> None:
-        """Process the content whose header was taken."""
-        raise NotImplementedError
+        """Process a method frame. Returns True if its content is due, and may be taken as a whole."""
 
     def receive_while_closing(self, frame_type: int, payload: bytes) -> None:
         """Ignore all but close and close-ok; answer a crossing close (channel.close/stability)."""

@@ -153,7 +153,17 @@ class Amqp091Channel(BaseChannel):
         self._target = target
 
     def take_content(self, data: bytes, position: int, largest: int) -> tuple[bytes, int] | None:
-        """See the base class."""
+        """Take a content that has come as a whole: a header frame and one body frame.
+
+        Args:
+            data: the input.
+            position: where the header frame begins, behind its method.
+            largest: the largest payload of a frame.
+
+        Returns:
+            The body for `complete`, and the position behind it; None if these frames have to be processed one
+            by one.
+        """
         target = self._target
         connection = self.connection
         if target is None or connection.blocked_reason is not None:
@@ -298,7 +308,7 @@ class Amqp091Channel(BaseChannel):
         self.complete(payload)
 
     def complete(self, body: bytes) -> None:
-        """See the base class."""
+        """Process the content whose header was taken."""
         target, properties = self._target, self._properties
         assert target is not None
         assert properties is not None

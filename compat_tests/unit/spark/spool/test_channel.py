@@ -116,7 +116,7 @@ def test_each_queue_is_checked_and_consumed_with_the_window(link: Link) -> None:
 
 @pytest.mark.parametrize(("is_open", "kind"), [(True, QueueRefused), (False, ConnectionLost)])
 @pytest.mark.parametrize("when", ["declare", "consume"])
-def test_a_queue_that_is_refused_is_named(link: Link, is_open: bool, kind: type, when: str) -> None:
+def test_the_error_names_the_refused_queue(link: Link, is_open: bool, kind: type, when: str) -> None:
     error = ConnectionLost("404 NOT_FOUND")
 
     class Closed(Link):
@@ -390,7 +390,7 @@ def test_a_new_channel_counts_a_backlog_again(link: Link) -> None:
 # --- too many bytes ---------------------------------------------------------------------------------------
 
 
-def test_a_store_on_the_disk_takes_what_is_too_much_and_begins_anew(link: Link) -> None:
+def test_a_store_keeps_messages_beyond_its_room_and_narrows_the_window(link: Link) -> None:
     store, shared = Store(room=1), SharedState()
     found = consuming(link, store, shared)
     link.deliver(bytes(98))
