@@ -23,9 +23,9 @@ from types import FrameType
 from typing import Any
 
 import fakeamqp
+from fakeamqp.model.deliveries.subscription import Subscription
 from fakeamqp.model.personality import PERSONALITIES, Personality
 from fakeamqp.model.queues import Queue
-from fakeamqp.model.subscription import Subscription
 from fakeamqp.protocols.negotiation import Negotiation
 
 __all__ = ["Evidence", "asserts", "gathering", "mute_deliveries", "watch_connections"]

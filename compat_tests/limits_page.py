@@ -6,10 +6,9 @@ from dataclasses import fields
 from pathlib import Path
 
 from compat_tests import tables
-from fakeamqp.model import interrupted
-from fakeamqp.model.bounds import Bounds
+from fakeamqp.model.limits.limits import Bounds
+from fakeamqp.model.messages import staging, unfinished
 from fakeamqp.model.personality import personality
-from fakeamqp.model.staging import uploads
 from fakeamqp.protocols.amqp_0_9.codec import contents
 from fakeamqp.protocols.amqp_0_9_1.codec.tables import MAX_DEPTH
 from fakeamqp.protocols.amqp_0_10 import server_connection as connection_0_10
@@ -137,13 +136,13 @@ def _others() -> str:
         ],
         [
             "contents that a session or channel stages (classes file and stream)",
-            str(uploads._MOST),
+            str(staging._MOST),
             "",
             "`connection.close` 506; 0-10: resource-limit-exceeded",
         ],
         [
             "unfinished messages that ended sessions leave behind",
-            f"{interrupted._MOST_MESSAGES}, with {interrupted._MOST_OCTETS // mib} MiB",
+            f"{unfinished._MOST_MESSAGES}, with {unfinished._MOST_OCTETS // mib} MiB",
             "",
             "the oldest cannot be continued",
         ],

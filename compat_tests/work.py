@@ -15,10 +15,10 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
-from fakeamqp.model.binding import Binding
-from fakeamqp.model.delivery import Delivery
+from fakeamqp.model.deliveries.delivery import Delivery
+from fakeamqp.model.deliveries.subscription import Subscription
+from fakeamqp.model.exchanges.binding import Binding
 from fakeamqp.model.queues.queue import Queue, QueuedMessage
-from fakeamqp.model.subscription import Subscription
 
 __all__ = ["work"]
 

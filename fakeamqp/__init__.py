@@ -30,10 +30,9 @@ if TYPE_CHECKING:
         NotReturned,
         WaitTimeout,
     )
-    from fakeamqp.model.access import Permission, TopicPermission, User
-    from fakeamqp.model.bounds import Bounds
+    from fakeamqp.model.access.users import Permission, TopicPermission, User
     from fakeamqp.model.definitions import DefinitionsError
-    from fakeamqp.model.limits import LimitsError
+    from fakeamqp.model.limits.limits import Bounds, LimitsError
     from fakeamqp.model.personality import PERSONALITIES, FeatureError, Personality
     from fakeamqp.model.personality.differences import ChoiceDifference
     from fakeamqp.model.policies import PolicyError
@@ -105,10 +104,9 @@ if not TYPE_CHECKING:
                 "NotReturned",
                 "WaitTimeout",
             ),
-            "fakeamqp.model.access": ("Permission", "TopicPermission", "User"),
-            "fakeamqp.model.bounds": ("Bounds",),
+            "fakeamqp.model.access.users": ("Permission", "TopicPermission", "User"),
             "fakeamqp.model.definitions": ("DefinitionsError",),
-            "fakeamqp.model.limits": ("LimitsError",),
+            "fakeamqp.model.limits.limits": ("Bounds", "LimitsError"),
             "fakeamqp.model.personality": ("PERSONALITIES", "FeatureError", "Personality"),
             "fakeamqp.model.personality.differences": ("ChoiceDifference",),
             "fakeamqp.model.policies": ("PolicyError",),

@@ -22,12 +22,11 @@ from fakeamqp.arguments import check_arguments, is_name
 from fakeamqp.connection import bracketed
 from fakeamqp.errors import BrokerError, WaitTimeout, nearest
 from fakeamqp.inspect.inspection import Inspection
-from fakeamqp.model.access import Permission
-from fakeamqp.model.accounts import Accounts, account, accounts, own_copy
-from fakeamqp.model.bounds import DEFAULT_BOUNDS
-from fakeamqp.model.memory import default_limit
-from fakeamqp.model.parameters import hint
+from fakeamqp.model.access.users import Accounts, Permission, account, accounts, own_copy
+from fakeamqp.model.limits.limits import DEFAULT_BOUNDS
+from fakeamqp.model.limits.memory import default_limit
 from fakeamqp.model.personality import PERSONALITIES, Personality, personality
+from fakeamqp.model.policies.parameters import hint
 from fakeamqp.model.state import BrokerState
 from fakeamqp.protocols import registry
 from fakeamqp.runtime import RealClock, ThreadEngine
@@ -41,9 +40,9 @@ if TYPE_CHECKING:
     from fakeamqp.companions import AddressedCompanion
     from fakeamqp.faults import Faults
     from fakeamqp.inspect.messages import PublishedView
-    from fakeamqp.model.access import User
-    from fakeamqp.model.bounds import Bounds
-    from fakeamqp.model.properties import MessageProperties
+    from fakeamqp.model.access.users import User
+    from fakeamqp.model.limits.limits import Bounds
+    from fakeamqp.model.messages.properties import MessageProperties
     from fakeamqp.model.races import Draw, Late
     from fakeamqp.model.state import ClientConnection
     from fakeamqp.model.tap import Tap
@@ -860,9 +859,8 @@ class Broker(Inspection):
             BrokerError: the broker is stopped.
         """
         from fakeamqp.inspect.messages import PublishedView
-        from fakeamqp.model.expiration import time_to_live
-        from fakeamqp.model.message import Message
-        from fakeamqp.model.properties import plain_properties
+        from fakeamqp.model.messages.message import Message
+        from fakeamqp.model.messages.properties import plain_properties, time_to_live
 
         payload = payload_of("broker.publish", body, json)
         if json is not NO_JSON:
@@ -878,7 +876,7 @@ class Broker(Inspection):
             # A message that no frame can carry must fail here, not when it is delivered.
             registry.PROTOCOLS[0].check_message(message)
             if target.firehose is not None:
-                from fakeamqp.model.firehose import TEST
+                from fakeamqp.model.virtual_host.firehose import TEST
 
                 target.firehose.publisher = TEST
             outcome = target.publish(message)

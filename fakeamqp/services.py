@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 from fakeamqp.errors import near_match
 from fakeamqp.inspect.messages import ContentView, content_of, elsewhere, name_of
 from fakeamqp.model.errors import InternalError
-from fakeamqp.model.services import Service
+from fakeamqp.model.exchanges.system import Service
 from fakeamqp.registration import BadRegistration, Registration
 
 if TYPE_CHECKING:
-    from fakeamqp.model.message import Message
+    from fakeamqp.model.messages.message import Message
     from fakeamqp.model.state import BrokerState
     from fakeamqp.runtime.engine import Engine
 

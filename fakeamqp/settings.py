@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Literal, TypedDict
 
 if TYPE_CHECKING:
     from fakeamqp.broker import Definitions, Runtime
-    from fakeamqp.model.accounts import Accounts
-    from fakeamqp.model.bounds import Bounds
+    from fakeamqp.model.access.users import Accounts
+    from fakeamqp.model.limits.limits import Bounds
     from fakeamqp.model.personality import (
         BranchChoices,
         Personality,

@@ -13,7 +13,7 @@ from uuid import UUID
 
 from compat_tests.fuzz.streams import RICH_HEADERS
 from compat_tests.protocol.driver import Client, Server
-from fakeamqp.model.message import Message
+from fakeamqp.model.messages.message import Message
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.codec.frames import content_frames, method_frame
 from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties

@@ -19,8 +19,7 @@ import pytest
 from compat_tests.benchmarks.load import Address
 from compat_tests.benchmarks.stalls import PROBED, QUEUE, Talker
 from fakeamqp import Broker
-from fakeamqp.model.definitions.loading import _Loading
-from fakeamqp.model.definitions.sections import DefinitionsError
+from fakeamqp.model.definitions.loading import DefinitionsError, _Loading
 from fakeamqp.model.exchanges import Exchange
 from fakeamqp.model.message_outcomes import MessageOutcomes
 from fakeamqp.model.operations import STEP

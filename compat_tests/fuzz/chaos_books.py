@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fakeamqp.model.delivery import Delivery
-from fakeamqp.model.message import Message
+from fakeamqp.model.deliveries.delivery import Delivery
+from fakeamqp.model.messages.message import Message
 from fakeamqp.model.outcome import Outcome
 
 __all__ = ["Books", "Publish", "number_of"]

@@ -27,10 +27,10 @@ from compat_tests.fuzz.streams import Recording, recordings
 from compat_tests.fuzz.test_sockets import dial, say, vanish
 from compat_tests.heap import alive, ignore_older_objects
 from fakeamqp import Broker
-from fakeamqp.model.delivery import Delivery
-from fakeamqp.model.message import Message
+from fakeamqp.model.deliveries.delivery import Delivery
+from fakeamqp.model.deliveries.subscription import Subscription
+from fakeamqp.model.messages.message import Message
 from fakeamqp.model.state import BrokerState
-from fakeamqp.model.subscription import Subscription
 from fakeamqp.protocols.amqp_0_9_1.base_channel import BaseChannel
 from fakeamqp.protocols.amqp_0_9_1.server_connection import Amqp091Connection
 from fakeamqp.protocols.amqp_0_10.message.server_subscription import ServerSubscription

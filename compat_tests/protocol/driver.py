@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from compat_tests.protocol.spoken import METHODS_0_9, checks_tickets
 from fakeamqp.connection import PeerAddress
-from fakeamqp.model.message import Message
+from fakeamqp.model.messages.message import Message
 from fakeamqp.model.outcome import Outcome
 from fakeamqp.model.personality import Personality, personality
 from fakeamqp.model.state import BrokerState

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from compat_tests.protocol.driver import Server
-from fakeamqp.model.message import Message
-from fakeamqp.model.services import Service
+from fakeamqp.model.exchanges.system import Service
+from fakeamqp.model.messages.message import Message
 
 __all__ = ["add_service", "bodies"]
 

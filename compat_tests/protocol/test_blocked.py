@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from compat_tests.protocol.driver import Client, Server
-from fakeamqp.model.message import Message
+from fakeamqp.model.messages.message import Message
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.codec.frames import content_frames, method_frame
 from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties

@@ -12,7 +12,7 @@ from compat_tests.protocol.test_exchange import refused
 from fakeamqp.inspect.messages import published_views
 from fakeamqp.inspect.topology import exchange_view
 from fakeamqp.model.exchanges.erlang_hash import jump, phash2
-from fakeamqp.model.message import Message
+from fakeamqp.model.messages.message import Message
 from fakeamqp.model.outcome import Outcome
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.codec.tables import Timestamp

@@ -8,9 +8,9 @@ from types import SimpleNamespace
 import pytest
 
 from compat_tests.protocol.driver import Client, Server
-from fakeamqp.model.message import Message
-from fakeamqp.model.properties import plain_properties
-from fakeamqp.model.reply_to import ReplyAddress
+from fakeamqp.model.messages.message import Message
+from fakeamqp.model.messages.properties import plain_properties
+from fakeamqp.model.routing import ReplyAddress
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 
 PSEUDO_QUEUE = "amq.rabbitmq.reply-to"

@@ -29,7 +29,7 @@ TO_DEAD = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": DEAD}
 def taken(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """What a ledger gives up all deliveries as: a list, or its dict, as it does if they are many."""
     if request.param == "dict":
-        monkeypatch.setattr("fakeamqp.model.delivery._LONG", 0)
+        monkeypatch.setattr("fakeamqp.model.deliveries.delivery._LONG", 0)
 
 
 class Events(QuietTap):

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from compat_tests.protocol.driver import Client, Content, Server
-from fakeamqp.model.access import Permission, TopicPermission, User
+from fakeamqp.model.access.users import Permission, TopicPermission, User
 from fakeamqp.model.personality import (
     PERSONALITIES,
     RABBITMQ_4_0,

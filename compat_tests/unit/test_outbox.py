@@ -6,7 +6,7 @@ import gc
 from typing import Any, cast
 
 from compat_tests.protocol.driver import Server
-from fakeamqp.model.message import Message
+from fakeamqp.model.messages.message import Message
 from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
 from fakeamqp.protocols.base.outbox import Outbox
 

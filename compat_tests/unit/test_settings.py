@@ -6,7 +6,7 @@ import inspect
 from dataclasses import fields
 
 from fakeamqp import Broker, Personality
-from fakeamqp.model.properties import MessageProperties, PlainProperties
+from fakeamqp.model.messages.properties import MessageProperties, PlainProperties
 from fakeamqp.settings import BrokerArguments, PersonalityChoices
 
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from fakeamqp.model.exchanges import topic_matches
 
 if TYPE_CHECKING:
-    from fakeamqp.model.binding import Binding
     from fakeamqp.model.exchanges import Exchange
-    from fakeamqp.model.message import Message
+    from fakeamqp.model.exchanges.binding import Binding
+    from fakeamqp.model.messages.message import Message
 
 __all__ = ["BindingExplanation", "explain_bindings"]
 

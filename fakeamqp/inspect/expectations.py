@@ -45,7 +45,7 @@ from fakeamqp.inspect.outcomes import (
     returned_views,
     returns,
 )
-from fakeamqp.model.exchanges.trie import TopicTrie
+from fakeamqp.model.exchanges.topic import TopicTrie
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack

@@ -18,14 +18,13 @@ from fakeamqp.model.errors import ModelError
 from fakeamqp.model.exchanges import Exchange
 from fakeamqp.model.exchanges.hashing import ConsistentHashExchange, ModulusHashExchange
 from fakeamqp.model.exchanges.random import RandomExchange
-from fakeamqp.model.expiration import time_to_live
-from fakeamqp.model.message import Message
-from fakeamqp.model.properties import plain_properties
-from fakeamqp.model.reply_to import ReplyAddress
-from fakeamqp.model.services import Service
+from fakeamqp.model.exchanges.system import Service
+from fakeamqp.model.messages.message import Message
+from fakeamqp.model.messages.properties import plain_properties, time_to_live
+from fakeamqp.model.routing import ReplyAddress
 
 if TYPE_CHECKING:
-    from fakeamqp.model.binding import Binding
+    from fakeamqp.model.exchanges.binding import Binding
     from fakeamqp.model.outcome import Outcome
     from fakeamqp.model.queues import Queue
     from fakeamqp.model.state import BrokerState

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from fakeamqp.inspect.sessions import SessionView
     from fakeamqp.inspect.snapshot import Topology
     from fakeamqp.inspect.topology import ConsumerView, ExchangeView, QueueView
-    from fakeamqp.model.properties import MessageProperties
+    from fakeamqp.model.messages.properties import MessageProperties
     from fakeamqp.model.state import BrokerState
 
 __all__ = ["Inspection"]

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from fakeamqp.model.memory import ENTRY
+from fakeamqp.model.limits.memory import ENTRY
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from fakeamqp.model.message import Message
+    from fakeamqp.model.messages.message import Message
     from fakeamqp.model.queues import Queue
     from fakeamqp.model.state import BrokerState, ClientConnection
 

@@ -13,9 +13,9 @@ from fakeamqp.inspect.frozen import FrozenDict, frozen
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-    from fakeamqp.model.delivery import Delivery
+    from fakeamqp.model.deliveries.delivery import Delivery
     from fakeamqp.model.history import History, HistoryRecord, Publication
-    from fakeamqp.model.message import Message
+    from fakeamqp.model.messages.message import Message
     from fakeamqp.model.outcome import Outcome
     from fakeamqp.model.queues import QueuedMessage
     from fakeamqp.model.state import BrokerState

@@ -18,12 +18,12 @@ from fakeamqp.inspect.frozen import FrozenDict, frozen
 from fakeamqp.inspect.lookup import select_virtual_hosts
 
 if TYPE_CHECKING:
-    from fakeamqp.model.binding import Binding
+    from fakeamqp.model.deliveries.subscription import Subscription
     from fakeamqp.model.exchanges import Exchange
+    from fakeamqp.model.exchanges.binding import Binding
     from fakeamqp.model.policies import Policy
     from fakeamqp.model.queues import Queue
     from fakeamqp.model.state import BrokerState
-    from fakeamqp.model.subscription import Subscription
     from fakeamqp.model.virtual_host import VirtualHost
 
 __all__ = [

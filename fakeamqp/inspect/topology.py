@@ -17,17 +17,17 @@ from fakeamqp.inspect.messages import (
     queued_view,
     unacked_view,
 )
-from fakeamqp.model.credit import Grant
+from fakeamqp.model.deliveries.credit import Grant
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from fakeamqp.model.arguments import QueueOptions
-    from fakeamqp.model.binding import Binding
+    from fakeamqp.model.deliveries.subscription import Subscription
     from fakeamqp.model.exchanges import Exchange
+    from fakeamqp.model.exchanges.binding import Binding
     from fakeamqp.model.queues import Queue
     from fakeamqp.model.state import BrokerState
-    from fakeamqp.model.subscription import Subscription
 
 __all__ = [
     "BindingView",

@@ -6,11 +6,11 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar
 
-from fakeamqp.model.bounds import Bounds
+from fakeamqp.model.limits.limits import Bounds
 
 if TYPE_CHECKING:
-    from fakeamqp.model.memory import Memory
-    from fakeamqp.model.message import Message
+    from fakeamqp.model.limits.memory import Memory
+    from fakeamqp.model.messages.message import Message
     from fakeamqp.model.outcome import Outcome
 
 __all__ = ["History", "HistoryRecord", "Publication"]

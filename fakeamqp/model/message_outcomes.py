@@ -13,13 +13,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
-from fakeamqp.model.bounds import Bounds
 from fakeamqp.model.history import History
+from fakeamqp.model.limits.limits import Bounds
 from fakeamqp.model.operations import carry_out, in_steps
 
 if TYPE_CHECKING:
-    from fakeamqp.model.memory import Memory
-    from fakeamqp.model.message import Message
+    from fakeamqp.model.limits.memory import Memory
+    from fakeamqp.model.messages.message import Message
     from fakeamqp.model.outcome import Outcome
     from fakeamqp.model.queues.queue import DeathReason
     from fakeamqp.model.virtual_host import VirtualHost

@@ -36,14 +36,14 @@ from random import Random
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias
 
 from fakeamqp.errors import printable
-from fakeamqp.model.delivery import accept_all
+from fakeamqp.model.deliveries.delivery import accept_all
 from fakeamqp.model.queues import Queue
 
 if TYPE_CHECKING:
-    from fakeamqp.model.delivery import Delivery
-    from fakeamqp.model.message import Message
+    from fakeamqp.model.deliveries.delivery import Delivery
+    from fakeamqp.model.deliveries.subscription import Subscription
+    from fakeamqp.model.messages.message import Message
     from fakeamqp.model.outcome import Outcome
-    from fakeamqp.model.subscription import Subscription
     from fakeamqp.model.timers import Timer, Timers
     from fakeamqp.model.virtual_host import VirtualHost
 

@@ -2,25 +2,119 @@
 
 Routes that depend on the exchange and the routing key alone are cached until a binding, queue or exchange
 changes: programs publish with the same few keys again and again.
+
+Sender-selected distribution: the headers CC and BCC hold further routing keys (RabbitMQ: documented).
+Consumers see CC; BCC is removed before the message is enqueued.
+
+Direct reply-to: replies go directly to the requesting channel, without a queue (RabbitMQ: documented).
 """
 
 from __future__ import annotations
 
+import re
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from fakeamqp.model.carbon_copies import carbon_copies, without_blind_copies
-from fakeamqp.model.errors import AccessRefused, InternalError
+from fakeamqp.model.equivalence import type_name
+from fakeamqp.model.errors import AccessRefused, InternalError, PreconditionFailed
 from fakeamqp.model.exchanges import Exchange
+from fakeamqp.model.messages.message import Message
 from fakeamqp.model.outcome import UNROUTABLE, ExchangeDelay, Outcome
 
 if TYPE_CHECKING:
+    from fakeamqp.model.deliveries.delivery import Ledger
+    from fakeamqp.model.deliveries.subscription import Subscription
     from fakeamqp.model.exchanges.exchange import Target
-    from fakeamqp.model.message import Message
     from fakeamqp.model.virtual_host import VirtualHost
 
-__all__ = ["Ask", "Router"]
+__all__ = [
+    "PSEUDO_QUEUE",
+    "Ask",
+    "Copies",
+    "ReplyAddress",
+    "Router",
+    "carbon_copies",
+    "is_reply_address",
+    "without_blind_copies",
+]
+
+
+class Copies(NamedTuple):
+    """Additional routing keys of a message: `shown` from CC, `hidden` from BCC."""
+
+    shown: tuple[str, ...]
+    hidden: tuple[str, ...]
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """All additional routing keys."""
+        return self.shown + self.hidden
+
+
+def carbon_copies(headers: Mapping[str, Any]) -> Copies:
+    """The additional keys in `headers`; items that are not text are ignored.
+
+    Raises:
+        PreconditionFailed: one of the two headers is not an array.
+    """
+    return Copies(_keys(headers, "CC"), _keys(headers, "BCC"))
+
+
+def _keys(headers: Mapping[str, Any], name: str) -> tuple[str, ...]:
+    if name not in headers:
+        return ()
+    value = headers[name]
+    if not isinstance(value, (list, tuple)):
+        raise PreconditionFailed(
+            f'invalid message: {{unacceptable_type_in_header,"{name}",{type_name(value)}}}'
+        )
+    return tuple(key for key in value if isinstance(key, str))
+
+
+def without_blind_copies(message: Message) -> Message:
+    """The message without the header BCC."""
+    if message.copies is None or "BCC" not in message.headers:
+        return message
+    return message.with_properties(message.properties.with_headers({}, ("BCC",)))
+
+
+PSEUDO_QUEUE = "amq.rabbitmq.reply-to"
+
+
+class ReplyAddress:
+    """The reply address of one consumer of the pseudo-queue; it stores no messages.
+
+    `untouched` is the channel's ledger, if by personality replies do not use up its delivery tags.
+    """
+
+    __slots__ = ("deleted", "name", "subscription", "untouched")
+
+    def __init__(self, name: str, subscription: Subscription, untouched: Ledger | None = None) -> None:
+        self.name: str = name
+        self.subscription: Subscription = subscription
+        self.untouched: Ledger | None = untouched
+        self.deleted: bool = False
+
+    def enqueue(self, message: Message) -> bool:
+        """Deliver a reply."""
+        self.subscription.subscriber.deliver(self.subscription, message, False, None)
+        if self.untouched is not None:
+            self.untouched.reuse_tag()
+        return True
+
+    def accept(self, message: Message) -> bool:
+        """Deliver a dead letter."""
+        return self.enqueue(message)
+
+
+_is_address = re.compile(rf"{re.escape(PSEUDO_QUEUE)}(\.[A-Za-z0-9_-]{{22}}){{2}}").fullmatch
+
+
+def is_reply_address(name: str) -> bool:
+    """Whether a name has the form of a reply address, live or not."""
+    return _is_address(name) is not None
+
 
 Ask: TypeAlias = "Callable[[Exchange, Sequence[str], Message], tuple[float, Iterable[Target]]]"
 """Replaces an exchange's routing: returns for how many seconds the exchange delays the message, and the

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
 if TYPE_CHECKING:
-    from fakeamqp.model.delivery import Delivery
-    from fakeamqp.model.message import Message
+    from fakeamqp.model.deliveries.delivery import Delivery
     from fakeamqp.model.message_outcomes import DropReason
+    from fakeamqp.model.messages.message import Message
     from fakeamqp.model.outcome import Outcome
     from fakeamqp.model.queues.queue import DeathReason
 

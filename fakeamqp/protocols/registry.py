@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from fakeamqp.adapters import Framing
     from fakeamqp.connection import Connection, PeerAddress
     from fakeamqp.faults.adapter import FaultAdapter
-    from fakeamqp.model.message import Message
+    from fakeamqp.model.messages.message import Message
     from fakeamqp.model.state import BrokerState
     from fakeamqp.trace.frame_readers import FrameReader
 

@@ -15,7 +15,7 @@ from compat_tests.fuzz.checks import inconsistencies, left_behind
 from compat_tests.fuzz.subjects import speaking_0_9_1
 from compat_tests.protocol.amqp_0_9.driver import Client, Server
 from compat_tests.protocol.driver import QuietTap
-from fakeamqp.model.message import Message
+from fakeamqp.model.messages.message import Message
 from fakeamqp.model.outcome import Outcome
 from fakeamqp.model.queues import QueueDeclaration
 from fakeamqp.protocols.amqp_0_9.choices import letter_of

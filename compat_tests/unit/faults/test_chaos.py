@@ -15,7 +15,7 @@ from fakeamqp import Broker
 from fakeamqp.faults.chaos import FAULTS
 from fakeamqp.faults.chaos.plan import MethodPlace, head_of, parse_plan
 from fakeamqp.faults.errors import FaultError
-from fakeamqp.model.access import Permission
+from fakeamqp.model.access.users import Permission
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any, cast
 
 from fakeamqp.model.arguments import ConsumerOptions
-from fakeamqp.model.credit import Credit, Limit
-from fakeamqp.model.message import Message
-from fakeamqp.model.properties import PlainProperties
+from fakeamqp.model.deliveries.credit import Credit, Limit
+from fakeamqp.model.deliveries.subscription import ConsumerTerms, DeliveryLimits, Subscription
+from fakeamqp.model.messages.message import Message
+from fakeamqp.model.messages.properties import PlainProperties
 from fakeamqp.model.queues import QueuedMessage
-from fakeamqp.model.subscription import ConsumerTerms, DeliveryLimits, Subscription
 
 
 def queued(position: int, priority: int | None = None, size: int = 1) -> QueuedMessage:

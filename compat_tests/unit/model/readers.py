@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from fakeamqp.model.arguments import ConsumerOptions
-from fakeamqp.model.credit import Credit, Grant, Limit
-from fakeamqp.model.delivery import Delivery
-from fakeamqp.model.message import Message
-from fakeamqp.model.properties import PlainProperties
+from fakeamqp.model.deliveries.credit import Credit, Grant, Limit
+from fakeamqp.model.deliveries.delivery import Delivery
+from fakeamqp.model.deliveries.subscription import ConsumerTerms, DeliveryLimits, Subscription
+from fakeamqp.model.messages.message import Message
+from fakeamqp.model.messages.properties import PlainProperties
 from fakeamqp.model.queues import Queue
-from fakeamqp.model.subscription import ConsumerTerms, DeliveryLimits, Subscription
 
 __all__ = ["Reader", "publish", "text", "waiting"]
 

@@ -6,12 +6,12 @@ import pytest
 
 from compat_tests.unit.model.readers import Reader, publish, waiting
 from compat_tests.unit.model.transactions.bench import Bench
-from fakeamqp.model.delivery import accept_all, reject_all, release_all
+from fakeamqp.model.deliveries.delivery import accept_all, reject_all, release_all
 from fakeamqp.model.errors import NotAllowed, NotFound
-from fakeamqp.model.message import Message
 from fakeamqp.model.message_outcomes import DeadLettered
+from fakeamqp.model.messages.message import Message
+from fakeamqp.model.messages.properties import PlainProperties
 from fakeamqp.model.personality import SPEC
-from fakeamqp.model.properties import PlainProperties
 from fakeamqp.model.queues import Queue, QueueDeclaration
 
 KINDS = ("classic", "quorum")
@@ -206,7 +206,7 @@ def test_what_clients_hold_goes_there_as_well_and_once(
 
 
 def test_credit_comes_back_for_what_the_queue_took_along(bench: Bench, dead: Queue) -> None:
-    from fakeamqp.model.credit import Credit
+    from fakeamqp.model.deliveries.credit import Credit
 
     queue = with_alternate(bench)
     publish(queue, "a")

@@ -8,14 +8,14 @@ from hypothesis import given, strategies as st
 from compat_tests.unit.model.fakes import queued
 from compat_tests.unit.model.readers import Reader, publish, text, waiting
 from compat_tests.unit.model.transactions.bench import Bench
-from fakeamqp.model.delivery import accept_all, reject_all, release_all
+from fakeamqp.model.deliveries.delivery import accept_all, reject_all, release_all
+from fakeamqp.model.deliveries.subscription import Subscription
 from fakeamqp.model.errors import AccessRefused, NotImplementedHere
-from fakeamqp.model.message import Message
+from fakeamqp.model.messages.message import Message
+from fakeamqp.model.messages.properties import PlainProperties
 from fakeamqp.model.personality import SPEC
-from fakeamqp.model.properties import PlainProperties
 from fakeamqp.model.queues import ClassicQueue, Queue, QueueDeclaration
 from fakeamqp.model.queues.ready import Fifo, IndexedFifo, PriorityFifo
-from fakeamqp.model.subscription import Subscription
 
 
 def browser(queue: Queue, tag: str = "b", **terms: object) -> Reader:

@@ -13,8 +13,8 @@ from compat_tests.fuzz.profile import examples
 from compat_tests.unit.model.readers import Reader
 from compat_tests.unit.model.test_content_classes import QUEUES, made, octets
 from compat_tests.unit.model.transactions.bench import Bench
-from fakeamqp.model.delivery import accept_all, release_all
-from fakeamqp.model.message import Message
+from fakeamqp.model.deliveries.delivery import accept_all, release_all
+from fakeamqp.model.messages.message import Message
 from fakeamqp.model.queues import Queue, QueueDeclaration
 from fakeamqp.model.queues.qpid import QpidQueue
 

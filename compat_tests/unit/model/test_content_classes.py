@@ -10,14 +10,14 @@ from hypothesis import given, strategies as st
 from compat_tests.unit.model.fakes import positions, queued
 from compat_tests.unit.model.readers import Reader, waiting
 from compat_tests.unit.model.transactions.bench import Bench
-from fakeamqp.model.credit import Credit
-from fakeamqp.model.delivery import accept_all, reject_all, release_all
-from fakeamqp.model.message import Child, FileMessage, Message, StreamMessage, StructuredMessage
-from fakeamqp.model.properties import PlainProperties
+from fakeamqp.model.deliveries.credit import Credit
+from fakeamqp.model.deliveries.delivery import accept_all, reject_all, release_all
+from fakeamqp.model.deliveries.subscription import Subscription
+from fakeamqp.model.messages.message import Child, FileMessage, Message, StreamMessage, StructuredMessage
+from fakeamqp.model.messages.properties import PlainProperties
 from fakeamqp.model.queues import Queue, QueueDeclaration
-from fakeamqp.model.queues.new_messages import PriorityLevels, ReturnsFirst, SingleQueue, TwoBands
 from fakeamqp.model.queues.qpid import QpidQueue
-from fakeamqp.model.subscription import Subscription
+from fakeamqp.model.queues.quorum.new_messages import PriorityLevels, ReturnsFirst, SingleQueue, TwoBands
 from fakeamqp.model.transactions import PlannedPublish, Transaction
 
 KINDS = {"b": Message, "f": FileMessage, "s": StreamMessage}

@@ -7,13 +7,13 @@ from typing import Any, cast
 import pytest
 
 from fakeamqp.model.arguments import QueueOptions
-from fakeamqp.model.carbon_copies import Copies, carbon_copies, without_blind_copies
-from fakeamqp.model.dead_letter_headers import dead_lettered, is_cycle
+from fakeamqp.model.dead_letters.headers import dead_lettered, is_cycle
 from fakeamqp.model.errors import PreconditionFailed
-from fakeamqp.model.message import Message
+from fakeamqp.model.messages.message import Message
+from fakeamqp.model.messages.properties import plain_properties
 from fakeamqp.model.personality import SPEC
-from fakeamqp.model.properties import plain_properties
 from fakeamqp.model.queues import DeathReason
+from fakeamqp.model.routing import Copies, carbon_copies, without_blind_copies
 
 
 def queue(name: str, **options: Any) -> Any:

@@ -1,10 +1,10 @@
 from __future__ import annotations
 
-from fakeamqp.model.bounds import Bounds
 from fakeamqp.model.history import History, Publication
-from fakeamqp.model.message import Message
+from fakeamqp.model.limits.limits import Bounds
+from fakeamqp.model.messages.message import Message
+from fakeamqp.model.messages.properties import PlainProperties
 from fakeamqp.model.outcome import UNROUTABLE
-from fakeamqp.model.properties import PlainProperties
 
 
 def publication(body: bytes) -> Publication:

@@ -5,7 +5,7 @@ from unittest import mock
 
 from hypothesis import given, strategies as st
 
-from fakeamqp.model.delivery import Delivery, Ledger
+from fakeamqp.model.deliveries.delivery import Delivery, Ledger
 
 
 def delivery() -> Delivery:
@@ -82,7 +82,7 @@ def test_what_is_put_back_stands_in_its_old_place() -> None:
     st.sampled_from([0, 100]),
 )
 def test_it_agrees_with_a_plain_list(steps: list[tuple[Any, ...]], long: int) -> None:
-    with mock.patch("fakeamqp.model.delivery._LONG", long):
+    with mock.patch("fakeamqp.model.deliveries.delivery._LONG", long):
         agree_with_a_plain_list(steps)
 
 

@@ -9,12 +9,10 @@ import pytest
 from compat_tests.unit.model.fakes import positions, queued
 from compat_tests.unit.model.readers import Reader, publish, waiting
 from compat_tests.unit.model.transactions.bench import Bench
-from fakeamqp.model.delivery import accept_all, reject_all, release_all
+from fakeamqp.model.deliveries.delivery import accept_all, reject_all, release_all
 from fakeamqp.model.errors import InvalidArgument
 from fakeamqp.model.queues import QueueDeclaration
-from fakeamqp.model.queues.fair_share import FairShareFifo
-from fakeamqp.model.queues.qpid import QpidQueue
-from fakeamqp.model.queues.qpid_arguments import QpidOptions, are_asked_for, qpid_options
+from fakeamqp.model.queues.qpid import FairShareFifo, QpidOptions, QpidQueue, are_asked_for, qpid_options
 
 # --- arguments ---------------------------------------------------------------------------------------
 

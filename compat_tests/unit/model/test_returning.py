@@ -6,7 +6,7 @@ import pytest
 
 from compat_tests.unit.model.readers import Reader, publish, waiting
 from compat_tests.unit.model.transactions.bench import Bench
-from fakeamqp.model.delivery import release_all
+from fakeamqp.model.deliveries.delivery import release_all
 from fakeamqp.model.personality import RABBITMQ_4_2, SPEC, Personality
 from fakeamqp.model.queues import QueueDeclaration
 

@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from fakeamqp.model.exchanges.ring import Ring
+from fakeamqp.model.exchanges.hashing import Ring
 
 
 def buckets(ring: Ring[str]) -> str:

@@ -6,9 +6,9 @@ from random import Random
 import pytest
 
 from compat_tests.unit.model.fakes import message, subscription
-from fakeamqp.model.credit import Credit, Gate
+from fakeamqp.model.deliveries.credit import Credit, Gate
+from fakeamqp.model.deliveries.subscription import Subscription
 from fakeamqp.model.queues.rotation import Rotation
-from fakeamqp.model.subscription import Subscription
 
 
 def rotation_of(*subscriptions: Subscription) -> Rotation:

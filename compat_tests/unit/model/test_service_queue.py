@@ -8,10 +8,9 @@ import pytest
 
 from compat_tests.unit.model.fakes import message, subscription
 from compat_tests.work import work
-from fakeamqp.model.credit import Credit, Gate
-from fakeamqp.model.queues.service_queue import ServiceQueue
-from fakeamqp.model.queues.single_active import SingleActive
-from fakeamqp.model.subscription import Subscription
+from fakeamqp.model.deliveries.credit import Credit, Gate
+from fakeamqp.model.deliveries.subscription import Subscription
+from fakeamqp.model.queues.quorum.consumers import ServiceQueue, SingleActive
 
 
 def served(line: ServiceQueue, count: int) -> list[str]:

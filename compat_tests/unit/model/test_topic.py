@@ -7,7 +7,7 @@ from hypothesis import example, given, strategies as st
 from compat_tests.fuzz.profile import examples
 from compat_tests.work import work
 from fakeamqp.model.exchanges import topic_matches
-from fakeamqp.model.exchanges.trie import TopicTrie
+from fakeamqp.model.exchanges.topic import TopicTrie
 
 
 def reference(pattern: list[str], key: list[str]) -> bool:

@@ -18,7 +18,7 @@ from fakeamqp.model.exchanges.erlang_hash import Term, phash2
 
 if TYPE_CHECKING:
     from fakeamqp.management.resource import ApiCall
-    from fakeamqp.model.binding import Binding, Destination
+    from fakeamqp.model.exchanges.binding import Binding, Destination
     from fakeamqp.model.state import BrokerState
     from fakeamqp.model.virtual_host import VirtualHost
 

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from fakeamqp.management.resource import ApiCall
+    from fakeamqp.model.deliveries.subscription import Subscription
     from fakeamqp.model.state import BrokerState
-    from fakeamqp.model.subscription import Subscription
 
 __all__ = ["RESOURCES", "consumer_view"]
 

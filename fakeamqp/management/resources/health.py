@@ -8,9 +8,9 @@ from fakeamqp.management.acting import OWNER, authorise
 from fakeamqp.management.errors import absent, bad_request
 from fakeamqp.management.resource import HttpAnswer, InVirtualHost, Resource
 from fakeamqp.management.resources.overview import listeners
-from fakeamqp.model.message import Message
+from fakeamqp.model.messages.message import Message
+from fakeamqp.model.messages.properties import plain_properties
 from fakeamqp.model.names import NODE
-from fakeamqp.model.properties import plain_properties
 from fakeamqp.model.queues import QueueDeclaration
 
 if TYPE_CHECKING:

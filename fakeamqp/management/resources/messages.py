@@ -12,19 +12,18 @@ from fakeamqp.management.acting import OWNER, authorise, exchange_name, user_of
 from fakeamqp.management.errors import bad_request, crashed, not_found
 from fakeamqp.management.resource import Resource, table
 from fakeamqp.management.values import jsonable
-from fakeamqp.model.delivery import Ledger, reject_all, release_all
+from fakeamqp.model.deliveries.delivery import Ledger, reject_all, release_all
 from fakeamqp.model.errors import ModelError, NotImplementedHere, PreconditionFailed
-from fakeamqp.model.expiration import time_to_live
-from fakeamqp.model.firehose import PublishSource
-from fakeamqp.model.message import Message
+from fakeamqp.model.messages.message import Message
+from fakeamqp.model.messages.properties import PlainProperties, plain_properties, time_to_live
 from fakeamqp.model.names import NODE
-from fakeamqp.model.properties import PlainProperties, plain_properties
+from fakeamqp.model.virtual_host.firehose import PublishSource
 from fakeamqp.protocols import registry
 
 if TYPE_CHECKING:
     from fakeamqp.management.resource import ApiCall
-    from fakeamqp.model.access import User
-    from fakeamqp.model.delivery import Delivery
+    from fakeamqp.model.access.users import User
+    from fakeamqp.model.deliveries.delivery import Delivery
     from fakeamqp.model.state import BrokerState
 
 __all__ = ["RESOURCES", "message_view"]

@@ -10,7 +10,7 @@ from fakeamqp.management.errors import absent, bad_request
 from fakeamqp.management.listing import columns_of
 from fakeamqp.management.resource import CREATED, NO_CONTENT, InVirtualHost, Resource
 from fakeamqp.management.values import jsonable
-from fakeamqp.model.parameters import ParameterError
+from fakeamqp.model.policies.parameters import ParameterError
 
 if TYPE_CHECKING:
     from fakeamqp.management.resource import ApiCall, Handler

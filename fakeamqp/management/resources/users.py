@@ -12,9 +12,8 @@ from fakeamqp.management.access import Role
 from fakeamqp.management.errors import absent, bad_request, key_missing
 from fakeamqp.management.listing import listed
 from fakeamqp.management.resource import CREATED, NO_CONTENT, Resource
-from fakeamqp.model.access import User
+from fakeamqp.model.access.users import BadPasswordHash, User
 from fakeamqp.model.definitions.dumping import hashed_password
-from fakeamqp.model.password_hashes import BadPasswordHash
 
 if TYPE_CHECKING:
     from fakeamqp.management.resource import ApiCall

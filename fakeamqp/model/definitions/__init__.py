@@ -4,7 +4,6 @@ Entries that cannot be applied are refused with their names, never skipped: ever
 """
 
 from fakeamqp.model.definitions.dumping import dump_definitions
-from fakeamqp.model.definitions.loading import load_definitions, loading
-from fakeamqp.model.definitions.sections import DefinitionsError
+from fakeamqp.model.definitions.loading import DefinitionsError, load_definitions, loading
 
 __all__ = ["DefinitionsError", "dump_definitions", "load_definitions", "loading"]

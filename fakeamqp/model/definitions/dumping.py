@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from fakeamqp.model.access import User
+    from fakeamqp.model.access.users import User
     from fakeamqp.model.state import BrokerState
     from fakeamqp.model.virtual_host import VirtualHost
 

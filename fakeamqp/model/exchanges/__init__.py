@@ -2,9 +2,8 @@
 
 from importlib import import_module
 
-from fakeamqp.model.exchanges.direct import DefaultExchange, DirectExchange
+from fakeamqp.model.exchanges.direct import DefaultExchange, DirectExchange, FanoutExchange
 from fakeamqp.model.exchanges.exchange import Exchange
-from fakeamqp.model.exchanges.fanout import FanoutExchange
 from fakeamqp.model.exchanges.headers import HeadersExchange
 from fakeamqp.model.exchanges.topic import TopicExchange, topic_matches
 

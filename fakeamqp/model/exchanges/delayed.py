@@ -15,9 +15,9 @@ from fakeamqp.model.exchanges.exchange import Exchange
 
 if TYPE_CHECKING:
     from fakeamqp.model.arguments import ExchangeOptions
-    from fakeamqp.model.binding import Binding, Destination
+    from fakeamqp.model.exchanges.binding import Binding, Destination
     from fakeamqp.model.exchanges.exchange import Target
-    from fakeamqp.model.message import Message
+    from fakeamqp.model.messages.message import Message
     from fakeamqp.model.virtual_host import VirtualHost
 
 __all__ = ["DelayedMessageExchange"]
@@ -27,7 +27,7 @@ _is_integer = re.compile(r"[+-]?[0-9]+", re.ASCII).fullmatch
 
 
 class DelayedMessageExchange(Exchange):
-    """Delays a message by the milliseconds in its header x-delay; see `delays` for what happens then.
+    """Delays a message by the milliseconds in its header x-delay; see `DelayedMessages` for what happens then.
 
     Bindings and routing are those of the type in x-delayed-type (RabbitMQ's delayed-message plugin:
     documented).

@@ -1,4 +1,4 @@
-"""Exchanges that compare keys for equality: direct, and the nameless default exchange."""
+"""Exchanges that compare keys for equality (direct, and the nameless default exchange), and fanout."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 from fakeamqp.model.exchanges.exchange import Exchange
 
 if TYPE_CHECKING:
-    from fakeamqp.model.binding import Binding, Destination
+    from fakeamqp.model.exchanges.binding import Binding, Destination
     from fakeamqp.model.exchanges.exchange import Target
-    from fakeamqp.model.message import Message
+    from fakeamqp.model.messages.message import Message
 
-__all__ = ["DefaultExchange", "DirectExchange"]
+__all__ = ["DefaultExchange", "DirectExchange", "FanoutExchange"]
 
 
 class DirectExchange(Exchange):
@@ -65,3 +65,13 @@ class DefaultExchange(DirectExchange):
         if implied and destination is not None and name is not None:
             implied = queues[name] is destination
         return (implied and not arguments) or super().is_bound(destination, routing_key, arguments)
+
+
+class FanoutExchange(Exchange):
+    """Routes every message to all bound destinations (exchange-type.fanout/unconditional)."""
+
+    type_name = "fanout"
+
+    def destinations(self, routing_key: str, message: Message) -> Iterable[Target]:
+        """See the base class."""
+        return [binding.destination for binding in self.bindings.values()]

@@ -11,17 +11,23 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from fakeamqp.model.arguments import ExchangeOptions, exchange_options
-from fakeamqp.model.binding import Binding, BindingKey, Destination, binding_key, exact_fields
 from fakeamqp.model.equivalence import freeze
-from fakeamqp.model.exchanges.binding_index import BindingIndex
+from fakeamqp.model.exchanges.binding import (
+    Binding,
+    BindingIndex,
+    BindingKey,
+    Destination,
+    binding_key,
+    exact_fields,
+)
 
 if TYPE_CHECKING:
     from typing import TypeAlias
 
-    from fakeamqp.model.message import Message
+    from fakeamqp.model.exchanges.system import Service
+    from fakeamqp.model.messages.message import Message
     from fakeamqp.model.policies import Policy
-    from fakeamqp.model.reply_to import ReplyAddress
-    from fakeamqp.model.services import Service
+    from fakeamqp.model.routing import ReplyAddress
     from fakeamqp.model.virtual_host import VirtualHost
 
     Target: TypeAlias = Destination | ReplyAddress | Service

@@ -11,9 +11,9 @@ from fakeamqp.model.errors import PreconditionFailed
 from fakeamqp.model.exchanges.exchange import Exchange
 
 if TYPE_CHECKING:
-    from fakeamqp.model.binding import Binding, ExactFields
+    from fakeamqp.model.exchanges.binding import Binding, ExactFields
     from fakeamqp.model.exchanges.exchange import Target
-    from fakeamqp.model.message import Message
+    from fakeamqp.model.messages.message import Message
 
 __all__ = ["HeadersExchange"]
 

@@ -12,9 +12,9 @@ from fakeamqp.model.errors import PreconditionFailed
 from fakeamqp.model.exchanges.exchange import Exchange
 
 if TYPE_CHECKING:
-    from fakeamqp.model.binding import Binding, Destination
+    from fakeamqp.model.exchanges.binding import Binding, Destination
     from fakeamqp.model.exchanges.exchange import Target
-    from fakeamqp.model.message import Message
+    from fakeamqp.model.messages.message import Message
 
 __all__ = ["LocalRandomExchange", "RandomExchange"]
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from fakeamqp.model.operations import carry_out
-from fakeamqp.model.parameters import hint
+from fakeamqp.model.policies.parameters import hint
 
 if TYPE_CHECKING:
     from fakeamqp.model.exchanges import Exchange

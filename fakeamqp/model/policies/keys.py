@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from fakeamqp.model.arguments.mirroring import mirroring_problem
 from fakeamqp.model.arguments.policy_keys import POLICY_KEYS, key_of
 from fakeamqp.model.erlang import pairs_term, term
-from fakeamqp.model.parameters import hint
+from fakeamqp.model.policies.parameters import hint
 
 if TYPE_CHECKING:
     from fakeamqp.model.personality import DeprecatedFeatures, Personality

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from fakeamqp.model.erlang import term
-from fakeamqp.model.parameters import Check, ParameterError, checked, failed, hint
 from fakeamqp.model.patterns import InvalidPattern, compiled
 from fakeamqp.model.policies.keys import definition_problem
+from fakeamqp.model.policies.parameters import Check, ParameterError, checked, failed, hint
 
 if TYPE_CHECKING:
     from fakeamqp.model.patterns.matching import Program

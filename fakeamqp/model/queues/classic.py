@@ -19,9 +19,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 from weakref import ref
 
-from fakeamqp.model.delivery import Delivery, resume_credits
+from fakeamqp.model.deliveries.delivery import Delivery, resume_credits
 from fakeamqp.model.operations import STEP, freeing, in_steps
-from fakeamqp.model.queues.browsing import Browsing
+from fakeamqp.model.queues.browsing import Browsing, Selection
 from fakeamqp.model.queues.queue import (
     NOT_PERSISTENT,
     NOT_SECURED,
@@ -31,13 +31,12 @@ from fakeamqp.model.queues.queue import (
     expires_messages,
 )
 from fakeamqp.model.queues.ready import Fifo, IndexedFifo, PriorityFifo
-from fakeamqp.model.queues.selection import Selection
 
 if TYPE_CHECKING:
     from fakeamqp.model.arguments import QueueOptions
-    from fakeamqp.model.message import Message
+    from fakeamqp.model.deliveries.subscription import Subscription
     from fakeamqp.model.message_outcomes import DropReason
-    from fakeamqp.model.subscription import Subscription
+    from fakeamqp.model.messages.message import Message
     from fakeamqp.model.timers import Timer
 
 __all__ = ["ClassicQueue"]

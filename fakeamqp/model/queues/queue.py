@@ -11,8 +11,8 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, overload
 
 from fakeamqp.model.arguments import ConsumerOptions, QueueOptions, consumer_options
-from fakeamqp.model.credit import Credit
-from fakeamqp.model.delivery import Delivery
+from fakeamqp.model.deliveries.credit import Credit
+from fakeamqp.model.deliveries.delivery import Delivery
 from fakeamqp.model.errors import AccessRefused, PreconditionFailed
 from fakeamqp.model.operations import freeing, in_steps
 from fakeamqp.model.queues.declaration import QueueDeclaration
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from collections import deque
     from weakref import ref
 
-    from fakeamqp.model.binding import Binding
-    from fakeamqp.model.memory import Charge
-    from fakeamqp.model.message import Message
+    from fakeamqp.model.deliveries.subscription import Subscription
+    from fakeamqp.model.exchanges.binding import Binding
+    from fakeamqp.model.limits.memory import Charge
     from fakeamqp.model.message_outcomes import DropReason
+    from fakeamqp.model.messages.message import Message
     from fakeamqp.model.personality import Personality
     from fakeamqp.model.policies import Policy
     from fakeamqp.model.queues.ready import Waiting
-    from fakeamqp.model.subscription import Subscription
     from fakeamqp.model.timers import Timer
     from fakeamqp.model.virtual_host import VirtualHost
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from fakeamqp.model.message import Message
-    from fakeamqp.model.subscription import Subscription
+    from fakeamqp.model.deliveries.subscription import Subscription
+    from fakeamqp.model.messages.message import Message
 
 __all__ = ["Rotation"]
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from fakeamqp.model.transactions.branch import BranchState, BranchView, XaOutcome
+from fakeamqp.model.transactions.branch import BranchState, BranchView, XaOutcome, Xid
 from fakeamqp.model.transactions.branches import Branches
-from fakeamqp.model.transactions.planned import PlannedPublish
-from fakeamqp.model.transactions.transaction import Transaction
-from fakeamqp.model.transactions.xid import Xid
+from fakeamqp.model.transactions.transaction import PlannedPublish, Transaction
 
 __all__ = ["BranchState", "BranchView", "Branches", "PlannedPublish", "Transaction", "XaOutcome", "Xid"]

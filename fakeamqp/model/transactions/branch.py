@@ -17,18 +17,38 @@ from collections.abc import Callable
 from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 
-from fakeamqp.model.delivery import Ending, release_all
+from fakeamqp.model.deliveries.delivery import Ending, release_all
 from fakeamqp.model.errors import IllegalState, ModelError
 from fakeamqp.model.operations import carry_out
 from fakeamqp.model.transactions.transaction import Transaction
 
 if TYPE_CHECKING:
-    from fakeamqp.model.access import User
+    from fakeamqp.model.access.users import User
     from fakeamqp.model.timers import Timer
-    from fakeamqp.model.transactions.xid import Xid
     from fakeamqp.model.virtual_host import VirtualHost
 
-__all__ = ["TRANSITIONS", "Branch", "BranchEvent", "BranchState", "BranchView", "XaOutcome"]
+__all__ = ["TRANSITIONS", "Branch", "BranchEvent", "BranchState", "BranchView", "XaOutcome", "Xid"]
+
+
+class Xid(NamedTuple):
+    """A branch's identity (dtx/xid): two xids are equal only if all three parts are.
+
+    All branches of one transaction have the same `global_id` and different `branch_id`s; each has at most
+    255 bytes. The transaction manager defines their content; `format` identifies its format.
+    """
+
+    format: int
+    global_id: bytes
+    branch_id: bytes
+
+    def __str__(self) -> str:
+        return f"{self.format}:{_shown(self.global_id)}:{_shown(self.branch_id)}"
+
+
+def _shown(identifier: bytes) -> str:
+    """The identifier as text if it is printable ASCII, otherwise in hexadecimal digits."""
+    text = identifier.decode("ascii", "replace")
+    return text if text.isprintable() and text.isascii() else identifier.hex()
 
 
 class XaOutcome(Enum):

@@ -18,12 +18,12 @@ from fakeamqp.model.errors import (
 from fakeamqp.model.transactions.branch import Branch, BranchState, BranchView, XaOutcome
 
 if TYPE_CHECKING:
-    from fakeamqp.model.access import User
-    from fakeamqp.model.delivery import Delivery
-    from fakeamqp.model.message import Message
+    from fakeamqp.model.access.users import User
+    from fakeamqp.model.deliveries.delivery import Delivery
+    from fakeamqp.model.messages.message import Message
     from fakeamqp.model.personality import BranchChoices
+    from fakeamqp.model.transactions.branch import Xid
     from fakeamqp.model.transactions.transaction import Transaction
-    from fakeamqp.model.transactions.xid import Xid
     from fakeamqp.model.virtual_host import VirtualHost
 
 __all__ = ["Branches"]

@@ -6,14 +6,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from fakeamqp.model.errors import AccessRefused, NotFound
-from fakeamqp.model.limits import check_binding_bound
+from fakeamqp.model.limits.limits import check_binding_bound
 from fakeamqp.model.operations import in_steps
 from fakeamqp.model.queues import Queue
 from fakeamqp.model.virtual_host.queues import check_owner
 
 if TYPE_CHECKING:
-    from fakeamqp.model.binding import Binding, Destination
     from fakeamqp.model.exchanges import Exchange
+    from fakeamqp.model.exchanges.binding import Binding, Destination
     from fakeamqp.model.virtual_host.virtual_host import VirtualHost
 
 __all__ = ["BindingRegister", "drop_bindings"]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from fakeamqp.model.declarations import check_alternate, check_name, check_same_exchange
 from fakeamqp.model.errors import AccessRefused, CommandInvalid, NotAllowed, PreconditionFailed
 from fakeamqp.model.exchanges import (
     EXCHANGE_TYPES,
@@ -16,6 +15,7 @@ from fakeamqp.model.exchanges import (
 )
 from fakeamqp.model.operations import STEP, carry_out, in_steps
 from fakeamqp.model.virtual_host.bindings import drop_bindings
+from fakeamqp.model.virtual_host.redeclaration import check_alternate, check_name, check_same_exchange
 
 if TYPE_CHECKING:
     from fakeamqp.model.virtual_host.bindings import BindingRegister

@@ -14,24 +14,24 @@ from fakeamqp.model.arguments.queue_arguments import (
     queue_type,
     required_features,
 )
-from fakeamqp.model.declarations import (
+from fakeamqp.model.errors import AccessRefused, PreconditionFailed, ResourceLocked
+from fakeamqp.model.limits.limits import check_queue_limit
+from fakeamqp.model.operations import STEP, carry_out, in_steps
+from fakeamqp.model.queues import Queue, QueueDeclaration, queue_class
+from fakeamqp.model.virtual_host.redeclaration import (
     check_alternate,
     check_name,
     check_removed_arguments,
     check_same_queue,
 )
-from fakeamqp.model.errors import AccessRefused, PreconditionFailed, ResourceLocked
-from fakeamqp.model.limits import check_queue_limit
-from fakeamqp.model.operations import STEP, carry_out, in_steps
-from fakeamqp.model.queues import Queue, QueueDeclaration, queue_class
 
 if TYPE_CHECKING:
     from typing import TypeAlias
 
-    from fakeamqp.model.message import Message
+    from fakeamqp.model.deliveries.subscription import Subscription
     from fakeamqp.model.message_outcomes import DropReason
+    from fakeamqp.model.messages.message import Message
     from fakeamqp.model.operations import Asker
-    from fakeamqp.model.subscription import Subscription
     from fakeamqp.model.virtual_host.bindings import BindingRegister
     from fakeamqp.model.virtual_host.virtual_host import VirtualHost
 

@@ -6,42 +6,95 @@ Every published message passes `publish`: `routing` finds the queues, and the me
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
-from fakeamqp.model.dead_letter_router import DeadLetterRouter
-from fakeamqp.model.delays import DelayedMessages
+from fakeamqp.model.arguments.queue_arguments import QUEUE_TYPE, QUEUE_TYPES
+from fakeamqp.model.dead_letters.router import DeadLetterRouter
 from fakeamqp.model.errors import NotFound
 from fakeamqp.model.extensions import Extensions
 from fakeamqp.model.history import Publication
-from fakeamqp.model.interrupted import InterruptedMessages
-from fakeamqp.model.limits import VirtualHostLimits
-from fakeamqp.model.message import Message
+from fakeamqp.model.limits.limits import VirtualHostLimits
 from fakeamqp.model.message_outcomes import MessageOutcomes
-from fakeamqp.model.metadata import VirtualHostMetadata
+from fakeamqp.model.messages.message import Message
+from fakeamqp.model.messages.unfinished import InterruptedMessages
 from fakeamqp.model.operations import carry_out, in_steps
 from fakeamqp.model.outcome import Outcome
-from fakeamqp.model.parameters import ParameterError
 from fakeamqp.model.policies.book import Policies
-from fakeamqp.model.reply_to import PSEUDO_QUEUE, ReplyAddress
-from fakeamqp.model.routing import Router
+from fakeamqp.model.policies.parameters import ParameterError, hint
+from fakeamqp.model.routing import PSEUDO_QUEUE, ReplyAddress, Router
 from fakeamqp.model.transactions import Branches
 from fakeamqp.model.virtual_host.bindings import BindingRegister
+from fakeamqp.model.virtual_host.delayed_messages import DelayedMessages
 from fakeamqp.model.virtual_host.exchanges import ExchangeRegister
 from fakeamqp.model.virtual_host.queues import QueueRegister
 
 if TYPE_CHECKING:
-    from fakeamqp.model.delivery import Ledger
-    from fakeamqp.model.firehose import Firehose
-    from fakeamqp.model.interrupted import Interrupted
-    from fakeamqp.model.queues import Queue
-    from fakeamqp.model.services import Service
-    from fakeamqp.model.staging import Staged
+    from fakeamqp.model.deliveries.delivery import Ledger
+    from fakeamqp.model.deliveries.subscription import Subscription
+    from fakeamqp.model.exchanges.system import Service
+    from fakeamqp.model.messages.staging import Staged
+    from fakeamqp.model.messages.unfinished import Interrupted
+    from fakeamqp.model.personality import Personality
+    from fakeamqp.model.queues import Queue, QueueDeclaration
     from fakeamqp.model.state import BrokerState
-    from fakeamqp.model.subscription import Subscription
     from fakeamqp.model.timers import Label, Timer
+    from fakeamqp.model.virtual_host.firehose import Firehose
 
-__all__ = ["VirtualHost"]
+__all__ = ["VirtualHost", "VirtualHostMetadata"]
+
+_DEFAULT = "classic"
+
+
+@dataclass(frozen=True)
+class VirtualHostMetadata:
+    """The metadata of a virtual host.
+
+    Args:
+        description: free text.
+        tags: free text.
+        default_queue_type: the type of queues declared without `x-queue-type`; None means classic.
+        protected_from_deletion: has no effect; kept for exports of definitions.
+
+    Raises:
+        ParameterError: the queue type does not exist.
+    """
+
+    description: str = ""
+    tags: tuple[str, ...] = ()
+    default_queue_type: str | None = None
+    protected_from_deletion: bool = False
+
+    def __post_init__(self) -> None:
+        kind = self.default_queue_type
+        if kind is not None and kind not in QUEUE_TYPES:
+            reason = f"{kind} is not a valid queue type"
+            raise ParameterError(f"default_queue_type: {reason}{hint(kind, QUEUE_TYPES)}", reason)
+
+    def value(self) -> dict[str, Any]:
+        """The metadata as RabbitMQ exports it."""
+        value: dict[str, Any] = {"description": self.description, "tags": list(self.tags)}
+        if self.default_queue_type is not None:
+            value["default_queue_type"] = self.default_queue_type
+        if self.protected_from_deletion:
+            value["protected_from_deletion"] = True
+        return value
+
+    def with_queue_type(self, personality: Personality, declaration: QueueDeclaration) -> QueueDeclaration:
+        """The declaration, with the default queue type among its arguments if they name none.
+
+        A queue that is not durable, exclusive or auto-delete is classic whatever the default, since no other
+        type can be (RabbitMQ: documented). The personality decides whether the arguments show the type.
+        """
+        kept = personality.remembers_queue_type
+        if QUEUE_TYPE in declaration.arguments or kept == "never":
+            return declaration
+        default = self.default_queue_type
+        if default is None and kept != "always":
+            return declaration
+        kind = (default or _DEFAULT) if declaration.is_lasting else _DEFAULT
+        return replace(declaration, arguments={**declaration.arguments, QUEUE_TYPE: kind})
+
 
 _STEP = 32
 """How many queues a step of a publish covers: half a millisecond of work."""
@@ -256,7 +309,7 @@ class VirtualHost:
         if not on:
             self.firehose, self.routing = None, Router(self)
             return
-        from fakeamqp.model.firehose import TRACE_EXCHANGE, Firehose, TracingRouter
+        from fakeamqp.model.virtual_host.firehose import TRACE_EXCHANGE, Firehose, TracingRouter
 
         if not self.state.personality.has_trace_exchange:
             reason = f"personality {self.state.personality.name!r} has no firehose"

@@ -9,18 +9,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
-from fakeamqp.model.credit import Gate
+from fakeamqp.model.deliveries.credit import Gate, Window
+from fakeamqp.model.deliveries.subscription import ConsumerTerms, Subscription
 from fakeamqp.model.errors import NotFound, ResourceDeleted, ResourceLocked
-from fakeamqp.model.limits import check_consumer_bound
-from fakeamqp.model.subscription import ConsumerTerms, Subscription
-from fakeamqp.model.window import Window
+from fakeamqp.model.limits.limits import check_consumer_bound
 from fakeamqp.protocols.amqp_0_10.replies import SessionFault
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-    from fakeamqp.model.delivery import Delivery
-    from fakeamqp.model.message import Message
+    from fakeamqp.model.deliveries.delivery import Delivery
+    from fakeamqp.model.messages.message import Message
     from fakeamqp.model.queues import Queue
     from fakeamqp.protocols.amqp_0_10.codec.assembly import Assembly
     from fakeamqp.protocols.amqp_0_10.sessions.server_session import ServerSession

@@ -9,16 +9,15 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from fakeamqp.model.contents import publish_content
-from fakeamqp.model.identity import identity_of
-from fakeamqp.model.message import FileMessage, StreamMessage
+from fakeamqp.model.messages.contents import publish_content
+from fakeamqp.model.messages.message import FileMessage, StreamMessage, identity_of
 from fakeamqp.protocols.amqp_0_10.codec import commands
 from fakeamqp.protocols.amqp_0_10.codec.constants import ReturnCode, SegmentType
 from fakeamqp.protocols.amqp_0_10.properties import FILE_ENCODING, STREAM_ENCODING, ContentProperties
 from fakeamqp.protocols.amqp_0_10.states import SessionState
 
 if TYPE_CHECKING:
-    from fakeamqp.model.message import Message
+    from fakeamqp.model.messages.message import Message
     from fakeamqp.model.outcome import Outcome
     from fakeamqp.model.transactions import Transaction
     from fakeamqp.protocols.amqp_0_10.sessions.server_session import ServerSession

@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, cast
 
 from fakeamqp.model.errors import ModelError
-from fakeamqp.model.message import Message
+from fakeamqp.model.messages.message import Message
 from fakeamqp.protocols.amqp_0_10.codec import commands, controls
 from fakeamqp.protocols.amqp_0_10.codec.assembly import Assembler
 from fakeamqp.protocols.amqp_0_10.codec.constants import (

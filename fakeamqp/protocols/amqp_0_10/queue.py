@@ -7,11 +7,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from fakeamqp.model.errors import PreconditionFailed, ResourceLocked
-from fakeamqp.model.limits import check_queue_limit
+from fakeamqp.model.limits.limits import check_queue_limit
 from fakeamqp.model.queues import QueueDeclaration
-from fakeamqp.model.queues.qpid import QpidQueue
-from fakeamqp.model.queues.qpid_arguments import are_asked_for
-from fakeamqp.model.reply_to import PSEUDO_QUEUE
+from fakeamqp.model.queues.qpid import QpidQueue, are_asked_for
+from fakeamqp.model.routing import PSEUDO_QUEUE
 from fakeamqp.protocols.amqp_0_10.codec import commands, structs
 from fakeamqp.protocols.amqp_0_10.entities import (
     authorise_alternate,

@@ -36,9 +36,9 @@ from fakeamqp.protocols.base.server_connection import ServerConnection
 
 if TYPE_CHECKING:
     from fakeamqp.connection import Connection, PeerAddress
+    from fakeamqp.model.deliveries.credit import Window
     from fakeamqp.model.state import BrokerState
     from fakeamqp.model.tap import Tap
-    from fakeamqp.model.window import Window
     from fakeamqp.protocols.amqp_0_10.choices import Amqp010Choices
     from fakeamqp.protocols.amqp_0_10.codec.packed import Control
     from fakeamqp.protocols.amqp_0_10.sessions.server_session import ServerSession

@@ -18,11 +18,11 @@ from fakeamqp.protocols.amqp_0_10.consuming import ContentConsumers, ServerConsu
 from fakeamqp.protocols.amqp_0_10.contents import STREAM, ContentTarget
 
 if TYPE_CHECKING:
-    from fakeamqp.model.credit import Credit
-    from fakeamqp.model.delivery import Delivery
-    from fakeamqp.model.message import Message
+    from fakeamqp.model.deliveries.credit import Credit
+    from fakeamqp.model.deliveries.delivery import Delivery
+    from fakeamqp.model.deliveries.subscription import Subscription
+    from fakeamqp.model.messages.message import Message
     from fakeamqp.model.queues import Queue
-    from fakeamqp.model.subscription import Subscription
     from fakeamqp.protocols.amqp_0_10.codec.packed import Command
     from fakeamqp.protocols.amqp_0_10.sessions.server_session import ServerSession
 

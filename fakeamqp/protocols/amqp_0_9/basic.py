@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from fakeamqp.model.delivery import accept_all
+from fakeamqp.model.deliveries.delivery import accept_all
+from fakeamqp.model.deliveries.subscription import ConsumerTerms, DeliveryLimits, Subscription
 from fakeamqp.model.errors import PreconditionFailed
-from fakeamqp.model.subscription import ConsumerTerms, DeliveryLimits, Subscription
 from fakeamqp.protocols.amqp_0_9 import publishing
 from fakeamqp.protocols.amqp_0_9.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1 import delivering
@@ -18,7 +18,7 @@ from fakeamqp.protocols.amqp_0_9_1.settling import refusal, release_kept, send_a
 from fakeamqp.protocols.amqp_0_9_1.windows import set_documented_window, shares_windows
 
 if TYPE_CHECKING:
-    from fakeamqp.model.credit import Credit
+    from fakeamqp.model.deliveries.credit import Credit
     from fakeamqp.protocols.amqp_0_9.server_channel import Amqp09Channel
     from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
 

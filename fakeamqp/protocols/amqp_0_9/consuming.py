@@ -9,15 +9,14 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import TYPE_CHECKING
 
-from fakeamqp.model.credit import Gate
+from fakeamqp.model.deliveries.credit import Gate, Window
+from fakeamqp.model.deliveries.subscription import ConsumerTerms, Subscription
 from fakeamqp.model.errors import ResourceLocked
-from fakeamqp.model.subscription import ConsumerTerms, Subscription
-from fakeamqp.model.window import Window
 from fakeamqp.protocols.amqp_0_9.access import use_ticket
 
 if TYPE_CHECKING:
-    from fakeamqp.model.delivery import Delivery
-    from fakeamqp.model.message import Message
+    from fakeamqp.model.deliveries.delivery import Delivery
+    from fakeamqp.model.messages.message import Message
     from fakeamqp.model.queues import Queue
     from fakeamqp.protocols.amqp_0_9.codec import methods as m
     from fakeamqp.protocols.amqp_0_9.server_channel import Amqp09Channel

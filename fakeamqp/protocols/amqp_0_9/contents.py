@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
-from fakeamqp.model.contents import publish_content
+from fakeamqp.model.messages.contents import publish_content
 from fakeamqp.protocols.amqp_0_9.access import use_ticket
 from fakeamqp.protocols.amqp_0_9.codec import methods as m
 from fakeamqp.protocols.amqp_0_9.codec.message_properties import (
@@ -19,7 +19,7 @@ from fakeamqp.protocols.amqp_0_9_1.replies import short_text
 from fakeamqp.protocols.amqp_0_9_1.states import ChannelState
 
 if TYPE_CHECKING:
-    from fakeamqp.model.message import Message
+    from fakeamqp.model.messages.message import Message
     from fakeamqp.model.outcome import Outcome
     from fakeamqp.model.transactions import Transaction
     from fakeamqp.protocols.amqp_0_9.server_channel import Amqp09Channel

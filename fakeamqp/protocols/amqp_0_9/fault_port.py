@@ -16,7 +16,7 @@ from fakeamqp.protocols.amqp_0_9_1.replies import ProtocolError
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from fakeamqp.model.delivery import Delivery
+    from fakeamqp.model.deliveries.delivery import Delivery
     from fakeamqp.protocols.amqp_0_9.faults.fault_port import RequestFaultPort
     from fakeamqp.protocols.amqp_0_9.server_channel import Amqp09Channel
     from fakeamqp.protocols.amqp_0_9.server_connection import Amqp09Connection

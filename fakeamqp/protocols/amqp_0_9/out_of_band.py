@@ -23,7 +23,7 @@ from fakeamqp.protocols.amqp_0_9_1.codec.frames import FRAME_HEADER as HEADER, F
 from fakeamqp.protocols.amqp_0_9_1.replies import ProtocolError
 
 if TYPE_CHECKING:
-    from fakeamqp.model.message import Message
+    from fakeamqp.model.messages.message import Message
     from fakeamqp.protocols.amqp_0_9.registrations import OutOfBandTransport
     from fakeamqp.protocols.amqp_0_9.server_channel import Amqp09Channel
     from fakeamqp.protocols.amqp_0_9.server_connection import Amqp09Connection

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from fakeamqp.model.message import Message, StructuredMessage
+from fakeamqp.model.messages.message import Message, StructuredMessage
 from fakeamqp.model.transactions import PlannedPublish
 from fakeamqp.protocols.amqp_0_9.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties

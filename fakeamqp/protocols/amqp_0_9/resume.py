@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
-from fakeamqp.model.credit import Credit
+from fakeamqp.model.deliveries.credit import Credit
 from fakeamqp.model.errors import ModelError, NotAllowed, NotFound
 from fakeamqp.model.transactions import Transaction
 from fakeamqp.protocols.amqp_0_9 import access, out_of_band
@@ -27,7 +27,7 @@ from fakeamqp.protocols.amqp_0_9_1.replies import ProtocolError
 if TYPE_CHECKING:
     from typing import TypeAlias
 
-    from fakeamqp.model.subscription import Subscription
+    from fakeamqp.model.deliveries.subscription import Subscription
     from fakeamqp.protocols.amqp_0_9.registrations import OutOfBandTransport
     from fakeamqp.protocols.amqp_0_9.server_channel import Amqp09Channel
     from fakeamqp.protocols.amqp_0_9.server_connection import Amqp09Connection

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 from fakeamqp.model.errors import NotAllowed
-from fakeamqp.model.limits import check_consumer_bound
-from fakeamqp.model.message import Child
+from fakeamqp.model.limits.limits import check_consumer_bound
+from fakeamqp.model.messages.message import Child
 from fakeamqp.protocols.amqp_0_9 import access
 from fakeamqp.protocols.amqp_0_9.codec import contents, methods as m
 from fakeamqp.protocols.amqp_0_9.dispatch import HANDLERS, handlers
@@ -28,9 +28,9 @@ from fakeamqp.protocols.amqp_0_9_1.server_channel import Amqp091Channel
 from fakeamqp.protocols.amqp_0_9_1.states import ChannelState
 
 if TYPE_CHECKING:
-    from fakeamqp.model.delivery import Delivery, Ledger
-    from fakeamqp.model.message import Message
-    from fakeamqp.model.subscription import Subscription
+    from fakeamqp.model.deliveries.delivery import Delivery, Ledger
+    from fakeamqp.model.deliveries.subscription import Subscription
+    from fakeamqp.model.messages.message import Message
     from fakeamqp.protocols.amqp_0_9.choices import Amqp09Choices
     from fakeamqp.protocols.amqp_0_9.registrations import OutOfBandTransport
     from fakeamqp.protocols.amqp_0_9.server_connection import Amqp09Connection

@@ -37,10 +37,9 @@ from fakeamqp.protocols.amqp_0_9_1.server_connection import Amqp091Connection
 
 if TYPE_CHECKING:
     from fakeamqp.connection import Connection, PeerAddress
-    from fakeamqp.model.credit import Credit
+    from fakeamqp.model.deliveries.credit import Credit, Window
     from fakeamqp.model.personality import Personality
     from fakeamqp.model.state import BrokerState
-    from fakeamqp.model.window import Window
     from fakeamqp.protocols.amqp_0_9.choices import Amqp09Choices
     from fakeamqp.protocols.amqp_0_9.codec.requests import Request
     from fakeamqp.protocols.amqp_0_9.vocabulary import Vocabulary09

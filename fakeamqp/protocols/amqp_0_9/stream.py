@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from fakeamqp.model.errors import ContentTooLarge, NotImplementedHere
-from fakeamqp.model.message import StreamMessage
+from fakeamqp.model.messages.message import StreamMessage
 from fakeamqp.protocols.amqp_0_9 import consuming, contents
 from fakeamqp.protocols.amqp_0_9.codec import methods as m
 from fakeamqp.protocols.amqp_0_9.codec.message_properties import StreamMessageProperties
@@ -22,11 +22,11 @@ from fakeamqp.protocols.amqp_0_9.contents import STREAM
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fakeamqp.model.credit import Credit
-    from fakeamqp.model.delivery import Delivery
-    from fakeamqp.model.message import Message
+    from fakeamqp.model.deliveries.credit import Credit
+    from fakeamqp.model.deliveries.delivery import Delivery
+    from fakeamqp.model.deliveries.subscription import Subscription
+    from fakeamqp.model.messages.message import Message
     from fakeamqp.model.queues import Queue
-    from fakeamqp.model.subscription import Subscription
     from fakeamqp.protocols.amqp_0_9.server_channel import Amqp09Channel, CompleteContent
     from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from fakeamqp.model.delivery import release_all
+from fakeamqp.model.deliveries.delivery import release_all
 from fakeamqp.model.errors import PreconditionFailed
 from fakeamqp.model.transactions import Transaction
 from fakeamqp.protocols.amqp_0_9.codec import methods as m

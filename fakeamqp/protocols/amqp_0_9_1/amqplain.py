@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fakeamqp.connection import PeerAddress
-from fakeamqp.model.access import User
+from fakeamqp.model.access.users import User
 from fakeamqp.model.state import BrokerState
 from fakeamqp.protocols.amqp_0_9_1.codec.tables import RABBITMQ
 from fakeamqp.protocols.base.codec.errors import WireError

@@ -6,13 +6,12 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
-from fakeamqp.model.acknowledgement_timeout import AcknowledgementTimeouts
-from fakeamqp.model.credit import Credit, Gate
-from fakeamqp.model.delivery import Delivery, Ledger, releasing
+from fakeamqp.model.deliveries.credit import Credit, Gate
+from fakeamqp.model.deliveries.delivery import AcknowledgementTimeouts, Delivery, Ledger, releasing
 from fakeamqp.model.errors import AccessRefused, NotFound, PreconditionFailed
-from fakeamqp.model.firehose import PublishSource
-from fakeamqp.model.memory import Charge
+from fakeamqp.model.limits.memory import Charge
 from fakeamqp.model.operations import STEP, in_steps
+from fakeamqp.model.virtual_host.firehose import PublishSource
 from fakeamqp.protocols.amqp_0_9_1 import delivering
 from fakeamqp.protocols.amqp_0_9_1.assembly import ContentAssembly
 from fakeamqp.protocols.amqp_0_9_1.codec.frames import FRAME_METHOD, FRAME_OVERHEAD
@@ -20,12 +19,13 @@ from fakeamqp.protocols.amqp_0_9_1.replies import ProtocolError
 from fakeamqp.protocols.amqp_0_9_1.states import CHANNEL_TRANSITIONS, ChannelState
 
 if TYPE_CHECKING:
-    from fakeamqp.model.access import AccessControl, Action, User
-    from fakeamqp.model.message import Message
+    from fakeamqp.model.access.control import AccessControl
+    from fakeamqp.model.access.users import Action, User
+    from fakeamqp.model.deliveries.subscription import Subscription
+    from fakeamqp.model.messages.message import Message
     from fakeamqp.model.personality.choices import Personality
     from fakeamqp.model.queues import Queue
-    from fakeamqp.model.reply_to import ReplyAddress
-    from fakeamqp.model.subscription import Subscription
+    from fakeamqp.model.routing import ReplyAddress
     from fakeamqp.model.tap import Settlement
     from fakeamqp.model.transactions import Transaction
     from fakeamqp.model.virtual_host import VirtualHost

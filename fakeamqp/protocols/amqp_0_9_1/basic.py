@@ -9,13 +9,13 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from fakeamqp.model.credit import Credit, Limit
-from fakeamqp.model.delivery import accept_all, release_all
+from fakeamqp.model.deliveries.credit import Credit, Limit
+from fakeamqp.model.deliveries.delivery import accept_all, release_all
+from fakeamqp.model.deliveries.subscription import ConsumerTerms, DeliveryLimits, Subscription
 from fakeamqp.model.errors import ChannelCrash, NotAllowed, PreconditionFailed
-from fakeamqp.model.limits import check_consumer_bound
+from fakeamqp.model.limits.limits import check_consumer_bound
 from fakeamqp.model.queues import ClassicQueue
-from fakeamqp.model.reply_to import PSEUDO_QUEUE
-from fakeamqp.model.subscription import ConsumerTerms, DeliveryLimits, Subscription
+from fakeamqp.model.routing import PSEUDO_QUEUE
 from fakeamqp.protocols.amqp_0_9_1 import delivering, publishing
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.replies import ProtocolError
@@ -25,7 +25,7 @@ from fakeamqp.protocols.amqp_0_9_1.windows import set_documented_window, set_win
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fakeamqp.model.delivery import Delivery, Ending
+    from fakeamqp.model.deliveries.delivery import Delivery, Ending
     from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
     from fakeamqp.protocols.amqp_0_9_1.server_channel import Amqp091Channel
 

@@ -21,10 +21,10 @@ from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
 from fakeamqp.protocols.amqp_0_9_1.codec.strings import encode_short_string
 
 if TYPE_CHECKING:
-    from fakeamqp.model.delivery import Delivery
-    from fakeamqp.model.message import Message
+    from fakeamqp.model.deliveries.delivery import Delivery
+    from fakeamqp.model.deliveries.subscription import Subscription
+    from fakeamqp.model.messages.message import Message
     from fakeamqp.model.queues import Queue, QueuedMessage
-    from fakeamqp.model.subscription import Subscription
     from fakeamqp.protocols.amqp_0_9_1.base_channel import BaseChannel
     from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
 

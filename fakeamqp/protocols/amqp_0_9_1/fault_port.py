@@ -6,7 +6,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from fakeamqp.model.errors import ModelError
-from fakeamqp.model.message import Message
+from fakeamqp.model.messages.message import Message
 from fakeamqp.protocols.amqp_0_9_1.replies import CloseReply, short_text
 from fakeamqp.protocols.amqp_0_9_1.states import ChannelState
 from fakeamqp.protocols.base import fault_port

@@ -10,17 +10,22 @@ from collections.abc import Callable, Iterable
 from functools import cache
 from typing import TYPE_CHECKING, Protocol
 
-from fakeamqp.model.carbon_copies import carbon_copies, without_blind_copies
-from fakeamqp.model.dead_letter_headers import claimed_deaths
+from fakeamqp.model.dead_letters.headers import claimed_deaths
 from fakeamqp.model.errors import ContentTooLarge, ModelError, PreconditionFailed
-from fakeamqp.model.expiration import time_to_live
-from fakeamqp.model.reply_to import PSEUDO_QUEUE, ReplyAddress, is_reply_address
+from fakeamqp.model.messages.properties import time_to_live
+from fakeamqp.model.routing import (
+    PSEUDO_QUEUE,
+    ReplyAddress,
+    carbon_copies,
+    is_reply_address,
+    without_blind_copies,
+)
 from fakeamqp.protocols.amqp_0_9_1 import delivering
 
 if TYPE_CHECKING:
     from typing import TypeAlias
 
-    from fakeamqp.model.message import Message
+    from fakeamqp.model.messages.message import Message
     from fakeamqp.model.outcome import Outcome
     from fakeamqp.protocols.amqp_0_9_1.base_channel import BaseChannel
     from fakeamqp.protocols.amqp_0_9_1.codec.method import Method

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from fakeamqp.model.erlang import Atom, pretty, term
 from fakeamqp.model.errors import PreconditionFailed, ResourceError
-from fakeamqp.model.message import Message
+from fakeamqp.model.messages.message import Message
 from fakeamqp.model.queues import Queue
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.delivering import ENCODING, check_message

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from fakeamqp.model.errors import AccessRefused, ChannelCrash
 from fakeamqp.model.queues import QueueDeclaration
-from fakeamqp.model.reply_to import PSEUDO_QUEUE, is_reply_address
+from fakeamqp.model.routing import PSEUDO_QUEUE, is_reply_address
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.replies import stripped
 

@@ -44,13 +44,13 @@ from fakeamqp.protocols.base.codec.pieces import add_piece
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from fakeamqp.model.access import User
-    from fakeamqp.model.delivery import Delivery
-    from fakeamqp.model.message import Message
+    from fakeamqp.model.access.users import User
+    from fakeamqp.model.deliveries.delivery import Delivery
+    from fakeamqp.model.deliveries.subscription import Subscription
+    from fakeamqp.model.messages.message import Message
     from fakeamqp.model.outcome import Outcome
     from fakeamqp.model.races import ChannelRaces
-    from fakeamqp.model.reply_to import ReplyAddress
-    from fakeamqp.model.subscription import Subscription
+    from fakeamqp.model.routing import ReplyAddress
     from fakeamqp.model.virtual_host import VirtualHost
     from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
     from fakeamqp.protocols.amqp_0_9_1.publish_checks import PublishTarget

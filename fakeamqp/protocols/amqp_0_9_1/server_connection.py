@@ -13,10 +13,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar, cast
 
 from fakeamqp.errors import printable
-from fakeamqp.model.credit import Credit
+from fakeamqp.model.deliveries.credit import Credit
 from fakeamqp.model.erlang import Atom
 from fakeamqp.model.errors import ChannelCrash, ModelError, NotFound
-from fakeamqp.model.limits import check_channel_limit
+from fakeamqp.model.limits.limits import check_channel_limit
 from fakeamqp.protocols.amqp_0_9_1 import connection as connection_class
 from fakeamqp.protocols.amqp_0_9_1.amqplain import AmqPlain
 from fakeamqp.protocols.amqp_0_9_1.assembly import ContentAssembly, not_a_method

@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
-from fakeamqp.model.delivery import reject_all, release_all
+from fakeamqp.model.deliveries.delivery import reject_all, release_all
 from fakeamqp.model.errors import PreconditionFailed
 
 if TYPE_CHECKING:
-    from fakeamqp.model.delivery import Delivery, Ending
+    from fakeamqp.model.deliveries.delivery import Delivery, Ending
     from fakeamqp.model.tap import Settlement
     from fakeamqp.protocols.amqp_0_9_1.base_channel import BaseChannel
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Protocol
 
-from fakeamqp.model.credit import Credit
+from fakeamqp.model.deliveries.credit import Credit
 
 if TYPE_CHECKING:
     from fakeamqp.model.queues import Queue

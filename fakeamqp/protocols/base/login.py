@@ -10,7 +10,8 @@ from collections.abc import Container, Mapping
 from typing import TYPE_CHECKING
 
 from fakeamqp.errors import near_match
-from fakeamqp.model.access import User, check_address
+from fakeamqp.model.access.control import check_address
+from fakeamqp.model.access.users import User
 from fakeamqp.model.errors import AuthenticationFailed
 from fakeamqp.protocols.base.sasl import offered_mechanisms
 

@@ -13,13 +13,13 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
-from fakeamqp.model.credit import Gate
+from fakeamqp.model.deliveries.credit import Gate
 from fakeamqp.model.tap import Tapped
 from fakeamqp.protocols.base.send_timeout import SendTimeout, TimedConnection
 
 if TYPE_CHECKING:
-    from fakeamqp.model.memory import Charge
-    from fakeamqp.model.message import Message
+    from fakeamqp.model.limits.memory import Charge
+    from fakeamqp.model.messages.message import Message
     from fakeamqp.model.state import BrokerState
 
 __all__ = ["Outbox", "OutboxConnection"]

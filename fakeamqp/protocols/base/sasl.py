@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from fakeamqp.connection import PeerAddress
-from fakeamqp.model.access import User
+from fakeamqp.model.access.users import User
 from fakeamqp.model.errors import AuthenticationFailed
 from fakeamqp.model.state import BrokerState
 

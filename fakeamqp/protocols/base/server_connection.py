@@ -13,8 +13,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from fakeamqp.model.errors import ResourceError
-from fakeamqp.model.identity import Identity
-from fakeamqp.model.memory import Charge
+from fakeamqp.model.limits.memory import Charge
+from fakeamqp.model.messages.message import Identity
 from fakeamqp.protocols.base.connection_states import ConnectionState
 from fakeamqp.protocols.base.handshake_timeout import HandshakeTimeout
 from fakeamqp.protocols.base.heartbeats import Heartbeats
@@ -26,8 +26,8 @@ from fakeamqp.protocols.base.sasl import MECHANISMS, Mechanism
 
 if TYPE_CHECKING:
     from fakeamqp.connection import PeerAddress
-    from fakeamqp.model.access import User
-    from fakeamqp.model.credit import Gate
+    from fakeamqp.model.access.users import User
+    from fakeamqp.model.deliveries.credit import Gate
     from fakeamqp.model.personality.choices import Personality
     from fakeamqp.model.state import BrokerState, ClientChannel
     from fakeamqp.model.tap import Tap

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from fakeamqp.model.delivery import Delivery, accept_all
-from fakeamqp.model.message import Message
+from fakeamqp.model.deliveries.delivery import Delivery, accept_all
+from fakeamqp.model.messages.message import Message
+from fakeamqp.model.messages.properties import PlainProperties
 from fakeamqp.model.personality import RABBITMQ_4_2, Personality
-from fakeamqp.model.properties import PlainProperties
 from fakeamqp.model.queues import Queue, QueueDeclaration
 from fakeamqp.model.state import BrokerState
 from fakeamqp.model.timers import TimeSource

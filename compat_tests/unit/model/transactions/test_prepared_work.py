@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from compat_tests.unit.model.transactions.bench import KINDS, TRANSIENT, Bench, xid
-from fakeamqp.model.delivery import release_all
+from fakeamqp.model.deliveries.delivery import release_all
+from fakeamqp.model.deliveries.subscription import Subscription
 from fakeamqp.model.errors import PreconditionFailed, ResourceError
-from fakeamqp.model.message import Message
+from fakeamqp.model.messages.message import Message
+from fakeamqp.model.messages.properties import PlainProperties
 from fakeamqp.model.outcome import Outcome
 from fakeamqp.model.personality import RABBITMQ_4_3
-from fakeamqp.model.properties import PlainProperties
-from fakeamqp.model.subscription import Subscription
 from fakeamqp.model.transactions import PlannedPublish, Transaction, XaOutcome
 
 X = xid(1)

@@ -1,21 +1,103 @@
-"""Expiry of a quorum queue's messages: only messages at a head expire."""
+"""Expiry of a quorum queue's messages, of which only those at a head expire, and of an unused queue."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, cast
 
 from fakeamqp.model.operations import STEP
-from fakeamqp.model.queues.queue import expires_messages
-from fakeamqp.model.queues.quorum.deadline import MARGIN, Deadline
+from fakeamqp.model.queues.queue import UNUSED_TOO_LONG, expires_messages
 
 if TYPE_CHECKING:
     from fakeamqp.model.queues.queue import QueuedMessage
-    from fakeamqp.model.queues.quorum.message import QuorumMessage
-    from fakeamqp.model.queues.quorum.queue import QuorumQueue
+    from fakeamqp.model.queues.quorum.queue import QuorumMessage, QuorumQueue
+    from fakeamqp.model.timers import Label, Timer
+    from fakeamqp.model.virtual_host import VirtualHost
 
-__all__ = ["SHORTEST_LIFE", "Expiry"]
+__all__ = ["MARGIN", "SHORTEST_LIFE", "Deadline", "Expiry", "IdleExpiry"]
+
+MARGIN = 1e-9
+"""Seconds by which a timer may fire early: instants are sums of floats."""
+
+
+class Deadline:
+    """Fires at one instant of the broker's clock, `due`; None means never.
+
+    Args:
+        virtual_host: its clock is used.
+        callback: called when it fires.
+    """
+
+    __slots__ = ("_callback", "_timer", "_virtual_host", "due")
+
+    def __init__(self, virtual_host: VirtualHost, callback: Callable[[], None]) -> None:
+        self.due: float | None = None
+        self._virtual_host = virtual_host
+        self._callback = callback
+        self._timer: Timer | None = None
+
+    def set(self, due: float | None, label: Label) -> None:
+        """Move the timer to an instant. Does nothing if that is `due` already."""
+        if due == self.due:
+            return
+        self.stop()
+        self.due = due
+        self._timer = None if due is None else self._virtual_host.call_at(due, self._fire, label)
+
+    def stop(self) -> None:
+        """Cancel the timer."""
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _fire(self) -> None:
+        self._timer = self.due = None
+        self._callback()
+
+
+class IdleExpiry:
+    """Deletes one queue when `x-expires` has passed without use; consumers keep it alive.
+
+    RabbitMQ checks every few seconds, and only promises that the queue is deleted some time after.
+    """
+
+    __slots__ = ("_deadline", "_last", "_queue")
+
+    def __init__(self, queue: QuorumQueue) -> None:
+        self._queue = queue
+        self._last = queue.virtual_host.now()
+        self._deadline = Deadline(queue.virtual_host, self._too_long)
+
+    def now(self) -> None:
+        """The queue is in use."""
+        self._last = self._queue.virtual_host.now()
+        self.watch()
+
+    def watch(self) -> None:
+        """Set the timer after a use or a change of options or consumers."""
+        queue = self._queue
+        expires = queue.options.expires
+        counts = expires is not None and not queue.subscriptions and not queue.deleted
+        self._check_at(self._last + expires if counts and expires is not None else None)
+
+    def _check_at(self, instant: float | None) -> None:
+        # Set again even for the same instant, so that it fires after everything else that is due.
+        self._deadline.set(None, "")
+        self._deadline.set(instant, f"q '{self._queue.name}' expires unused")
+
+    def stop(self) -> None:
+        """The queue has been deleted."""
+        self._deadline.stop()
+
+    def _too_long(self) -> None:
+        queue = self._queue
+        if queue.deleted or queue.subscriptions:
+            return
+        if queue.unacked:
+            self._check_at(queue.virtual_host.now() + queue.choices.tick)
+        else:
+            queue.virtual_host.queues.remove(queue, UNUSED_TOO_LONG)
+
 
 SHORTEST_LIFE = 0.001
 """Seconds that a message with a time to live of 0 lives: long enough for a waiting consumer."""

@@ -1,22 +1,200 @@
-"""Messages that a quorum queue cannot deliver now: they wait for a retry, or are held dead letters."""
+"""Messages that return to a quorum queue, and those that it cannot deliver now.
+
+A parked message waits for a delayed retry (RabbitMQ 4.3: documented), or is a held dead letter.
+
+Returned messages do not take their old place: they go before all new messages, or behind them, or wait for a
+retry, or are dead-lettered. That depends on the outcome of the delivery and on the delivery limit (RabbitMQ:
+measured).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Generator, Iterator, Sequence
+from heapq import heappop, heappush
+from typing import TYPE_CHECKING, Any, cast
 
-from fakeamqp.model.held_dead_letters import HeldDeadLetters
-from fakeamqp.model.queues.quorum.retries import Retries
+from fakeamqp.model.dead_letters.held import HeldDeadLetters
+from fakeamqp.model.deliveries.delivery import by_consumer, grouped
+from fakeamqp.model.operations import in_steps
+from fakeamqp.model.queues.quorum.expiry import MARGIN, Deadline
 
 if TYPE_CHECKING:
     from fakeamqp.model.arguments import QueueOptions
-    from fakeamqp.model.message import Message
+    from fakeamqp.model.deliveries.delivery import Delivery
     from fakeamqp.model.message_outcomes import DropReason
+    from fakeamqp.model.messages.message import Message
     from fakeamqp.model.queues.queue import DeathReason
-    from fakeamqp.model.queues.quorum.message import QuorumMessage
-    from fakeamqp.model.queues.quorum.queue import QuorumQueue
+    from fakeamqp.model.queues.quorum.queue import QuorumMessage, QuorumQueue
+    from fakeamqp.model.virtual_host import VirtualHost
 
-__all__ = ["ParkedMessages"]
+__all__ = ["ParkedMessages", "Requeueing", "Retries", "retry_delay"]
+
+
+def retry_delay(options: QueueOptions, failures: int, *, failed: bool) -> float | None:
+    """The delay of a returned message in seconds; None means no delay.
+
+    `failures` counts its failures so far, `failed` says whether the last return was one.
+    """
+    shortest = options.delayed_retry_min
+    if options.delayed_retry_type not in ("all", "failed" if failed else "returned") or shortest is None:
+        return None
+    longest = shortest if options.delayed_retry_max is None else options.delayed_retry_max
+    return min(shortest * max(1, failures), longest)
+
+
+class Retries:
+    """The messages of one queue that wait for a retry, in `heap`; `octets` is their total size.
+
+    Args:
+        virtual_host: its clock is used.
+        name: of the queue, for the timer's label.
+        again: called with the messages whose retry is due.
+    """
+
+    __slots__ = ("_again", "_deadline", "_name", "_virtual_host", "heap", "octets")
+
+    def __init__(
+        self, virtual_host: VirtualHost, name: str, again: Callable[[list[QuorumMessage]], None]
+    ) -> None:
+        self.octets: int = 0
+        self._virtual_host = virtual_host
+        self._name = name
+        self._again = again
+        self._deadline = Deadline(virtual_host, self._is_due)
+        self.heap: list[tuple[float, int, QuorumMessage]] = []
+        """Due time, position, message."""
+
+    def waiting(self) -> list[QuorumMessage]:
+        """All of them, soonest first."""
+        return [queued for _, _, queued in sorted(self.heap)]
+
+    def add(self, queued: QuorumMessage, delay: float) -> None:
+        """Add a message that is redelivered after `delay` seconds."""
+        heappush(self.heap, (self._virtual_host.now() + delay, queued.position, queued))
+        self.octets += queued.size
+        self._watch()
+
+    def clear(self) -> list[QuorumMessage]:
+        """Take out all of them, soonest first."""
+        taken = self.waiting()
+        self.heap.clear()
+        self.octets = 0
+        self._watch()
+        return taken
+
+    def stop(self) -> None:
+        """The queue has been deleted."""
+        self._deadline.stop()
+
+    def _watch(self) -> None:
+        due = self.heap[0][0] if self.heap else None
+        self._deadline.set(due, f"q '{self._name}' retries a message")
+
+    def _is_due(self) -> None:
+        now = self._virtual_host.now() + MARGIN
+        due = []
+        while self.heap and self.heap[0][0] <= now:
+            queued = heappop(self.heap)[2]
+            self.octets -= queued.size
+            due.append(queued)
+        self._watch()
+        self._again(due)
+
+
+class Requeueing:
+    """Places the messages that return to one queue."""
+
+    __slots__ = ("_queue", "limit")
+
+    def __init__(self, queue: QuorumQueue) -> None:
+        self._queue = queue
+        self.limit: float | None = None
+        """How often a message may return; None means any number of times."""
+
+    def adopt(self, options: QueueOptions) -> None:
+        """Apply new options."""
+        choices = self._queue.choices
+        limit = choices.delivery_limit if options.delivery_limit is None else options.delivery_limit
+        if limit is not None and limit < 0 and choices.negative_limit_is_none:
+            limit = None
+        self.limit = limit
+
+    def taking_back(self, deliveries: Sequence[Delivery], *, redelivered: bool) -> Iterator[None]:
+        """Requeue deliveries that were not accepted, in steps; the queue dispatches between groups.
+
+        `redelivered` says whether messages are marked so.
+        """
+        queue = self._queue
+
+        def requeue(part: Sequence[Delivery]) -> None:
+            for delivery in part:
+                if not queue.end(delivery):
+                    continue
+                queued = cast("QuorumMessage", delivery.queued)
+                if queue.deleted:
+                    queue._too_late((queued,), "deleted")
+                else:
+                    marked = queued.redelivered or redelivered
+                    self.requeue(queued, delivery.ending or "lost")
+                    queued.redelivered = marked
+
+        groups = yield from self._in_order(deliveries)
+        del deliveries
+        while groups:
+            yield from in_steps(groups.pop(), requeue)
+            if not queue.deleted:
+                queue.consumers.elect(returned=True)
+                queue.dispatch()
+
+    def _in_order(self, deliveries: Sequence[Delivery]) -> Generator[None, None, list[Sequence[Delivery]]]:
+        """The order in which deliveries return: groups, the first at the end of the list."""
+        by_age: dict[tuple[int, Any], list[Delivery]] = {}
+        lost = True
+
+        def enter(part: Sequence[Delivery]) -> None:
+            nonlocal lost
+            lost = lost and all(delivery.ending == "lost" for delivery in part)
+            if lost:
+                for delivery in part:
+                    by_age.setdefault(self._age_of_holder(delivery), []).append(delivery)
+
+        yield from in_steps(deliveries, enter)
+        if not lost:
+            return (yield from grouped(deliveries))
+        return [[delivery for age in sorted(by_age) for delivery in by_age[age]]]
+
+    def _age_of_holder(self, delivery: Delivery) -> tuple[int, Any]:
+        """The sort key of deliveries that return because their channel was lost."""
+        holder = delivery.holder
+        if not self._queue.choices.losses_by_age:
+            return by_consumer(delivery)
+        return (1, delivery.tag) if holder is None else (0, holder.age)
+
+    def requeue(self, queued: QuorumMessage, ending: str) -> None:
+        """Place a message whose delivery was not accepted."""
+        queue = self._queue
+        choices = queue.choices
+        limit = self.limit
+        queued.returns += 1
+        queued.redelivered = True
+        if limit is None and ending in choices.back_without_limit:
+            queued.position = queue.next_position()
+            queue.ready.append_plain(queued)
+            queue.ready_bytes += queued.size
+            return
+        failed = ending in choices.failures
+        if failed:
+            queued.failures += 1
+        count = queued.returns if choices.limit_counts == "returns" else queued.failures
+        if limit is not None and count > limit:
+            queue.parked.die(queued, "delivery_limit")
+            return
+        delay = retry_delay(queue.options, queued.failures, failed=failed)
+        if delay is None:
+            queue.ready.put_back(queued)
+            queue.ready_bytes += queued.size
+        else:
+            queue.parked.retries.add(queued, delay)
 
 
 class ParkedMessages:

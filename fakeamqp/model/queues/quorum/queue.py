@@ -1,7 +1,11 @@
-"""The quorum queue itself: arrival, delivery and settlement of messages.
+"""The quorum queue itself: arrival, delivery and settlement of messages, and its limits.
 
 Every operation ends in `dispatch`: it drops expired messages at the heads, delivers to the consumers in
 order, and then checks the limits. So a message beyond a limit is still delivered if a consumer waits for it.
+
+Above a limit the queue drops from its head, or it blocks publishers: a publisher that finds the queue above a
+limit is refused until at most four fifths of the limits are used. The queue remembers this for each
+publisher (RabbitMQ: documented).
 """
 
 from __future__ import annotations
@@ -9,31 +13,186 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
 from typing import TYPE_CHECKING, cast
+from weakref import WeakKeyDictionary
 
-from fakeamqp.model.credit import InheritedCredit
-from fakeamqp.model.delivery import Delivery
-from fakeamqp.model.queues.new_messages import ReturnsFirst
+from fakeamqp.model.deliveries.credit import InheritedCredit
+from fakeamqp.model.deliveries.delivery import Delivery
+from fakeamqp.model.errors import NotImplementedHere, ResourceLocked
+from fakeamqp.model.messages.properties import Int64
 from fakeamqp.model.queues.queue import NOT_SECURED, Queue, QueuedMessage
-from fakeamqp.model.queues.quorum import unsupported
-from fakeamqp.model.queues.quorum.consumer_timeouts import ConsumerTimeouts
-from fakeamqp.model.queues.quorum.consumers import QuorumConsumers
-from fakeamqp.model.queues.quorum.expiry import SHORTEST_LIFE, Expiry
-from fakeamqp.model.queues.quorum.idle_expiry import IdleExpiry
-from fakeamqp.model.queues.quorum.message import QuorumMessage
-from fakeamqp.model.queues.quorum.overflow import Overflow
-from fakeamqp.model.queues.quorum.parked import ParkedMessages
-from fakeamqp.model.queues.quorum.requeueing import Requeueing
-from fakeamqp.model.queues.service_queue import ServiceQueue
+from fakeamqp.model.queues.quorum.consumers import QuorumConsumers, ServiceQueue
+from fakeamqp.model.queues.quorum.expiry import SHORTEST_LIFE, Expiry, IdleExpiry
+from fakeamqp.model.queues.quorum.new_messages import ReturnsFirst
+from fakeamqp.model.queues.quorum.parked import ParkedMessages, Requeueing
+from fakeamqp.model.queues.quorum.timeouts import ConsumerTimeouts
 
 if TYPE_CHECKING:
     from fakeamqp.model.arguments import QueueOptions
-    from fakeamqp.model.credit import Credit
-    from fakeamqp.model.message import Message
+    from fakeamqp.model.deliveries.credit import Credit
+    from fakeamqp.model.deliveries.subscription import Subscriber, Subscription
     from fakeamqp.model.message_outcomes import DropReason
+    from fakeamqp.model.messages.message import Message
     from fakeamqp.model.personality import QuorumChoices
-    from fakeamqp.model.subscription import Subscriber, Subscription
 
-__all__ = ["QuorumQueue"]
+__all__ = ["Overflow", "QuorumMessage", "QuorumQueue", "check_deletion", "check_get", "check_subscription"]
+
+
+def check_deletion(queue: QuorumQueue, *, if_unused: bool, if_empty: bool) -> None:
+    """Refuse conditions of a deletion.
+
+    Raises:
+        NotImplementedHere: a condition is set.
+    """
+    for asked, flag in ((if_unused, "if-unused"), (if_empty, "if-empty")):
+        if asked:
+            raise NotImplementedHere(
+                f"cannot delete queue '{queue.name}' in vhost '{queue.virtual_host.name}'. queue.delete "
+                f"operations with {flag} flag set are not supported by quorum queues"
+            )
+
+
+def check_get(queue: QuorumQueue) -> None:
+    """Refuse basic.get where the queue has single active consumers.
+
+    Raises:
+        ResourceLocked: it has.
+    """
+    if queue.consumers.single is not None:
+        kind = queue.virtual_host.state.personality.single_active_get_refusal
+        raise ResourceLocked(
+            f"cannot obtain access to locked queue '{queue.name}' in vhost '{queue.virtual_host.name}'. "
+            f"basic.get operations are not supported by {kind} queues with single active consumer"
+        )
+
+
+def check_subscription(queue: QuorumQueue, subscription: Subscription) -> None:
+    """Refuse browsing and shared windows.
+
+    Raises:
+        NotImplementedHere: the subscription browses, or shares its window with others in a personality that
+            forbids that.
+    """
+    if not subscription.acquires:
+        raise NotImplementedHere(
+            f"queue '{queue.name}' in vhost '{queue.virtual_host.name}' cannot be browsed: quorum queues "
+            "deliver only to subscriptions that acquire messages. Browse a classic queue or a stream"
+        )
+    if subscription.shares_window and queue.choices.refuses_shared_windows:
+        raise NotImplementedHere(
+            f"queue '{queue.name}' in vhost '{queue.virtual_host.name}' does not support global qos"
+        )
+
+
+class QuorumMessage(QueuedMessage):
+    """A message in a quorum queue. `returns` counts all returns, `failures` those that were failures.
+
+    `size` is the number of bytes that limits count.
+    """
+
+    __slots__ = ("size",)
+
+    def __init__(self, message: Message, position: int, expires_at: float | None, size: int) -> None:
+        super().__init__(message, position, expires_at)
+        self.size: int = size
+        self.failures: int = message.failures
+        self.redelivered: bool = self.failures > 0
+
+    def shown(self, count: int, choices: QuorumChoices, *, ordered: bool) -> Message:
+        """The message as a client sees it that gets it now, after this number of returns.
+
+        `ordered` sorts its headers.
+        """
+        headers = {"x-delivery-count": Int64(count)}
+        if choices.shows_acquisitions:
+            headers = {"x-acquired-count": Int64(count)}
+            if self.failures:
+                headers["x-delivery-count"] = Int64(self.failures)
+        return self.message.with_properties(self.message.properties.with_headers(headers, ordered=ordered))
+
+
+_SOFT_LIMIT = 0.8
+"""Publishers are unblocked when at most this part of a limit is used."""
+
+
+class _Anybody:
+    """Stands for publishers that are not connections."""
+
+
+_ANYBODY = _Anybody()
+
+
+class Overflow:
+    """The limits of one queue: `bounded` if there are any, `rejects` if it blocks publishers then."""
+
+    __slots__ = ("_blocked", "_max_bytes", "_max_length", "_queue", "bounded", "rejects")
+
+    def __init__(self, queue: QuorumQueue) -> None:
+        self._queue = queue
+        self.bounded: bool = False
+        self.rejects: bool = False
+        self._max_length: int | None = None
+        self._max_bytes: int | None = None
+        self._blocked: WeakKeyDictionary[object, bool] = WeakKeyDictionary()
+        """By publisher, whether it is blocked (overflow reject-publish)."""
+
+    def adopt(self, options: QueueOptions) -> None:
+        """Apply new options."""
+        self._max_length = options.max_length
+        self._max_bytes = options.max_length_bytes
+        self.bounded = self._max_length is not None or self._max_bytes is not None
+        self.rejects = self.bounded and options.overflow == "reject-publish"
+
+    def refuses(self, publisher: object) -> bool:
+        """Whether this publisher is blocked; a new one is if the queue is above its limits now."""
+        if publisher is None:
+            publisher = _ANYBODY
+        blocked = self._blocked.get(publisher)
+        if blocked is None:
+            blocked = self._blocked[publisher] = self._above()
+        return blocked
+
+    def would_refuse(self, publisher: object) -> bool:
+        """The answer of `refuses`. Nothing changes."""
+        if not self.rejects:
+            return False
+        blocked = self._blocked.get(_ANYBODY if publisher is None else publisher)
+        return self._above() if blocked is None else blocked
+
+    def _counts(self) -> tuple[int, int]:
+        """The messages and bytes that count for the limits."""
+        queue = self._queue
+        count, octets = queue.parked.amount()
+        return len(queue.ready) + count, queue.ready_bytes + octets
+
+    def _above(self) -> bool:
+        count, octets = self._counts()
+        return (self._max_length is not None and count > self._max_length) or (
+            self._max_bytes is not None and octets > self._max_bytes
+        )
+
+    def _below_soft_limits(self) -> bool:
+        count, octets = self._counts()
+        return (self._max_length is None or count <= int(self._max_length * _SOFT_LIMIT)) and (
+            self._max_bytes is None or octets <= int(self._max_bytes * _SOFT_LIMIT)
+        )
+
+    def check(self) -> None:
+        """Drop from the head, or block or unblock publishers."""
+        if self.rejects:
+            if self._above():
+                for publisher in self._blocked:
+                    self._blocked[publisher] = True
+                return
+            if not self._below_soft_limits():
+                return
+        elif self.bounded:
+            queue = self._queue
+            while len(queue.ready) and self._above():
+                queue.parked.die(queue.pop(), "maxlen")
+        if self._blocked:
+            for publisher in self._blocked:
+                self._blocked[publisher] = False
+
 
 _MOST_LOOKED_AT = 1000
 
@@ -91,7 +250,7 @@ class QuorumQueue(Queue):
         Raises:
             NotImplementedHere: a condition is set.
         """
-        unsupported.check_deletion(self, if_unused=if_unused, if_empty=if_empty)
+        check_deletion(self, if_unused=if_unused, if_empty=if_empty)
         return len(self.ready)
 
     def apply(self, options: QueueOptions) -> None:
@@ -276,7 +435,7 @@ class QuorumQueue(Queue):
         Raises:
             ResourceLocked: the queue has single active consumers.
         """
-        unsupported.check_get(self)
+        check_get(self)
         self.used()
         if self._perishable:
             self._expiry.drop()
@@ -410,8 +569,8 @@ class QuorumQueue(Queue):
     # --- consumers ----------------------------------------------------------------------------------
 
     def check_subscription(self, subscription: Subscription) -> None:
-        """See the base class and `unsupported`: there is no exclusive access."""
-        unsupported.check_subscription(self, subscription)
+        """See the base class and `check_subscription`: there is no exclusive access."""
+        check_subscription(self, subscription)
 
     def subscribe(self, subscription: Subscription) -> None:
         """See the base class."""

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from fakeamqp.model.delivery import accept_all, release_all
-from fakeamqp.model.staging import Download, Downloads, Uploads
+from fakeamqp.model.deliveries.delivery import accept_all, release_all
+from fakeamqp.model.messages.staging import Download, Downloads, Uploads
 from fakeamqp.protocols.amqp_0_10.codec import commands
 from fakeamqp.protocols.amqp_0_10.codec.constants import SegmentType
 from fakeamqp.protocols.amqp_0_10.consuming import ContentConsumers, ServerConsumer
@@ -19,11 +19,11 @@ from fakeamqp.protocols.amqp_0_10.contents import FILE, header
 from fakeamqp.protocols.amqp_0_10.replies import SessionFault
 
 if TYPE_CHECKING:
-    from fakeamqp.model.delivery import Delivery
-    from fakeamqp.model.message import Message
+    from fakeamqp.model.deliveries.credit import Window
+    from fakeamqp.model.deliveries.delivery import Delivery
+    from fakeamqp.model.deliveries.subscription import Subscription
+    from fakeamqp.model.messages.message import Message
     from fakeamqp.model.queues import Queue
-    from fakeamqp.model.subscription import Subscription
-    from fakeamqp.model.window import Window
     from fakeamqp.protocols.amqp_0_10.codec.assembly import Assembly
     from fakeamqp.protocols.amqp_0_10.sessions.server_session import ServerSession
 

@@ -10,10 +10,10 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from fakeamqp.model.delivery import accept_all, reject_all, release_all
+from fakeamqp.model.deliveries.delivery import accept_all, reject_all, release_all
 from fakeamqp.model.errors import IllegalArgument, ModelError, ResourceError
-from fakeamqp.model.identity import identity_of
-from fakeamqp.model.staging import Description
+from fakeamqp.model.messages.message import identity_of
+from fakeamqp.model.messages.staging import Description
 from fakeamqp.protocols.amqp_0_10 import consuming, contents
 from fakeamqp.protocols.amqp_0_10.codec import commands
 from fakeamqp.protocols.amqp_0_10.contents import FILE, ContentTarget
@@ -22,8 +22,8 @@ from fakeamqp.protocols.amqp_0_10.properties import ContentProperties
 from fakeamqp.protocols.amqp_0_10.replies import SessionFault
 
 if TYPE_CHECKING:
-    from fakeamqp.model.delivery import Delivery
-    from fakeamqp.model.staging import Staged, Upload
+    from fakeamqp.model.deliveries.delivery import Delivery
+    from fakeamqp.model.messages.staging import Staged, Upload
     from fakeamqp.model.tap import Settlement
     from fakeamqp.model.transactions import Transaction
     from fakeamqp.protocols.amqp_0_10.codec.packed import Command

@@ -16,7 +16,7 @@ from fakeamqp.protocols.amqp_0_10.codec.structs import DeliveryProperties
 from fakeamqp.protocols.amqp_0_10.properties import ENCODING, TransferProperties
 
 if TYPE_CHECKING:
-    from fakeamqp.model.message import Message
+    from fakeamqp.model.messages.message import Message
 
 __all__ = ["NO_BODY", "forwarded", "header", "resumable", "resumable_size"]
 

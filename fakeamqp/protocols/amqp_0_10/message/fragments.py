@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from fakeamqp.errors import FakeAMQPError
 from fakeamqp.model.errors import ContentTooLarge, IllegalArgument, IllegalState
-from fakeamqp.model.interrupted import Interrupted
+from fakeamqp.model.messages.unfinished import Interrupted
 from fakeamqp.protocols.amqp_0_10.codec import commands, structs
 from fakeamqp.protocols.amqp_0_10.codec.serial import SequenceSet
 

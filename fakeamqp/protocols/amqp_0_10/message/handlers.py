@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from fakeamqp.model.errors import NotAllowed, ResourceLocked
-from fakeamqp.model.limits import check_consumer_bound
+from fakeamqp.model.limits.limits import check_consumer_bound
 from fakeamqp.protocols.amqp_0_10 import tx
 from fakeamqp.protocols.amqp_0_10.codec import commands
 from fakeamqp.protocols.amqp_0_10.codec.constants import AcceptMode, AcquireMode

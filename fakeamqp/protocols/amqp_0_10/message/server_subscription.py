@@ -5,9 +5,9 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from fakeamqp.model.credit import Grant
+from fakeamqp.model.deliveries.credit import Grant
+from fakeamqp.model.deliveries.subscription import ConsumerTerms, Subscription
 from fakeamqp.model.errors import ResourceDeleted
-from fakeamqp.model.subscription import ConsumerTerms, Subscription
 from fakeamqp.protocols.amqp_0_10.codec import commands
 from fakeamqp.protocols.amqp_0_10.codec.constants import AcceptMode, AcquireMode, SegmentType
 from fakeamqp.protocols.amqp_0_10.codec.frames import (
@@ -24,9 +24,9 @@ from fakeamqp.protocols.amqp_0_10.message.delivering import NO_BODY
 from fakeamqp.protocols.amqp_0_10.properties import ENCODING
 
 if TYPE_CHECKING:
-    from fakeamqp.model.credit import Limit, Receipt
-    from fakeamqp.model.delivery import Delivery
-    from fakeamqp.model.message import Message
+    from fakeamqp.model.deliveries.credit import Limit, Receipt
+    from fakeamqp.model.deliveries.delivery import Delivery
+    from fakeamqp.model.messages.message import Message
     from fakeamqp.model.queues import Queue
     from fakeamqp.protocols.amqp_0_10.sessions.server_session import ServerSession
 

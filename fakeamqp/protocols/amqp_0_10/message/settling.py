@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from fakeamqp.model.delivery import accept_all, reject_all, release_all
+from fakeamqp.model.deliveries.delivery import accept_all, reject_all, release_all
 from fakeamqp.model.errors import IllegalState
 from fakeamqp.protocols.amqp_0_10.codec import structs
 from fakeamqp.protocols.amqp_0_10.codec.constants import AcceptMode
@@ -18,7 +18,7 @@ from fakeamqp.protocols.amqp_0_10.codec.serial import SequenceSet
 from fakeamqp.protocols.amqp_0_10.message.server_subscription import ServerSubscription
 
 if TYPE_CHECKING:
-    from fakeamqp.model.delivery import Delivery
+    from fakeamqp.model.deliveries.delivery import Delivery
     from fakeamqp.protocols.amqp_0_10.codec import commands
     from fakeamqp.protocols.amqp_0_10.sessions.server_session import ServerSession
 

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from fakeamqp.model.errors import ContentTooLarge, IllegalArgument, ResourceError
-from fakeamqp.model.message import Message
+from fakeamqp.model.messages.message import Message
 from fakeamqp.model.outcome import UNROUTABLE
 from fakeamqp.model.transactions import PlannedPublish
 from fakeamqp.protocols.amqp_0_10.codec import commands

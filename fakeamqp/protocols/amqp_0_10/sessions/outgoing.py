@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
-from fakeamqp.model.memory import MESSAGE, Charge
+from fakeamqp.model.limits.memory import MESSAGE, Charge
 from fakeamqp.protocols.amqp_0_10.codec import controls
 from fakeamqp.protocols.amqp_0_10.codec.frames import encode_pieces
 from fakeamqp.protocols.amqp_0_10.codec.serial import SequenceSet, precedes, successor
 
 if TYPE_CHECKING:
-    from fakeamqp.model.credit import Limit
-    from fakeamqp.model.message import Message
+    from fakeamqp.model.deliveries.credit import Limit
+    from fakeamqp.model.messages.message import Message
     from fakeamqp.model.timers import Timer
     from fakeamqp.protocols.amqp_0_10.codec import structs
     from fakeamqp.protocols.amqp_0_10.sessions.server_session import ServerSession

@@ -10,11 +10,11 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Literal
 
-from fakeamqp.model.credit import Gate
-from fakeamqp.model.delivery import Ledger, release_all
+from fakeamqp.model.deliveries.credit import Gate
+from fakeamqp.model.deliveries.delivery import Ledger, release_all
 from fakeamqp.model.errors import ContentTooLarge, ModelError
-from fakeamqp.model.firehose import PublishSource
-from fakeamqp.model.memory import Charge
+from fakeamqp.model.limits.memory import Charge
+from fakeamqp.model.virtual_host.firehose import PublishSource
 from fakeamqp.protocols.amqp_0_10.codec import commands, controls
 from fakeamqp.protocols.amqp_0_10.codec.constants import DetachCode, SegmentType
 from fakeamqp.protocols.amqp_0_10.codec.frames import HEADER_SIZE
@@ -28,12 +28,13 @@ from fakeamqp.protocols.amqp_0_10.states import SESSION_TRANSITIONS, SessionStat
 from fakeamqp.protocols.base.codec.errors import WireError
 
 if TYPE_CHECKING:
-    from fakeamqp.model.access import AccessControl, Action, User
-    from fakeamqp.model.delivery import Delivery
+    from fakeamqp.model.access.control import AccessControl
+    from fakeamqp.model.access.users import Action, User
+    from fakeamqp.model.deliveries.delivery import Delivery
+    from fakeamqp.model.deliveries.subscription import Subscription
     from fakeamqp.model.outcome import Outcome
     from fakeamqp.model.personality.choices import Personality
     from fakeamqp.model.state import BrokerState
-    from fakeamqp.model.subscription import Subscription
     from fakeamqp.model.tap import Settlement
     from fakeamqp.model.timers import Timer
     from fakeamqp.model.transactions import Transaction

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from fakeamqp.model.delivery import Ledger, accept_all, release_all
-from fakeamqp.model.staging import Download, Downloads, Uploads
+from fakeamqp.model.deliveries.delivery import Ledger, accept_all, release_all
+from fakeamqp.model.messages.staging import Download, Downloads, Uploads
 from fakeamqp.protocols.amqp_0_9.codec import methods as m
 from fakeamqp.protocols.amqp_0_9.consuming import ClassConsumer, Consumers
 from fakeamqp.protocols.amqp_0_9.contents import FILE, octets
 
 if TYPE_CHECKING:
-    from fakeamqp.model.delivery import Delivery
-    from fakeamqp.model.message import Message
+    from fakeamqp.model.deliveries.credit import Window
+    from fakeamqp.model.deliveries.delivery import Delivery
+    from fakeamqp.model.deliveries.subscription import Subscription
+    from fakeamqp.model.messages.message import Message
     from fakeamqp.model.queues import Queue
-    from fakeamqp.model.subscription import Subscription
-    from fakeamqp.model.window import Window
     from fakeamqp.protocols.amqp_0_9.server_channel import Amqp09Channel
 
 __all__ = ["FileConsumer", "Files"]

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from fakeamqp.model.delivery import accept_all, reject_all, release_all
+from fakeamqp.model.deliveries.delivery import accept_all, reject_all, release_all
 from fakeamqp.model.errors import ContentTooLarge, IllegalArgument, IllegalState, PreconditionFailed
-from fakeamqp.model.staging import Description
+from fakeamqp.model.messages.staging import Description
 from fakeamqp.protocols.amqp_0_9 import consuming, contents
 from fakeamqp.protocols.amqp_0_9.codec import methods as m
 from fakeamqp.protocols.amqp_0_9.codec.message_properties import FileMessageProperties
@@ -17,8 +17,8 @@ from fakeamqp.protocols.amqp_0_9.file.channel_state import FileConsumer, Files
 from fakeamqp.protocols.amqp_0_9_1.replies import ProtocolError
 
 if TYPE_CHECKING:
-    from fakeamqp.model.delivery import Delivery
-    from fakeamqp.model.staging import Staged, Upload
+    from fakeamqp.model.deliveries.delivery import Delivery
+    from fakeamqp.model.messages.staging import Staged, Upload
     from fakeamqp.model.tap import Settlement
     from fakeamqp.model.transactions import Transaction
     from fakeamqp.protocols.amqp_0_9.server_channel import Amqp09Channel, CompleteContent

@@ -7,16 +7,16 @@ from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING
 
-from fakeamqp.model.credit import Credit
-from fakeamqp.model.delivery import Ledger, accept_all, reject_all, release_all
+from fakeamqp.model.deliveries.credit import Credit
+from fakeamqp.model.deliveries.delivery import Ledger, accept_all, reject_all, release_all
 from fakeamqp.protocols.amqp_0_9.codec import methods as m
 from fakeamqp.protocols.amqp_0_9.message import delivering
 from fakeamqp.protocols.amqp_0_9.message.references import Checkpoints, References
 
 if TYPE_CHECKING:
-    from fakeamqp.model.delivery import Delivery
-    from fakeamqp.model.message import Message
-    from fakeamqp.model.subscription import Subscription
+    from fakeamqp.model.deliveries.delivery import Delivery
+    from fakeamqp.model.deliveries.subscription import Subscription
+    from fakeamqp.model.messages.message import Message
     from fakeamqp.model.tap import Settlement
     from fakeamqp.protocols.amqp_0_9.server_channel import Amqp09Channel
     from fakeamqp.protocols.amqp_0_9_1.codec.method import Method

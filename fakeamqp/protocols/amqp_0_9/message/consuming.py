@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fakeamqp.model.credit import Credit
-from fakeamqp.model.delivery import release_all
+from fakeamqp.model.deliveries.credit import Credit
+from fakeamqp.model.deliveries.delivery import release_all
+from fakeamqp.model.deliveries.subscription import ConsumerTerms, DeliveryLimits, Subscription
 from fakeamqp.model.errors import NotAllowed, PreconditionFailed
-from fakeamqp.model.limits import check_consumer_bound
-from fakeamqp.model.subscription import ConsumerTerms, DeliveryLimits, Subscription
+from fakeamqp.model.limits.limits import check_consumer_bound
 from fakeamqp.protocols.amqp_0_9.codec import methods as m
 from fakeamqp.protocols.amqp_0_9.message import delivering
 from fakeamqp.protocols.amqp_0_9.message.channel_state import Destination, Messages

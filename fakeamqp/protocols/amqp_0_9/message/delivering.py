@@ -17,8 +17,8 @@ from fakeamqp.protocols.amqp_0_9.requests import Requests
 from fakeamqp.protocols.amqp_0_9_1.frame_limit import fits
 
 if TYPE_CHECKING:
-    from fakeamqp.model.delivery import Delivery
-    from fakeamqp.model.message import Message
+    from fakeamqp.model.deliveries.delivery import Delivery
+    from fakeamqp.model.messages.message import Message
     from fakeamqp.protocols.amqp_0_9.message.channel_state import Messages
 
 __all__ = ["transfer"]

@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from fakeamqp.model.errors import PreconditionFailed
-from fakeamqp.model.message import Message
+from fakeamqp.model.messages.message import Message
 from fakeamqp.model.transactions import PlannedPublish
 from fakeamqp.protocols.amqp_0_9.codec import methods as m
 from fakeamqp.protocols.amqp_0_9.message.channel_state import Messages

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from fakeamqp.model.errors import ContentTooLarge, NotFound, PreconditionFailed, ResourceError
 from fakeamqp.model.extensions import Extension
-from fakeamqp.model.interrupted import Interrupted, InterruptedMessages
+from fakeamqp.model.messages.unfinished import Interrupted, InterruptedMessages
 
 if TYPE_CHECKING:
     from fakeamqp.model.virtual_host import VirtualHost

@@ -1,0 +1,1 @@
+"""Accounts: who may log in, and what each user may do."""

@@ -1,0 +1,1 @@
+"""Dead letters: their headers, their routes, and those held until they are delivered."""

@@ -1,0 +1,311 @@
+"""The headers of dead letters: the history of a message's deaths in `x-death` (RabbitMQ: documented).
+
+The broker keeps the history beside the headers, so a client's own x-death is overwritten; by personality the
+history begins with it instead. There is one entry for each queue and reason, the latest death first. A
+further death in the same queue for the same reason increments the entry's count and moves it to the front.
+The first and the last death are repeated in headers of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import takewhile
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+from fakeamqp.model.errors import InternalError
+from fakeamqp.model.messages.message import Message
+from fakeamqp.model.messages.properties import Int64
+
+if TYPE_CHECKING:
+    from fakeamqp.model.limits.memory import Charge
+    from fakeamqp.model.messages.message import Child, ReadableProperties
+    from fakeamqp.model.personality import Personality
+    from fakeamqp.model.queues.queue import DeathReason, Queue
+
+__all__ = ["DeadLetter", "Death", "Deaths", "claimed_deaths", "dead_lettered", "is_cycle"]
+
+_ORDER = ("original-expiration", "count", "reason", "queue", "time", "exchange", "routing-keys")
+_ORDER_AS_ADDED = (*_ORDER[1:], _ORDER[0])
+_ORDER_BY_NAME = tuple(sorted(_ORDER))
+"""The orders of the fields in an entry of x-death; see `Personality.sorts_deaths`."""
+
+_REASONS = ("rejected", "expired", "maxlen", "delivery_limit")
+_LATEST = 253402300799
+"""The last second of the year 9999; a later time is invalid."""
+
+
+class Death(NamedTuple):
+    """The deaths of a message in one queue for one reason.
+
+    `times` counts them; `time` is that of the first one, in seconds since 1970; `order` is that of the fields
+    in the entry of x-death. `claimed` is the entry as a client sent it.
+    """
+
+    queue: str
+    reason: DeathReason
+    exchange: str
+    routing_keys: tuple[str, ...]
+    time: int
+    expiration: str | None = None
+    times: int = 1
+    order: tuple[str, ...] = _ORDER
+    claimed: Mapping[str, Any] | None = None
+
+    def table(self) -> dict[str, Any]:
+        """The entry of x-death."""
+        if self.claimed is not None:
+            return self._claimed_table(self.claimed)
+        from datetime import datetime, timezone
+
+        fields = {
+            "original-expiration": self.expiration,
+            "count": Int64(self.times),
+            "reason": self.reason,
+            "queue": self.queue,
+            "time": datetime.fromtimestamp(self.time, timezone.utc),
+            "exchange": self.exchange,
+            "routing-keys": list(self.routing_keys),
+        }
+        return {name: fields[name] for name in self.order if fields[name] is not None}
+
+    def _claimed_table(self, claimed: Mapping[str, Any]) -> dict[str, Any]:
+        """The entry of a client: as it was sent, until a death in the same queue is counted in it."""
+        if self.order is _ORDER_BY_NAME:
+            return dict(sorted({**claimed, "count": Int64(self.times)}.items()))
+        count = claimed.get("count")
+        return {**claimed, "count": Int64(count)} if type(count) is int else dict(claimed)
+
+
+class Deaths(NamedTuple):
+    """All deaths of a message, the latest first; and the very first one, unless a client claimed it."""
+
+    deaths: tuple[Death, ...]
+    first: Death | None
+
+
+class DeadLetter(Message):
+    """A message that has died at least once.
+
+    Its headers are created when they are first read: most dead letters are only counted, or die again, before
+    that. Measured with a million that expire: 4.5 times the messages per second, a fifth of the memory.
+    """
+
+    __slots__ = ("_death", "_personality", "_written", "original")
+
+    def __init__(
+        self,
+        exchange: str,
+        routing_key: str,
+        original: ReadableProperties,
+        death: Death,
+        history: Deaths,
+        message: Message,
+        time: float,
+        personality: Personality,
+    ) -> None:
+        self._death = death
+        self.original: ReadableProperties = original
+        """The properties before its first death."""
+        super().__init__(
+            exchange, routing_key, original, message.body, publisher=message.publisher, published_at=time
+        )
+        self._written: ReadableProperties | None = None
+        self._personality = personality
+        self.secured: bool = message.secured
+        self.number: int = message.number
+        self.charge: Charge | None = message.charge
+        self.history: Deaths = history
+
+    @property
+    def properties(self) -> ReadableProperties:
+        """The properties with the deaths in the headers, and without an expiration."""
+        if self._written is None:
+            history = self.history
+            headers = {
+                "x-death": [each.table() for each in history.deaths],
+                **({} if history.first is None else _summary("first", history.first)),
+                **(_summary("last", self._death) if self._personality.tells_last_death else {}),
+            }
+            written = self.original.with_headers(headers, ordered=self._personality.sorts_headers)
+            self._written = written.replace(expiration=None)
+        return self._written
+
+    @properties.setter
+    def properties(self, properties: ReadableProperties) -> None:
+        self._written = properties
+
+    @property
+    def persistent(self) -> bool:
+        """See `Message`."""
+        return self.original.delivery_mode == 2
+
+    @property
+    def priority(self) -> int:
+        """See `Message`."""
+        return self.original.priority or 0
+
+
+class DeadContent(DeadLetter):
+    """A dead letter of another class than basic, or with child contents."""
+
+    __slots__ = ("children", "content_class")
+
+    def __init__(
+        self,
+        exchange: str,
+        routing_key: str,
+        original: ReadableProperties,
+        death: Death,
+        history: Deaths,
+        message: Message,
+        time: float,
+        personality: Personality,
+    ) -> None:
+        super().__init__(exchange, routing_key, original, death, history, message, time, personality)
+        self.content_class: str = message.content_class
+        self.children: tuple[Child, ...] = message.children
+
+
+def dead_lettered(
+    queue: Queue,
+    message: Message,
+    reason: DeathReason,
+    time: float,
+    failures: int | None = None,
+) -> Message:
+    """The dead letter that `queue` sends to its dead-letter exchange.
+
+    Args:
+        queue: the queue that the message died in.
+        message: the message as it was in the queue.
+        reason: why it died.
+        time: the present, in seconds since 1970.
+        failures: its failed deliveries, if the queue counts them.
+    """
+    options = queue.options
+    personality = queue.virtual_host.state.personality
+    shown = message.copies.shown if message.copies is not None else ()
+    died_before = isinstance(message, DeadLetter)
+    original = message.original if isinstance(message, DeadLetter) else message.properties
+    death = Death(
+        queue.name,
+        reason,
+        message.exchange,
+        (message.routing_key, *shown),
+        int(time),
+        None if died_before else original.expiration,
+    )
+    if personality.sorts_deaths:
+        death = death._replace(order=_ORDER_AS_ADDED if message.history is None else _ORDER_BY_NAME)
+    key = options.dead_letter_routing_key
+    make = DeadContent if message.children or message.content_class != "basic" else DeadLetter
+    dead = make(
+        options.dead_letter_exchange or "",
+        message.routing_key if key is None else key,
+        original,
+        death,
+        _with(death, message.history),
+        message,
+        time,
+        personality,
+    )
+    dead.failures = message.failures if failures is None else failures
+    # x-dead-letter-routing-key replaces all routing keys, including those in the header CC.
+    dead.copies = message.copies if key is None else None
+    return dead
+
+
+def _with(death: Death, history: Deaths | None) -> Deaths:
+    """The history with one more death; one whose entry is sorted turns the order of the others around."""
+    if history is None:
+        return Deaths((death,), death)
+    others = []
+    latest = death
+    for each in history.deaths:
+        if (each.queue, each.reason) == (death.queue, death.reason):
+            latest = each._replace(times=each.times + 1, order=death.order)
+        else:
+            others.append(each)
+    if death.order is _ORDER_BY_NAME:
+        others.reverse()
+    return Deaths((latest, *others), history.first)
+
+
+def claimed_deaths(headers: Mapping[str, Any], *, kept: bool = False) -> Deaths | None:
+    """The history in a client's x-death header, or None if the header is absent or is not a list.
+
+    Incomplete entries are ignored (RabbitMQ: up to 3.13), unless entries are `kept` as they are; then only
+    the first one of a queue and a reason counts (RabbitMQ: measured on 3.10.8).
+
+    Raises:
+        InternalError: an entry has an unknown reason; not if they are kept.
+    """
+    entries = headers.get("x-death")
+    if not isinstance(entries, list):
+        return None
+    if kept:
+        first: dict[object, Death] = {}
+        for entry in entries:
+            if isinstance(entry, Mapping):
+                first.setdefault((entry.get("queue"), entry.get("reason")), _kept_death(entry))
+        return Deaths(tuple(first.values()), None)
+    deaths = (_claimed_death(entry) for entry in entries)
+    return Deaths(tuple(death for death in deaths if death is not None), None)
+
+
+def _kept_death(entry: Mapping[str, Any]) -> Death:
+    """An entry of which only the queue, the reason and the count matter."""
+    queue, reason, count = entry.get("queue"), entry.get("reason"), entry.get("count")
+    return Death(
+        queue if isinstance(queue, str) else "",
+        cast("DeathReason", reason if isinstance(reason, str) else ""),
+        "",
+        (),
+        0,
+        times=int(count) if isinstance(count, int) else 0,
+        claimed=entry,
+    )
+
+
+def _claimed_death(entry: Any) -> Death | None:
+    if not isinstance(entry, Mapping):
+        return None
+    queue, exchange, reason = entry.get("queue"), entry.get("exchange"), entry.get("reason")
+    keys, count, time = entry.get("routing-keys"), entry.get("count"), entry.get("time")
+    if not (isinstance(queue, str) and isinstance(exchange, str) and isinstance(reason, str)):
+        return None
+    if not (isinstance(keys, list) and type(count) is int and isinstance(time, int)):
+        return None
+    if not 0 <= time <= _LATEST:
+        return None
+    if reason not in _REASONS:
+        raise InternalError("")
+    expiration = entry.get("original-expiration")
+    return Death(
+        queue,
+        cast("DeathReason", reason),
+        exchange,
+        tuple(key for key in keys if isinstance(key, str)),
+        int(time),
+        expiration if isinstance(expiration, str) else None,
+        count,
+    )
+
+
+def is_cycle(queue_name: str, message: Message) -> bool:
+    """Whether the message died in this queue before, and no client has rejected it since."""
+    if message.history is None:
+        return False
+    deaths = message.history.deaths
+    since = list(takewhile(lambda death: death.queue != queue_name, deaths))
+    if len(since) == len(deaths):
+        return False
+    return all(death.reason != "rejected" for death in (*since, deaths[len(since)]))
+
+
+def _summary(which: str, death: Death) -> dict[str, Any]:
+    return {
+        f"x-{which}-death-exchange": death.exchange,
+        f"x-{which}-death-queue": death.queue,
+        f"x-{which}-death-reason": death.reason,
+    }

@@ -1,0 +1,1 @@
+"""Deliveries, and the subscriptions and credit that they are made for."""

@@ -1,0 +1,1 @@
+"""Messages and their properties, and contents that arrive in parts."""

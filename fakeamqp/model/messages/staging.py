@@ -1,0 +1,291 @@
+"""Staging: a content is sent in advance, under an identifier chosen by the sender, and published later.
+
+Either peer may be the sender. It opens the content, receives how much of it the other peer has already, and
+stages the rest. A stage has no identifier: it belongs to the oldest open without a stage. An interrupted
+sender continues where it stopped (file.open/identifier). `uploads` are contents that a client stages,
+`downloads` those that the broker stages to a client.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from hashlib import sha1
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from fakeamqp.model.errors import IllegalArgument, IllegalState, NotFound, ResourceError
+from fakeamqp.model.messages.message import FileMessage
+from fakeamqp.model.messages.unfinished import Interrupted
+
+if TYPE_CHECKING:
+    from fakeamqp.model.deliveries.delivery import Delivery
+    from fakeamqp.model.deliveries.subscription import Subscription
+    from fakeamqp.model.messages.message import Child, Message, ReadableProperties
+    from fakeamqp.model.virtual_host import VirtualHost
+
+__all__ = ["Description", "Download", "Downloads", "FileClient", "Staged", "Upload", "Uploads"]
+
+
+class Description(NamedTuple):
+    """A content's properties (decoded, and as received with their encoding) and its child contents."""
+
+    properties: ReadableProperties
+    encoding: str
+    octets: bytes
+    children: tuple[Child, ...] = ()
+
+
+class Staged(Interrupted):
+    """A content of `size` octets: `octets` are those received so far, `description` its properties."""
+
+    __slots__ = ("description", "identifier", "size")
+
+    def __init__(self, identifier: str, size: int) -> None:
+        super().__init__(None, bytearray())
+        self.identifier: str = identifier
+        self.size: int = size
+        self.description: Description | None = None
+
+    @property
+    def complete(self) -> bool:
+        """True once all bytes and the description were received."""
+        return self.description is not None and len(self.octets) == self.size
+
+    def message(self, exchange: str, routing_key: str, publisher: object) -> FileMessage:
+        """The message to publish. The content must be complete."""
+        assert self.description is not None
+        properties, encoding, octets, children = self.description
+        message = FileMessage(
+            exchange, routing_key, properties, bytes(self.octets), encoding, octets, publisher
+        )
+        if children:
+            message.children = children
+        return message
+
+    def __repr__(self) -> str:
+        return f"<Staged {self.identifier!r} {len(self.octets)} of {self.size} bytes>"
+
+
+_MOST = 1000
+
+
+class Upload:
+    """A content that a client stages, and the functions to call when it is complete."""
+
+    __slots__ = ("staged", "waiting")
+
+    def __init__(self, staged: Staged) -> None:
+        self.staged: Staged = staged
+        self.waiting: list[Callable[[Staged], None]] = []
+
+
+class Uploads:
+    """The contents staged in one session or channel of a user."""
+
+    __slots__ = ("_due", "_uploads", "_user", "_virtual_host")
+
+    def __init__(self, virtual_host: VirtualHost, user: str) -> None:
+        self._virtual_host = virtual_host
+        self._user = user
+        self._uploads: dict[str, Upload] = {}
+        """The contents by identifier, until they are published."""
+        self._due: deque[Upload] = deque()
+        """The opened contents without a stage, in order."""
+
+    def open(self, identifier: str, size: int) -> int:
+        """Start or continue a content of so many bytes.
+
+        Returns:
+            How many bytes were received already: 0 if the size has changed, since it is a new content then.
+
+        Raises:
+            ResourceError: too many contents were opened and not published.
+        """
+        upload = self._uploads.get(identifier)
+        if upload is None:
+            if len(self._uploads) >= _MOST:
+                raise ResourceError(f"more than {_MOST} contents are staged and not published")
+            upload = Upload(self._left_behind(identifier) or Staged(identifier, size))
+            self._uploads[identifier] = upload
+        elif upload in self._due:
+            self._due.remove(upload)
+        if upload.staged.size != size:
+            upload.staged = Staged(identifier, size)
+        self._due.append(upload)
+        return len(upload.staged.octets)
+
+    def _left_behind(self, identifier: str) -> Staged | None:
+        return self._virtual_host.staged.take(self._user, identifier)
+
+    def stage(self, description: Description, body: bytes) -> None:
+        """The rest of a content was received, from the offset that the answer to open gave.
+
+        Source: file.open-ok/staged-size-behavior.
+
+        Raises:
+            IllegalState: no content is open.
+            IllegalArgument: the size is not the announced one. A content that is too short is kept, so that
+                it can be continued.
+        """
+        if not self._due:
+            raise IllegalState("file.stage has come without file.open")
+        upload = self._due.popleft()
+        staged = upload.staged
+        size = len(staged.octets) + len(body)
+        if size > staged.size:
+            del self._uploads[staged.identifier]
+        else:
+            staged.description = description
+            staged.octets += body
+            staged.weigh(self._virtual_host.state.memory)
+        if size != staged.size:
+            what = f"content '{staged.identifier}'"
+            raise IllegalArgument(f"{what} has {size} bytes, and {staged.size} were announced")
+        waiting, upload.waiting = upload.waiting, []
+        if waiting:
+            del self._uploads[staged.identifier]
+        for perform in waiting:
+            perform(staged)
+
+    def find(self, identifier: str) -> Upload:
+        """The content that was opened under this identifier, complete or not.
+
+        Raises:
+            NotFound: there is none.
+        """
+        upload = self._uploads.get(identifier)
+        if upload is None:
+            left = self._left_behind(identifier)
+            if left is None:
+                raise NotFound(f"no content '{identifier}' was staged")
+            upload = self._uploads[identifier] = Upload(left)
+        return upload
+
+    def take(self, upload: Upload, perform: Callable[[Staged], None]) -> None:
+        """Call `perform` with a content as soon as it is complete, and remove it from the staged contents."""
+        staged = upload.staged
+        if not staged.complete:
+            upload.waiting.append(perform)
+            return
+        if self._uploads.get(staged.identifier) is upload and upload not in self._due:
+            del self._uploads[staged.identifier]
+        perform(staged)
+
+    def broken_off(self, octets: bytes) -> None:
+        """A stage was interrupted after these octets: keep them, so that its content can be continued."""
+        if self._due:
+            staged = self._due.popleft().staged
+            if len(staged.octets) + len(octets) <= staged.size:
+                staged.octets += octets
+                staged.weigh(self._virtual_host.state.memory)
+
+    def end(self) -> None:
+        """The session or channel has ended: another one of the same user can continue its contents."""
+        for upload in self._uploads.values():
+            self._virtual_host.staged.keep(self._user, upload.staged.identifier, upload.staged)
+        self._uploads.clear()
+        self._due.clear()
+
+
+class Download:
+    """A file that the broker stages, or will stage, to the client.
+
+    `withdrawn` means that it will not be delivered; `tag` is the delivery tag.
+    """
+
+    __slots__ = ("delivery", "identifier", "message", "redelivered", "subscription", "tag", "withdrawn")
+
+    def __init__(
+        self, subscription: Subscription, message: Message, redelivered: bool, delivery: Delivery
+    ) -> None:
+        self.subscription: Subscription = subscription
+        self.message: Message = message
+        self.redelivered: bool = redelivered
+        self.delivery: Delivery = delivery
+        self.identifier: str = _identifier(message, delivery)
+        self.withdrawn: bool = False
+        self.tag: int = 0
+
+
+def _identifier(message: Message, delivery: Delivery) -> str:
+    """The identifier of this message in this queue: stable, and different for each (file.open/identifier)."""
+    place = f"{delivery.queued.position} {message.published_at!r} {delivery.queue.name}"
+    digest = sha1(place.encode("utf-8", "surrogateescape"), usedforsecurity=False)
+    digest.update(message.body)
+    return digest.hexdigest()
+
+
+class FileClient(Protocol):
+    """Sends the methods of a protocol to the client."""
+
+    def ask(self, download: Download) -> None:
+        """Ask the client how much of a file it has: file.open."""
+
+    def send_rest(self, download: Download, offset: int) -> None:
+        """Send a file from `offset` on: file.stage."""
+
+    def hand_over(self, download: Download) -> None:
+        """Deliver the file that was just staged to its consumer: file.deliver."""
+
+
+class Downloads:
+    """The files for one client, in order. The first one is open, the others wait."""
+
+    __slots__ = ("_client", "_under_way")
+
+    def __init__(self, client: FileClient) -> None:
+        self._client = client
+        self._under_way: deque[Download] = deque()
+
+    def __iter__(self) -> Iterator[Download]:
+        return iter(self._under_way)
+
+    def add(self, download: Download) -> None:
+        """Add a file; it is opened when it is the first."""
+        self._under_way.append(download)
+        if len(self._under_way) == 1:
+            self._client.ask(download)
+
+    def opened(self, staged_size: int) -> None:
+        """The client has `staged_size` bytes of the open file: stage the rest, and deliver the file.
+
+        Sources: file.open-ok/staged-size-behavior, file.deliver/staged.
+
+        Raises:
+            IllegalState: no file is open.
+            IllegalArgument: the file is smaller than that.
+        """
+        if not self._under_way:
+            raise IllegalState("file.open-ok has come without file.open")
+        download = self._under_way[0]
+        size = len(download.message.body)
+        if staged_size > size:
+            raise IllegalArgument(f"file '{download.identifier}' has {size} bytes, not {staged_size}")
+        self._client.send_rest(download, staged_size)
+        if not download.withdrawn:
+            self._client.hand_over(download)
+        self._under_way.popleft()
+        if self._under_way:
+            self._client.ask(self._under_way[0])
+
+    def withdraw(self, subscription: Subscription) -> list[Download]:
+        """Withdraw the files for a consumer that ends (file.cancel/stops).
+
+        The open file is staged nevertheless, because the client waits for it.
+
+        Returns:
+            The withdrawn files, for the caller to requeue.
+        """
+        withdrawn = [
+            each for each in self._under_way if each.subscription is subscription and not each.withdrawn
+        ]
+        for each in withdrawn:
+            each.withdrawn = True
+        self._under_way = deque(
+            each for n, each in enumerate(self._under_way) if n == 0 or not each.withdrawn
+        )
+        return withdrawn
+
+    def clear(self) -> None:
+        """Remove everything: the client has disconnected."""
+        self._under_way.clear()
