@@ -1,6 +1,7 @@
 """Users with their secrets and permissions, and the forms in which tests describe them.
 
-A password hash is what RabbitMQ exports: base64 of four bytes of salt, and of the digest of salt and password.
+A password hash is what RabbitMQ exports: base64 of four bytes of salt, and of the digest of both salt and
+password.
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 
 A client that exceeds the acknowledgement timeout loses its channel (RabbitMQ: documented). Each queue has its
 timeout (`Queue.acknowledgement_timeout`); most queues have the default of half an hour. So there is one timer
-for each timeout in use, set for the oldest delivery that has it. Settling a delivery does not touch a timer: a
-timer that runs after its delivery was settled is set for the oldest remaining one. The list of pending timers
-shows it for the oldest remaining one before that (`revise` of `Timers.call_at`).
+for each timeout in use, set for the oldest delivery that has it. Settling a delivery does not touch a timer:
+a timer that runs after its delivery was settled is set for the oldest remaining one. The list of pending
+timers shows it for the oldest remaining one before that (`revise` of `Timers.call_at`).
 """
 
 from __future__ import annotations

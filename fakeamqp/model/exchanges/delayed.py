@@ -27,7 +27,7 @@ _is_integer = re.compile(r"[+-]?[0-9]+", re.ASCII).fullmatch
 
 
 class DelayedMessageExchange(Exchange):
-    """Delays a message by the milliseconds in its header x-delay; see `DelayedMessages` for what happens then.
+    """Delays a message by the milliseconds in its header x-delay; `DelayedMessages` publishes it then.
 
     Bindings and routing are those of the type in x-delayed-type (RabbitMQ's delayed-message plugin:
     documented).

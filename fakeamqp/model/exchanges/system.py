@@ -1,4 +1,4 @@
-"""System exchanges, which hand a message to the service that its routing key names (exchange-type.system/*)."""
+"""Exchanges that hand a message to the service that its routing key names (exchange-type.system/*)."""
 
 from __future__ import annotations
 

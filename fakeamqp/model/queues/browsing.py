@@ -12,10 +12,11 @@ browser. They are swept out when a list is twice as long as necessary: that cost
 Browsers are shown a new message before a consumer takes it, as far as their credit allows. So while there are
 browsers every message is stored first.
 
-`Selection` delivers while some messages do not suit every subscription. A subscription may ask for a content class, or for no messages of its own (no-local). In personality `spec` a
-rejected message does not suit the channel that rejected it. A queue gets a `Selection` with the first such
-message or subscription. Then it looks beyond its head: a message blocks the subscriptions that may have it
-and cannot take it now, and no others.
+`Selection` delivers while some messages do not suit every subscription. A subscription may ask for a content
+class, or for no messages of its own (no-local). In personality `spec` a rejected message does not suit the
+channel that rejected it. A queue gets a `Selection` with the first such message or subscription. Then it
+looks beyond its head: a message blocks the subscriptions that may have it and cannot take it now, and no
+others.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A classic queue with the extensions of Apache's brokers, which arguments of queue.declare ask for (0-10).
 
-Numbers in the arguments may come as text. Beyond limits and priority levels, which a `ClassicQueue` has as well,
-there are four extensions:
+Numbers in the arguments may come as text. Beyond limits and priority levels, which a `ClassicQueue` has as
+well, there are four extensions:
 
 - A last value queue keeps only the latest of the waiting messages with the same value in a header. The latest
   is at the end, so that browsers see each new value.
