@@ -96,16 +96,12 @@ class ReplyAddress:
         self.untouched: Ledger | None = untouched
         self.deleted: bool = False
 
-    def enqueue(self, message: Message) -> bool:
-        """Deliver a reply."""
+    def enqueue(self, message: Message, dead_letter: bool = False) -> bool:
+        """Deliver a reply, or a dead letter."""
         self.subscription.subscriber.deliver(self.subscription, message, False, None)
         if self.untouched is not None:
             self.untouched.reuse_tag()
         return True
-
-    def accept(self, message: Message) -> bool:
-        """Deliver a dead letter."""
-        return self.enqueue(message)
 
 
 _is_address = re.compile(rf"{re.escape(PSEUDO_QUEUE)}(\.[A-Za-z0-9_-]{{22}}){{2}}").fullmatch

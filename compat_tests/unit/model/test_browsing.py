@@ -15,7 +15,7 @@ from fakeamqp.model.messages.message import Message
 from fakeamqp.model.messages.properties import PlainProperties
 from fakeamqp.model.personality import SPEC
 from fakeamqp.model.queues import ClassicQueue, Queue, QueueDeclaration
-from fakeamqp.model.queues.ready import Fifo, IndexedFifo, PriorityFifo
+from fakeamqp.model.queues.waiting import Fifo, IndexedFifo, PriorityFifo
 
 
 def browser(queue: Queue, tag: str = "b", **terms: object) -> Reader:

@@ -7,7 +7,7 @@ from typing import Any, cast
 import pytest
 
 from fakeamqp.model.arguments import QueueOptions
-from fakeamqp.model.dead_letters.headers import dead_lettered, is_cycle
+from fakeamqp.model.dead_letters import dead_lettered, is_cycle
 from fakeamqp.model.errors import PreconditionFailed
 from fakeamqp.model.messages.message import Message
 from fakeamqp.model.messages.properties import plain_properties

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from compat_tests.unit.model.fakes import positions, queued
-from fakeamqp.model.queues.queue import MessagesOf
-from fakeamqp.model.queues.ready import Fifo, PriorityFifo
+from fakeamqp.model.queues.waiting import Fifo, MessagesOf, PriorityFifo
 
 
 @pytest.mark.parametrize("ready", [Fifo(), PriorityFifo(9)], ids=["plain", "priority"])

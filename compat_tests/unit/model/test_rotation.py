@@ -8,7 +8,7 @@ import pytest
 from compat_tests.unit.model.fakes import message, subscription
 from fakeamqp.model.deliveries.credit import Credit, Gate
 from fakeamqp.model.deliveries.subscription import Subscription
-from fakeamqp.model.queues.rotation import Rotation
+from fakeamqp.model.queues.waiting import Rotation
 
 
 def rotation_of(*subscriptions: Subscription) -> Rotation:

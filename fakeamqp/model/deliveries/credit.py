@@ -13,7 +13,7 @@ A `Grant` is credit that a client grants explicitly (0-10): two balances that be
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias
 
 from fakeamqp.model.errors import IllegalState
 
@@ -33,6 +33,9 @@ Receipt: TypeAlias = "tuple[int, int]"
 
 class Limit:
     """A limit that subscriptions depend on: while `open` is False they take no messages."""
+
+    measures: ClassVar[bool] = False
+    """Whether `admits` depends on the message, too."""
 
     __slots__ = ("open", "subscriptions")
 
@@ -84,6 +87,8 @@ class Gate(Limit):
 
 class Credit(Limit):
     """A window of messages and bytes; 0 means that the window does not limit (basic.qos/count-zero)."""
+
+    measures = True
 
     __slots__ = ("byte_limit", "message_limit", "messages", "occupied", "octets")
 
@@ -220,6 +225,8 @@ class Grant(Limit):
             (message.set-flow-mode/byte-accounting).
         window: whether completed transfers return what they took.
     """
+
+    measures = True
 
     __slots__ = (
         "_bytes_of_measured",

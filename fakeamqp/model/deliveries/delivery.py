@@ -14,6 +14,7 @@ from itertools import takewhile
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+from fakeamqp.model.errors import NotImplementedHere
 from fakeamqp.model.operations import STEP, Values, freeing, in_steps
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ __all__ = [
     "Ledger",
     "accept_all",
     "by_consumer",
+    "check_returns",
     "grouped",
     "reject_all",
     "release_all",
@@ -173,6 +175,21 @@ class Delivery:
         return f"<Delivery of {self.queued.message!r} from queue {self.queue.name!r}>"
 
 
+def check_returns(deliveries: Iterable[Delivery]) -> None:
+    """Check that a client may reject or return deliveries.
+
+    Raises:
+        NotImplementedHere: one is of a queue that takes none back.
+    """
+    for delivery in deliveries:
+        queue = delivery.queue
+        if queue.refuses_returns:
+            raise NotImplementedHere(
+                f"basic.nack and basic.reject not supported by stream queues queue '{queue.name}' in vhost "
+                f"'{queue.virtual_host.name}'"
+            )
+
+
 def accept_all(deliveries: Sequence[Delivery]) -> None:
     """Accept each, then resume the credits."""
     if len(deliveries) > STEP:
@@ -218,7 +235,9 @@ def _rejecting(deliveries: Sequence[Delivery], ending: Ending) -> Iterator[None]
             delivery.settle(ending)
             for credit in delivery.credits:
                 credits[credit] = None
-        part[0].queue.refuse_all(delivery for delivery in part if delivery.acquired)
+        for delivery in part:
+            if delivery.acquired:
+                delivery.queue.refuse(delivery)
 
     try:
         groups = yield from grouped(deliveries)

@@ -91,6 +91,8 @@ _UNLIMITED = DeliveryLimits()
 class _Choice(Limit):
     """Admits, at any time, the messages that suit a subscription which does not take every message."""
 
+    measures = True
+
     __slots__ = ("_subscription",)
 
     def __init__(self, subscription: Subscription) -> None:
@@ -169,6 +171,10 @@ class Subscription:
         self.active: bool = True
         self.age: int = 0
         self.patience: float | None = None
+
+    def admits(self, message: Message) -> bool:
+        """Whether all limits admit this message now."""
+        return all(limit.admits(message) for limit in self.limits)
 
     @property
     def paused(self) -> bool:

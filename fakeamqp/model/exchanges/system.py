@@ -65,16 +65,12 @@ class Service:
         """A service takes every message at once."""
         return True
 
-    def enqueue(self, message: Message) -> bool:
+    def enqueue(self, message: Message, dead_letter: bool = False) -> bool:
         """Hand over a message."""
         self._virtual_host.call_later(
             0.0, lambda: self._hand_over(message), lambda: f"{self.name} gets a message"
         )
         return True
-
-    def accept(self, message: Message) -> bool:
-        """Hand over a dead letter."""
-        return self.enqueue(message)
 
     def _hand_over(self, message: Message) -> None:
         if not self.deleted:

@@ -23,7 +23,7 @@ from fakeamqp.model.limits.limits import SHARE
 if TYPE_CHECKING:
     from fakeamqp.model.history import History
     from fakeamqp.model.messages.message import Child, Message
-    from fakeamqp.model.queues.queue import QueuedMessage
+    from fakeamqp.model.queues.waiting import QueuedMessage
     from fakeamqp.model.state import BrokerState
 
 __all__ = [

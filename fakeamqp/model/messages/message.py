@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-    from fakeamqp.model.dead_letters.headers import Deaths
+    from fakeamqp.model.dead_letters import Deaths
     from fakeamqp.model.limits.memory import Charge
     from fakeamqp.model.routing import Copies
 

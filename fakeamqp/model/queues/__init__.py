@@ -1,8 +1,8 @@
 """Queues, one module per type: how they store messages and deliver them."""
 
 from fakeamqp.model.queues.classic import ClassicQueue
-from fakeamqp.model.queues.declaration import QueueDeclaration
-from fakeamqp.model.queues.queue import DeathReason, Queue, QueuedMessage
+from fakeamqp.model.queues.queue import DeathReason, Queue, QueueDeclaration
+from fakeamqp.model.queues.waiting import QueuedMessage
 
 __all__ = ["ClassicQueue", "DeathReason", "Queue", "QueueDeclaration", "QueuedMessage", "queue_class"]
 

@@ -25,15 +25,14 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING
 
-from fakeamqp.model.queues.ready import IndexedFifo
+from fakeamqp.model.queues.waiting import IndexedFifo
 
 if TYPE_CHECKING:
     from fakeamqp.model.deliveries.delivery import Delivery
     from fakeamqp.model.deliveries.subscription import Subscription
     from fakeamqp.model.messages.message import Message
     from fakeamqp.model.queues.classic import ClassicQueue
-    from fakeamqp.model.queues.queue import QueuedMessage
-    from fakeamqp.model.queues.ready import Fifo, PriorityFifo
+    from fakeamqp.model.queues.waiting import Fifo, PriorityFifo, QueuedMessage
     from fakeamqp.model.timers import Timer
 
 __all__ = ["Browsing", "Selection"]
@@ -85,7 +84,7 @@ class Selection:
         rotation.rejoin()
         suited = [each for each in rotation if each not in blocked and queue.suits(each, queued)]
         for subscription in suited:
-            if all(limit.admits(queued.message) for limit in subscription.limits):
+            if subscription.admits(queued.message):
                 queue.take_out(queued)
                 rotation.passed(subscription)
                 queue.hand_over(queued, subscription)
@@ -157,7 +156,7 @@ class Browsing:
             queued = browser.next(queue.waits)
             if queued is None:
                 return
-            if not all(limit.admits(queued.message) for limit in subscription.limits):
+            if not subscription.admits(queued.message):
                 if queued.expires_at is not None:
                     browser.look_again_at(queued.expires_at, partial(self._look_again, browser))
                 return

@@ -22,15 +22,8 @@ from weakref import ref
 from fakeamqp.model.deliveries.delivery import Delivery, resume_credits
 from fakeamqp.model.operations import STEP, freeing, in_steps
 from fakeamqp.model.queues.browsing import Browsing, Selection
-from fakeamqp.model.queues.queue import (
-    NOT_PERSISTENT,
-    NOT_SECURED,
-    DeathReason,
-    Queue,
-    QueuedMessage,
-    expires_messages,
-)
-from fakeamqp.model.queues.ready import Fifo, IndexedFifo, PriorityFifo
+from fakeamqp.model.queues.queue import NOT_PERSISTENT, NOT_SECURED, DeathReason, Queue, expires_messages
+from fakeamqp.model.queues.waiting import Fifo, IndexedFifo, PriorityFifo, QueuedMessage
 
 if TYPE_CHECKING:
     from fakeamqp.model.arguments import QueueOptions
@@ -115,7 +108,7 @@ class ClassicQueue(Queue):
 
     # --- arrival -----------------------------------------------------------------------------------
 
-    def enqueue(self, message: Message) -> bool:
+    def enqueue(self, message: Message, dead_letter: bool = False) -> bool:
         """See the base class."""
         if self._refuses and self._full_with(message):
             if self.options.overflow == "reject-publish-dlx":

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from fakeamqp.model.errors import InvalidArgument
 from fakeamqp.model.queues.classic import ClassicQueue
 from fakeamqp.model.queues.queue import Queue
-from fakeamqp.model.queues.ready import PriorityFifo
+from fakeamqp.model.queues.waiting import PriorityFifo
 
 if TYPE_CHECKING:
     from fakeamqp.model.arguments.queue_arguments import QueueOptions
@@ -31,8 +31,7 @@ if TYPE_CHECKING:
     from fakeamqp.model.deliveries.subscription import Subscription
     from fakeamqp.model.messages.message import Message
     from fakeamqp.model.personality import Personality
-    from fakeamqp.model.queues.queue import QueuedMessage
-    from fakeamqp.model.queues.ready import Fifo
+    from fakeamqp.model.queues.waiting import Fifo, QueuedMessage
 
 __all__ = ["FairShareFifo", "QpidOptions", "QpidQueue", "are_asked_for", "qpid_options"]
 
@@ -281,7 +280,7 @@ class QpidQueue(ClassicQueue):
 
     # --- arrival -----------------------------------------------------------------------------------
 
-    def enqueue(self, message: Message) -> bool:
+    def enqueue(self, message: Message, dead_letter: bool = False) -> bool:
         """See the base class; a message that is kept out is dropped, which is not a refusal."""
         asked = self.asked
         if asked.no_local and self._is_local(message):

@@ -7,33 +7,78 @@ keep one invariant: after every operation no message waits while a subscription 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain, islice
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, overload
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from fakeamqp.model.arguments import ConsumerOptions, QueueOptions, consumer_options
 from fakeamqp.model.deliveries.credit import Credit
 from fakeamqp.model.deliveries.delivery import Delivery
 from fakeamqp.model.errors import AccessRefused, PreconditionFailed
 from fakeamqp.model.operations import freeing, in_steps
-from fakeamqp.model.queues.declaration import QueueDeclaration
-from fakeamqp.model.queues.rotation import Rotation
+from fakeamqp.model.queues.waiting import MessagesOf, Rotation
 
 if TYPE_CHECKING:
     from collections import deque
-    from weakref import ref
 
     from fakeamqp.model.deliveries.subscription import Subscription
     from fakeamqp.model.exchanges.binding import Binding
-    from fakeamqp.model.limits.memory import Charge
     from fakeamqp.model.message_outcomes import DropReason
     from fakeamqp.model.messages.message import Message
     from fakeamqp.model.personality import Personality
     from fakeamqp.model.policies import Policy
-    from fakeamqp.model.queues.ready import Waiting
+    from fakeamqp.model.queues.waiting import QueuedMessage, Waiting
     from fakeamqp.model.timers import Timer
     from fakeamqp.model.virtual_host import VirtualHost
 
-__all__ = ["DeathReason", "MessagesOf", "Queue", "QueuedMessage", "expires_messages"]
+__all__ = ["DeathReason", "Queue", "QueueDeclaration", "expires_messages"]
+
+
+@dataclass(frozen=True)
+class QueueDeclaration:
+    """What a declaration says of a queue beside its name.
+
+    Args:
+        owner: the connection or session that declares the queue, and to which an exclusive queue belongs.
+            None is the broker itself, to which nothing is denied.
+        durable: the queue survives a restart; an exclusive queue does so only if it is freeable.
+        exclusive: only `owner` may use the queue.
+        auto_delete: the queue is deleted with its last consumer.
+        arguments: see `fakeamqp.model.arguments`.
+        alternate_exchange: names the exchange that gets, unchanged, the messages that clients reject and
+            those that the queue holds when it is deleted (queue.declare/alternate-exchange-routing).
+        freeable: what happens to an exclusive queue when its owner goes. A freeable queue is deleted only if
+            it is auto-delete, and not with its last subscription; otherwise it becomes a shared queue
+            (queue.declare/auto-delete-exclusive, exclusive-without-auto-delete). Others are deleted.
+        priorities: ten levels of priority, or none, where the arguments ask for no number of levels; None
+            leaves that to the personality. A queue with such levels drops the least urgent message when it is
+            too long. Only classic queues heed it.
+    """
+
+    owner: object = None
+    durable: bool = False
+    exclusive: bool = False
+    auto_delete: bool = False
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    alternate_exchange: str | None = None
+    freeable: bool = False
+    priorities: bool | None = None
+
+    @property
+    def is_durable(self) -> bool:
+        """Whether the queue will be durable: it is not if it is deleted with its owner."""
+        return self.durable and (not self.exclusive or self.freeable)
+
+    @property
+    def exclusive_owner(self) -> object:
+        """The owner of the queue if it is exclusive, else None."""
+        return self.owner if self.exclusive else None
+
+    @property
+    def is_lasting(self) -> bool:
+        """Whether it is durable, shared and not deleted by itself, as queues of replicated types must be."""
+        return self.durable and not self.exclusive and not self.auto_delete
+
 
 DeathReason = Literal["rejected", "expired", "maxlen", "delivery_limit", "deleted"]
 
@@ -41,74 +86,6 @@ UNUSED_TOO_LONG = "the queue expired unused"
 NOT_TAKEN_BACK = "the queue was deleted before the message came back"
 NOT_PERSISTENT = "the broker {how}, and the message is not persistent"
 NOT_SECURED = "the broker crashed before the publisher was told that it has the message"
-
-
-class QueuedMessage:
-    """A message in one queue. Unlike the message itself it belongs to the queue, and changes.
-
-    `returns` counts how often it was delivered and came back unsettled. `avoid` is a weak reference to the
-    group that must not get it again. `failures` counts its failed deliveries; a classic queue sets it with
-    the first one only. `charge` is set where the message has other places (`Memory.hold_queued`).
-    """
-
-    __slots__ = (
-        "avoid",
-        "charge",
-        "expires_at",
-        "failures",
-        "message",
-        "position",
-        "redelivered",
-        "returns",
-    )
-    failures: int
-    charge: Charge
-
-    def __init__(self, message: Message, position: int, expires_at: float | None) -> None:
-        self.message: Message = message
-        self.position: int = position
-        self.expires_at: float | None = expires_at
-        self.redelivered: bool = False
-        self.returns: int = 0
-        self.avoid: ref[object] | None = None
-
-    def avoids(self, group: object) -> bool:
-        """Whether this group must not get it again."""
-        return self.avoid is not None and group is not None and self.avoid() is group
-
-    @property
-    def offset(self) -> int | None:
-        """The offset in a stream; None in other queues."""
-        return None
-
-
-class MessagesOf(Sequence["Message"]):
-    """The messages of queued messages, without a list: that of a million takes 80 milliseconds (measured)."""
-
-    __slots__ = ("_queued",)
-
-    def __init__(self, queued: Sequence[QueuedMessage]) -> None:
-        self._queued = queued
-
-    def __len__(self) -> int:
-        return len(self._queued)
-
-    def __iter__(self) -> Iterator[Message]:
-        return (each.message for each in self._queued)
-
-    @overload
-    def __getitem__(self, index: int) -> Message: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[Message]: ...
-    def __getitem__(self, index: int | slice) -> Message | list[Message]:
-        if not isinstance(index, slice):
-            return self._queued[index].message
-        start, stop, step = index.indices(len(self))
-        if stop != len(self) or step != 1:
-            return list(self)[index]
-        latest = [each.message for each in islice(reversed(self._queued), stop - start)]
-        latest.reverse()
-        return latest
 
 
 class Queue:
@@ -132,6 +109,8 @@ class Queue:
     """Whether a refused message fails its transaction."""
     default_prefetch: ClassVar[int] = 0
     """How many messages a consumer without a prefetch may hold; 0 means any number."""
+    refuses_returns: bool = False
+    """Whether clients can neither reject nor return deliveries."""
     reports_consumers: ClassVar[bool] = True
     """Whether declare-ok says how many consumers there are; otherwise it says 0."""
 
@@ -267,17 +246,13 @@ class Queue:
         """The parked messages: those for a retry, soonest first, then dead letters."""
         return []
 
-    def enqueue(self, message: Message) -> bool:
+    def enqueue(self, message: Message, dead_letter: bool = False) -> bool:
         """Hand the message to a subscription that can take it, or store it.
 
         Returns:
             False where the queue is full and refuses (`x-overflow`: reject-publish, reject-publish-dlx).
         """
         raise NotImplementedError
-
-    def accept(self, message: Message) -> bool:
-        """Take a dead letter. Returns False where the queue is full and refuses it."""
-        return self.enqueue(message)
 
     def would_refuse(self, message: Message) -> bool:
         """Whether `enqueue` would refuse the message now. Nothing changes."""
@@ -344,13 +319,6 @@ class Queue:
         """The delivery was accepted."""
         raise NotImplementedError
 
-    def check_return(self) -> None:
-        """Check that clients may reject or return deliveries of this queue.
-
-        Raises:
-            NotImplementedHere: they may not.
-        """
-
     def refuse(self, delivery: Delivery) -> None:
         """The delivery was rejected."""
         raise NotImplementedError
@@ -358,11 +326,6 @@ class Queue:
     def in_order_of_refusal(self, deliveries: Sequence[Delivery]) -> Sequence[Delivery]:
         """The order in which deliveries that were rejected together are refused."""
         return deliveries
-
-    def refuse_all(self, deliveries: Iterable[Delivery]) -> None:
-        """These deliveries were rejected together."""
-        for delivery in deliveries:
-            self.refuse(delivery)
 
     def take_back(
         self, deliveries: Iterable[Delivery], *, avoid: object = None, redelivered: bool = True

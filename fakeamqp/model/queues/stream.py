@@ -32,7 +32,8 @@ from fakeamqp.model.messages.message import Message, ReadableProperties
 from fakeamqp.model.messages.properties import Int64
 from fakeamqp.model.operations import freeing
 from fakeamqp.model.queues.log import DEFAULT_SEGMENT_SIZE, Cursor, Log
-from fakeamqp.model.queues.queue import NOT_SECURED, Queue, QueuedMessage
+from fakeamqp.model.queues.queue import NOT_SECURED, Queue
+from fakeamqp.model.queues.waiting import QueuedMessage
 from fakeamqp.timestamps import Timestamp
 
 if TYPE_CHECKING:
@@ -165,13 +166,14 @@ class StreamQueue(Queue):
     shares_windows = False
     reports_consumers = False
 
-    __slots__ = ("_last_properties", "_readers", "_retention_timer", "log")
+    __slots__ = ("_last_properties", "_readers", "_retention_timer", "log", "refuses_returns")
 
     def _prepare(self) -> None:
         """See the base class."""
         self.log: Log[Message] = Log()
         self.log.lost = self._retired
         self._readers: dict[Subscription, _Reader] = {}
+        self.refuses_returns = self.virtual_host.state.personality.streams_refuse_rejects
         self._retention_timer: Timer | None = None
         self._last_properties: tuple[ReadableProperties, ReadableProperties, int] | None = None
         self._adopt_limits()
@@ -216,7 +218,7 @@ class StreamQueue(Queue):
         """All messages, as consumers get them."""
         return _Shown(self)
 
-    def enqueue(self, message: Message) -> bool:
+    def enqueue(self, message: Message, dead_letter: bool = False) -> bool:
         """See the base class.
 
         Raises:
@@ -266,8 +268,7 @@ class StreamQueue(Queue):
     def could_take(self, message: Message) -> bool:
         """See the base class."""
         return any(
-            reader.peek() is None and all(limit.admits(message) for limit in reader.subscription.limits)
-            for reader in self._readers.values()
+            reader.peek() is None and reader.subscription.admits(message) for reader in self._readers.values()
         )
 
     def message_at(self, offset: int, message: Message) -> LogMessage:
@@ -353,13 +354,6 @@ class StreamQueue(Queue):
     def forget(self, delivery: Delivery) -> None:
         """See the base class."""
         self.unacked.pop(delivery, None)
-
-    def check_return(self) -> None:
-        """See the base class."""
-        if self.virtual_host.state.personality.streams_refuse_rejects:
-            raise NotImplementedHere(
-                f"basic.nack and basic.reject not supported by stream queues {self._place}"
-            )
 
     def refuse(self, delivery: Delivery) -> None:
         """See the base class: it has the effect of accepting."""

@@ -6,6 +6,7 @@ from collections.abc import Callable, Generator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from fakeamqp.model.deliveries.delivery import check_returns
 from fakeamqp.model.errors import PreconditionFailed, ResourceError
 from fakeamqp.model.operations import carry_out, in_steps
 from fakeamqp.model.queues import Queue
@@ -240,8 +241,7 @@ class Transaction:
                 accepted = each() and accepted
 
         yield from in_steps(publishes, perform, owned=True, step=_STEP)
-        for delivery in returned:
-            delivery.queue.check_return()
+        check_returns(returned)
         return accepted
 
     def rollback(self) -> list[Delivery]:

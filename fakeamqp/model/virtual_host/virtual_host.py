@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from fakeamqp.model.arguments.queue_arguments import QUEUE_TYPE, QUEUE_TYPES
-from fakeamqp.model.dead_letters.router import DeadLetterRouter
+from fakeamqp.model.dead_letters import DeadLetterRouter
 from fakeamqp.model.errors import NotFound
 from fakeamqp.model.extensions import Extensions
 from fakeamqp.model.history import Publication

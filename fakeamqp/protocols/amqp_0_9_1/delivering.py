@@ -59,7 +59,11 @@ def deliver(
     delivery: Delivery | None,
 ) -> None:
     """Send one message to a consumer."""
-    tag = channel.ledger.next_tag() if delivery is None else channel.ledger.add(delivery)
+    ledger = channel.ledger
+    if delivery is None:
+        ledger.last_tag = tag = ledger.last_tag + 1
+    else:
+        tag = ledger.add(delivery)
     # For one consumer, exchange and key, only delivery tag and redelivered flag of basic.deliver differ.
     key = (subscription.tag, message.exchange, message.routing_key)
     parts = channel.deliver_prefixes.get(key)

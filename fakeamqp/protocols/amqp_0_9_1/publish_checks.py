@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from functools import cache
 from typing import TYPE_CHECKING, Protocol
 
-from fakeamqp.model.dead_letters.headers import claimed_deaths
+from fakeamqp.model.dead_letters import claimed_deaths
 from fakeamqp.model.errors import ContentTooLarge, ModelError, PreconditionFailed
 from fakeamqp.model.messages.properties import time_to_live
 from fakeamqp.model.routing import (

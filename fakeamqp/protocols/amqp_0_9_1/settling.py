@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
-from fakeamqp.model.deliveries.delivery import reject_all, release_all
+from fakeamqp.model.deliveries.delivery import check_returns, reject_all, release_all
 from fakeamqp.model.errors import PreconditionFailed
 
 if TYPE_CHECKING:
@@ -46,8 +46,7 @@ def settle(channel: BaseChannel, act: Act, event: Settlement, tag: int, multiple
     if tap is not None:
         tap.settled(event, deliveries, channel.connection, channel.number)
     if returns:
-        for delivery in deliveries:
-            delivery.queue.check_return()
+        check_returns(deliveries)
     act(deliveries)
 
 

@@ -10,8 +10,8 @@ from fakeamqp.model.operations import STEP
 from fakeamqp.model.queues.queue import UNUSED_TOO_LONG, expires_messages
 
 if TYPE_CHECKING:
-    from fakeamqp.model.queues.queue import QueuedMessage
     from fakeamqp.model.queues.quorum.queue import QuorumMessage, QuorumQueue
+    from fakeamqp.model.queues.waiting import QueuedMessage
     from fakeamqp.model.timers import Label, Timer
     from fakeamqp.model.virtual_host import VirtualHost
 

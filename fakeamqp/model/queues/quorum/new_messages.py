@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterator
 from itertools import chain
 from typing import TYPE_CHECKING, Literal, Protocol
 
-from fakeamqp.model.queues.ready import joined
+from fakeamqp.model.queues.waiting import joined
 
 if TYPE_CHECKING:
-    from fakeamqp.model.queues.queue import QueuedMessage
+    from fakeamqp.model.queues.waiting import QueuedMessage
 
 __all__ = ["NewMessages", "PriorityLevels", "ReturnsFirst", "SingleQueue", "TwoBands"]
 

@@ -19,12 +19,13 @@ from fakeamqp.model.deliveries.credit import InheritedCredit
 from fakeamqp.model.deliveries.delivery import Delivery
 from fakeamqp.model.errors import NotImplementedHere, ResourceLocked
 from fakeamqp.model.messages.properties import Int64
-from fakeamqp.model.queues.queue import NOT_SECURED, Queue, QueuedMessage
+from fakeamqp.model.queues.queue import NOT_SECURED, Queue
 from fakeamqp.model.queues.quorum.consumers import QuorumConsumers, ServiceQueue
 from fakeamqp.model.queues.quorum.expiry import SHORTEST_LIFE, Expiry, IdleExpiry
 from fakeamqp.model.queues.quorum.new_messages import ReturnsFirst
 from fakeamqp.model.queues.quorum.parked import ParkedMessages, Requeueing
 from fakeamqp.model.queues.quorum.timeouts import ConsumerTimeouts
+from fakeamqp.model.queues.waiting import QueuedMessage
 
 if TYPE_CHECKING:
     from fakeamqp.model.arguments import QueueOptions
@@ -271,15 +272,12 @@ class QuorumQueue(Queue):
 
     # --- arrival ------------------------------------------------------------------------------------
 
-    def enqueue(self, message: Message) -> bool:
-        """See the base class."""
-        overflow = self._overflow
-        if overflow.rejects and overflow.refuses(message.publisher):
-            return message is self.virtual_host.branches.promised and self.accept(message)
-        return self.accept(message)
-
-    def accept(self, message: Message) -> bool:
+    def enqueue(self, message: Message, dead_letter: bool = False) -> bool:
         """See the base class: dead letters are not subject to the limits."""
+        overflow = self._overflow
+        refuses = overflow.rejects and not dead_letter and overflow.refuses(message.publisher)
+        if refuses and message is not self.virtual_host.branches.promised:
+            return False
         expiry = message.expiry
         ttl = self._ttl
         if ttl is not None and (expiry is None or ttl < expiry):
@@ -318,9 +316,7 @@ class QuorumQueue(Queue):
             return service_queue.first_able(message)
         if self.consumers.pick:
             for taker in service_queue:
-                if all(limit.admits(message) for limit in taker.limits) and not any(
-                    taker.suits(each.message) for each in self.ready
-                ):
+                if taker.admits(message) and not any(taker.suits(each.message) for each in self.ready):
                     return taker
         return None
 
@@ -372,7 +368,7 @@ class QuorumQueue(Queue):
         waiting = {each: None for each in service_queue if not each.paused}
         for queued in list(self.ready):
             for subscription in [each for each in waiting if each.suits(queued.message)]:
-                if all(limit.admits(queued.message) for limit in subscription.limits):
+                if subscription.admits(queued.message):
                     self._hand_over(self._take_out(queued), subscription)
                     return True
                 del waiting[subscription]

@@ -1,1 +1,0 @@
-"""Dead letters: their headers, their routes, and those held until they are delivered."""
