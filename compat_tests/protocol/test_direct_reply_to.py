@@ -257,5 +257,5 @@ def test_an_address_takes_dead_letters_as_it_takes_replies() -> None:
 
     address = ReplyAddress("a", SimpleNamespace(subscriber=Requester()))  # type: ignore[arg-type]
     message = Message("", "a", plain_properties(), b"reply")
-    assert address.accept(message) is True
+    assert address.enqueue(message, True) is True
     assert told == [(message, False, None)]

@@ -1,4 +1,4 @@
-"""What waits in a queue: messages, in the order of delivery, and subscriptions, in the order of their turns."""
+"""What waits in a queue: messages in the order of delivery, and subscriptions in the order of their turns."""
 
 from __future__ import annotations
 
