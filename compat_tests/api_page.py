@@ -112,11 +112,13 @@ def names(module: ModuleType) -> dict[str, Any]:
 def members(owner: type) -> dict[str, str]:
     """The public members of a class with what its documentation says of each, in alphabetical order.
 
-    Members of a public base class are left out; they are listed there.
+    Members of a public base class are left out, as they are listed there, and so are overrides without
+    documentation of their own.
     """
     found: dict[str, str] = {}
     foreign = _interface(owner)
     listed = {each for base in _public_bases(owner) for each in base.__mro__}
+    overridden = {name for each in listed if each.__module__.startswith(_OURS) for name in vars(each)}
     for each in reversed(owner.__mro__):
         if each in listed or not each.__module__.startswith(_OURS):
             continue
@@ -124,7 +126,8 @@ def members(owner: type) -> dict[str, str]:
         for name in (*inspect.get_annotations(each), *vars(each)):
             if not name.startswith("_") and name not in foreign:
                 text = _member_summary(each, name) or documented.get(name) or _type(each, name)
-                found[name] = text or found.get(name, "")
+                if text or name not in overridden:
+                    found[name] = text or found.get(name, "")
     elsewhere = {name for base in _public_bases(owner) for name in inspect.get_annotations(base)}
     return {name: found[name] for name in sorted(found) if not (is_typeddict(owner) and name in elsewhere)}
 

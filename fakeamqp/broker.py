@@ -1187,7 +1187,6 @@ class _Checkable:
         self._broker = broker
 
     def inside(self, act: Callable[[], T], /) -> T:
-        """See `Running`, here and below."""
         return self._broker._reader.read(lambda _: act())
 
     def wait_for(self, predicate: Callable[[], object], /, timeout: float) -> bool:
@@ -1241,12 +1240,10 @@ class _EngineReader:
         self._state = state
 
     def read(self, question: Callable[[BrokerState], T], /) -> T:
-        """See `StateReader`."""
         with self._engine:
             return question(self._state)
 
     def change(self, act: Callable[[BrokerState], T], /) -> T:
-        """See `StateReader`."""
         with self._engine, self._engine.in_slices() as between:
             result = act(self._state)
             between()
@@ -1260,7 +1257,6 @@ class _EngineReader:
         *,
         every: float | None = None,
     ) -> bool:
-        """See `StateReader`."""
         return self._engine.wait_until(lambda: predicate(self._state), timeout, every)
 
     async def wait_for_async(
@@ -1271,7 +1267,6 @@ class _EngineReader:
         *,
         every: float | None = None,
     ) -> bool:
-        """See `StateReader`."""
         return await self._engine.wait_until_async(lambda: predicate(self._state), timeout, every)
 
 

@@ -75,7 +75,6 @@ class Services:
         virtual_host: str,
         contents: Iterable[str] | None,
     ) -> Registration:
-        """See `Broker.add_service`."""
         _check_name(name)
         if not callable(handler):
             raise BadRegistration(f"the handler of service {name!r} must be callable, not {handler!r}")

@@ -52,7 +52,6 @@ class Alarm(Handle):
 
     @property
     def sentence(self) -> str:
-        """See `Handle`."""
         return f"publishers are blocked, because the broker is {self.reason}"
 
     def _withdraw(self) -> None:
@@ -78,7 +77,6 @@ class Flow(Handle):
 
     @property
     def sentence(self) -> str:
-        """See `Handle`."""
         done = "continue" if self._active else "stop"
         many = "" if len(self._channels) == 1 else "s"
         return f"clients are told to {done} publishing on {len(self._channels)} channel{many}"
@@ -121,7 +119,6 @@ class Starvation(Handle):
 
     @property
     def sentence(self) -> str:
-        """See `Handle`."""
         words = ["subscriptions"]
         if self._destination is not None:
             words.append(f"with destination {self._destination!r}")

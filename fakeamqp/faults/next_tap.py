@@ -52,7 +52,7 @@ class NullTap:
     confirms_singly = False
 
     def received(self, connection: Any, frame_type: int, channel: int, payload: bytes) -> None:
-        """See `NextTap`, here and below."""
+        pass
 
     def sending(self, connection: Any, octets: bytes) -> bytes:
         """Bytes are sent unchanged."""

@@ -47,7 +47,6 @@ class Redirection(Handle):
 
     @property
     def sentence(self) -> str:
-        """See `Handle`."""
         return f"clients that open a connection are redirected to {self.target}"
 
     def _withdraw(self) -> None:

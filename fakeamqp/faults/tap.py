@@ -99,7 +99,6 @@ class FaultTap:
             self.model = self.next.model
 
     def _model_event(self, event: str, **facts: Any) -> None:
-        """See `model.tap.Tap.model`."""
         self.next.model(event, **facts)
         if event == "consumer added":
             for starvation in list(self._starving):
@@ -136,7 +135,6 @@ class FaultTap:
     # --- the tap --------------------------------------------------------------------------------------
 
     def received(self, connection: TappedConnection, frame_type: int, channel: int, payload: bytes) -> bool:
-        """See `model.tap.Tap`."""
         self.next.received(connection, frame_type, channel, payload)
         state = self._states.get(connection) or self._state_of(connection)
         kept = state.gathering or state.backlog or state.incomplete or state.deaf
@@ -154,7 +152,6 @@ class FaultTap:
             self._processing = before
 
     def sending(self, connection: TappedConnection, octets: bytes) -> bytes:
-        """See `model.tap.Tap`."""
         state = self._states.get(connection) or self._state_of(connection)
         watches = self.watched.names["sent"] or state.published or self.waiting
         if state.muted or (
@@ -173,13 +170,12 @@ class FaultTap:
         tag: int,
         redelivered: bool,
     ) -> None:
-        """See `model.tap.Tap`. The frames come next."""
+        """The frames come next."""
         if consumer is None:
             self._sent.note_get(connection, channel, tag, queue)
         self.next.delivered(message, queue, consumer, connection, channel, tag, redelivered)
 
     def connection(self, connection: str, event: str, detail: str = "") -> None:
-        """See `model.tap.Tap`."""
         self.next.connection(connection, event, detail)
         if event == "opened":
             for tapped in self._named(connection):

@@ -265,7 +265,6 @@ class _Walk:
         self._delayed = delayed
 
     def ask(self, exchange: Exchange, keys: Sequence[str], message: Message) -> tuple[float, Iterable[Any]]:
-        """See `Router.dry_run`."""
         delay = exchange.delay(message) if self._delayed else 0.0
         if delay:
             keeps = f"keeps it for {delay:g} s and publishes it by the bindings there are then"

@@ -145,12 +145,10 @@ class DeadLetter(Message):
 
     @property
     def persistent(self) -> bool:
-        """See `Message`."""
         return self.original.delivery_mode == 2
 
     @property
     def priority(self) -> int:
-        """See `Message`."""
         return self.original.priority or 0
 
 

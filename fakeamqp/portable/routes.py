@@ -115,7 +115,6 @@ class ToBroker:
 
     @property
     def running(self) -> bool:
-        """See `BrokerRoute.running`."""
         return self._broker.running
 
     def connect(self) -> InProcessLine:
@@ -125,11 +124,10 @@ class ToBroker:
         return InProcessLine(self._broker)
 
     def wait_until(self, holds: Callable[[], bool], timeout: float) -> bool:
-        """See `BrokerRoute`; the broker evaluates the condition after each of its turns."""
+        """The broker evaluates the condition after each of its turns."""
         return self._broker._engine.wait_until(holds, timeout)
 
     async def wait_until_async(self, holds: Callable[[], bool], timeout: float) -> bool:
-        """See `BrokerRoute.wait_until_async`."""
         return await self._broker._engine.wait_until_async(holds, timeout)
 
     def span(self, timeout: float) -> str:
@@ -153,17 +151,16 @@ class InProcessLine:
 
     @property
     def ended(self) -> bool:
-        """See `Line.ended`. A reset replaces each virtual host by a new object of the same name."""
+        """A reset replaces each virtual host by a new object of the same name."""
         opened = self._connection.chosen.virtual_host
         known = opened is not None and self._state.virtual_hosts.get(opened.name) is opened
         return not (known and self._broker.running)
 
     def send(self, octets: bytes) -> None:
-        """See `Line.send`."""
         self._connection.receive(octets)
 
     def receive(self) -> bytes:
-        """See `Line.receive`. A long operation is finished first if the broker has not answered yet."""
+        """A long operation is finished first if the broker has not answered yet."""
         octets = self._pending()
         if not octets:
             self._state.operations.finish()
@@ -178,7 +175,6 @@ class InProcessLine:
         return octets
 
     def close(self) -> None:
-        """See `Line.close`."""
         self._connection.receive_eof()
 
 
@@ -201,7 +197,6 @@ class _Taken(NullTap):
         self._recorder = recorder
 
     def delivered(self, *facts: Any) -> None:
-        """See `Tap.delivered`."""
         if self._recorder is not None:
             self._recorder.delivered(*facts)
 
@@ -225,15 +220,13 @@ class ToURL:
 
     @property
     def running(self) -> bool:
-        """See `BrokerRoute.running`."""
         return True
 
     def connect(self) -> SocketLine:
-        """See `BrokerRoute.connect`."""
         return SocketLine(self._target.connect())
 
     def wait_until(self, holds: Callable[[], bool], timeout: float) -> bool:
-        """See `BrokerRoute.wait_until`; the condition is evaluated at intervals."""
+        """The condition is evaluated at intervals."""
         check_timeout(timeout)
         ends = time.monotonic() + timeout
         pauses = _pauses()
@@ -244,7 +237,7 @@ class ToURL:
         return True
 
     async def wait_until_async(self, holds: Callable[[], bool], timeout: float) -> bool:
-        """See `BrokerRoute.wait_until_async`; another thread evaluates the condition."""
+        """Another thread evaluates the condition."""
         check_timeout(timeout)
         ends = time.monotonic() + timeout
         pauses = _pauses()
@@ -279,20 +272,18 @@ class SocketLine:
 
     @property
     def ended(self) -> bool:
-        """See `Line.ended`. Between requests, a broker sends only a close or the end of the stream."""
+        """Between requests, a broker sends only a close or the end of the stream."""
         with selectors.DefaultSelector() as selector:
             selector.register(self._socket, selectors.EVENT_READ)
             return bool(selector.select(0))
 
     def send(self, octets: bytes) -> None:
-        """See `Line.send`."""
         try:
             self._socket.sendall(octets)
         except OSError as error:
             raise NoAnswer(f"the broker has ended the connection: {error}") from None
 
     def receive(self) -> bytes:
-        """See `Line.receive`."""
         try:
             return self._socket.recv(_READ)
         except TimeoutError:
@@ -301,5 +292,4 @@ class SocketLine:
             return b""
 
     def close(self) -> None:
-        """See `Line.close`."""
         self._socket.close()

@@ -60,36 +60,29 @@ class Negotiation:
 
     @property
     def name(self) -> str:
-        """See `Connection`."""
         return self._peer.name
 
     @property
     def finished(self) -> bool:
-        """See `Connection`."""
         return self._refused if self._chosen is None else self._chosen.finished
 
     @property
     def reading(self) -> bool:
-        """See `Connection`."""
         return True if self._chosen is None else self._chosen.reading
 
     @property
     def occupied(self) -> bool:
-        """See `Connection`."""
         return self._chosen is not None and self._chosen.occupied
 
     @property
     def aborted(self) -> bool:
-        """See `Connection`."""
         return self._lost if self._chosen is None else self._chosen.aborted
 
     @property
     def resets(self) -> bool:
-        """See `Connection`."""
         return False if self._chosen is None else self._chosen.resets
 
     def receive(self, data: bytes) -> None:
-        """See `Connection`."""
         if self._chosen is not None:
             self._chosen.receive(data)
             return
@@ -113,7 +106,6 @@ class Negotiation:
             self._chosen.receive(octets[8:])
 
     def receive_eof(self) -> None:
-        """See `Connection`."""
         self._handshake_timeout.cancel()
         self._pending.end(self)
         if self._chosen is not None:
@@ -122,19 +114,16 @@ class Negotiation:
             self._lost = True
 
     def pending(self) -> list[bytes | memoryview]:
-        """See `Connection`."""
         if self._chosen is not None:
             return self._chosen.pending()
         answer, self._answer = self._answer, []
         return answer
 
     def sent(self, count: int) -> None:
-        """See `Connection`."""
         if self._chosen is not None:
             self._chosen.sent(count)
 
     def next_deadline(self) -> float | None:
-        """See `Connection`."""
         if self._chosen is not None:
             return self._chosen.next_deadline()
         return self._handshake_timeout.due
@@ -163,7 +152,6 @@ class Negotiation:
         self._notify(self)
 
     def give_way(self) -> None:
-        """See `PendingHandshakes`."""
         self._handshake_timeout.cancel()
         self._lost = True
         if self._state.tap is not None:

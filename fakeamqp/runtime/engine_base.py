@@ -72,7 +72,6 @@ class EngineBase:
         raise NotImplementedError
 
     def look(self) -> AbstractContextManager[None]:
-        """See `Engine`."""
         raise NotImplementedError
 
     def __enter__(self) -> Self:

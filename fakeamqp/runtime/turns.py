@@ -104,10 +104,10 @@ class NoOperations:
     pending: Mapping[Any, Sized] = MappingProxyType({})
 
     def step(self) -> None:
-        """See `PendingOperations`."""
+        pass
 
     def finish(self) -> None:
-        """See `PendingOperations`."""
+        pass
 
 
 class Waiter:

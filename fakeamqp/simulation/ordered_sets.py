@@ -59,17 +59,14 @@ class OrderedSet(set[Any], metaclass=_StandsForItsBase):
             raise RuntimeError("Set changed size during iteration")
 
     def add(self, item: Any, /) -> None:
-        """See `set`."""
         super().add(item)
         self._order[item] = None
 
     def discard(self, item: Any, /) -> None:
-        """See `set`."""
         super().discard(item)
         self._order.pop(item, None)
 
     def remove(self, item: Any, /) -> None:
-        """See `set`."""
         super().remove(item)
         self._order.pop(item, None)
 
@@ -81,17 +78,14 @@ class OrderedSet(set[Any], metaclass=_StandsForItsBase):
         raise KeyError("pop from an empty set")
 
     def clear(self) -> None:
-        """See `set`."""
         super().clear()
         self._order.clear()
 
     def update(self, *others: Iterable[Any]) -> None:
-        """See `set`."""
         for item in chain(*others):
             self.add(item)
 
     def copy(self) -> OrderedSet:
-        """See `set`."""
         return OrderedSet(self)
 
     def __ior__(self, other: Any) -> OrderedSet:  # type: ignore[misc]

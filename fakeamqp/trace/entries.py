@@ -74,7 +74,6 @@ class Frame(NamedTuple):
     payload: bytes
 
     def events(self, time: float, aliases: Aliases) -> Iterator[Event]:
-        """See `Entry`."""
         name, alias, protocol = _introduced(self.peer, aliases)
         yield FrameEvent(time, name, alias, self.direction, self.type, self.channel, self.payload, protocol)
 
@@ -87,7 +86,6 @@ class SentFrames(NamedTuple):
     octets: bytes
 
     def events(self, time: float, aliases: Aliases) -> Iterator[Event]:
-        """See `Entry`."""
         name, alias, protocol = _introduced(self.peer, aliases)
         for kind, channel, payload in frames_in(self.octets, protocol):
             yield FrameEvent(time, name, alias, "sent", kind, channel, payload, protocol)
@@ -102,7 +100,6 @@ class ConnectionChange(NamedTuple):
     detail: str
 
     def events(self, time: float, aliases: Aliases) -> Iterator[Event]:
-        """See `Entry`."""
         name, alias, _ = _introduced(self.peer, aliases)
         yield ConnectionEvent(time, name, alias, self.event, self.detail)
 
@@ -123,7 +120,6 @@ class Delivered(NamedTuple):
     redelivered: bool
 
     def events(self, time: float, aliases: Aliases) -> Iterator[Event]:
-        """See `Entry`."""
         facts = {**_delivery_facts(self), "redelivered": bool(self.redelivered)}
         yield _delivery_event(time, self.peer, aliases, "delivered", facts)
 
@@ -141,7 +137,6 @@ class Settled(NamedTuple):
     delivery_tag: int
 
     def events(self, time: float, aliases: Aliases) -> Iterator[Event]:
-        """See `Entry`."""
         yield _delivery_event(time, self.peer, aliases, self.event, _delivery_facts(self))
 
 
@@ -157,7 +152,6 @@ class Published(NamedTuple):
     virtual_host: str
 
     def events(self, time: float, aliases: Aliases) -> Iterator[Event]:
-        """See `Entry`."""
         return _routed_events(time, aliases, "published", _facts(self))
 
 
@@ -170,7 +164,6 @@ class Expired(NamedTuple):
     virtual_host: str
 
     def events(self, time: float, aliases: Aliases) -> Iterator[Event]:
-        """See `Entry`."""
         yield _model_event(time, aliases, "expired", _facts(self))
 
 
@@ -186,7 +179,6 @@ class DeadLettered(NamedTuple):
     virtual_host: str
 
     def events(self, time: float, aliases: Aliases) -> Iterator[Event]:
-        """See `Entry`."""
         return _routed_events(time, aliases, "dead-lettered", _facts(self))
 
 
@@ -201,7 +193,6 @@ class Dropped(NamedTuple):
     virtual_host: str
 
     def events(self, time: float, aliases: Aliases) -> Iterator[Event]:
-        """See `Entry`."""
         yield _model_event(time, aliases, "dropped", _facts(self))
 
 
@@ -213,7 +204,6 @@ class ModelChange(NamedTuple):
     facts: Facts
 
     def events(self, time: float, aliases: Aliases) -> Iterator[Event]:
-        """See `Entry`."""
         if self.event == "delay over":
             return _routed_events(time, aliases, self.event, self.facts)
         return iter((_model_event(time, aliases, self.event, self.facts),))

@@ -284,7 +284,6 @@ class Recorder:
     # --- frames and connections -----------------------------------------------------------------------
 
     def received(self, connection: Named, frame_type: int, channel: int, payload: bytes) -> None:
-        """See `Tap`, here and below."""
         if len(payload) > _LONG_BODY:
             payload = self._truncated(frame_type, payload)
         self._count += 1

@@ -36,7 +36,6 @@ class Nack(Action):
     words = "nack it"
 
     def check(self, subject: Subject, part: str | None) -> None:
-        """See `Action`."""
         super().check(subject, part)
         if not subject.confirms:
             publishes = frozenset().union(*(each.publishes for each in subject.protocols))
@@ -66,7 +65,6 @@ class CommandException(Action):
         self.words: str = f"answer it with the exception {name or self._code}"
 
     def check(self, subject: Subject, part: str | None) -> None:
-        """See `Action`."""
         super().check(subject, part)
         if self.protocols.isdisjoint(subject.among):
             raise FaultError(
@@ -95,7 +93,6 @@ class ReturnMessage(Action):
         self.words: str = f"return it with {code} {text}"
 
     def check(self, subject: Subject, part: str | None) -> None:
-        """See `Action`."""
         super().check(subject, part)
         self._only(subject, ("basic.publish",), "return_message()")
 

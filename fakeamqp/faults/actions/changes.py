@@ -127,7 +127,6 @@ class Malform(Action):
         self.words: str = f"malform it: {how if known is None else known.words}"
 
     def check(self, subject: Subject, part: str | None) -> None:
-        """See `Action`."""
         super().check(subject, part)
         if subject.direction != "sent":
             raise FaultError(f"malform() is for methods that the broker sends; {subject} is received")

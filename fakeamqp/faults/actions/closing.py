@@ -134,7 +134,6 @@ class CloseChannel(CloseAction):
         super().__init__(when, f"close its channel with {code}")
 
     def check(self, subject: Subject, part: str | None) -> None:
-        """See `Action`."""
         super().check(subject, part)
         if all(name == HEARTBEAT or name.startswith("connection.") for name in subject.names):
             raise FaultError(f"{subject} belongs to no channel; use close_connection()")
@@ -212,7 +211,6 @@ class RefuseLogin(CloseAction):
         super().__init__("instead", "refuse the login")
 
     def check(self, subject: Subject, part: str | None) -> None:
-        """See `Action`."""
         super().check(subject, part)
         self._only(subject, ("connection.start-ok", "connection.secure-ok"), "refuse_login()")
 
@@ -238,7 +236,6 @@ class CutConnection(CloseAction):
         super().__init__("instead", f"send {part}, then {_HOW_WORDS[how]}")
 
     def check(self, subject: Subject, part: str | None) -> None:
-        """See `Action`."""
         super().check(subject, part)
         if subject.direction != "sent":
             raise FaultError(

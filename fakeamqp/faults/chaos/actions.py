@@ -34,7 +34,6 @@ class Deferred(Action):
         self._seconds = seconds
 
     def apply(self, interception: Interception) -> None:
-        """See `Action`."""
         rule, group = _chaos_rule(interception), interception.group
 
         def act() -> None:
@@ -52,7 +51,6 @@ class Restart(Action):
     words = "restart the broker"
 
     def apply(self, interception: Interception) -> None:
-        """See `Action`."""
         tap, rule = interception.tap, interception.rule
 
         def restart() -> None:
@@ -84,7 +82,6 @@ class ResetLater(Action):
         self._seconds = seconds
 
     def apply(self, interception: Interception) -> None:
-        """See `Action`."""
         _chaos_rule(interception).chaos.remove_later(_PendingReset(interception), self._seconds)
 
 
@@ -95,7 +92,7 @@ class CancelConsumers(Deferred):
         super().__init__("cancel the consumers of its queue", lambda faults, group: None)
 
     def apply(self, interception: Interception) -> None:
-        """See `Action`. The queue is looked up before the delivery is settled."""
+        """The queue is looked up before the delivery is settled."""
         group = interception.group
         port: Any = group.port
         held = port.held_messages(group.channel, group.method.delivery_tag, group.method.multiple)

@@ -95,7 +95,6 @@ class Chaos(Handle):
 
     @property
     def sentence(self) -> str:
-        """See `Handle`."""
         what = "a given plan" if self._planned is not None else f"seed {self._seed!r}, {self._profile}"
         return f"faults at random ({what}), {len(self._happened)} so far"
 

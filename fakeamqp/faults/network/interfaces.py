@@ -21,29 +21,29 @@ class InnerConnection(Protocol):
     """The connection inside a proxy: `protocols.Connection`."""
 
     @property
-    def name(self) -> str: ...  # noqa: D102
+    def name(self) -> str: ...
 
     @property
-    def finished(self) -> bool: ...  # noqa: D102
+    def finished(self) -> bool: ...
 
     @property
-    def reading(self) -> bool: ...  # noqa: D102
+    def reading(self) -> bool: ...
 
     @property
-    def aborted(self) -> bool: ...  # noqa: D102
+    def aborted(self) -> bool: ...
 
     @property
-    def resets(self) -> bool: ...  # noqa: D102
+    def resets(self) -> bool: ...
 
-    def receive(self, data: bytes) -> None: ...  # noqa: D102
+    def receive(self, data: bytes) -> None: ...
 
-    def receive_eof(self) -> None: ...  # noqa: D102
+    def receive_eof(self) -> None: ...
 
-    def pending(self) -> list[bytes | memoryview]: ...  # noqa: D102
+    def pending(self) -> list[bytes | memoryview]: ...
 
-    def sent(self, count: int) -> None: ...  # noqa: D102
+    def sent(self, count: int) -> None: ...
 
-    def next_deadline(self) -> float | None: ...  # noqa: D102
+    def next_deadline(self) -> float | None: ...
 
 
 class Toxic(Protocol):

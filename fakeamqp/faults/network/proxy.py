@@ -75,7 +75,6 @@ class NetworkProxy:
 
     @property
     def name(self) -> str:
-        """See `Connection`."""
         return self.inner.name
 
     @property
@@ -86,7 +85,7 @@ class NetworkProxy:
 
     @property
     def finished(self) -> bool:
-        """See `Connection`. Bytes in the proxy are sent first."""
+        """Bytes in the proxy are sent first."""
         if self._over:
             return self._finished
         if not self.inner.finished or self._mutes:
@@ -98,7 +97,7 @@ class NetworkProxy:
 
     @property
     def aborted(self) -> bool:
-        """See `Connection`. Bytes in the proxy are sent first, except before a reset."""
+        """Bytes in the proxy are sent first, except before a reset."""
         if self._over:
             return self._aborted
         inner = self.inner
@@ -106,12 +105,10 @@ class NetworkProxy:
 
     @property
     def resets(self) -> bool:
-        """See `Connection`."""
         return self._resets if self._over else self.inner.resets
 
     @property
     def reading(self) -> bool:
-        """See `Connection`."""
         if self._over:
             return True
         if self._mutes:
@@ -121,7 +118,6 @@ class NetworkProxy:
 
     @property
     def occupied(self) -> bool:
-        """See `Connection`."""
         return False
 
     @property
@@ -129,7 +125,6 @@ class NetworkProxy:
         return self.inner.finished or self.inner.aborted
 
     def receive(self, data: bytes) -> None:
-        """See `Connection`."""
         if not data:
             return
         self.refresh()
@@ -140,7 +135,7 @@ class NetworkProxy:
         self._set_timer()
 
     def receive_eof(self) -> None:
-        """See `Connection`. Received bytes in the proxy arrive at once, unless the proxy is muted."""
+        """Received bytes in the proxy arrive at once, unless the proxy is muted."""
         if self._eof_told:
             return
         self._eof_told = True
@@ -152,7 +147,6 @@ class NetworkProxy:
         self._context.gone(self)
 
     def pending(self) -> list[bytes | memoryview]:
-        """See `Connection`."""
         self.refresh()
         self._context.passed_on(self)
         if self._over:
@@ -169,11 +163,9 @@ class NetworkProxy:
         return pieces
 
     def sent(self, count: int) -> None:
-        """See `Connection`."""
         self.inner.sent(count)
 
     def next_deadline(self) -> float | None:
-        """See `Connection`."""
         dues = [due for due in (self.inner.next_deadline(), self._due) if due is not None]
         return min(dues, default=None)
 

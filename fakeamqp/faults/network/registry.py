@@ -103,11 +103,9 @@ class ProxyRegistry:
     # --- the interface to proxies -----------------------------------------------------------------------
 
     def toxics(self, proxy: NetworkProxy) -> list[Toxic]:
-        """See `ProxyContext`."""
         return [fault for fault in self.faults if fault.concerns(proxy)]
 
     def passed_on(self, proxy: NetworkProxy) -> None:
-        """See `ProxyContext`."""
         if proxy.port is None:
             for tapped in self.context.connections():
                 if tapped.name == proxy.name:
@@ -117,7 +115,6 @@ class ProxyRegistry:
             self._write_notes(proxy)
 
     def gone(self, proxy: NetworkProxy) -> None:
-        """See `ProxyContext`."""
         self._write_notes(proxy)
         self._proxies.pop(proxy, None)
 

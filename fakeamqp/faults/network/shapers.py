@@ -109,7 +109,6 @@ class Latency:
         self.size: int = 0
 
     def put(self, octets: bytes, now: float) -> None:
-        """See `DelayBuffer`."""
         seconds = self._seconds
         if self._jitter:
             seconds = max(0.0, seconds + self._random.uniform(-self._jitter, self._jitter))
@@ -118,7 +117,6 @@ class Latency:
         self.size += len(octets)
 
     def take(self, now: float) -> list[bytes]:
-        """See `DelayBuffer`."""
         taken = []
         while self._waiting and self._waiting[0][0] <= now + _MARGIN:
             taken.append(self._waiting.popleft()[1])
@@ -126,14 +124,12 @@ class Latency:
         return taken
 
     def take_all(self) -> list[bytes]:
-        """See `DelayBuffer`."""
         taken = [octets for _, octets in self._waiting]
         self._waiting.clear()
         self.size = 0
         return taken
 
     def due(self) -> float | None:
-        """See `DelayBuffer`."""
         return self._waiting[0][0] if self._waiting else None
 
 
@@ -155,18 +151,15 @@ class Bandwidth:
 
     @property
     def size(self) -> int:
-        """See `DelayBuffer`."""
         return self._waiting.size
 
     def put(self, octets: bytes, now: float) -> None:
-        """See `DelayBuffer`."""
         if not self._waiting.size:
             self._began = self._looked = now
             self._gone = 0
         self._waiting.put(octets)
 
     def take(self, now: float) -> list[bytes]:
-        """See `DelayBuffer`."""
         self._looked = max(self._looked, now)
         count = int((now - self._began + _MARGIN) * self._rate + 1e-6) - self._gone
         taken = self._waiting.take(max(0, count))
@@ -174,12 +167,10 @@ class Bandwidth:
         return [taken] if taken else []
 
     def take_all(self) -> list[bytes]:
-        """See `DelayBuffer`."""
         taken = self._waiting.take(self._waiting.size)
         return [taken] if taken else []
 
     def due(self) -> float | None:
-        """See `DelayBuffer`."""
         if not self._waiting.size:
             return None
         ticks = int((self._looked - self._began) / _TICK + 1e-6) + 1

@@ -48,12 +48,11 @@ class NetworkFault(Handle):
 
     @property
     def sentence(self) -> str:
-        """See `Handle`."""
         return self._sentence
 
     @property
     def used(self) -> bool:
-        """See `Handle`. A refused port counts as used: the broker does not see refused connections."""
+        """A refused port counts as used: the broker does not see refused connections."""
         return self.refuses_port or super().used
 
     def wait(self, n: int = 1, timeout: float = 5.0) -> None:
@@ -71,7 +70,7 @@ class NetworkFault(Handle):
         super().wait(n, timeout)
 
     def near_misses(self) -> Iterator[str]:
-        """See `Handle`: the connections, and how far each has come."""
+        """The connections, and how far each has come."""
         for proxy in self._registry.proxies:
             called = self._registry.describe(proxy)
             if not self._is_meant(proxy):
@@ -93,11 +92,10 @@ class NetworkFault(Handle):
         return port is not None and target in (port.client_name, self._registry.context.alias(proxy.name))
 
     def make_shaper(self, proxy: NetworkProxy, direction: Direction) -> Shaper | None:
-        """See `Toxic`."""
         return self._make_shaper(proxy, direction)
 
     def hit(self, proxy: NetworkProxy, count: int) -> None:
-        """See `Toxic`. The first hit on a connection is noted in the trace."""
+        """The first hit on a connection is noted in the trace."""
         self._count_hit(count)
         if proxy.number not in self._noted:
             self._noted.add(proxy.number)

@@ -128,7 +128,7 @@ class Credit(Limit):
         return self.limits
 
     def resume(self) -> None:
-        """See the base class; several queues take turns, a message each (RabbitMQ: measured on 4.0.5)."""
+        """Several queues take turns, a message each (RabbitMQ: measured on 4.0.5)."""
         limit = self.message_limit
         if not limit or len({each.queue for each in self.subscriptions}) < 2:
             super().resume()
@@ -193,7 +193,6 @@ class InheritedCredit(Credit):
         self._update()
 
     def refill(self, message: Message) -> bool:
-        """See the base class."""
         super().refill(message)
         self.messages = max(self.messages, 0)
         self.octets: int = max(self.octets, 0)

@@ -100,7 +100,6 @@ class _Choice(Limit):
         self._subscription = subscription
 
     def admits(self, message: Message) -> bool:
-        """See the base class."""
         return self._subscription.suits(message)
 
 

@@ -54,7 +54,7 @@ class DelayedMessageExchange(Exchange):
     def check_declaration(
         cls, virtual_host: VirtualHost, name: str, arguments: Mapping[str, Any]
     ) -> ExchangeOptions:
-        """See the base class: the arguments name an inner type, and are legal for that as well."""
+        """The arguments name an inner type, and are legal for that as well."""
         options = super().check_declaration(virtual_host, name, arguments)
         inner = options.delayed_type
         if inner is None:
@@ -65,11 +65,11 @@ class DelayedMessageExchange(Exchange):
         return options
 
     def validate(self, routing_key: str, arguments: Mapping[str, Any]) -> None:
-        """See the base class: the inner type checks."""
+        """The inner type checks."""
         self._inner.validate(routing_key, arguments)
 
     def check_destination(self, destination: Destination) -> None:
-        """See the base class: the inner type checks."""
+        """The inner type checks."""
         self._inner.check_destination(destination)
 
     def hold_back(self, message: Message) -> float:
@@ -84,21 +84,20 @@ class DelayedMessageExchange(Exchange):
         return delay / 1000
 
     def delay(self, message: Message) -> float:
-        """See the base class; raises as `hold_back` does."""
+        """Raises as `hold_back` does."""
         return _counted_delay(message) / 1000
 
     def route(self, keys: Sequence[str], message: Message) -> Iterable[Target]:
-        """See the base class. If another exchange has the name now, its bindings count."""
+        """If another exchange has the name now, its bindings count."""
         return self.chooser.route(keys, message)
 
     @property
     def chooser(self) -> Exchange:
-        """See the base class: one of the inner type."""
+        """One of the inner type."""
         present = self.virtual_host.exchanges.get(self.name, self)
         return self._inner if present is self else self._make_inner(present.bindings)
 
     def restarted(self) -> None:
-        """See the base class."""
         self._inner.restarted()
 
     def _added(self, binding: Binding) -> None:

@@ -25,7 +25,6 @@ class DirectExchange(Exchange):
         self._by_key: dict[str, dict[Binding, None]] = {}
 
     def destinations(self, routing_key: str, message: Message) -> Iterable[Target]:
-        """See the base class."""
         return [binding.destination for binding in self._by_key.get(routing_key, ())]
 
     def _added(self, binding: Binding) -> None:
@@ -46,7 +45,6 @@ class DefaultExchange(DirectExchange):
     """
 
     def destinations(self, routing_key: str, message: Message) -> Iterable[Target]:
-        """See the base class."""
         queues = self.virtual_host.queues
         implied = queues.get(routing_key) or self.virtual_host.reply_addresses.get(routing_key)
         bound = super().destinations(routing_key, message)
@@ -58,7 +56,7 @@ class DefaultExchange(DirectExchange):
         routing_key: str | None = None,
         arguments: Mapping[str, Any] | None = None,
     ) -> bool:
-        """See the base class: every queue is, under its own name and with no arguments."""
+        """Every queue is, under its own name and with no arguments."""
         queues = self.virtual_host.queues
         name = routing_key if destination is None or routing_key is not None else destination.name
         implied = bool(queues) if name is None else name in queues
@@ -73,5 +71,4 @@ class FanoutExchange(Exchange):
     type_name = "fanout"
 
     def destinations(self, routing_key: str, message: Message) -> Iterable[Target]:
-        """See the base class."""
         return [binding.destination for binding in self.bindings.values()]

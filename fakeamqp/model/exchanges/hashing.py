@@ -135,7 +135,7 @@ class ConsistentHashExchange(Exchange):
     def check_declaration(
         cls, virtual_host: VirtualHost, name: str, arguments: Mapping[str, Any]
     ) -> ExchangeOptions:
-        """See the base class: a message has one hash."""
+        """A message has one hash."""
         options = super().check_declaration(virtual_host, name, arguments)
         if options.hash_header is not None and options.hash_property is not None:
             raise PreconditionFailed("hash-header and hash-property are mutually exclusive")
@@ -155,7 +155,7 @@ class ConsistentHashExchange(Exchange):
             raise PreconditionFailed(f"The binding key must not exceed {largest}")
 
     def route(self, keys: Sequence[str], message: Message) -> Iterable[Target]:
-        """See the base class. A message is hashed once, by its own key, whatever further keys it has."""
+        """A message is hashed once, by its own key, whatever further keys it has."""
         if not self._ring:
             return ()
         return (self._ring.owner(self.bucket(keys, message)),)
@@ -196,7 +196,7 @@ class ConsistentHashExchange(Exchange):
         return hashed if isinstance(hashed, int) else phash2(hashed)
 
     def restarted(self) -> None:
-        """See the base class: bindings that did not count may count now."""
+        """Bindings that did not count may count now."""
         if self.virtual_host.state.personality.bindings_sorted_by == "key":
             self._ring.clear()
         for binding in sorted(self.bindings.values(), key=_by_key):
@@ -225,7 +225,7 @@ class ModulusHashExchange(Exchange):
         self._counted: list[Binding] | None = None
 
     def route(self, keys: Sequence[str], message: Message) -> Iterable[Target]:
-        """See the base class. All keys of a message are hashed together."""
+        """All keys of a message are hashed together."""
         if not self.bindings:
             return ()
         if self._counted is None:

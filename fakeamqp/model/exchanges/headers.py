@@ -47,7 +47,6 @@ class HeadersExchange(Exchange):
             )
 
     def destinations(self, routing_key: str, message: Message) -> Iterable[Target]:
-        """See the base class."""
         headers = self._received(message)
         return [binding.destination for binding, wanted in self._wanted.items() if wanted.met_by(headers)]
 

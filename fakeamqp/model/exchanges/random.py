@@ -39,7 +39,6 @@ class RandomExchange(Exchange):
         return self._destinations
 
     def route(self, keys: Sequence[str], message: Message) -> Iterable[Target]:
-        """See the base class."""
         among = self.candidates
         if len(among) < 2:
             return among

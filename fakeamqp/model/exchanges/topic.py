@@ -250,7 +250,6 @@ class TopicExchange(Exchange):
             )
 
     def destinations(self, routing_key: str, message: Message) -> Iterable[Target]:
-        """See the base class."""
         return [binding.destination for binding in self._trie.match(routing_key)]
 
     def _added(self, binding: Binding) -> None:

@@ -100,21 +100,18 @@ class PlainProperties:
     app_id: str | None = None
 
     def exact_headers(self) -> tuple[tuple[str, Any, bytes], ...] | None:
-        """See `Properties`: not known."""
+        """Not known."""
         return None
 
     def last_headers(self) -> Mapping[str, Any]:
-        """See `Properties`."""
         return self.headers or {}
 
     def header_tag(self, name: str) -> str | None:
-        """See `ReadableProperties`."""
         return None
 
     def with_headers(
         self, changes: Mapping[str, Any], remove: Iterable[str] = (), *, ordered: bool = False
     ) -> Self:
-        """See `ReadableProperties`."""
         headers = {**(self.headers or {}), **changes}
         for name in remove:
             headers.pop(name, None)
@@ -123,7 +120,6 @@ class PlainProperties:
         return replace(self, headers=headers)
 
     def replace(self, **changes: Any) -> Self:
-        """See `ReadableProperties`."""
         return replace(self, **changes)
 
 

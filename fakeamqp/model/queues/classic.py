@@ -64,7 +64,6 @@ class ClassicQueue(Queue):
     ready: Fifo | PriorityFifo | IndexedFifo
 
     def _prepare(self) -> None:
-        """See the base class."""
         self.ready = self.empty_ready()
         self.ready_bytes: int = 0
         self._next_position = 0
@@ -92,7 +91,7 @@ class ClassicQueue(Queue):
         return Fifo() if priorities is None else PriorityFifo(priorities)
 
     def apply(self, options: QueueOptions) -> None:
-        """See the base class: new limits apply at once, a new time to live to new messages."""
+        """New limits apply at once, a new time to live to new messages."""
         # RabbitMQ applies new limits before a new overflow: the old overflow still drops (measured).
         drops = self.options.overflow == "drop-head" or options.overflow == "drop-head"
         super().apply(options)
@@ -109,7 +108,6 @@ class ClassicQueue(Queue):
     # --- arrival -----------------------------------------------------------------------------------
 
     def enqueue(self, message: Message, dead_letter: bool = False) -> bool:
-        """See the base class."""
         if self._refuses and self._full_with(message):
             if self.options.overflow == "reject-publish-dlx":
                 self.virtual_host.dead_letters.died(self, message, "maxlen")
@@ -172,11 +170,9 @@ class ClassicQueue(Queue):
             self.dispatch()  # Otherwise no subscription could take the messages behind it before, either.
 
     def would_refuse(self, message: Message) -> bool:
-        """See the base class."""
         return self._refuses and self._full_with(message)
 
     def has_room(self, messages: Sequence[Message]) -> bool:
-        """See the base class."""
         if not self._refuses:
             return True
         options = self.options
@@ -186,7 +182,7 @@ class ClassicQueue(Queue):
         return options.max_length_bytes is None or octets <= options.max_length_bytes
 
     def next_taker(self, message: Message) -> Subscription | None:
-        """See the base class; a queue that selects is treated as if nothing waited."""
+        """A queue that selects is treated as if nothing waited."""
         if self._selection is not None:
             return self._selection.next_taker(message)
         return None if self.ready else self.rotation.first_able(message)
@@ -265,7 +261,6 @@ class ClassicQueue(Queue):
     # --- departure ---------------------------------------------------------------------------------
 
     def dispatch(self) -> None:
-        """See the base class."""
         if not self._plain:
             self._show_browsers()
             if self._selection is not None:
@@ -315,7 +310,6 @@ class ClassicQueue(Queue):
         return waits and not self.is_expired(queued)
 
     def acquire(self, delivery: Delivery) -> bool:
-        """See the base class."""
         queued = delivery.queued
         if delivery.acquired or delivery.settled or self.deleted or not self.waits(queued):
             return False
@@ -328,7 +322,6 @@ class ClassicQueue(Queue):
         return True
 
     def could_take(self, message: Message) -> bool:
-        """See the base class."""
         if self._selection is not None:
             return self._selection.next_taker(message) is not None
         if self.ready:
@@ -339,7 +332,6 @@ class ClassicQueue(Queue):
     def get(
         self, owner: object, *, no_ack: bool, group: object = None, content_class: str | None = None
     ) -> tuple[QueuedMessage, Delivery | None] | None:
-        """See the base class."""
         self.used()
         queued = self.live_head()
         if content_class is not None or (queued is not None and queued.avoids(group)):
@@ -370,7 +362,6 @@ class ClassicQueue(Queue):
         return None
 
     def purge(self) -> int:
-        """See the base class."""
         self.drop_expired()
         dropped = self.ready.clear()
         self.ready_bytes = 0
@@ -378,12 +369,10 @@ class ClassicQueue(Queue):
         return self._drop(dropped, "purged", "the queue was purged")
 
     def clear(self) -> list[Message]:
-        """See the base class."""
         self.ready_bytes = 0
         return [queued.message for queued in self.ready.clear()]
 
     def drop_all(self, reason: DropReason, detail: str) -> None:
-        """See the base class."""
         self.ready_bytes = 0
         self._drop(self.ready.clear(), reason, detail)
 
@@ -413,11 +402,9 @@ class ClassicQueue(Queue):
     # --- settlement --------------------------------------------------------------------------------
 
     def forget(self, delivery: Delivery) -> None:
-        """See the base class."""
         self.unacked.pop(delivery, None)
 
     def refuse(self, delivery: Delivery) -> None:
-        """See the base class."""
         self.unacked.pop(delivery, None)
         if self.deleted:
             self._too_late((delivery.queued,), "rejected")
@@ -426,7 +413,7 @@ class ClassicQueue(Queue):
             self._die(delivery.queued, "rejected")
 
     def in_order_of_refusal(self, deliveries: Sequence[Delivery]) -> Sequence[Delivery]:
-        """See the base class: the most urgent messages die first (RabbitMQ: measured)."""
+        """The most urgent messages die first (RabbitMQ: measured)."""
         if isinstance(ready := self.ready, PriorityFifo):
             return sorted(deliveries, key=lambda each: ready.number(each.queued), reverse=True)
         return deliveries
@@ -434,14 +421,14 @@ class ClassicQueue(Queue):
     def take_back(
         self, deliveries: Iterable[Delivery], *, avoid: object = None, redelivered: bool = True
     ) -> None:
-        """See the base class; a message that returns without the mark counts as never sent."""
+        """A message that returns without the mark counts as never sent."""
         for _ in ClassicQueue.taking_back(self, tuple(deliveries), avoid=avoid, redelivered=redelivered):
             pass
 
     def taking_back(
         self, deliveries: Sequence[Delivery], *, avoid: object = None, redelivered: bool = True
     ) -> Iterator[None]:
-        """See the base class. All messages are in their places at the same moment."""
+        """All messages are in their places at the same moment."""
         returned = self.ready.returning()
         octets = latest = 0
         ordered = True
@@ -485,7 +472,7 @@ class ClassicQueue(Queue):
         self._trim(overflow=self._bounded and not self._refuses)
 
     def redeliver(self, delivery: Delivery) -> bool:
-        """See the base class; a subscription that has ended or is stopped gets nothing.
+        """A subscription that has ended or is stopped gets nothing.
 
         Source: channel.flow/stops-deliveries.
         """
@@ -513,7 +500,6 @@ class ClassicQueue(Queue):
         return False
 
     def keep_persistent(self, *, crash: bool = False) -> None:
-        """See the base class."""
         self.take_back(self.keep_in_doubt(crash=crash))
         reason: DropReason = "crash" if crash else "restart"
         detail = NOT_PERSISTENT.format(how="crashed" if crash else "restarted")
@@ -534,14 +520,12 @@ class ClassicQueue(Queue):
         self._watch_head()
 
     def abandon(self) -> list[Message]:
-        """See the base class."""
         self.ready.put_back(delivery.queued for delivery in self._taken_away())
         return self.clear()
 
     # --- subscriptions -----------------------------------------------------------------------------
 
     def subscribe(self, subscription: Subscription) -> None:
-        """See the base class."""
         super().subscribe(subscription)
         if not subscription.acquires:
             return
@@ -554,7 +538,7 @@ class ClassicQueue(Queue):
                 self._select()
 
     def _enter(self, subscription: Subscription) -> None:
-        """See the base class: a browsing subscription takes no turns."""
+        """A browsing subscription takes no turns."""
         if subscription.acquires:
             super()._enter(subscription)
             return
@@ -564,7 +548,6 @@ class ClassicQueue(Queue):
         self._plain = False
 
     def _leave(self, subscription: Subscription) -> None:
-        """See the base class."""
         if self._browsing is None or subscription not in self._browsing:
             super()._leave(subscription)
             return
@@ -580,7 +563,6 @@ class ClassicQueue(Queue):
             self._plain = self._selection is None
 
     def detach_all(self) -> list[Subscription]:
-        """See the base class."""
         self._stop_browsing()
         if self._head_timer is not None:
             self._head_timer.cancel()

@@ -55,7 +55,7 @@ class FairShareFifo(PriorityFifo):
         """How many messages each level has delivered in this round."""
 
     def number(self, queued: QueuedMessage) -> int:
-        """See the base class; a message without a priority counts as one of medium priority."""
+        """A message without a priority counts as one of medium priority."""
         priority = queued.message.properties.priority
         lowest = 5 - ceil(len(self._levels) / 2)
         number = (_MEDIUM if priority is None else priority) - lowest
@@ -246,7 +246,6 @@ class QpidQueue(ClassicQueue):
         qpid_options(arguments)
 
     def _prepare(self) -> None:
-        """See the base class."""
         asked = qpid_options(self.arguments)
         self.asked: QpidOptions = asked
         if asked.max_count is not None or asked.max_size is not None:
@@ -264,13 +263,11 @@ class QpidQueue(ClassicQueue):
         self._select_groups()
 
     def empty_ready(self) -> Fifo | PriorityFifo:
-        """See the base class."""
         asked = self.asked
         return super().empty_ready() if asked.levels is None else FairShareFifo(asked.levels, asked.shares)
 
     @property
     def _drops_lowest(self) -> bool:
-        """See the base class."""
         return self.asked.levels is not None or super()._drops_lowest
 
     def _select_groups(self) -> None:
@@ -281,7 +278,7 @@ class QpidQueue(ClassicQueue):
     # --- arrival -----------------------------------------------------------------------------------
 
     def enqueue(self, message: Message, dead_letter: bool = False) -> bool:
-        """See the base class; a message that is kept out is dropped, which is not a refusal."""
+        """A message that is kept out is dropped, which is not a refusal."""
         asked = self.asked
         if asked.no_local and self._is_local(message):
             detail = "it was published over the connection that the queue is exclusive to (no-local)"
@@ -320,7 +317,7 @@ class QpidQueue(ClassicQueue):
         return value if isinstance(value, str | bytes | int) else _NO_GROUP
 
     def suits(self, subscription: Subscription, queued: QueuedMessage) -> bool:
-        """See the base class: a message does not suit if another subscription holds its group."""
+        """A message does not suit if another subscription holds its group."""
         if not super().suits(subscription, queued):
             return False
         if self.asked.group_key is None:
@@ -329,13 +326,12 @@ class QpidQueue(ClassicQueue):
         return group is None or group.holder is subscription
 
     def hand_over(self, queued: QueuedMessage, subscription: Subscription) -> None:
-        """See the base class: the message's group goes to the subscription."""
+        """The message's group goes to the subscription."""
         if not subscription.no_ack:
             self._taken(queued, subscription)
         super().hand_over(queued, subscription)
 
     def acquire(self, delivery: Delivery) -> bool:
-        """See the base class."""
         acquired = super().acquire(delivery)
         if acquired:
             self._taken(delivery.queued, delivery.holder)
@@ -355,14 +351,12 @@ class QpidQueue(ClassicQueue):
                 del self._groups[name]
 
     def forget(self, delivery: Delivery) -> None:
-        """See the base class."""
         super().forget(delivery)
         self._let_go(delivery)
         if self._selection is not None and not self.deleted:
             self.dispatch()
 
     def refuse(self, delivery: Delivery) -> None:
-        """See the base class."""
         super().refuse(delivery)
         self._let_go(delivery)
         if self._selection is not None and not self.deleted:
@@ -371,7 +365,7 @@ class QpidQueue(ClassicQueue):
     def take_back(
         self, deliveries: Iterable[Delivery], *, avoid: object = None, redelivered: bool = True
     ) -> None:
-        """See the base class; a message that a newer value has replaced does not return."""
+        """A message that a newer value has replaced does not return."""
         returned = list(deliveries)
         for delivery in returned:
             self._let_go(delivery)
@@ -382,7 +376,7 @@ class QpidQueue(ClassicQueue):
     def taking_back(
         self, deliveries: Sequence[Delivery], *, avoid: object = None, redelivered: bool = True
     ) -> Iterator[None]:
-        """See the base class: a single step."""
+        """A single step."""
         return Queue.taking_back(self, deliveries, avoid=avoid, redelivered=redelivered)
 
     def _drop_older_values(self, key: str) -> None:
@@ -394,14 +388,13 @@ class QpidQueue(ClassicQueue):
                 self._replaced(older)
 
     def keep_persistent(self, *, crash: bool = False) -> None:
-        """See the base class."""
         super().keep_persistent(crash=crash)
         self._select_groups()
 
     # --- deletion ----------------------------------------------------------------------------------
 
     def unused(self, why: str) -> None:
-        """See the base class: the deletion may be delayed."""
+        """The deletion may be delayed."""
         delay = self.asked.auto_delete_delay
         if delay is None:
             super().unused(why)

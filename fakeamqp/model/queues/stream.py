@@ -169,7 +169,6 @@ class StreamQueue(Queue):
     __slots__ = ("_last_properties", "_readers", "_retention_timer", "log", "refuses_returns")
 
     def _prepare(self) -> None:
-        """See the base class."""
         self.log: Log[Message] = Log()
         self.log.lost = self._retired
         self._readers: dict[Subscription, _Reader] = {}
@@ -184,7 +183,6 @@ class StreamQueue(Queue):
     def check_arguments(
         cls, name: str, virtual_host: str, arguments: Mapping[str, Any], personality: Personality
     ) -> None:
-        """See the base class."""
         size = arguments.get(_SEGMENT_SIZE)
         if isinstance(size, int) and size > LARGEST_SEGMENT:
             raise PreconditionFailed(f"Exceeded max value for {_SEGMENT_SIZE}")
@@ -193,13 +191,13 @@ class StreamQueue(Queue):
             raise PreconditionFailed(personality.stream_filter_size_refusal)
 
     def check_deletion(self, *, if_unused: bool, if_empty: bool) -> int:
-        """See the base class: a stream checks no condition and reports no messages."""
+        """A stream checks no condition and reports no messages."""
         return 0
 
     # --- options ------------------------------------------------------------------------------------
 
     def apply(self, options: QueueOptions) -> None:
-        """See the base class: limits apply at once."""
+        """Limits apply at once."""
         super().apply(options)
         self._adopt_limits()
         self._retain()
@@ -246,7 +244,7 @@ class StreamQueue(Queue):
         return True
 
     def has_room(self, messages: Sequence[Message]) -> bool:
-        """See the base class: there is space for every message that can be stored."""
+        """There is space for every message that can be stored."""
         try:
             for message in messages:
                 self._stored(message.properties)
@@ -266,7 +264,6 @@ class StreamQueue(Queue):
         return last[1], last[2]
 
     def could_take(self, message: Message) -> bool:
-        """See the base class."""
         return any(
             reader.peek() is None and reader.subscription.admits(message) for reader in self._readers.values()
         )
@@ -281,7 +278,6 @@ class StreamQueue(Queue):
     # --- departure ----------------------------------------------------------------------------------
 
     def dispatch(self) -> None:
-        """See the base class."""
         for reader in tuple(self._readers.values()):
             self._feed(reader)
 
@@ -328,15 +324,14 @@ class StreamQueue(Queue):
         raise NotImplementedHere(f"queue.purge not supported by stream queues {self._place}")
 
     def clear(self) -> list[Message]:
-        """See the base class: a stream's messages are deleted with it."""
+        """A stream's messages are deleted with it."""
         return []
 
     def abandon(self) -> list[Message]:
-        """See the base class: a stream's messages are deleted with it."""
+        """A stream's messages are deleted with it."""
         return []
 
     def drop_all(self, reason: DropReason, detail: str) -> None:
-        """See the base class."""
         for messages in self.log.discard():
             self._lost(messages, reason, detail)
 
@@ -352,22 +347,21 @@ class StreamQueue(Queue):
     # --- settlement ---------------------------------------------------------------------------------
 
     def forget(self, delivery: Delivery) -> None:
-        """See the base class."""
         self.unacked.pop(delivery, None)
 
     def refuse(self, delivery: Delivery) -> None:
-        """See the base class: it has the effect of accepting."""
+        """It has the effect of accepting."""
         self.unacked.pop(delivery, None)
 
     def take_back(
         self, deliveries: Iterable[Delivery], *, avoid: object = None, redelivered: bool = True
     ) -> None:
-        """See the base class: delivered messages never left the stream."""
+        """Delivered messages never left the stream."""
         for delivery in deliveries:
             self.unacked.pop(delivery, None)
 
     def keep_persistent(self, *, crash: bool = False) -> None:
-        """See the base class: a crash loses the messages after the last confirmed one, a restart none."""
+        """A crash loses the messages after the last confirmed one, a restart none."""
         for delivery in self.keep_in_doubt(crash=crash):
             del self.unacked[delivery]
         if crash:
@@ -377,7 +371,7 @@ class StreamQueue(Queue):
     # --- subscriptions ------------------------------------------------------------------------------
 
     def check_subscription(self, subscription: Subscription) -> None:
-        """See the base class; a stream ignores exclusive access.
+        """A stream ignores exclusive access.
 
         Raises:
             PreconditionFailed: the subscription has neither a prefetch count nor credit by grants.
@@ -400,7 +394,7 @@ class StreamQueue(Queue):
             raise ChannelCrash("x-stream-filter holds no text")
 
     def subscribe(self, subscription: Subscription) -> None:
-        """See the base class: the subscription begins at the requested offset."""
+        """The subscription begins at the requested offset."""
         try:
             self.check_subscription(subscription)
         except BaseException:
@@ -427,19 +421,16 @@ class StreamQueue(Queue):
         return log.end()
 
     def unsubscribe(self, subscription: Subscription) -> None:
-        """See the base class."""
         self._readers.pop(subscription, None)
         super().unsubscribe(subscription)
 
     def detach_all(self) -> list[Subscription]:
-        """See the base class."""
         self._readers.clear()
         if self._retention_timer is not None:
             self._retention_timer.cancel()
         return super().detach_all()
 
     def next_offset(self, subscription: Subscription) -> int | None:
-        """See the base class."""
         reader = self._readers.get(subscription)
         return None if reader is None else reader.cursor.offset
 

@@ -462,7 +462,6 @@ class Rotation:
         return next(iter(self), None)
 
     def wake(self, subscription: Subscription) -> None:
-        """See `RestingPlace`."""
         self._woken[subscription] = None
 
     def _rest(self, group: _Group, subscription: Subscription) -> None:

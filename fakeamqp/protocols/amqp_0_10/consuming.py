@@ -172,11 +172,10 @@ class ServerConsumer:
     def deliver(
         self, subscription: Subscription, message: Message, redelivered: bool, delivery: Delivery | None
     ) -> None:
-        """See `model.subscription.Subscriber`."""
         raise NotImplementedError
 
     def cancelled(self, subscription: Subscription) -> None:
-        """See `model.subscription.Subscriber`: the deletion of the queue ends the session as well."""
+        """The deletion of the queue ends the session as well."""
         if self.consumers.by_tag.get(self.tag) is self:
             del self.consumers.by_tag[self.tag]
             session, queue = self.session, subscription.queue.name

@@ -160,11 +160,11 @@ class View:
         return self._headers
 
     def exact_headers(self) -> tuple[tuple[str, Any, bytes], ...] | None:
-        """See `Properties`: not known."""
+        """Not known."""
         return None
 
     def last_headers(self) -> Mapping[str, Any]:
-        """See `Properties`: a map has no name twice."""
+        """A map has no name twice."""
         return self.headers or {}
 
     def header_tag(self, name: str) -> str | None:

@@ -159,12 +159,11 @@ class Amqp010Connection(ServerConnection):
     # --- bytes in -----------------------------------------------------------------------------------
 
     def end_turn(self) -> None:
-        """See the base class: each session acknowledges the received commands."""
+        """Each session acknowledges the received commands."""
         for session in list(self.sessions.values()):
             session.end_turn()
 
     def _cut_frames(self, data: bytes, tap: Tap | None, *, kept: bool = False) -> None:
-        """See the base class."""
         position = 0
         end = len(data)
         outbox = self.outbox
@@ -324,7 +323,7 @@ class Amqp010Connection(ServerConnection):
         )
 
     def refuse(self, text: str, why: str = "") -> None:
-        """See the base class; with some personalities, connection.close states the reason."""
+        """With some personalities, connection.close states the reason."""
         if self.choices.speaks_of_failed_handshakes:
             code = CloseCode.CONNECTION_FORCED
             self.send(0, controls.ConnectionClose(reply_code=code, reply_text=short_text(text)))
@@ -377,11 +376,10 @@ class Amqp010Connection(ServerConnection):
     # --- end ------------------------------------------------------------------------------------------
 
     def _release_channels(self) -> None:
-        """See the base class: the sessions have lost their transport."""
+        """The sessions have lost their transport."""
         sessions, self.sessions = self.sessions, {}
         for session in sessions.values():
             session.transport_lost()
 
     def _forget(self) -> None:
-        """See the base class."""
         self._assemblers.clear()

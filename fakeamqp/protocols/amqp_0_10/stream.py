@@ -60,7 +60,6 @@ class Streams(ContentConsumers):
             credit.resume()
 
     def end(self) -> None:
-        """See the base class."""
         super().end()
         for tag in list(self._ahead):
             self._completed(tag)

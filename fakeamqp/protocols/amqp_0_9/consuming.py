@@ -150,14 +150,13 @@ class ClassConsumer:
     def deliver(
         self, subscription: Subscription, message: Message, redelivered: bool, delivery: Delivery | None
     ) -> None:
-        """See `model.subscription.Subscriber`."""
+        pass
 
     def cancelled(self, subscription: Subscription) -> None:
-        """See `model.subscription.Subscriber`: the queue was deleted; 0-9 has no method to report it."""
+        """The queue was deleted; 0-9 has no method to report it."""
         self.channel.cancelled(subscription)
 
     def held_too_long(self, subscription: Subscription | None) -> None:
-        """See `model.subscription.Subscriber`."""
         self.channel.held_too_long(subscription)
 
 

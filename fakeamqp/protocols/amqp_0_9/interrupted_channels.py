@@ -39,7 +39,6 @@ class InterruptedChannels(Extension):
         return self._kept.pop((user, channel_id), None)
 
     def restarted(self) -> None:
-        """See `Extension`."""
         self.clear()
 
     def clear(self) -> None:

@@ -69,7 +69,7 @@ class RabbitMQ09Channel(Amqp09Channel):
         return index == _PUBLISH and self.mode == "dtx"
 
     def carry_out(self, method: Method) -> None:
-        """See the base class; a channel that is resumed restarts its consumers by this."""
+        """A channel that is resumed restarts its consumers by this."""
         if isinstance(method, m09.BasicConsume) and self._class_states.get(Requests) is None:
             again = m091.METHODS[method.INDEX].decode(method.encode(), self.connection.grammar)
             rabbitmq.HANDLERS[method.INDEX](self, again)
@@ -106,7 +106,7 @@ class RabbitMQ09Channel(Amqp09Channel):
         return self._expected is not None or self._target is not None
 
     def close(self, reply: CloseReply, method: int) -> None:
-        """See the base class. After an error in a method that only 0-9 has, its content is ignored.
+        """After an error in a method that only 0-9 has, its content is ignored.
 
         RabbitMQ's checks of what arrives on a closing channel know no contents of these classes.
         """
@@ -119,18 +119,18 @@ class RabbitMQ09Channel(Amqp09Channel):
     def deliver(
         self, subscription: Subscription, message: Message, redelivered: bool, delivery: Delivery | None
     ) -> None:
-        """See the base class; only a message with child contents is delivered as in 0-9."""
+        """Only a message with child contents is delivered as in 0-9."""
         kind: type[Any] = Amqp09Channel if message.children else BaseChannel
         kind.deliver(self, subscription, message, redelivered, delivery)
 
     def _can_be_sent(self, properties: bytes) -> bool:
-        """See the base class: RabbitMQ sends headers whatever the client's frame_max is (measured)."""
+        """RabbitMQ sends headers whatever the client's frame_max is (measured)."""
         return True
 
     # --- for handlers ---------------------------------------------------------------------------------
 
     def take_consumer(self, tag: str) -> Subscription | None:
-        """See the base class: consumers of the other classes of 0-9 have another subscriber."""
+        """Consumers of the other classes of 0-9 have another subscriber."""
         subscription = self.consumers.get(tag)
         if subscription is None or subscription.subscriber is not self:
             return None

@@ -49,11 +49,11 @@ class RabbitMQ09Connection(Amqp09Connection):
         super().__init__(state, peer, notify, protocol_header, vocabulary=rabbitmq_methods)
 
     def apply_overrides(self, personality: Personality) -> Personality:
-        """See the base class: none, since RabbitMQ makes no difference."""
+        """None, since RabbitMQ makes no difference."""
         return personality
 
     def start(self) -> None:
-        """See the base class: with RabbitMQ's capabilities, as in 0-9-1."""
+        """With RabbitMQ's capabilities, as in 0-9-1."""
         start(self)
 
 

@@ -102,11 +102,11 @@ class MemoryTransport:
         return self._to_client.popleft()
 
     def take(self) -> bytes | None:
-        """See `OutOfBandTransport`."""
+        """Return the payload of the client's next frame; None if there is none."""
         return self._to_broker.popleft() if self._to_broker else None
 
     def put(self, payload: bytes) -> None:
-        """See `OutOfBandTransport`."""
+        """Keep the payload of a frame for the client."""
         self._to_client.append(payload)
 
 

@@ -127,7 +127,6 @@ class Amqp09Channel(Amqp091Channel):
     # --- methods in -----------------------------------------------------------------------------------
 
     def receive_method(self, payload: bytes) -> bool:
-        """See the base class."""
         expected = self._publishes.get(payload)
         if expected is not None and self._expected is None and self.state is ChannelState.OPEN:
             self._expected = expected
@@ -255,7 +254,6 @@ class Amqp09Channel(Amqp091Channel):
         return None if self._expected is None else (self._expected.method, self._assembler)
 
     def drop_content(self) -> None:
-        """See the base class."""
         super().drop_content()
         self._expected = None
         self._assembler = contents.ContentAssembler()
@@ -288,7 +286,6 @@ class Amqp09Channel(Amqp091Channel):
         self.outbox.write_pieces([first or method_frame(self.number, method.encode()), *frames])
 
     def send_message(self, method: Method, message: Message) -> None:
-        """See the base class."""
         requests = self._class_states.get(Requests)
         octets = delivering.encoded_properties(message)
         if message.children or (requests is not None and requests.current is not None):
@@ -302,7 +299,6 @@ class Amqp09Channel(Amqp091Channel):
     def deliver(
         self, subscription: Subscription, message: Message, redelivered: bool, delivery: Delivery | None
     ) -> None:
-        """See `model.subscription.Subscriber`."""
         if not message.children:
             if self._can_be_sent(delivering.encoded_properties(message)):
                 super().deliver(subscription, message, redelivered, delivery)
@@ -362,12 +358,12 @@ class Amqp09Channel(Amqp091Channel):
 
     @property
     def ledgers(self) -> tuple[Ledger, ...]:
-        """See the base class: the ledgers of all AMQP classes."""
+        """The ledgers of all AMQP classes."""
         class_states = (kept for kept in self._class_states.values() if isinstance(kept, LedgerState))
         return (self.ledger, *(kept.ledger for kept in class_states))
 
     def put_back(self, deliveries: Sequence[Delivery]) -> None:
-        """See the base class: each delivery returns to its own ledger."""
+        """Each delivery returns to its own ledger."""
         for kept in self._class_states.values():
             if isinstance(kept, LedgerState):
                 deliveries = kept.put_back(deliveries)
@@ -376,7 +372,7 @@ class Amqp09Channel(Amqp091Channel):
     # --- closing --------------------------------------------------------------------------------------
 
     def release(self) -> None:
-        """See the base class; first releases the class states, without redelivery on this channel."""
+        """First releases the class states, without redelivery on this channel."""
         self.gate.shut()
         for kept in list(self._class_states.values()):
             kept.released()

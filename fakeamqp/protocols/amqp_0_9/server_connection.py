@@ -122,15 +122,13 @@ class Amqp09Connection(Amqp091Connection[Amqp09Channel]):
         return Amqp09FaultPort(self)
 
     def begin_channel(self, number: int, method: Method) -> None:
-        """See the base class."""
         opening.begin(self, number, method)
 
     def make_channel(self, number: int) -> Amqp09Channel:
-        """See the base class."""
         return self.CHANNEL(self, number)
 
     def receive_other(self, frame_type: int, number: int, payload: bytes) -> None:
-        """See the base class: out-of-band frames, trace frames, requests and responses."""
+        """Out-of-band frames, trace frames, requests and responses."""
         if frame_type in OUT_OF_BAND:
             out_of_band.receive(self, frame_type, number, payload)
         elif frame_type == FRAME_TRACE:
@@ -141,7 +139,7 @@ class Amqp09Connection(Amqp091Connection[Amqp09Channel]):
             super().receive_other(frame_type, number, payload)
 
     def end_turn(self) -> None:
-        """See the base class: sends the collected responses (response/identical-only)."""
+        """Sends the collected responses (response/identical-only)."""
         for each in list(self.channels.values()):
             each.end_turn()
 
@@ -164,16 +162,14 @@ class Amqp09Connection(Amqp091Connection[Amqp09Channel]):
         )
 
     def receive_eof(self) -> None:
-        """See `Connection`. The open channels are kept for channel.resume, here and in the next methods."""
+        """The open channels are kept for channel.resume, here and in the next methods."""
         resume.keep(self)
         super().receive_eof()
 
     def abort(self, why: str) -> None:
-        """See the base class."""
         resume.keep(self)
         super().abort(why)
 
     def break_off(self, *, reset: bool) -> None:
-        """See the base class."""
         resume.keep(self)
         super().break_off(reset=reset)

@@ -19,7 +19,6 @@ class AmqPlain:
         self._state = state
 
     def step(self, response: bytes) -> User | bytes:
-        """See `Mechanism`."""
         octets = len(response).to_bytes(4, "big") + response
         try:
             table, _ = RABBITMQ.decode(octets, 0, len(octets))

@@ -164,14 +164,13 @@ class BaseChannel:
     deliver: ClassVar[Callable[[BaseChannel, Subscription, Message, bool, Delivery | None], None]] = (
         delivering.deliver
     )
-    """See `model.subscription.Subscriber`."""
 
     def send_message(self, method: Method, message: Message) -> None:
         """Send a method with a message as its content on this channel."""
         delivering.send_message(self, method, message)
 
     def cancelled(self, subscription: Subscription) -> None:
-        """See `model.subscription.Subscriber`: the queue was deleted."""
+        """The queue was deleted."""
         if self.consumers.get(subscription.tag) is subscription:
             del self.consumers[subscription.tag]
             self.note_consumer("consumer ended", subscription)
@@ -406,7 +405,7 @@ class BaseChannel:
         yield from in_steps(consumers, end)
 
     def held_too_long(self, subscription: Subscription | None) -> None:
-        """See `model.subscription.Subscriber`: closes the channel (RabbitMQ: documented, since 4.3)."""
+        """Closes the channel (RabbitMQ: documented, since 4.3)."""
         self._acknowledgement_timed_out(-1)
 
     def _held_beyond_timeout(self, _delivery: Delivery, timeout: float) -> None:

@@ -171,7 +171,6 @@ class _Erlang(MalformedAnswers):
     tracks_contents = True
 
     def to(self, problem: Malformed, number: int) -> ProtocolError | ChannelCrash | None:
-        """See the base class."""
         if isinstance(problem, MalformedFrame):
             return ProtocolError(problem.condition, _frame_text(problem, self._latin_1))
         if isinstance(problem, MalformedContent) or (isinstance(problem, MalformedMethod) and number == 0):

@@ -187,7 +187,7 @@ class Amqp091Connection(ServerConnection, Generic[C]):
         return cast("C", kind(self, number))
 
     def end_turn(self) -> None:
-        """See the base class: sends the queued confirms."""
+        """Sends the queued confirms."""
         for channel in self.channels.values():
             if channel.unconfirmed:
                 channel.confirm_now()
@@ -274,7 +274,6 @@ class Amqp091Connection(ServerConnection, Generic[C]):
     # --- bytes in -----------------------------------------------------------------------------------
 
     def _cut_frames(self, data: bytes, tap: Tap | None, *, kept: bool = False) -> None:
-        """See the base class."""
         position = 0
         end = len(data)
         channels = self.channels
@@ -747,7 +746,6 @@ class Amqp091Connection(ServerConnection, Generic[C]):
     # --- closing --------------------------------------------------------------------------------------
 
     def _report_channels(self) -> None:
-        """See the base class."""
         for number, channel in self.channels.items():
             if channel.state is ChannelState.CLOSING:  # channel.close-ok/reporting
                 _log.info("%s: channel %d closed without channel.close-ok", self.name, number)
@@ -760,5 +758,5 @@ class Amqp091Connection(ServerConnection, Generic[C]):
         self._assemblies.clear()
 
     def _forget(self) -> None:
-        """See the base class: messages refer to their publisher's connection, but do not need this cache."""
+        """Messages refer to their publisher's connection, but do not need this cache."""
         self.known_properties.clear()

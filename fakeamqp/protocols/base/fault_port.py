@@ -28,7 +28,6 @@ class ConnectionFaultPort:
 
     @property
     def name(self) -> str:
-        """See the declaration, here and below."""
         return self._connection.name
 
     @property

@@ -39,7 +39,6 @@ class Plain:
         self._state = state
 
     def step(self, response: bytes) -> User | bytes:
-        """See `Mechanism`."""
         parts = response.split(b"\0")
         if len(parts) != 3 or parts[0]:
             raise MalformedResponse("response is not: NUL, user, NUL, password")
@@ -54,7 +53,6 @@ class External:
         self._subject = peer.certificate_subject
 
     def step(self, response: bytes) -> User | bytes:
-        """See `Mechanism`."""
         if self._subject is None:
             raise AuthenticationFailed("EXTERNAL needs a verified client certificate")
         return self._state.access.known(self._subject)
@@ -67,7 +65,6 @@ class Anonymous:
         self._state = state
 
     def step(self, response: bytes) -> User | bytes:
-        """See `Mechanism`."""
         return self._state.access.authenticate("guest", "guest")
 
 
@@ -79,7 +76,6 @@ class CramMd5:
         self._challenge: bytes | None = None
 
     def step(self, response: bytes) -> User | bytes:
-        """See `Mechanism`."""
         import hmac
 
         if self._challenge is None:

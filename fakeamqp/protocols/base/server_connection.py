@@ -175,7 +175,7 @@ class ServerConnection:
     # --- bytes ---------------------------------------------------------------------------------------
 
     def receive(self, data: bytes) -> None:
-        """See `Connection`: split the input into frames and dispatch each."""
+        """Split the input into frames and dispatch each."""
         heartbeats = self.heartbeats
         heartbeats.heard_before = heartbeats.heard_at
         heartbeats.heard_at = self.heard_at = self.broker.clock.now()
@@ -191,7 +191,7 @@ class ServerConnection:
         self._handle(data)
 
     def operations_ended(self) -> None:
-        """See `fakeamqp.model.operations.Asker`: handle the input that has waited."""
+        """Handle the input that has waited."""
         self.outbox.notify()
         self.resume_input()
 
@@ -282,12 +282,10 @@ class ServerConnection:
 
     @property
     def reading(self) -> bool:
-        """See `Connection`."""
         return not (self._held_back or self._paused or self.busy or self.outbox.backlogged)
 
     @property
     def occupied(self) -> bool:
-        """See `Connection`."""
         sent = self.outbox.deliveries_taken
         if not sent:
             return False
@@ -301,12 +299,11 @@ class ServerConnection:
             self.outbox.notify()
 
     def pending(self) -> list[bytes | memoryview]:
-        """See `Connection`."""
         self._weigh()
         return self.outbox.take()
 
     def sent(self, count: int) -> None:
-        """See `Connection`. Below the limit of the outbox, the input that waited is handled."""
+        """Below the limit of the outbox, the input that waited is handled."""
         outbox = self.outbox
         was_backlogged = outbox.backlogged
         outbox.sent(count)
@@ -371,7 +368,6 @@ class ServerConnection:
             self._finish(text)
 
     def give_way(self) -> None:
-        """See `PendingHandshakes`."""
         self.abort("too many connections have not logged in")
 
     def close_confirmed(self) -> None:
@@ -412,7 +408,6 @@ class ServerConnection:
         self.outbox.notify()
 
     def receive_eof(self) -> None:
-        """See `Connection`."""
         if self.state is ConnectionState.CLOSED:
             # If the broker was waiting for the client to close the transport, close-ok is still written.
             self._cancel_timeouts()
@@ -465,7 +460,6 @@ class ServerConnection:
     # --- time -----------------------------------------------------------------------------------------
 
     def next_deadline(self) -> float | None:
-        """See `Connection`."""
         dues = [timer.due for timer in self.heartbeats.timers if timer.active]
         if self._handshake_timeout is not None and self._handshake_timeout.due is not None:
             dues.append(self._handshake_timeout.due)

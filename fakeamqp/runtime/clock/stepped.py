@@ -174,7 +174,7 @@ class SteppedClock:
         raise NotImplementedError
 
     def seconds_until(self, due: float) -> float | None:
-        """See `EngineClock`. The loop uses `sleep` for stepped clocks."""
+        """The loop uses `sleep` for stepped clocks."""
         return 0.0 if due <= self._now else None
 
     def state_in_words(self) -> str:

@@ -286,7 +286,7 @@ class LoopEngine(EngineBase):
     async def wait_until_async(
         self, predicate: Callable[[], object], timeout: float, every: float | None = None
     ) -> bool:
-        """See `Engine`. The timeout is in seconds of the loop's time."""
+        """The timeout is in seconds of the loop's time."""
         check_timeout(timeout)
         loop = asyncio.get_running_loop()
         decided = loop.create_future()
@@ -321,7 +321,6 @@ class LoopEngine(EngineBase):
         """Nothing: peers cannot go on before the caller returns to the event loop."""
 
     async def call_async(self, function: Callable[[], T]) -> T:
-        """See `Engine`."""
         await self._let_bytes_arrive()
         try:
             return function()

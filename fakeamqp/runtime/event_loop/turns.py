@@ -61,7 +61,7 @@ class LoopTurns(Turns):
             self.take()
 
     def watch(self, source: SelectorSource, fileno: int, before: int, after: int) -> None:
-        """See `Turns`. An event loop tells of room for output without being asked."""
+        """An event loop tells of room for output without being asked."""
         for stream, driver in self._streams.items():
             if driver is source:
                 stream.read(bool(after & EVENT_READ))

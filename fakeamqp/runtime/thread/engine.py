@@ -376,7 +376,7 @@ class ThreadEngine(EngineBase):
         return threading.current_thread() is self._thread
 
     def one_by_one(self) -> AbstractContextManager[object]:
-        """See `Engine`. The loop thread does not wait, since the others may wait for its end."""
+        """The loop thread does not wait, since the others may wait for its end."""
         return nullcontext() if self.in_turn() else self._life
 
     @contextmanager
@@ -456,12 +456,11 @@ class ThreadEngine(EngineBase):
         return await loop.wait(predicate, timeout, every)
 
     def give_peers_time(self, predicate: Callable[[], object], timeout: float) -> None:
-        """See `Engine`."""
         if self._loop is not None:
             self.wait_until(predicate, timeout)
 
     async def call_async(self, function: Callable[[], T]) -> T:
-        """See `Engine`. Another thread calls the function."""
+        """Another thread calls the function."""
         import asyncio
 
         return await asyncio.to_thread(function)

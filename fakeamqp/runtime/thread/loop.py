@@ -299,7 +299,7 @@ class Loop(Turns):
             function()
 
     async def wait(self, predicate: Callable[[], object], timeout: float, every: float | None) -> bool:
-        """See `Engine.wait_until_async`. All calls of the predicate are made in turns of this loop."""
+        """All calls of the predicate are made in turns of this loop."""
         import asyncio
 
         caller = asyncio.get_running_loop()

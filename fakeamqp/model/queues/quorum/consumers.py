@@ -84,7 +84,6 @@ class ServiceQueue:
                 del self._groups[subscription.priority]
 
     def wake(self, subscription: Subscription) -> None:
-        """See `RestingPlace`."""
         self._woken[subscription] = None
 
     def rejoin(self) -> None:
@@ -209,7 +208,7 @@ class SingleActive:
         return (-subscription.priority, -_window(subscription), subscription.age)
 
     def wake(self, subscription: Subscription) -> None:
-        """See `RestingPlace`: the window of a consumer may have changed."""
+        """The window of a consumer may have changed."""
         rank, entered, _ = self._waiting[subscription]
         if rank != self._rank(subscription):
             self._barred.pop(subscription, None)

@@ -70,34 +70,27 @@ class SingleQueue:
         return iter(self._items)
 
     def append(self, queued: QueuedMessage, _priority: int | None) -> None:
-        """See `NewMessages`."""
         self._items.append(queued)
 
     def head(self) -> QueuedMessage | None:
-        """See `NewMessages`."""
         return self._items[0] if self._items else None
 
     def heads(self) -> list[QueuedMessage]:
-        """See `NewMessages`."""
         return [self._items[0]] if self._items else []
 
     def pop(self) -> QueuedMessage:
-        """See `NewMessages`."""
         return self._items.popleft()
 
     def remove(self, queued: QueuedMessage) -> None:
-        """See `NewMessages`."""
         self._items.remove(queued)
 
     def take_while(self, test: Callable[[QueuedMessage], bool]) -> list[QueuedMessage]:
-        """See `NewMessages`."""
         taken = []
         while self._items and test(self._items[0]):
             taken.append(self._items.popleft())
         return taken
 
     def clear(self) -> deque[QueuedMessage]:
-        """See `NewMessages`."""
         taken, self._items = self._items, deque()
         return taken
 
@@ -133,7 +126,6 @@ class TwoBands:
             yield copy.pop()
 
     def append(self, queued: QueuedMessage, priority: int | None) -> None:
-        """See `NewMessages`."""
         band = self._high if priority is not None and priority > self._HIGHEST_NORMAL else self._normal
         band.append(queued)
 
@@ -147,34 +139,30 @@ class TwoBands:
         return high
 
     def head(self) -> QueuedMessage | None:
-        """See `NewMessages`."""
         band = self._next()
         return band[0] if band else None
 
     def heads(self) -> list[QueuedMessage]:
-        """See `NewMessages`."""
         band = self._next()
         return [band[0]] if band else []
 
     def pop(self) -> QueuedMessage:
-        """See `NewMessages`."""
         queued = self._next().popleft()
         self._turn = (self._turn + 1) % self._TURNS
         return queued
 
     def remove(self, queued: QueuedMessage) -> None:
-        """See `NewMessages`; it counts as no turn."""
+        """It counts as no turn."""
         (self._high if queued in self._high else self._normal).remove(queued)
 
     def take_while(self, test: Callable[[QueuedMessage], bool]) -> list[QueuedMessage]:
-        """See `NewMessages`."""
         taken = []
         while (head := self.head()) is not None and test(head):
             taken.append(self.pop())
         return taken
 
     def clear(self) -> deque[QueuedMessage]:
-        """See `NewMessages`; the turns restart as well."""
+        """The turns restart as well."""
         taken = deque(self)
         self._high.clear()
         self._normal.clear()
@@ -205,22 +193,18 @@ class PriorityLevels:
         return chain.from_iterable(reversed(self._levels))
 
     def append(self, queued: QueuedMessage, priority: int | None) -> None:
-        """See `NewMessages`."""
         level = self._DEFAULT if priority is None else min(priority, self._HIGHEST)
         self._levels[level].append(queued)
         self._used |= 1 << level
         self._count += 1
 
     def head(self) -> QueuedMessage | None:
-        """See `NewMessages`."""
         return self._levels[self._used.bit_length() - 1][0] if self._used else None
 
     def heads(self) -> list[QueuedMessage]:
-        """See `NewMessages`."""
         return [level[0] for level in reversed(self._levels) if level]
 
     def pop(self) -> QueuedMessage:
-        """See `NewMessages`."""
         return self._pop(self._used.bit_length() - 1)
 
     def _pop(self, number: int) -> QueuedMessage:
@@ -232,7 +216,6 @@ class PriorityLevels:
         return queued
 
     def remove(self, queued: QueuedMessage) -> None:
-        """See `NewMessages`."""
         number = next(number for number, level in enumerate(self._levels) if queued in level)
         level = self._levels[number]
         level.remove(queued)
@@ -241,7 +224,6 @@ class PriorityLevels:
             self._used &= ~(1 << number)
 
     def take_while(self, test: Callable[[QueuedMessage], bool]) -> list[QueuedMessage]:
-        """See `NewMessages`."""
         taken = []
         for number in range(self._HIGHEST, -1, -1):
             level = self._levels[number]
@@ -250,7 +232,6 @@ class PriorityLevels:
         return taken
 
     def clear(self) -> deque[QueuedMessage]:
-        """See `NewMessages`."""
         taken = joined(reversed(self._levels))
         self._levels = [deque() for _ in self._levels]
         self._used = self._count = 0

@@ -226,7 +226,6 @@ class QuorumQueue(Queue):
     ready: ReturnsFirst
 
     def _prepare(self) -> None:
-        """See the base class."""
         virtual_host = self.virtual_host
         self.choices: QuorumChoices = virtual_host.state.personality.quorum
         self._idle_expiry = IdleExpiry(self)
@@ -246,7 +245,7 @@ class QuorumQueue(Queue):
     # --- declaration --------------------------------------------------------------------------------
 
     def check_deletion(self, *, if_unused: bool, if_empty: bool) -> int:
-        """See the base class: quorum queues support no conditions.
+        """Quorum queues support no conditions.
 
         Raises:
             NotImplementedHere: a condition is set.
@@ -255,7 +254,7 @@ class QuorumQueue(Queue):
         return len(self.ready)
 
     def apply(self, options: QueueOptions) -> None:
-        """See the base class: new limits apply at once, a new time to live to new messages."""
+        """New limits apply at once, a new time to live to new messages."""
         self.options = options
         self.acknowledgement_timeout: float | None = self._acknowledgement_timeout()
         self._adopt()
@@ -273,7 +272,7 @@ class QuorumQueue(Queue):
     # --- arrival ------------------------------------------------------------------------------------
 
     def enqueue(self, message: Message, dead_letter: bool = False) -> bool:
-        """See the base class: dead letters are not subject to the limits."""
+        """Dead letters are not subject to the limits."""
         overflow = self._overflow
         refuses = overflow.rejects and not dead_letter and overflow.refuses(message.publisher)
         if refuses and message is not self.virtual_host.branches.promised:
@@ -306,11 +305,9 @@ class QuorumQueue(Queue):
         return self._next_position
 
     def would_refuse(self, message: Message) -> bool:
-        """See the base class."""
         return self._overflow.would_refuse(message.publisher)
 
     def next_taker(self, message: Message) -> Subscription | None:
-        """See the base class."""
         service_queue = self.consumers.service_queue
         if not len(self.ready):
             return service_queue.first_able(message)
@@ -322,11 +319,9 @@ class QuorumQueue(Queue):
 
     @property
     def parked_count(self) -> int:
-        """See the base class."""
         return self.parked.amount()[0]
 
     def parked_messages(self) -> list[Message]:
-        """See the base class."""
         return self.parked.messages()
 
     def most_returned(self) -> QuorumMessage | None:
@@ -339,7 +334,7 @@ class QuorumQueue(Queue):
     # --- departure ----------------------------------------------------------------------------------
 
     def dispatch(self) -> None:
-        """See the base class; expiry and limits are checked as well."""
+        """Expiry and limits are checked as well."""
         service_queue = self.consumers.service_queue
         service_queue.rejoin()
         while True:
@@ -377,7 +372,6 @@ class QuorumQueue(Queue):
         return False
 
     def could_take(self, message: Message) -> bool:
-        """See the base class."""
         return self.next_taker(message) is not None
 
     def pop(self) -> QuorumMessage:
@@ -415,7 +409,7 @@ class QuorumQueue(Queue):
             times.watch(delivery)
 
     def as_delivered(self, queued: QueuedMessage, *, asked: bool = False) -> Message:
-        """See the base class: a returned message carries how often it was returned."""
+        """A returned message carries how often it was returned."""
         assert isinstance(queued, QuorumMessage)
         count = queued.returns or queued.failures
         if not (count or (asked and self.choices.counts_on_get)):
@@ -454,7 +448,6 @@ class QuorumQueue(Queue):
         return queued, delivery
 
     def purge(self) -> int:
-        """See the base class."""
         reason: DropReason = "purged"
         detail = "the queue was purged"
         count = self._drop_ready(reason, detail)
@@ -469,17 +462,15 @@ class QuorumQueue(Queue):
         return self._drop(self.ready.clear(), reason, detail)
 
     def clear(self) -> list[Message]:
-        """See the base class."""
         self.ready_bytes = 0
         return [queued.message for queued in self.ready.clear()]
 
     def abandon(self) -> list[Message]:
-        """See the base class; messages that wait for a retry come last."""
+        """Messages that wait for a retry come last."""
         delayed = [queued.message for queued in self.parked.retries.clear()]
         return [*super().abandon(), *delayed]
 
     def drop_all(self, reason: DropReason, detail: str) -> None:
-        """See the base class."""
         self._drop_ready(reason, detail)
         self._drop_parked(reason, detail)
 
@@ -498,12 +489,10 @@ class QuorumQueue(Queue):
     # --- settlement ---------------------------------------------------------------------------------
 
     def forget(self, delivery: Delivery) -> None:
-        """See the base class."""
         if self.end(delivery):
             self.consumers.elect()
 
     def refuse(self, delivery: Delivery) -> None:
-        """See the base class."""
         if not self.end(delivery):
             return
         queued = cast(QuorumMessage, delivery.queued)
@@ -519,14 +508,13 @@ class QuorumQueue(Queue):
     def take_back(
         self, deliveries: Iterable[Delivery], *, avoid: object = None, redelivered: bool = True
     ) -> None:
-        """See the base class; per consumer, with dispatches in between. `avoid` has no effect."""
+        """Per consumer, with dispatches in between. `avoid` has no effect."""
         for _ in self.requeueing.taking_back(tuple(deliveries), redelivered=redelivered):
             pass
 
     def taking_back(
         self, deliveries: Sequence[Delivery], *, avoid: object = None, redelivered: bool = True
     ) -> Iterator[None]:
-        """See the base class."""
         return self.requeueing.taking_back(deliveries, redelivered=redelivered)
 
     def end(self, delivery: Delivery) -> bool:
@@ -544,7 +532,7 @@ class QuorumQueue(Queue):
         return True
 
     def keep_persistent(self, *, crash: bool = False) -> None:
-        """See the base class: all messages are persistent. A crash loses those that were not confirmed."""
+        """All messages are persistent. A crash loses those that were not confirmed."""
         for delivery in self.keep_in_doubt(crash=crash):
             delivery.settle("lost")
             self.take_back((delivery,))
@@ -559,7 +547,7 @@ class QuorumQueue(Queue):
         self._settled()
 
     def restarted(self) -> None:
-        """See the base class: held dead letters are published again."""
+        """Held dead letters are published again."""
         self.parked.start_over()
 
     # --- consumers ----------------------------------------------------------------------------------
@@ -569,7 +557,6 @@ class QuorumQueue(Queue):
         check_subscription(self, subscription)
 
     def subscribe(self, subscription: Subscription) -> None:
-        """See the base class."""
         super().subscribe(subscription)
         self.exclusive_subscription: Subscription | None = None
 
@@ -580,22 +567,20 @@ class QuorumQueue(Queue):
 
     @property
     def single_active(self) -> Subscription | None:
-        """See the base class."""
         return None if self.consumers.single is None else self.consumers.single.active
 
     def succession_credit(self, prefetch: tuple[int, int], held: int) -> Credit:
-        """See the base class: here they count (RabbitMQ: measured on 4.0.5 and 4.3.6)."""
+        """Here they count (RabbitMQ: measured on 4.0.5 and 4.3.6)."""
         return InheritedCredit(*prefetch, held)
 
     def _leave(self, subscription: Subscription) -> None:
         self.consumers.leave(subscription)
 
     def withdraw(self, subscription: Subscription) -> None:
-        """See the base class: it need not be passed over until it leaves."""
+        """It need not be passed over until it leaves."""
         self.consumers.service_queue.remove(subscription)
 
     def detach_all(self) -> list[Subscription]:
-        """See the base class."""
         self._idle_expiry.stop()
         self._expiry.stop()
         self.parked.retries.stop()
@@ -606,14 +591,13 @@ class QuorumQueue(Queue):
 
     @property
     def consumer_count(self) -> int:
-        """See the base class: holders of deliveries count, consumers that wait to be active do not."""
+        """Holders of deliveries count, consumers that wait to be active do not."""
         return self.consumers.count() + len(self._consumer_timeouts.getters)
 
     # --- idle expiry --------------------------------------------------------------------------------
 
     def asked_for(self) -> None:
-        """See the base class: it does not count as use."""
+        """It does not count as use."""
 
     def used(self) -> None:
-        """See the base class."""
         self._idle_expiry.now()

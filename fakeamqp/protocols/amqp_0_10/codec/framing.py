@@ -35,7 +35,6 @@ class _Framing:
     header_size: int = HEADER.size
 
     def length(self, header: bytes) -> int:
-        """See `Framing`, here and below."""
         return max(HEADER.size, int.from_bytes(header[2:4], "big"))
 
     def may_begin(self, octet: int) -> bool:

@@ -111,7 +111,6 @@ class _Adapter:
     def group(
         self, port: FaultPort, direction: Direction, channel: int, frames: list[tuple[int, bytes]]
     ) -> CommandGroup:
-        """See `FaultAdapter`."""
         return CommandGroup(port, direction, channel, frames)
 
     def starts(self, kind: int) -> bool:
@@ -127,7 +126,6 @@ class _Adapter:
         return -1 if kind & TYPE_MASK == CONTROL and payload[:1] == _OF_CONNECTION else channel
 
     def has_watched_method(self, octets: bytes, prefixes: frozenset[bytes]) -> bool:
-        """See `FaultAdapter`."""
         return any(starts(kind) and payload[:2] in prefixes for kind, _, payload, _ in FRAMING.cut(octets))
 
 

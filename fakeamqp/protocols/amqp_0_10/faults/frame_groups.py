@@ -152,7 +152,6 @@ class CommandGroup(FrameGroup):
     # --- what rules ask -------------------------------------------------------------------------------
 
     def values_of(self, name: str) -> tuple[Any, ...]:
-        """See `fields`."""
         return values_of(self, name)
 
     def known_early(self, name: str) -> bool:

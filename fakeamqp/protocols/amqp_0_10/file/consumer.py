@@ -47,7 +47,6 @@ class Files(ContentConsumers):
         self.downloads: Downloads = Downloads(self)
 
     def count(self, window: Window) -> None:
-        """See the base class."""
         for tag, delivery in self.session.ledger.outstanding.items():
             holder = delivery.holder
             if tag > _BEHIND_TRANSFERS and holder is not None:
@@ -57,18 +56,16 @@ class Files(ContentConsumers):
                     window.credit.take(delivery.queued.message)
 
     def given_up(self, assembly: Assembly) -> None:
-        """See the base class."""
         if _is_stage(assembly.first):
             self.uploads.broken_off(assembly.body or b"")
 
     def let_go(self) -> None:
-        """See the base class: what was never delivered returns as such."""
+        """What was never delivered returns as such."""
         for consumer in self.by_tag.values():
             self.withdraw(consumer)
         self.told([each for key, each in self.session.ledger.outstanding.items() if key > _BEHIND_TRANSFERS])
 
     def end(self) -> None:
-        """See the base class."""
         super().end()
         unfinished = self.session.incoming.broken_off
         if unfinished is not None:
@@ -88,12 +85,10 @@ class Files(ContentConsumers):
         self.downloads.add(download)
 
     def ask(self, download: Download) -> None:
-        """See `model.staging.FileClient`."""
         size = len(download.message.body)
         self.session.send(commands.FileOpen(identifier=download.identifier, content_size=size))
 
     def send_rest(self, download: Download, offset: int) -> None:
-        """See `model.staging.FileClient`."""
         message = download.message
         self.session.outgoing.send(
             (
@@ -172,7 +167,6 @@ class FileConsumer(ServerConsumer):
     def deliver(
         self, subscription: Subscription, message: Message, redelivered: bool, delivery: Delivery | None
     ) -> None:
-        """See `model.subscription.Subscriber`."""
         assert delivery is not None
         self._files.send(subscription, message, redelivered, delivery)
 

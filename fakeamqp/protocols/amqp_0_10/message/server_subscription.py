@@ -161,7 +161,6 @@ class ServerSubscription:
     def deliver(
         self, subscription: Subscription, message: Message, redelivered: bool, delivery: Delivery | None
     ) -> None:
-        """See `model.subscription.Subscriber`."""
         session = self.session
         outgoing = session.outgoing
         grant = self.grant
@@ -236,7 +235,7 @@ class ServerSubscription:
         return self.grant if self.grant.give_back(receipt) else None
 
     def cancelled(self, subscription: Subscription) -> None:
-        """See `model.subscription.Subscriber`: the queue has gone (message.subscribe/queue-deletion)."""
+        """The queue has gone (message.subscribe/queue-deletion)."""
         session = self.session
         if session.subscriptions.get(self.destination) is not self:
             return

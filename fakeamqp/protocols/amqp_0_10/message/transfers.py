@@ -91,7 +91,6 @@ class Publisher:
         return target
 
     def transfer(self, command: commands.MessageTransfer, header: bytes | None, body: bytes | None) -> None:
-        """See the function of this name."""
         session = self._session
         connection = session.connection
         assert connection is not None

@@ -55,7 +55,6 @@ class Dialogue010:
         self._serial = 0
 
     def read(self, event: FrameEvent) -> Iterable[Step]:
-        """See `Dialogue`."""
         kind = event.type
         segment = kind & TYPE_MASK
         if segment == CONTROL:

@@ -42,11 +42,9 @@ class _Reader:
     """See `FrameReader`."""
 
     def dialogue(self) -> Dialogue010:
-        """See `FrameReader`, here and below."""
         return Dialogue010()
 
     def part(self, kind: int, payload: bytes) -> Part:
-        """See `FrameReader`."""
         return FRAMING.part(kind, payload)
 
     def name(self, kind: int, payload: bytes) -> str:
@@ -135,7 +133,6 @@ class _Reader:
         return found
 
     def make_properties(self, **values: Any) -> TransferProperties:
-        """See `FrameReader`."""
         raise NotImplementedError("recordings hold properties as 0-9-1 has them")
 
     def to_json(self, kind: int, payload: bytes) -> dict[str, Any]:
@@ -174,7 +171,6 @@ class _Reader:
         return said
 
     def redacted(self, kind: int, payload: bytes, channel: int) -> bytes:
-        """See `secrets`."""
         return redacted(kind, payload)
 
     def is_dissected(self, kind: int) -> bool:

@@ -61,7 +61,6 @@ class BodyType(WireType):
     name = "content"
 
     def read(self, reader: Reader, target: str) -> None:
-        """See `WireType`, here and below."""
         reader.value("decode_body(payload, {position})", target, decode_body=decode_body)
 
     def write(self, writer: Writer, value: str) -> None:

@@ -62,7 +62,7 @@ class FileMessageProperties(_Absent, FileProperties):
         return cls(**_common(cls.LAYOUT, properties))
 
     def replace(self, **changes: Any) -> Self:
-        """See the base class. Removing a property that the class does not have changes nothing."""
+        """Removing a property that the class does not have changes nothing."""
         return super().replace(**_meaningful(type(self), changes))
 
 
@@ -80,7 +80,7 @@ class StreamMessageProperties(_Absent, StreamProperties):
         return cls(**_common(cls.LAYOUT, properties))
 
     def replace(self, **changes: Any) -> Self:
-        """See the base class. Removing a property that the class does not have changes nothing."""
+        """Removing a property that the class does not have changes nothing."""
         return super().replace(**_meaningful(type(self), changes))
 
 

@@ -111,12 +111,10 @@ class ChannelOpenOk(m.ChannelOpenOk):
     LAYOUT: ClassVar[Layout] = ()
 
     def encode(self) -> bytes:
-        """See `Method.encode`."""
         return b"\x00\x14\x00\x0b"
 
     @classmethod
     def decode(cls, payload: bytes, grammar: Grammar) -> Self:
-        """See `Method.decode`."""
         if len(payload) != 4:
             raise unreadable(cls, cls.FIELDS, payload, 4, grammar)
         return cls()
@@ -131,13 +129,11 @@ class _Consume(Method):
         filter: dict[str, FieldValue]
 
     def encode(self) -> bytes:
-        """See `Method.encode`."""
         payload = super().encode()
         return payload if self.filter else payload[: -len(_EMPTY_TABLE)]
 
     @classmethod
     def decode(cls, payload: bytes, grammar: Grammar) -> Self:
-        """See `Method.decode`."""
         return super().decode(_with_table(payload), grammar)
 
 

@@ -68,7 +68,7 @@ class _Address(NamedTuple):
 
 
 class MethodGroup09(MethodGroup091):
-    """See `FrameGroup`. A response answers a publish in a request; any other is confirmed as in 0-9-1."""
+    """A response answers a publish in a request; any other is confirmed as in 0-9-1."""
 
     __slots__ = ("_assembler", "_body_at", "_broken", "_held", "_seen", "_whole")
 
@@ -113,7 +113,6 @@ class MethodGroup09(MethodGroup091):
 
     @property
     def inline(self) -> bool:
-        """See `FrameGroup`."""
         return self.is_transfer
 
     @property
@@ -217,7 +216,6 @@ class MethodGroup09(MethodGroup091):
         return super().held_messages()
 
     def destinations(self) -> tuple[str, ...]:
-        """See the base class."""
         address = _Address(self.published_to or "", self.method.routing_key)
         found: tuple[str, ...] = self.port.destinations(
             self.channel, address, self.properties or BasicProperties()
@@ -234,7 +232,6 @@ class MethodGroup09(MethodGroup091):
         body: bytes | None = None,
         channel: int | None = None,
     ) -> Self:
-        """See the base class."""
         if not self.is_transfer:
             return super().replace(fields=fields, properties=properties, body=body, channel=channel)
         payload = self._changed_transfer(
@@ -274,7 +271,6 @@ class MethodGroup09(MethodGroup091):
         return encode_transfer(type(method)(**wanted), table, content)
 
     def first_frame(self, payload: bytes) -> tuple[int, bytes]:
-        """See the base class."""
         held = self._held
         if isinstance(held, Request):
             return FRAME_REQUEST, encode_request(held._replace(method=payload))

@@ -38,7 +38,6 @@ class Files(Consumers):
         self.downloads: Downloads = Downloads(self)
 
     def count(self, window: Window) -> None:
-        """See the base class."""
         deliveries = [*self.ledger.outstanding.values(), *(each.delivery for each in self.downloads)]
         for delivery in deliveries:
             if delivery.holder is not None and not delivery.settled:
@@ -50,19 +49,17 @@ class Files(Consumers):
     # --- out ------------------------------------------------------------------------------------------
 
     def ask(self, download: Download) -> None:
-        """See `model.staging.FileClient`."""
         size = len(download.message.body)
         self.channel.send(m.FileOpen(identifier=download.identifier, content_size=size))
 
     def send_rest(self, download: Download, offset: int) -> None:
-        """See `model.staging.FileClient`."""
         message = download.message
         self.channel.send_content(
             m.FileStage(), FILE.number, octets(FILE, message), message.body[offset:], message.children
         )
 
     def hand_over(self, download: Download) -> None:
-        """See `model.staging.FileClient`; with no_ack, settle the delivery at once (file.consume/no-ack)."""
+        """With no_ack, settle the delivery at once (file.consume/no-ack)."""
         channel, subscription, message = self.channel, download.subscription, download.message
         consumer = subscription.subscriber
         assert isinstance(consumer, FileConsumer)
@@ -104,7 +101,7 @@ class Files(Consumers):
         return others
 
     def released(self) -> None:
-        """See the base class; requeues unacknowledged messages, and keeps incomplete uploads."""
+        """Requeues unacknowledged messages, and keeps incomplete uploads."""
         channel = self.channel
         incomplete = channel.incomplete_content
         if incomplete is not None and incomplete[0] is m.FileStage:
@@ -137,6 +134,6 @@ class FileConsumer(ClassConsumer):
         self._files.downloads.add(Download(subscription, message, redelivered, delivery))
 
     def cancelled(self, subscription: Subscription) -> None:
-        """See the base class; withdraws the downloads, whose messages belonged to the queue."""
+        """Withdraws the downloads, whose messages belonged to the queue."""
         super().cancelled(subscription)
         self._files.withdraw(self)

@@ -150,9 +150,9 @@ class Destination:
         )
 
     def cancelled(self, subscription: Subscription) -> None:
-        """See `model.subscription.Subscriber`: the queue was deleted; 0-9 has no method to report it."""
+        """The queue was deleted; 0-9 has no method to report it."""
         self._messages.channel.cancelled(subscription)
 
     def held_too_long(self, subscription: Subscription | None) -> None:
-        """See `model.subscription.Subscriber`: an acknowledgement timed out."""
+        """An acknowledgement timed out."""
         self._messages.channel.held_too_long(subscription)

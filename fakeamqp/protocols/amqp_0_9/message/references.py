@@ -30,7 +30,6 @@ class Checkpoints(Extension):
         self.messages: InterruptedMessages[Interrupted] = InterruptedMessages(virtual_host)
 
     def restarted(self) -> None:
-        """See `Extension`."""
         self.messages.clear()
 
 

@@ -21,7 +21,7 @@ __all__ = ["Dialogue09"]
 
 
 class Dialogue09(Dialogue091):
-    """See the base class. The numbers of requests and responses tell which belong together.
+    """The numbers of requests and responses tell which belong together.
 
     Args:
         answers: the names of the methods that answer others.
@@ -37,7 +37,6 @@ class Dialogue09(Dialogue091):
         """By channel and direction, the number of the latest request."""
 
     def read(self, event: FrameEvent) -> Iterable[Step]:
-        """See `Dialogue`."""
         if event.type in OUT_OF_BAND:
             self.lose_track(event.channel)
             return ()
@@ -53,7 +52,7 @@ class Dialogue09(Dialogue091):
         return self._response(event, numbers, method)
 
     def read_method(self, event: FrameEvent, method: Any) -> Iterator[Step]:
-        """See the base class; what is open on a channel ends with it."""
+        """What is open on a channel ends with it."""
         if method.NAME in ("channel.open", "channel.close"):
             for direction in OTHER:
                 self._open.pop((event.channel, direction), None)

@@ -81,7 +81,7 @@ class FrameText09(FrameText091):
         return Envelope(numbers, method)
 
     def frame_name(self, frame_type: int, payload: bytes) -> str:
-        """See the base class; a request and a response have the name of the method in them."""
+        """A request and a response have the name of the method in them."""
         if frame_type in self._requests:
             envelope = self.envelope(frame_type, payload)
             if envelope is None:
@@ -92,7 +92,6 @@ class FrameText09(FrameText091):
         return super().frame_name(frame_type, payload)
 
     def describe(self, frame_type: int, payload: bytes) -> str:
-        """See the base class."""
         envelope = self.envelope(frame_type, payload)
         if envelope is None:
             return super().describe(frame_type, payload)
@@ -100,7 +99,6 @@ class FrameText09(FrameText091):
         return f"{name} {envelope}{super().describe(FRAME_METHOD, envelope.method).removeprefix(name)}"
 
     def words(self, frame_type: int, payload: bytes) -> list[str] | None:
-        """See the base class."""
         if frame_type == FRAME_TRACE:
             return [short(payload)]
         if frame_type in OUT_OF_BAND:
@@ -108,7 +106,6 @@ class FrameText09(FrameText091):
         return super().words(frame_type, payload)
 
     def check(self, frame_type: int, payload: bytes) -> None:
-        """See the base class."""
         if frame_type == FRAME_REQUEST in self._requests:
             decode_request(payload)
         elif frame_type == FRAME_RESPONSE in self._requests:
@@ -116,13 +113,12 @@ class FrameText09(FrameText091):
         super().check(frame_type, payload)
 
     def worth_showing(self, record: Record, name: str, value: Any) -> bool:
-        """See the base class. A transfer always has all of its fields; empty ones are left out."""
+        """A transfer always has all of its fields; empty ones are left out."""
         if isinstance(record, MessageTransfer) and name != "destination":
             return bool(value.octets if isinstance(value, Body) else value)
         return super().worth_showing(record, name, value)
 
     def field_words(self, name: str, value: Any) -> str:
-        """See the base class."""
         if isinstance(value, Body):
             return f"{'reference' if value.by_reference else name}={short(value.octets)}"
         return super().field_words(name, value)

@@ -32,7 +32,6 @@ class Reader09(Reader091):
         super().__init__(words, framing)
 
     def dialogue(self) -> Dialogue09:
-        """See `FrameReader`."""
         return Dialogue09(self.answers, self.words)
 
     def method(self, kind: int, payload: bytes) -> Any:
@@ -62,7 +61,7 @@ class Reader09(Reader091):
         return body.octets if isinstance(body, Body) and not body.by_reference else None
 
     def values(self, record: Any) -> Iterator[tuple[str, Any]]:
-        """See the base class. A body that is a reference is called one."""
+        """A body that is a reference is called one."""
         for name, value in super().values(record):
             if isinstance(value, Body):
                 yield ("reference" if value.by_reference else name), value.octets
@@ -84,7 +83,7 @@ class Reader09(Reader091):
         return found if destination is None else {**found, "consumer_tag": destination}
 
     def to_json(self, kind: int, payload: bytes) -> dict[str, Any]:
-        """See the base class; with the numbers of a request or a response, or the weight of a header."""
+        """With the numbers of a request or a response, or the weight of a header."""
         envelope = self.words.envelope(kind, payload)
         if envelope is not None:
             return {**self.method_to_json(self.method(kind, payload)), **_numbers_to_json(envelope)}
@@ -97,7 +96,7 @@ class Reader09(Reader091):
         return super().to_json(kind, payload)
 
     def redacted(self, kind: int, payload: bytes, channel: int) -> bytes:
-        """See the base class; a request or a response holds a method."""
+        """A request or a response holds a method."""
         envelope = self.words.envelope(kind, payload)
         if envelope is None:
             return super().redacted(kind, payload, channel)
@@ -115,7 +114,6 @@ class Reader09(Reader091):
         return kind in PARTS
 
     def filled(self, kind: int, payload: Truncated) -> tuple[bytes, str]:
-        """See the base class."""
         envelope = self.words.envelope(kind, payload)
         if envelope is None or not isinstance(envelope.method, Truncated):
             return super().filled(kind, payload)

@@ -77,7 +77,6 @@ class BitType(WireType):
     name = "bit"
 
     def read(self, reader: Reader, target: str) -> None:
-        """See `WireType`, here and in the classes below."""
         reader.bit(target)
 
     def write(self, writer: Writer, value: str) -> None:

@@ -46,7 +46,6 @@ class Framing091:
         self._parts = parts
 
     def length(self, header: bytes) -> int:
-        """See `Framing`, here and below."""
         size: int = FRAME_HEADER.unpack(header)[2]
         return FRAME_OVERHEAD + size
 

@@ -99,7 +99,6 @@ class Adapter091:
     def group(
         self, port: FaultPort, direction: Direction, channel: int, frames: list[tuple[int, bytes]]
     ) -> MethodGroup091:
-        """See `FaultAdapter`."""
         return self._unit(port, direction, channel, frames)
 
     def starts(self, kind: int) -> bool:
@@ -115,7 +114,6 @@ class Adapter091:
         return -1 if kind == FRAME_HEARTBEAT else channel
 
     def has_watched_method(self, octets: bytes, prefixes: frozenset[bytes]) -> bool:
-        """See `FaultAdapter`."""
         position, end = 0, len(octets)
         while position < end:
             frame_type, _, size = FRAME_HEADER.unpack_from(octets, position)

@@ -149,7 +149,6 @@ class MethodGroup091(FrameGroup):
         return getattr(method, name, getattr(method, f"{name}_", ABSENT))
 
     def values_of(self, name: str) -> tuple[Any, ...]:
-        """See `fields`."""
         return values_of(self, name)
 
     @property

@@ -57,7 +57,7 @@ class DialogueChannel:
 
 
 class Dialogue091:
-    """See `Dialogue`. Requests and answers belong together by their order.
+    """Requests and answers belong together by their order.
 
     Args:
         answers: the names of the methods that answer others.
@@ -69,7 +69,6 @@ class Dialogue091:
         self._closed = False
 
     def read(self, event: FrameEvent) -> Iterable[Step]:
-        """See `Dialogue`."""
         if event.part != "method":
             return ()
         method = event.method

@@ -58,11 +58,9 @@ class Reader091:
         return answers_of(self._vocabulary.methods)
 
     def dialogue(self) -> Dialogue091:
-        """See `FrameReader`."""
         return Dialogue091(self.answers)
 
     def part(self, kind: int, payload: bytes) -> Part:
-        """See `FrameReader`, here and below."""
         return self._framing.part(kind, payload)
 
     def name(self, kind: int, payload: bytes) -> str:
@@ -127,7 +125,6 @@ class Reader091:
         return {"message_id": message_id, "body_size": self.body_size(kind, payload)}
 
     def make_properties(self, **values: Any) -> BasicProperties:
-        """See `FrameReader`."""
         return BasicProperties(**values)
 
     def to_json(self, kind: int, payload: bytes) -> dict[str, Any]:
@@ -157,7 +154,6 @@ class Reader091:
         }
 
     def redacted(self, kind: int, payload: bytes, channel: int) -> bytes:
-        """See `secrets`."""
         return self.secrets.redacted(kind, payload, channel)
 
     def is_dissected(self, kind: int) -> bool:
