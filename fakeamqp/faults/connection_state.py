@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 from fakeamqp.faults.adapter import adapter_named
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from fakeamqp.faults.adapter import FaultAdapter
     from fakeamqp.faults.fault_port import Direction, FaultPort, TappedConnection
     from fakeamqp.faults.frame_group import FrameGroup
@@ -19,10 +21,23 @@ _CONNECTION = -1
 
 
 class ConnectionFaultState:
-    """The fault state of one connection."""
+    """The fault state of one connection.
 
-    def __init__(self, tapped: TappedConnection) -> None:
+    Args:
+        tapped: the connection.
+        note: notes in the trace what a fault does to a connection.
+        send: sends a frame group that a fault has made.
+    """
+
+    def __init__(
+        self,
+        tapped: TappedConnection,
+        note: Callable[[FaultPort, str], object],
+        send: Callable[[ConnectionFaultState, FrameGroup], object],
+    ) -> None:
         self.tapped = tapped
+        self._note = note
+        self._send = send
         self.port: FaultPort = tapped.fault_port
         self.protocol: FaultAdapter = adapter_named(tapped.protocol)
         self.prefix_size: int = self.protocol.prefix_size
@@ -53,6 +68,14 @@ class ConnectionFaultState:
         """True if received frames are discarded."""
         self.ended = False
         """True once the connection is gone."""
+
+    def note(self, sentence: str) -> None:
+        """Note in the trace what a fault did."""
+        self._note(self.port, sentence)
+
+    def send(self, group: FrameGroup) -> None:
+        """Send a frame group that a fault has made."""
+        self._send(self, group)
 
     @property
     def busy(self) -> bool:

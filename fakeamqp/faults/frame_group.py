@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from fakeamqp.faults.adapter import FaultAdapter
     from fakeamqp.faults.connection_state import ConnectionFaultState
     from fakeamqp.faults.fault_port import Direction, FaultPort
-    from fakeamqp.faults.interception import Interception
 
 __all__ = ["ABSENT", "HEARTBEAT", "FrameGroup"]
 
@@ -216,15 +215,15 @@ class FrameGroup:
         """Drop it. It keeps its number in the channel's numbering."""
         raise NotImplementedError
 
-    def exception(self, interception: Interception, code: int, text: str, field_index: int | None) -> None:
+    def exception(self, code: int, text: str, field_index: int | None) -> None:
         """Received: answer it with an exception instead of executing it."""
         raise NotImplementedError
 
-    def nack(self, interception: Interception) -> Self | None:
+    def nack(self, state: ConnectionFaultState) -> Self | None:
         """Refuse it. Returns the group to pass on in its place: for a confirm, the nack."""
         raise NotImplementedError
 
-    def return_message(self, interception: Interception, code: int, text: str) -> None:
+    def return_message(self, state: ConnectionFaultState, code: int, text: str) -> None:
         """Return a publish to its publisher."""
         raise NotImplementedError
 

@@ -126,7 +126,7 @@ class FaultTap:
     def _state_of(self, tapped: TappedConnection) -> ConnectionFaultState:
         found = self._states.get(tapped)
         if found is None:
-            found = ConnectionFaultState(tapped)
+            found = ConnectionFaultState(tapped, self.note, self._sent.send)
             self.watched.set_prefixes(found)
             if self._installed and found.port.open:
                 self._states[tapped] = found

@@ -47,7 +47,7 @@ class Nack(Action):
 
     def apply(self, interception: Interception) -> None:
         """Nack each; only nacked confirms are passed on."""
-        answers = [group.nack(interception) for group in interception.groups]
+        answers = [group.nack(interception.state) for group in interception.groups]
         interception.groups = [group for group in answers if group is not None]
 
 
@@ -78,7 +78,7 @@ class CommandException(Action):
     def apply(self, interception: Interception) -> None:
         """Answer each with an exception; the session ends with the first."""
         for group in interception.groups:
-            group.exception(interception, self._code, self._text, self._field_index)
+            group.exception(self._code, self._text, self._field_index)
         interception.consume()
 
 
@@ -99,5 +99,5 @@ class ReturnMessage(Action):
     def apply(self, interception: Interception) -> None:
         """Return each, and confirm it where publishes are confirmed."""
         for group in interception.groups:
-            group.return_message(interception, self._code, self._text)
+            group.return_message(interception.state, self._code, self._text)
         interception.consume()

@@ -22,7 +22,6 @@ from fakeamqp.protocols.base.codec.errors import WireError
 
 if TYPE_CHECKING:
     from fakeamqp.faults.connection_state import ConnectionFaultState
-    from fakeamqp.faults.interception import Interception
     from fakeamqp.protocols.amqp_0_10.codec.packed import Packed, Struct
     from fakeamqp.protocols.amqp_0_10.faults.fault_port import CommandFaultPort
 
@@ -241,12 +240,12 @@ class CommandGroup(FrameGroup):
             elif self.is_command and not self.is_duplicate:
                 self.port.drop_command(self.channel, self.data)
 
-    def exception(self, interception: Interception, code: int, text: str, field_index: int | None) -> None:
+    def exception(self, code: int, text: str, field_index: int | None) -> None:
         """Send execution.exception and end the session."""
         if self.is_command and not self.is_duplicate:
             self.port.exception(self.channel, self.data, code, text, field_index)
 
-    def nack(self, interception: Interception) -> Self | None:
+    def nack(self, state: ConnectionFaultState) -> Self | None:
         """Reject a transfer; see `CommandFaultPort.nack_transfer`."""
         if not self.is_duplicate:
             self.port.nack_transfer(self.channel, self.data)

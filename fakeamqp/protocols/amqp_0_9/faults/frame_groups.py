@@ -44,7 +44,6 @@ if TYPE_CHECKING:
 
     from fakeamqp.faults.connection_state import ConnectionFaultState
     from fakeamqp.faults.fault_port import Direction
-    from fakeamqp.faults.interception import Interception
     from fakeamqp.protocols.amqp_0_9.faults.fault_port import RequestFaultPort
     from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
     from fakeamqp.protocols.amqp_0_9_1.codec.properties import Properties
@@ -312,20 +311,20 @@ class MethodGroup09(MethodGroup091):
         """The tag of the next publish on its channel; None without confirms, and for a request."""
         return None if self._held is not None else super().tag
 
-    def nack(self, interception: Interception) -> Self | None:
+    def nack(self, state: ConnectionFaultState) -> Self | None:
         """Answer a transfer with message.reject; a basic.publish in a request is dropped."""
         if self.is_transfer and isinstance(self._held, Request):
             if not self.is_duplicate:
                 self.port.nack_request(self.channel, self._held)
             return None
-        answer = super().nack(interception)
+        answer = super().nack(state)
         if self._held is not None or self.name not in _CONFIRMED:
-            self.drop(interception.state)
+            self.drop(state)
         return answer
 
-    def return_message(self, interception: Interception, code: int, text: str) -> None:
+    def return_message(self, state: ConnectionFaultState, code: int, text: str) -> None:
         """Send basic.return with the content, and answer a request."""
-        super().return_message(interception, code, text)
+        super().return_message(state, code, text)
         if isinstance(self._held, Request) and not self.is_duplicate:
             self.port.return_request(self.channel, self._held)
 

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from fakeamqp.faults.connection_state import ConnectionFaultState
-    from fakeamqp.faults.interception import Interception
     from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
     from fakeamqp.protocols.amqp_0_9_1.codec.properties import Properties
     from fakeamqp.protocols.amqp_0_9_1.codec.tables import Grammar
@@ -282,27 +281,25 @@ class MethodGroup091(FrameGroup):
         """The tag of the next publish on its channel; None without confirms."""
         return self.port.next_publish(self.channel)
 
-    def nack(self, interception: Interception) -> Self | None:
+    def nack(self, state: ConnectionFaultState) -> Self | None:
         """Refuse a publish; replace the ack of a confirm by a nack. Without confirms the message is lost."""
         if self.direction == "sent":
             return self.with_method(
                 m.BasicNack(delivery_tag=self.method.delivery_tag, multiple=self.method.multiple)
             )
         if self.name != PUBLISH or self.tag is None:  # Other publishes are of 0-9.
-            interception.tap.note(
-                self.port, "no confirms on this channel: the message is lost without an answer"
-            )
+            state.note("no confirms on this channel: the message is lost without an answer")
         elif not self.is_duplicate:
             self.port.nack_publish(self.channel)
         return None
 
-    def return_message(self, interception: Interception, code: int, text: str) -> None:
+    def return_message(self, state: ConnectionFaultState, code: int, text: str) -> None:
         """Send basic.return with the content, and a confirm."""
         method = m.BasicReturn(code, text, self.method.exchange, self.method.routing_key)
         frames = [(FRAME_METHOD, method.encode()), *self.frames[1:]]
         answer = type(self)(self.port, "sent", self.channel, frames)
-        answer.generation = interception.state.generations.get(self.channel, 0)
-        interception.tap.pass_on(interception.state, answer)
+        answer.generation = state.generations.get(self.channel, 0)
+        state.send(answer)
         if not self.is_duplicate and self.tag is not None:
             self.port.return_publish(self.channel)
 
