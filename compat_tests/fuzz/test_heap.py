@@ -33,9 +33,9 @@ from fakeamqp.model.messages.message import Message
 from fakeamqp.model.state import BrokerState
 from fakeamqp.protocols.amqp_0_9_1.base_channel import BaseChannel
 from fakeamqp.protocols.amqp_0_9_1.server_connection import Amqp091Connection
-from fakeamqp.protocols.amqp_0_10.message.server_subscription import ServerSubscription
 from fakeamqp.protocols.amqp_0_10.server_connection import Amqp010Connection
-from fakeamqp.protocols.amqp_0_10.sessions.server_session import ServerSession
+from fakeamqp.protocols.amqp_0_10.server_session import ServerSession
+from fakeamqp.protocols.amqp_0_10.server_subscription import ServerSubscription
 from fakeamqp.protocols.negotiation import Negotiation
 from fakeamqp.runtime.connection_driver import ConnectionDriver
 from fakeamqp.runtime.transport import TcpTransport

@@ -39,11 +39,18 @@ from fakeamqp.protocols.amqp_0_9_1.codec import (
 )
 from fakeamqp.protocols.amqp_0_9_1.codec.frames import HEARTBEAT_FRAME, content_frames, frame, method_frame
 from fakeamqp.protocols.amqp_0_10.codec import commands, controls, frames, framing, structs
-from fakeamqp.protocols.amqp_0_10.codec.assembly import Assembler
+from fakeamqp.protocols.amqp_0_10.codec.frames import Assembler
 from fakeamqp.protocols.amqp_0_10.codec.packed import NESTED
 from fakeamqp.protocols.amqp_0_10.codec.serial import ByteRanges, SequenceSet
-from fakeamqp.protocols.amqp_0_10.codec.types import Array, List, Map, read_array, read_map
-from fakeamqp.protocols.amqp_0_10.codec.writing import encode_array, encode_map
+from fakeamqp.protocols.amqp_0_10.codec.types import (
+    Array,
+    List,
+    Map,
+    encode_array,
+    encode_map,
+    read_array,
+    read_map,
+)
 from fakeamqp.timestamps import Timestamp
 
 __all__ = ["NOT_SPOKEN", "Row", "all_rows", "check", "head", "kind_of", "python_table", "record", "rows"]

@@ -21,9 +21,8 @@ from compat_tests.clients.amqp_0_10.errors import (
 from compat_tests.clients.amqp_0_10.line import Frame, Line
 from compat_tests.clients.amqp_0_10.session import Session
 from fakeamqp.protocols.amqp_0_10.codec import controls as c
-from fakeamqp.protocols.amqp_0_10.codec.assembly import Assembler
 from fakeamqp.protocols.amqp_0_10.codec.constants import PROTOCOL_HEADER, CloseCode
-from fakeamqp.protocols.amqp_0_10.codec.frames import control_frame, encode_frames
+from fakeamqp.protocols.amqp_0_10.codec.frames import Assembler, control_frame, encode_frames
 from fakeamqp.protocols.amqp_0_10.codec.packed import Control
 
 __all__ = ["SECONDS", "Connection"]

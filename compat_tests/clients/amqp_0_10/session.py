@@ -16,8 +16,8 @@ from compat_tests.clients.amqp_0_10.errors import ConnectionLost, SessionDetache
 from compat_tests.clients.amqp_0_10.message import Message
 from compat_tests.clients.amqp_0_10.verbs import UNLIMITED, Verbs
 from fakeamqp.protocols.amqp_0_10.codec import commands as x, controls as c, structs
-from fakeamqp.protocols.amqp_0_10.codec.assembly import Assembly
 from fakeamqp.protocols.amqp_0_10.codec.constants import SegmentType
+from fakeamqp.protocols.amqp_0_10.codec.frames import Assembly
 from fakeamqp.protocols.amqp_0_10.codec.packed import Command, Control, Struct
 from fakeamqp.protocols.amqp_0_10.codec.serial import SequenceSet, precedes, successor
 

@@ -15,7 +15,7 @@ from compat_tests.fuzz.amqp_0_10.machine_wire import Event, Part, Reader
 from compat_tests.protocol.amqp_0_10.driver import Client as RawClient, Server
 from compat_tests.protocol.driver import Client as OldClient
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
-from fakeamqp.protocols.amqp_0_10.codec.assembly import Assembly
+from fakeamqp.protocols.amqp_0_10.codec.frames import Assembly
 
 __all__ = ["Cmd", "Consumer", "Hold", "Line", "Old", "Planned", "Session", "Sub"]
 

@@ -12,9 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fakeamqp.protocols.amqp_0_10.codec import controls as c
-from fakeamqp.protocols.amqp_0_10.codec.assembly import Assembler, Assembly
 from fakeamqp.protocols.amqp_0_10.codec.constants import SegmentType
-from fakeamqp.protocols.amqp_0_10.codec.frames import FRAME_HEADER, HEADER_SIZE
+from fakeamqp.protocols.amqp_0_10.codec.frames import FRAME_HEADER, HEADER_SIZE, Assembler, Assembly
 from fakeamqp.protocols.amqp_0_10.codec.packed import Command, Struct
 from fakeamqp.protocols.amqp_0_10.codec.serial import successor
 from fakeamqp.protocols.amqp_0_10.codec.structs import encode_header

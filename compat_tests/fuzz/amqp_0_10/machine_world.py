@@ -16,9 +16,8 @@ from compat_tests.protocol.amqp_0_10.driver import Server
 from fakeamqp.model.queues import QueueDeclaration
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_10.codec import commands as x, controls as c
-from fakeamqp.protocols.amqp_0_10.codec.assembly import Assembly
 from fakeamqp.protocols.amqp_0_10.codec.constants import SegmentType
-from fakeamqp.protocols.amqp_0_10.codec.frames import control_frame, encode_frames
+from fakeamqp.protocols.amqp_0_10.codec.frames import Assembly, control_frame, encode_frames
 from fakeamqp.protocols.amqp_0_10.codec.serial import SequenceSet
 
 __all__ = ["World"]

@@ -12,11 +12,12 @@ from compat_tests.fuzz.fault_server import FaultServer, Link
 from compat_tests.fuzz.profile import FACTOR
 from fakeamqp.faults.chaos import FAULTS, PROFILES
 from fakeamqp.protocols.amqp_0_10.codec import commands as x, controls as c, structs
-from fakeamqp.protocols.amqp_0_10.codec.assembly import Assembler, Assembly
 from fakeamqp.protocols.amqp_0_10.codec.constants import PROTOCOL_HEADER
 from fakeamqp.protocols.amqp_0_10.codec.frames import (
     FRAME_HEADER,
     HEADER_SIZE,
+    Assembler,
+    Assembly,
     check_header,
     control_frame,
     encode_frames,

@@ -25,7 +25,7 @@ from compat_tests.heap import alive, ignore_older_objects
 from compat_tests.protocol.amqp_0_10.driver import Client, Server
 from fakeamqp.protocols.amqp_0_10.codec import commands as x, controls as c
 from fakeamqp.protocols.amqp_0_10.server_connection import Amqp010Connection
-from fakeamqp.protocols.amqp_0_10.sessions.server_session import ServerSession
+from fakeamqp.protocols.amqp_0_10.server_session import ServerSession
 
 PERSONALITIES = ("rabbitmq-4.2", "spec")
 STREAMS = 10_000

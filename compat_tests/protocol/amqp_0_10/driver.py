@@ -13,9 +13,15 @@ from typing import Any, TypeVar
 from compat_tests.protocol.driver import Server as _Server
 from fakeamqp.connection import PeerAddress
 from fakeamqp.protocols.amqp_0_10.codec import commands as x, controls as c, structs
-from fakeamqp.protocols.amqp_0_10.codec.assembly import Assembler, Assembly
 from fakeamqp.protocols.amqp_0_10.codec.constants import PROTOCOL_HEADER, SegmentType
-from fakeamqp.protocols.amqp_0_10.codec.frames import FRAME_HEADER, HEADER_SIZE, control_frame, encode_frames
+from fakeamqp.protocols.amqp_0_10.codec.frames import (
+    FRAME_HEADER,
+    HEADER_SIZE,
+    Assembler,
+    Assembly,
+    control_frame,
+    encode_frames,
+)
 from fakeamqp.protocols.amqp_0_10.codec.packed import Command, Control, Packed, Struct
 from fakeamqp.protocols.amqp_0_10.codec.serial import SequenceSet, successor
 from fakeamqp.protocols.negotiation import accept

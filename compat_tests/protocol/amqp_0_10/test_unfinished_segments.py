@@ -7,7 +7,7 @@ import pytest
 from compat_tests.protocol.amqp_0_10.driver import Server, Session
 from compat_tests.protocol.test_unfinished_contents import COUNT, little_memory
 from fakeamqp.protocols.amqp_0_10.codec import commands as x, controls as c, structs
-from fakeamqp.protocols.amqp_0_10.sessions.server_session import LARGEST_HEAD
+from fakeamqp.protocols.amqp_0_10.command_streams import LARGEST_HEAD
 
 
 def test_a_message_that_is_too_large_is_refused_before_its_last_frame(lenient: Server) -> None:

@@ -1,38 +1,43 @@
-"""Contents of classes file and stream: publish, encode, return.
+"""What classes file and stream share: the publishing of contents, consumers, and the windows of these.
 
-A consumer gets the content and its properties as its own protocol and class encode them.
+A consumer gets a content and its properties as its own protocol and class encode them. Unlike subscriptions
+of class message, consumers have no credit of their own: a window limits what is sent in advance to all
+consumers of a class in a session, and another one to all of them in a connection.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from fakeamqp.model.deliveries.credit import Gate, Window
+from fakeamqp.model.deliveries.subscription import ConsumerTerms, Subscription
+from fakeamqp.model.errors import NotFound, ResourceDeleted, ResourceLocked
+from fakeamqp.model.limits.limits import check_consumer_bound
 from fakeamqp.model.messages.contents import publish_content
 from fakeamqp.model.messages.message import FileMessage, StreamMessage, identity_of
 from fakeamqp.protocols.amqp_0_10.codec import commands
 from fakeamqp.protocols.amqp_0_10.codec.constants import ReturnCode, SegmentType
 from fakeamqp.protocols.amqp_0_10.properties import FILE_ENCODING, STREAM_ENCODING, ContentProperties
+from fakeamqp.protocols.amqp_0_10.replies import SessionFault
 from fakeamqp.protocols.amqp_0_10.states import SessionState
 
 if TYPE_CHECKING:
+    from typing_extensions import Self
+
+    from fakeamqp.model.deliveries.delivery import Delivery
     from fakeamqp.model.messages.message import Message
     from fakeamqp.model.outcome import Outcome
+    from fakeamqp.model.queues import Queue
     from fakeamqp.model.transactions import Transaction
-    from fakeamqp.protocols.amqp_0_10.sessions.server_session import ServerSession
+    from fakeamqp.protocols.amqp_0_10.codec.frames import Assembly
+    from fakeamqp.protocols.amqp_0_10.server_session import ServerSession
 
-__all__ = [
-    "FILE",
-    "STREAM",
-    "ContentClass",
-    "ContentTarget",
-    "authorise",
-    "header",
-    "message",
-    "note_publish",
-    "publish",
-]
+__all__ = ["FILE", "STREAM", "Consume", "ContentClass", "ContentConsumers", "ContentTarget"]
+__all__ += ["ServerConsumer", "authorise", "cancel", "consumable", "header", "message", "note_publish"]
+__all__ += ["publish", "set_window", "start"]
 
 
 @dataclass(frozen=True)
@@ -177,3 +182,263 @@ def send_back(
             (SegmentType.BODY, message.body),
         )
     )
+
+
+# --- consumers ----------------------------------------------------------------------------------------------
+
+
+class ContentConsumers:
+    """The consumers of one class in one session; subclasses add the other state of the class."""
+
+    class_name = ""
+
+    def __init__(self, session: ServerSession) -> None:
+        self.session = session
+        self.by_tag: dict[str, ServerConsumer] = {}
+        self.window: Window | None = None
+        """That of the session, once one was asked for."""
+        self.shared_window: Window | None = None
+        """That of the connection."""
+        self.last_delivery_tag: int = 0
+        self.attached()
+
+    @classmethod
+    def of(cls, session: ServerSession) -> Self:
+        """The consumers of a session."""
+        found = session.consuming.get(cls.class_name)
+        if found is None:
+            found = session.consuming[cls.class_name] = cls(session)
+        assert isinstance(found, cls)
+        return found
+
+    @property
+    def windows(self) -> tuple[Window, ...]:
+        """The gates of deliveries, without those of the attachment."""
+        return tuple(each for each in (self.window, self.shared_window) if each is not None)
+
+    def next_delivery_tag(self) -> int:
+        """Tags count from 1, since 0 is none (file.deliver/delivery-tag-non-zero)."""
+        self.last_delivery_tag += 1
+        return self.last_delivery_tag
+
+    def attached(self) -> None:
+        """The session is attached, perhaps to another transport than before."""
+        connection = self.session.connection
+        if connection is not None:
+            self.shared_window = connection.windows.get(self.class_name)
+        for each in self.by_tag.values():
+            each.attached()
+
+    def count(self, window: Window) -> None:
+        """Charge a new window for what its consumers were sent in advance."""
+
+    def given_up(self, assembly: Assembly) -> None:
+        """The client does not send the rest of this command."""
+
+    def let_go(self) -> None:
+        """The session is about to end and to return its messages."""
+
+    def end(self) -> None:
+        """The session has ended."""
+        consumers, self.by_tag = self.by_tag, {}
+        for each in consumers.values():
+            each.end()
+        if self.window is not None:
+            self.window.rate.stop()
+        if self.shared_window is not None and not self.shared_window.rate.subscriptions:
+            self.shared_window.rate.stop()
+
+
+class Consume(Protocol):
+    """What file.consume and stream.consume have in common."""
+
+    queue: str | None
+    consumer_tag: str | None
+    no_local: bool
+    exclusive: bool
+    nowait: bool
+    arguments: Mapping[str, Any] | None
+
+
+class ServerConsumer:
+    """One consumer. It is also its own subscriber, see `model.subscription.Subscriber`.
+
+    Args:
+        consumers: the consumers of its class in its session.
+        queue: the queue it takes from.
+        command: the consume command.
+        acknowledges: True where messages stay at the queue until they are settled.
+        windowed: True where windows hold for it.
+    """
+
+    def __init__(
+        self,
+        consumers: ContentConsumers,
+        queue: Queue,
+        command: Consume,
+        *,
+        acknowledges: bool,
+        windowed: bool,
+    ) -> None:
+        self.consumers = consumers
+        session = consumers.session
+        self.session: ServerSession = session
+        self.tag: str = command.consumer_tag or ""
+        self.windowed = windowed
+        arguments = command.arguments or {}
+        self.subscription: Subscription = Subscription(
+            self.tag,
+            queue,
+            self,
+            owner=session.connection,
+            group=session,
+            terms=ConsumerTerms(
+                no_ack=not acknowledges,
+                no_local=command.no_local,
+                exclusive=command.exclusive,
+                arguments=arguments,
+                options=queue.consumer_options(arguments),
+            ),
+        )
+        self.attached()
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.tag!r} on queue {self.subscription.queue.name!r}>"
+
+    def attached(self) -> None:
+        """Depend on the gates of the session's present attachment, and on the windows that hold there."""
+        session, subscription = self.session, self.subscription
+        connection = session.connection
+        gates = (session.gate,) if connection is None else (session.gate, connection.gate)
+        windows = self.consumers.windows if self.windowed else ()
+        credits = tuple(window.credit for window in windows)
+        rates = tuple(window.rate for window in windows)
+        subscription.depend_on((*gates, *credits, *rates), () if subscription.no_ack else credits)
+        if connection is not None:
+            # A client's own messages are those that its connection publishes (file.consume/no-local).
+            subscription.owner = connection
+
+    def shut(self) -> None:
+        """Stop taking messages."""
+        closed = Gate()
+        closed.shut()
+        self.subscription.depend_on((closed,), ())
+
+    def end(self) -> None:
+        """End it at its queue; its deliveries can still be settled."""
+        self.session.note_consumer("consumer ended", self.subscription)
+        self.subscription.queue.unsubscribe(self.subscription)
+
+    def deliver(
+        self, subscription: Subscription, message: Message, redelivered: bool, delivery: Delivery | None
+    ) -> None:
+        raise NotImplementedError
+
+    def cancelled(self, subscription: Subscription) -> None:
+        """See `model.subscription.Subscriber`: the deletion of the queue ends the session as well."""
+        if self.consumers.by_tag.get(self.tag) is self:
+            del self.consumers.by_tag[self.tag]
+            session, queue = self.session, subscription.queue.name
+            session.note_consumer("consumer ended", subscription)
+            session.fail(
+                ResourceDeleted(f"queue '{queue}', which consumer '{self.tag}' takes from, was deleted")
+            )
+
+    def held_too_long(self, subscription: Subscription | None) -> None:
+        """See `model.subscription.Subscriber`: 0-10 has no such timeout; another consumer has it."""
+
+
+def consumable(consumers: ContentConsumers, command: Consume) -> Queue:
+    """The queue that a consume command names.
+
+    Raises:
+        SessionFault: the command names no queue, or its tag is empty or in use.
+        AccessRefused: the user may not read there.
+        NotFound: there is no such queue.
+        ResourceLocked: another session has exclusive access.
+    """
+    session, name, tag = consumers.session, command.queue, command.consumer_tag
+    if not name:
+        raise SessionFault("not-allowed", "a consumer needs the name of a queue", "queue")
+    if not tag:
+        raise SessionFault("not-allowed", "a consumer needs a tag", "consumer_tag")
+    check_consumer_bound(session.broker, session.consumer_count)
+    if tag in consumers.by_tag:
+        text = f"consumer tag '{tag}' is in use in session '{session.display_name}'"
+        raise SessionFault("not-allowed", text, "consumer_tag")
+    session.authorise("read", "queue", name)
+    queue = session.virtual_host.queues.require(name, session)
+    if queue.exclusive_subscription is not None or (command.exclusive and queue.subscriptions):
+        raise ResourceLocked(f"queue '{name}' has a consumer that shuts out others, or would be shut out")
+    return queue
+
+
+def start(consumer: ServerConsumer, *, no_ack: bool) -> None:
+    """Add a new consumer. The caller dispatches its queue after it has told the client."""
+    subscription = consumer.subscription
+    subscription.queue.subscribe(subscription)
+    consumer.consumers.by_tag[consumer.tag] = consumer
+    consumer.session.note_consumer(
+        "consumer added",
+        subscription,
+        no_ack=no_ack,
+        prefetch=0,
+        shares_prefetch=consumer.windowed and any(each.credit.limits for each in consumer.consumers.windows),
+    )
+
+
+def cancel(consumers: ContentConsumers, tag: str) -> ServerConsumer:
+    """Remove a consumer; the caller ends it.
+
+    Raises:
+        NotFound: there is none with this tag.
+    """
+    consumer = consumers.by_tag.pop(tag, None)
+    if consumer is None:
+        session = consumers.session
+        raise NotFound(f"no {consumers.class_name} consumer '{tag}' in session '{session.display_name}'")
+    return consumer
+
+
+def set_window(
+    consumers: ContentConsumers, *, count: int, size: int, rate: int = 0, for_connection: bool | None
+) -> Window:
+    """Limit what is sent in advance to a session's consumers, or to those of all sessions of its connection.
+
+    The limit includes consumers that exist, and what they were sent before. 0 means no limit. The caller
+    resumes the window after it has told the client.
+
+    Args:
+        consumers: the consumers of the session that sets the limit.
+        count: messages.
+        size: bytes of their bodies.
+        rate: bytes of their bodies per second.
+        for_connection: True for one limit for all consumers of the class on the connection.
+    """
+    session, class_name = consumers.session, consumers.class_name
+    connection = session.connection
+    window: Window | None
+    if for_connection and connection is not None:
+        window = connection.windows.get(class_name)
+        sharing: Iterable[ContentConsumers] = [
+            each.consuming[class_name]
+            for each in connection.sessions.values()
+            if class_name in each.consuming
+        ]
+        if window is None:
+            connection.windows[class_name] = window = Window(session.broker.timers, class_name)
+            _share(window, sharing)
+    else:
+        window = consumers.window
+        if window is None:
+            consumers.window = window = Window(session.broker.timers, class_name)
+            _share(window, (consumers,))
+    window.resize(count=count, size=size, rate=rate)
+    return window
+
+
+def _share(window: Window, sharing: Iterable[ContentConsumers]) -> None:
+    """Put these consumers under a new window."""
+    for each in sharing:
+        each.attached()
+        each.count(window)

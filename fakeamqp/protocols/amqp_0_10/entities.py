@@ -16,18 +16,10 @@ if TYPE_CHECKING:
     from fakeamqp.model.access.users import Action
     from fakeamqp.model.exchanges import Exchange
     from fakeamqp.model.queues import Queue
-    from fakeamqp.protocols.amqp_0_10.sessions.server_session import ServerSession
+    from fakeamqp.protocols.amqp_0_10.server_session import ServerSession
 
-__all__ = [
-    "authorise_alternate",
-    "authorise_asking",
-    "bad_arguments",
-    "check_alternate",
-    "find_exchange",
-    "find_queue",
-    "plain",
-    "refuse_unknown_arguments",
-]
+__all__ = ["authorise_alternate", "authorise_asking", "bad_arguments", "check_alternate", "find_exchange"]
+__all__ += ["find_queue", "plain", "refuse_unknown_arguments"]
 
 
 def find_exchange(session: ServerSession, name: str, field: str = "exchange") -> Exchange:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from fakeamqp.model.exchanges import Exchange
     from fakeamqp.model.queues import Queue
     from fakeamqp.protocols.amqp_0_10.codec.packed import Command, Struct
-    from fakeamqp.protocols.amqp_0_10.sessions.server_session import ServerSession
+    from fakeamqp.protocols.amqp_0_10.server_session import ServerSession
 
 __all__ = ["HANDLERS"]
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, cast
 from fakeamqp.model.errors import ModelError
 from fakeamqp.model.messages.message import Message
 from fakeamqp.protocols.amqp_0_10.codec import commands, controls
-from fakeamqp.protocols.amqp_0_10.codec.assembly import Assembler
 from fakeamqp.protocols.amqp_0_10.codec.constants import (
     AcceptMode,
     CreditUnit,
@@ -17,7 +16,7 @@ from fakeamqp.protocols.amqp_0_10.codec.constants import (
     ErrorCode,
     RejectCode,
 )
-from fakeamqp.protocols.amqp_0_10.codec.frames import control_frame
+from fakeamqp.protocols.amqp_0_10.codec.frames import Assembler, control_frame
 from fakeamqp.protocols.amqp_0_10.codec.framing import FRAMING, TYPE_MASK
 from fakeamqp.protocols.amqp_0_10.codec.serial import SequenceSet
 from fakeamqp.protocols.amqp_0_10.replies import ConnectionFault, short_text
@@ -26,12 +25,12 @@ from fakeamqp.protocols.base.codec.errors import WireError
 from fakeamqp.protocols.base.connection_states import ConnectionState
 
 if TYPE_CHECKING:
-    from fakeamqp.protocols.amqp_0_10.codec.assembly import Assembly
     from fakeamqp.protocols.amqp_0_10.codec.constants import CloseCode
+    from fakeamqp.protocols.amqp_0_10.codec.frames import Assembly
     from fakeamqp.protocols.amqp_0_10.faults.fault_port import CommandFaultPort
-    from fakeamqp.protocols.amqp_0_10.message.server_subscription import ServerSubscription
     from fakeamqp.protocols.amqp_0_10.server_connection import Amqp010Connection
-    from fakeamqp.protocols.amqp_0_10.sessions.server_session import ServerSession
+    from fakeamqp.protocols.amqp_0_10.server_session import ServerSession
+    from fakeamqp.protocols.amqp_0_10.server_subscription import ServerSubscription
 
 __all__ = ["Amqp010FaultPort"]
 
@@ -104,7 +103,7 @@ class Amqp010FaultPort(fault_port.ConnectionFaultPort):
         session = self._session(number)
         assembly = self._assembled(frames)
         if session is not None and assembly is not None:
-            session.execute(session.incoming.current, assembly)
+            session.incoming.execute(assembly)
 
     def exception(self, number: int, frames: bytes, code: int, text: str, field_index: int | None) -> None:
         """Count it, then end the session with the exception."""
@@ -137,7 +136,7 @@ class Amqp010FaultPort(fault_port.ConnectionFaultPort):
         assembly = None
         with suppress(WireError, ConnectionFault):
             for flags, segment_type, payload in _frames(frames):
-                assembly = session.incoming.receive_frame(flags, segment_type, payload)
+                assembly = session.incoming.count(flags, segment_type, payload)
         return assembly
 
     def _assembled(self, frames: bytes) -> Assembly | None:
@@ -188,7 +187,7 @@ class Amqp010FaultPort(fault_port.ConnectionFaultPort):
         command_id: int | None = None,
         field_index: int | None = None,
     ) -> None:
-        session.end_turn()
+        session.incoming.end_turn()
         exception = commands.ExecutionException(
             error_code=code,
             command_id=command_id,

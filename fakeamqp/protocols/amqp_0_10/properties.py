@@ -21,8 +21,7 @@ from fakeamqp.protocols.amqp_0_10.codec.structs import (
     StreamProperties,
     UnknownStruct,
 )
-from fakeamqp.protocols.amqp_0_10.codec.types import Map, read_map
-from fakeamqp.protocols.amqp_0_10.codec.writing import encode_map, map_entries, splice_map
+from fakeamqp.protocols.amqp_0_10.codec.types import Map, encode_map, map_entries, read_map, splice_map
 from fakeamqp.protocols.amqp_0_10.property_mapping import (
     FILE,
     STREAM,

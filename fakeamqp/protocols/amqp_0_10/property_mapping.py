@@ -12,8 +12,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from fakeamqp.protocols.amqp_0_10.codec.structs import ReplyTo
-from fakeamqp.protocols.amqp_0_10.codec.types import CODES, MAX_DEPTH, Map
-from fakeamqp.protocols.amqp_0_10.codec.writing import code_of, encode_value
+from fakeamqp.protocols.amqp_0_10.codec.types import CODES, MAX_DEPTH, Map, code_of, encode_value
 from fakeamqp.protocols.base.codec.errors import WireError
 from fakeamqp.protocols.base.codec.property_headers import (
     EXPIRATION_HEADER,
@@ -29,15 +28,8 @@ if TYPE_CHECKING:
     from uuid import UUID
 
 __all__ = ["EXPIRATION_HEADER", "FILE", "MESSAGE_ID_HEADER", "STREAM", "TAGS", "TRANSFER", "TYPE_HEADER"]
-__all__ += [
-    "PropertyPlace010",
-    "application_headers",
-    "carried",
-    "code_of_tag",
-    "fits_short_string",
-    "plain_headers",
-]
-__all__ += ["plain_value", "reply_text", "reply_to", "tag_of", "ttl"]
+__all__ += ["PropertyPlace010", "application_headers", "carried", "code_of_tag", "fits_short_string"]
+__all__ += ["plain_headers", "plain_value", "reply_text", "reply_to", "tag_of", "ttl"]
 
 _LONGEST = 255
 _LONGEST_STR16 = 0xFFFF

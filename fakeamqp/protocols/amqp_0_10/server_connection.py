@@ -18,7 +18,6 @@ from fakeamqp.model.errors import ModelError
 from fakeamqp.protocols.amqp_0_10 import connection as connection_class, session as session_class
 from fakeamqp.protocols.amqp_0_10.choices import choices_for
 from fakeamqp.protocols.amqp_0_10.codec import controls
-from fakeamqp.protocols.amqp_0_10.codec.assembly import Assembler, Assembly, content_behind
 from fakeamqp.protocols.amqp_0_10.codec.constants import (
     MIN_MAX_FRAME_SIZE,
     PROTOCOL_HEADER,
@@ -26,7 +25,15 @@ from fakeamqp.protocols.amqp_0_10.codec.constants import (
     SegmentType,
 )
 from fakeamqp.protocols.amqp_0_10.codec.errors import FramingError
-from fakeamqp.protocols.amqp_0_10.codec.frames import FRAME_HEADER, HEADER_SIZE, check_header, control_frame
+from fakeamqp.protocols.amqp_0_10.codec.frames import (
+    FRAME_HEADER,
+    HEADER_SIZE,
+    Assembler,
+    Assembly,
+    check_header,
+    content_behind,
+    control_frame,
+)
 from fakeamqp.protocols.amqp_0_10.fault_port import Amqp010FaultPort
 from fakeamqp.protocols.amqp_0_10.replies import ConnectionFault, close_code, short_text
 from fakeamqp.protocols.amqp_0_10.states import CONNECTION_TRANSITIONS
@@ -41,7 +48,7 @@ if TYPE_CHECKING:
     from fakeamqp.model.tap import Tap
     from fakeamqp.protocols.amqp_0_10.choices import Amqp010Choices
     from fakeamqp.protocols.amqp_0_10.codec.packed import Control
-    from fakeamqp.protocols.amqp_0_10.sessions.server_session import ServerSession
+    from fakeamqp.protocols.amqp_0_10.server_session import ServerSession
     from fakeamqp.protocols.base.connection_states import ConnectionTransitions
 
 __all__ = ["Amqp010Connection"]
@@ -161,7 +168,7 @@ class Amqp010Connection(ServerConnection):
     def end_turn(self) -> None:
         """Each session acknowledges the received commands."""
         for session in list(self.sessions.values()):
-            session.end_turn()
+            session.incoming.end_turn()
 
     def _cut_frames(self, data: bytes, tap: Tap | None, *, kept: bool = False) -> None:
         position = 0
@@ -200,13 +207,12 @@ class Amqp010Connection(ServerConnection):
                         # A transfer is nearly always three frames; one check covers them.
                         behind = content_behind(data, position, end, channel, self.max_frame_size)
                         session = self.sessions.get(channel)
-                        if behind is not None and session is not None:
-                            header, body, stop = behind
-                            if session.receive_whole(Assembly(payload, header, body, True)):
-                                position = stop
-                                if (self._held_back or self.busy or outbox.backlogged) and not kept:
-                                    break
-                                continue
+                        if behind is not None and session is not None and session.incoming.takes_whole:
+                            header, body, position = behind
+                            session.incoming.receive_whole(Assembly(payload, header, body, True))
+                            if (self._held_back or self.busy or outbox.backlogged) and not kept:
+                                break
+                            continue
                     self._receive_frame(flags, kind, track, channel, payload)
                     if (self._held_back or self.busy or outbox.backlogged) and not kept:
                         break
@@ -274,7 +280,7 @@ class Amqp010Connection(ServerConnection):
     def _receive_command_frame(self, flags: int, kind: int, channel: int, payload: bytes) -> None:
         session = self.sessions.get(channel)
         if session is not None:
-            session.receive_frame(flags, kind, payload)
+            session.incoming.receive_frame(flags, kind, payload)
         elif self.state is ConnectionState.OPEN:
             self._check_channel(channel)
             session_class.not_attached(self, channel)

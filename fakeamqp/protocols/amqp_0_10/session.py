@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from fakeamqp.protocols.amqp_0_10.codec import controls
 from fakeamqp.protocols.amqp_0_10.codec.constants import DetachCode
 from fakeamqp.protocols.amqp_0_10.replies import ConnectionFault
-from fakeamqp.protocols.amqp_0_10.sessions.server_session import ServerSession
+from fakeamqp.protocols.amqp_0_10.server_session import ServerSession
 
 if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_0_10.codec.packed import Control

@@ -11,11 +11,10 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from fakeamqp.protocols.amqp_0_10 import consuming, contents
+from fakeamqp.protocols.amqp_0_10 import contents
 from fakeamqp.protocols.amqp_0_10.codec import commands
 from fakeamqp.protocols.amqp_0_10.codec.constants import SegmentType
-from fakeamqp.protocols.amqp_0_10.consuming import ContentConsumers, ServerConsumer
-from fakeamqp.protocols.amqp_0_10.contents import STREAM, ContentTarget
+from fakeamqp.protocols.amqp_0_10.contents import STREAM, ContentConsumers, ContentTarget, ServerConsumer
 
 if TYPE_CHECKING:
     from fakeamqp.model.deliveries.credit import Credit
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
     from fakeamqp.model.messages.message import Message
     from fakeamqp.model.queues import Queue
     from fakeamqp.protocols.amqp_0_10.codec.packed import Command
-    from fakeamqp.protocols.amqp_0_10.sessions.server_session import ServerSession
+    from fakeamqp.protocols.amqp_0_10.server_session import ServerSession
 
 __all__ = ["CONTENT_HANDLERS", "HANDLERS"]
 
@@ -96,7 +95,7 @@ class StreamConsumer(ServerConsumer):
 
 def qos(session: ServerSession, command: commands.StreamQos) -> None:
     """Limit what is sent in advance and how fast, in this session or on the connection (stream.qos/*)."""
-    window = consuming.set_window(
+    window = contents.set_window(
         Streams.of(session),
         count=command.prefetch_count or 0,
         size=command.prefetch_size or 0,
@@ -111,11 +110,11 @@ def consume(session: ServerSession, command: commands.StreamConsume) -> None:
     """Start a consumer; consume-ok precedes the first delivery, unless the client wants none.
 
     Raises:
-        SessionFault, AccessRefused, NotFound, ResourceLocked: see `consuming.consumable`.
+        SessionFault, AccessRefused, NotFound, ResourceLocked: see `contents.consumable`.
     """
     streams = Streams.of(session)
-    consumer = StreamConsumer(streams, consuming.consumable(streams, command), command)
-    consuming.start(consumer, no_ack=True)
+    consumer = StreamConsumer(streams, contents.consumable(streams, command), command)
+    contents.start(consumer, no_ack=True)
     if not command.nowait:
         session.send(commands.StreamConsumeOk(consumer_tag=consumer.tag))
     consumer.subscription.queue.dispatch()
@@ -127,7 +126,7 @@ def cancel(session: ServerSession, command: commands.StreamCancel) -> None:
     Raises:
         NotFound: there is none with this tag.
     """
-    consuming.cancel(Streams.of(session), command.consumer_tag or "").end()
+    contents.cancel(Streams.of(session), command.consumer_tag or "").end()
 
 
 # --- publishing --------------------------------------------------------------------------------------
@@ -151,16 +150,10 @@ def publish(
     contents.publish(session, STREAM, target, message, session.transaction)
 
 
-def bare_publish(session: ServerSession, command: commands.StreamPublish) -> None:
-    """A publish without content."""
-    publish(session, command, None, None)
-
-
 HANDLERS: dict[type[Command], Callable[[ServerSession, Any], None]] = {
     commands.StreamQos: qos,
     commands.StreamConsume: consume,
     commands.StreamCancel: cancel,
-    commands.StreamPublish: bare_publish,
 }
 
 CONTENT_HANDLERS: dict[type[Command], Callable[[ServerSession, Any, bytes | None, bytes | None], None]] = {

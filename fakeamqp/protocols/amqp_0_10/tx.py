@@ -13,7 +13,7 @@ from fakeamqp.protocols.amqp_0_10.replies import SessionFault
 
 if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_0_10.codec.packed import Command
-    from fakeamqp.protocols.amqp_0_10.sessions.server_session import ServerSession
+    from fakeamqp.protocols.amqp_0_10.server_session import ServerSession
 
 __all__ = ["HANDLERS", "check_accept_mode"]
 

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-from fakeamqp.protocols.amqp_0_10.codec.assembly import Assembler, Assembly
-from fakeamqp.protocols.amqp_0_10.codec.frames import FRAME_HEADER, HEADER_SIZE, check_header
+from fakeamqp.protocols.amqp_0_10.codec.frames import (
+    FRAME_HEADER,
+    HEADER_SIZE,
+    Assembler,
+    Assembly,
+    check_header,
+)
 
 Frame = tuple[int, int, int, int, bytes]
 

@@ -9,7 +9,6 @@ from hypothesis import given, strategies as st
 
 from compat_tests.fuzz.profile import examples
 from compat_tests.unit.codec.amqp_0_10.cutting import assemblies, cut
-from fakeamqp.protocols.amqp_0_10.codec.assembly import Assembler, Assembly, content_behind
 from fakeamqp.protocols.amqp_0_10.codec.errors import FramingError, OversizeAssembly
 from fakeamqp.protocols.amqp_0_10.codec.frames import (
     FIRST_FRAME,
@@ -17,6 +16,9 @@ from fakeamqp.protocols.amqp_0_10.codec.frames import (
     HEADER_SIZE,
     LAST_FRAME,
     LAST_SEGMENT,
+    Assembler,
+    Assembly,
+    content_behind,
     encode_frames,
 )
 

@@ -25,16 +25,14 @@ from fakeamqp.protocols.amqp_0_10.codec.types import (
     List,
     Map,
     UnknownStruct,
-    read_array,
-    read_list,
-    read_map,
-    read_struct32,
-)
-from fakeamqp.protocols.amqp_0_10.codec.writing import (
     code_of,
     encode_array,
     encode_list,
     encode_map,
+    read_array,
+    read_list,
+    read_map,
+    read_struct32,
     splice_map,
 )
 from fakeamqp.timestamps import Timestamp

@@ -16,8 +16,7 @@ from fakeamqp.protocols.amqp_0_10.codec import (
     commands,
     constants,
     controls,
-    fields,
-    statements,
+    packed,
     structs,
 )
 from fakeamqp.protocols.amqp_0_10.codec.commands import COMMANDS
@@ -165,9 +164,9 @@ def test_constants_are_those_of_the_facts() -> None:
 def test_numbers_and_sizes_have_the_width_that_the_facts_give_their_type() -> None:
     facts = {fact["name"]: fact for fact in FACTS["types"]}
     for kind in ("uint8", "uint16", "uint32", "uint64", "datetime", "sequence-no", "uuid"):
-        assert statements.type_of(kind).width == facts[kind]["fixed_width"]
+        assert codec.type_of(kind).width == facts[kind]["fixed_width"]
     for kind in ("str8", "str16", "vbin8", "vbin16", "vbin32"):
-        assert statements.type_of(kind).width == facts[kind]["variable_width"]
+        assert codec.type_of(kind).width == facts[kind]["variable_width"]
 
 
 #: type on the wire -> what a type checker knows
@@ -223,7 +222,7 @@ def test_the_codec_of_a_class_is_made_when_it_is_first_used() -> None:
 
 def test_a_method_that_was_taken_before_it_was_made_works() -> None:
     class Odd(Control, name="odd.control", code=(200, 1)):
-        nine: fields.Uint8 = None
+        nine: packed.Uint8 = None
 
     encode, decode = Odd.encode, Odd.decode
     assert [encode(Odd(9)) for _ in range(2)] == [b"\xc8\x01\x01\x00\x09"] * 2

@@ -8,10 +8,15 @@ from hypothesis import given, strategies as st
 from compat_tests.fuzz.profile import examples
 from compat_tests.unit.codec.amqp_0_10.cutting import cut
 from fakeamqp.protocols.amqp_0_10.codec import controls
-from fakeamqp.protocols.amqp_0_10.codec.assembly import Assembler
 from fakeamqp.protocols.amqp_0_10.codec.constants import MIN_MAX_FRAME_SIZE
 from fakeamqp.protocols.amqp_0_10.codec.errors import FramingError
-from fakeamqp.protocols.amqp_0_10.codec.frames import FRAME_HEADER, check_header, control_frame, encode_frames
+from fakeamqp.protocols.amqp_0_10.codec.frames import (
+    FRAME_HEADER,
+    Assembler,
+    check_header,
+    control_frame,
+    encode_frames,
+)
 
 rule = pytest.mark.rule
 ATTACH = bytes.fromhex("0f000017000000010000000002010100000573736e2d31")

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from fakeamqp.protocols.amqp_0_10.codec.assembly import Assembler, Assembly
-from fakeamqp.protocols.amqp_0_10.codec.frames import FRAME_HEADER, HEADER_SIZE, encode_frames
+from fakeamqp.protocols.amqp_0_10.codec.frames import (
+    FRAME_HEADER,
+    HEADER_SIZE,
+    Assembler,
+    Assembly,
+    encode_frames,
+)
 
 SEGMENTS = ((1, b"command!"), (2, b""), (3, b"body" * 5))
 OCTETS = sum(len(octets) for _, octets in SEGMENTS)

@@ -13,8 +13,16 @@ from compat_tests.unit.codec.amqp_0_10.strategies import SCALARS as STRATEGIES
 from fakeamqp.protocols.amqp_0_10.codec.errors import IllegalValue, SegmentError
 from fakeamqp.protocols.amqp_0_10.codec.scalars import SCALARS
 from fakeamqp.protocols.amqp_0_10.codec.structs import MessageProperties
-from fakeamqp.protocols.amqp_0_10.codec.types import CODES, Array, List, Map, read_map
-from fakeamqp.protocols.amqp_0_10.codec.writing import encode_map, encode_value, same
+from fakeamqp.protocols.amqp_0_10.codec.types import (
+    CODES,
+    Array,
+    List,
+    Map,
+    encode_map,
+    encode_value,
+    read_map,
+    same,
+)
 from fakeamqp.protocols.amqp_0_10.properties import TransferProperties
 from fakeamqp.timestamps import Timestamp
 

@@ -14,10 +14,11 @@ from fakeamqp.protocols.amqp_0_10.codec.constants import (
     ReturnCode,
 )
 from fakeamqp.protocols.amqp_0_10.codec.errors import UnknownCommand
-from fakeamqp.protocols.amqp_0_10.codec.fields import (
+from fakeamqp.protocols.amqp_0_10.codec.packed import (
     AnyMap,
     AnyStruct32,
     Bit,
+    Command,
     Required,
     SequenceNo,
     Str8,
@@ -27,7 +28,6 @@ from fakeamqp.protocols.amqp_0_10.codec.fields import (
     Uint32,
     Uint64,
 )
-from fakeamqp.protocols.amqp_0_10.codec.packed import Command
 from fakeamqp.protocols.amqp_0_10.codec.serial import SequenceSet
 from fakeamqp.protocols.amqp_0_10.codec.structs import Xid
 

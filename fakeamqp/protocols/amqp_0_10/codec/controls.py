@@ -7,10 +7,11 @@ from typing import Annotated, Final
 
 from fakeamqp.protocols.amqp_0_10.codec.constants import CloseCode, DetachCode
 from fakeamqp.protocols.amqp_0_10.codec.errors import UnknownControl
-from fakeamqp.protocols.amqp_0_10.codec.fields import (
+from fakeamqp.protocols.amqp_0_10.codec.packed import (
     AnyArray,
     AnyMap,
     Bit,
+    Control,
     Required,
     SequenceNo,
     Str8,
@@ -22,7 +23,6 @@ from fakeamqp.protocols.amqp_0_10.codec.fields import (
     Vbin16,
     Vbin32,
 )
-from fakeamqp.protocols.amqp_0_10.codec.packed import Control
 from fakeamqp.protocols.amqp_0_10.codec.serial import SequenceSet
 from fakeamqp.protocols.amqp_0_10.codec.structs import CommandFragment
 

@@ -1,20 +1,36 @@
-"""Frames: a header of twelve bytes and the payload, without an end byte (frame/layout).
+"""Frames, and the assemblies that they are parts of: a command or control, and its content.
 
-Octet 0 has the version (two bits, 0), two reserved bits and four flags, byte 1 the segment's type; the size,
-two bytes, counts the header as well (frame/size-includes-header). Octet 5 has the track, bytes 6 and 7 the
-channel. A segment is one frame or more, an assembly one segment or more.
+A frame is a header of twelve bytes and the payload, without an end byte (frame/layout). Octet 0 has the
+version (two bits, 0), two reserved bits and four flags, byte 1 the segment's type; the size, two bytes,
+counts the header as well (frame/size-includes-header). Octet 5 has the track, bytes 6 and 7 the channel.
+
+An assembly is a command segment with an optional header segment and an optional body segment, in this order,
+or a control segment alone (assembly/*). A segment is one frame or more. All frames of a segment carry its
+first- and last-segment flags; first-frame and last-frame mark where it begins and ends. One table says which
+frames are legal:
+
+| After | a segment's first frame may come, of type | a further frame may come |
+|---|---|---|
+| nothing | control (which must be the last), command; with first-segment | no |
+| a frame that is not the last of its segment | none | yes, of the same type and segment flags |
+| the last frame of a command | header, body; without first-segment | no |
+| the last frame of a header | body; without first-segment | no |
+
+The last frame of a last segment completes the assembly.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from struct import Struct
-from typing import Final
+from typing import Final, NamedTuple
 
-from fakeamqp.protocols.amqp_0_10.codec.errors import FramingError
+from fakeamqp.protocols.amqp_0_10.codec.errors import FramingError, OversizeAssembly
+from fakeamqp.protocols.base.codec.pieces import add_piece
 
 __all__ = ["FIRST_FRAME", "FIRST_SEGMENT", "FRAME_HEADER", "HEADER_SIZE", "LARGEST_FRAME", "LAST_FRAME"]
-__all__ += ["LAST_SEGMENT", "check_header", "control_frame", "encode_frames", "encode_pieces"]
+__all__ += ["LAST_SEGMENT", "Assembler", "Assembly", "check_header", "content_behind", "control_frame"]
+__all__ += ["encode_frames", "encode_pieces"]
 
 #: flags, segment type, size, reserved, track, channel, reserved
 FRAME_HEADER: Final = Struct(">BBHBBHI")
@@ -25,10 +41,11 @@ FIRST_FRAME: Final = 2
 LAST_FRAME: Final = 1
 LARGEST_FRAME: Final = 0xFFFF
 
-_WHOLE: Final = 0x0F
-_CONTROL: Final = 0
-_LAST_TYPE: Final = 3
+_WHOLE: Final = FIRST_SEGMENT | LAST_SEGMENT | FIRST_FRAME | LAST_FRAME
+_OF_SEGMENT: Final = FIRST_SEGMENT | LAST_SEGMENT
+_CONTROL, _COMMAND, _HEADER, _BODY = range(4)
 _pack = FRAME_HEADER.pack
+_unpack_frame = FRAME_HEADER.unpack_from
 
 
 def check_header(
@@ -42,7 +59,7 @@ def check_header(
             else f"reserved bits of the flags 0x{flags:02x}"
         )
         raise FramingError(f"{what}: only 0 is known")  # frame/format-version, frame/reserved-zero
-    if segment_type > _LAST_TYPE:
+    if segment_type > _BODY:
         raise FramingError(f"there is no segment type {segment_type}")  # frame/segment-types
     if size < HEADER_SIZE:
         raise FramingError(f"a frame of {size} bytes is smaller than its header")  # frame/size-too-small
@@ -103,3 +120,211 @@ def encode_pieces(
             size_of_frame = len(piece) + HEADER_SIZE
             parts += (_pack(flags | place, segment_type, size_of_frame, 0, track, channel, 0), piece)
     return parts
+
+
+# --- assemblies ---------------------------------------------------------------------------------------------
+
+_NAMES: Final = ("a control", "a command", "a header", "a body")
+
+_FIRST: Final = (_CONTROL, _COMMAND)
+#: type of a segment -> types of the segments that may follow it
+_NEXT: Final[dict[int, tuple[int, ...]]] = {
+    _CONTROL: (),
+    _COMMAND: (_HEADER, _BODY),
+    _HEADER: (_BODY,),
+    _BODY: (),
+}
+
+
+class Assembly(NamedTuple):
+    """A control or a command, with its content: the bytes of its segments, None for an absent one."""
+
+    first: bytes
+    header: bytes | None
+    body: bytes | None
+    is_command: bool
+
+
+class _Segment:
+    """A segment as far as it is received."""
+
+    __slots__ = ("complete", "flags", "kind", "pieces", "size")
+
+    def __init__(self, kind: int, flags: int, payload: bytes, complete: int) -> None:
+        self.kind = kind
+        self.flags = flags
+        self.pieces: list[bytes | bytearray] = [payload]
+        self.size = len(payload)
+        self.complete = complete
+
+    @property
+    def octets(self) -> bytes:
+        return b"".join(self.pieces)
+
+    def cut(self, size: int) -> None:
+        """Keep the first `size` bytes, and expect more."""
+        octets = self.octets[:size]
+        self.pieces = [octets]
+        self.size = size
+        self.complete = False
+
+
+class Assembler:
+    """Joins the frames of one track; an assembly has at most `limit` bytes, if that is set."""
+
+    __slots__ = ("limit", "received", "segments")
+
+    def __init__(self, limit: int | None = None) -> None:
+        self.limit: int | None = limit
+        self.received: int = 0
+        """Bytes of the unfinished assembly, without frame headers."""
+        self.segments: list[_Segment] = []
+        """What is received of the unfinished assembly."""
+
+    def add(self, flags: int, segment_type: int, payload: bytes) -> Assembly | None:
+        """Add a frame. Returns the assembly that it completes, if it does.
+
+        Raises:
+            FramingError: flags or type do not fit the frames before (assembly/flag-consistency,
+                assembly/segment-order, assembly/first-segment-type, assembly/no-interleave-track).
+            OversizeAssembly: the assembly would have more bytes than the limit.
+        """
+        segments = self.segments
+        if self.limit is not None and self.received + len(payload) > self.limit:
+            raise OversizeAssembly(f"an assembly has more than {self.limit} bytes")
+        if not segments:
+            if not flags & FIRST_SEGMENT or not flags & FIRST_FRAME or segment_type not in _FIRST:
+                raise FramingError(f"{_describe(flags, segment_type)} has come where an assembly begins")
+            if flags == _WHOLE:
+                return Assembly(payload, None, None, segment_type == _COMMAND)
+            if segment_type == _CONTROL and not flags & LAST_SEGMENT:
+                raise FramingError("a control has one segment")  # assembly/control-single-segment
+            segments.append(_Segment(segment_type, flags & _OF_SEGMENT, payload, flags & LAST_FRAME))
+        else:
+            current = segments[-1]
+            if current.complete:
+                if (
+                    flags & FIRST_SEGMENT
+                    or not flags & FIRST_FRAME
+                    or segment_type not in _NEXT[current.kind]
+                ):
+                    raise FramingError(
+                        f"{_describe(flags, segment_type)} has come behind {_NAMES[current.kind]}"
+                    )
+                segments.append(_Segment(segment_type, flags & _OF_SEGMENT, payload, flags & LAST_FRAME))
+            else:
+                if (
+                    flags & FIRST_FRAME
+                    or segment_type != current.kind
+                    or flags & _OF_SEGMENT != current.flags
+                ):
+                    raise FramingError(
+                        f"{_describe(flags, segment_type)} has come in the middle of {_NAMES[current.kind]}"
+                    )
+                add_piece(current.pieces, payload)
+                current.size += len(payload)
+                current.complete = flags & LAST_FRAME
+        if flags & LAST_FRAME and flags & LAST_SEGMENT:
+            return self._complete()
+        self.received += len(payload)
+        return None
+
+    @property
+    def partial(self) -> Assembly | None:
+        """The unfinished command as far as it is received; None until its first segment is complete."""
+        segments = self.segments
+        if not segments or segments[0].kind != _COMMAND or not segments[0].complete:
+            return None
+        header = next((each.octets for each in segments if each.kind == _HEADER), None)
+        body = next((each.octets for each in segments if each.kind == _BODY), None)
+        return Assembly(segments[0].octets, header, body, True)
+
+    def _complete(self) -> Assembly:
+        first, header, body = self.segments[0], None, None
+        for segment in self.segments[1:]:
+            if segment.kind == _HEADER:
+                header = segment.octets
+            else:
+                body = segment.octets
+        self.clear()
+        return Assembly(first.octets, header, body, first.kind == _COMMAND)
+
+    def rewind(self, offset: int) -> None:
+        """Forget all but the first `offset` bytes of the unfinished assembly.
+
+        Raises:
+            ValueError: fewer bytes are received.
+        """
+        if not 0 <= offset <= self.received:
+            raise ValueError(f"{self.received} bytes have come, not {offset}")
+        if offset == self.received:
+            return
+        left = self.received = offset
+        for number, segment in enumerate(self.segments):
+            if left < segment.size or not left:
+                if left:
+                    segment.cut(left)
+                    number += 1
+                del self.segments[number:]
+                return
+            left -= segment.size
+
+    def clear(self) -> None:
+        """Forget the unfinished assembly."""
+        self.received = 0
+        self.segments = []
+
+
+_HEADER_BEFORE_BODY: Final = FIRST_FRAME | LAST_FRAME
+_LAST: Final = LAST_SEGMENT | FIRST_FRAME | LAST_FRAME
+
+
+def content_behind(
+    octets: bytes, offset: int, end: int, channel: int, max_frame_size: int
+) -> tuple[bytes, bytes, int] | None:
+    """Header and body of the command whose frame ends at `offset`, and the offset behind them.
+
+    None unless each is one valid frame that is fully received; then the caller takes frames one by one.
+    """
+    start = offset + HEADER_SIZE
+    if start + HEADER_SIZE > end:
+        return None
+    flags, kind, size, reserved, track, number, reserved_2 = _unpack_frame(octets, offset)
+    behind = offset + size
+    if (
+        flags != _HEADER_BEFORE_BODY
+        or kind != _HEADER
+        or size > max_frame_size
+        or reserved
+        or reserved_2
+        or track != 1
+        or number != channel
+        or behind + HEADER_SIZE > end
+        or behind < start
+    ):
+        return None
+    header = octets[start:behind]
+    flags, kind, size, reserved, track, number, reserved_2 = _unpack_frame(octets, behind)
+    start = behind + HEADER_SIZE
+    behind += size
+    if (
+        flags != _LAST
+        or kind != _BODY
+        or size > max_frame_size
+        or reserved
+        or reserved_2
+        or track != 1
+        or number != channel
+        or behind > end
+        or behind < start
+    ):
+        return None
+    return header, octets[start:behind], behind
+
+
+def _describe(flags: int, segment_type: int) -> str:
+    """A frame, for errors."""
+    kind = _NAMES[segment_type] if segment_type < len(_NAMES) else f"a segment of type {segment_type}"
+    place = "the first" if flags & FIRST_FRAME else "a further"
+    of = "of the first segment" if flags & FIRST_SEGMENT else "of a later segment"
+    return f"{place} frame of {kind} ({of})"

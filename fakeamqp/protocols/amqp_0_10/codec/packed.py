@@ -1,6 +1,6 @@
 """The bases of all controls, commands and structs, and header segments.
 
-A declaration is a class with a name, a code and annotated fields (see `fields`):
+A declaration is a class with a name, a code and annotated fields:
 
     class MessageCancel(Command, name="message.cancel", code=(4, 8), received_by="server"):
         destination: Required[Str8] = None
@@ -10,13 +10,95 @@ A declaration is a class with a name, a code and annotated fields (see `fields`)
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+import sys
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    ClassVar,
+    Final,
+    TypeAlias,
+    TypeVar,
+    cast,
+    get_args,
+    get_origin,
+)
 
 from fakeamqp.protocols.amqp_0_10.codec.errors import IllegalValue
-from fakeamqp.protocols.amqp_0_10.codec.fields import Domains, Kinds, field_types
+from fakeamqp.protocols.amqp_0_10.codec.serial import ByteRanges, SequenceSet
 from fakeamqp.protocols.amqp_0_10.codec.types import NESTED, STRUCTS, UnknownStruct, read_struct32
 from fakeamqp.protocols.base.codec.hiding import shown_fields
+
+__all__ = ["NESTED", "Command", "Control", "Packed", "Struct", "decode_header", "encode_header"]
+__all__ += ["header_entries"]
+
+_T = TypeVar("_T")
+
+# --- annotations -------------------------------------------------------------------------------------------
+
+Bit = Annotated[bool, "bit"]
+Uint8 = Annotated[int | None, "uint8"]
+Uint16 = Annotated[int | None, "uint16"]
+Uint32 = Annotated[int | None, "uint32"]
+Uint64 = Annotated[int | None, "uint64"]
+DateTime = Annotated[int | None, "datetime"]
+SequenceNo = Annotated[int | None, "sequence-no"]
+Str8 = Annotated[str | None, "str8"]
+Str16 = Annotated[str | None, "str16"]
+Vbin8 = Annotated[bytes | None, "vbin8"]
+Vbin16 = Annotated[bytes | None, "vbin16"]
+Vbin32 = Annotated[bytes | None, "vbin32"]
+AnyMap = Annotated[Mapping[str, Any] | None, "map"]
+AnyArray = Annotated[Sequence[Any] | None, "array"]
+AnyStruct32 = Annotated[Any | None, "struct32"]
+if TYPE_CHECKING:
+    from uuid import UUID
+
+    Uuid = Annotated[UUID | None, "uuid"]
+else:  # Importing uuid takes longer than importing all declarations.
+    Uuid = Annotated[Any, "uuid"]
+
+_REQUIRED: Final = object()
+#: Marks a field that the protocol calls required. Real peers leave such fields out, and the codec lets them.
+Required = Annotated[_T, _REQUIRED]
+
+
+Kinds: TypeAlias = tuple[tuple[str, str], ...]
+Domains: TypeAlias = Mapping[str, Container[int]]
+
+
+def field_types(declaration: type[Any]) -> tuple[Kinds, tuple[str, ...], Domains]:
+    """What the annotations of a declaration say.
+
+    Returns name and type of each field, in their order on the wire; the fields that are required; and the
+    values of each field that is annotated with an enumeration.
+    """
+    names = vars(sys.modules[declaration.__module__])
+    kinds: list[tuple[str, str]] = []
+    required: list[str] = []
+    domains: dict[str, Container[int]] = {}
+    for field, text in declaration.__annotations__.items():
+        annotation = eval(text, names)
+        marks = getattr(annotation, "__metadata__", ())
+        kinds.append((field, _kind(annotation.__origin__ if marks else annotation, marks)))
+        for mark in marks:
+            if mark is _REQUIRED:
+                required.append(field)
+            elif not isinstance(mark, str):
+                domains[field] = frozenset(map(int, mark))
+    return tuple(kinds), tuple(required), domains
+
+
+def _kind(annotation: Any, marks: tuple[Any, ...]) -> str:
+    """The type of a field: that of its alias, else that of `X | None` or `Sequence[X] | None`."""
+    if marks and isinstance(marks[0], str):
+        return marks[0]
+    holds = get_args(annotation)[0]
+    if get_origin(holds) is not None:
+        return f"array:{get_args(holds)[0].NAME}"
+    return {SequenceSet: "sequence-set", ByteRanges: "byte-ranges"}.get(holds) or f"struct:{holds.NAME}"
+
 
 if TYPE_CHECKING:
     from typing_extensions import Self, dataclass_transform
@@ -25,18 +107,6 @@ else:
     def dataclass_transform() -> Any:
         """Only type checkers need the real one."""
         return lambda cls: cls
-
-
-__all__ = [
-    "NESTED",
-    "Command",
-    "Control",
-    "Packed",
-    "Struct",
-    "decode_header",
-    "encode_header",
-    "header_entries",
-]
 
 
 class _FromAnnotations:

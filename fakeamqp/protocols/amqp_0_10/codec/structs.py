@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from fakeamqp.protocols.amqp_0_10.codec.constants import DeliveryMode, XaStatus
-from fakeamqp.protocols.amqp_0_10.codec.fields import (
+from fakeamqp.protocols.amqp_0_10.codec.packed import (
     AnyArray,
     AnyMap,
     Bit,
@@ -17,6 +17,7 @@ from fakeamqp.protocols.amqp_0_10.codec.fields import (
     SequenceNo,
     Str8,
     Str16,
+    Struct,
     Uint8,
     Uint16,
     Uint32,
@@ -24,9 +25,6 @@ from fakeamqp.protocols.amqp_0_10.codec.fields import (
     Uuid,
     Vbin8,
     Vbin16,
-)
-from fakeamqp.protocols.amqp_0_10.codec.packed import (
-    Struct,
     decode_header as decode_header,
     encode_header as encode_header,
 )

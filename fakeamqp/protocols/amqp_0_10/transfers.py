@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from fakeamqp.model.errors import ContentTooLarge, IllegalArgument, ResourceError
 from fakeamqp.model.messages.message import Message
@@ -13,18 +13,144 @@ from fakeamqp.model.transactions import PlannedPublish
 from fakeamqp.protocols.amqp_0_10.codec import commands
 from fakeamqp.protocols.amqp_0_10.codec.constants import AcceptMode, CreditUnit, RejectCode
 from fakeamqp.protocols.amqp_0_10.codec.serial import SequenceSet
-from fakeamqp.protocols.amqp_0_10.message import delivering
-from fakeamqp.protocols.amqp_0_10.message.fragments import Fragments
-from fakeamqp.protocols.amqp_0_10.message.headings import Heading, TransferTarget
+from fakeamqp.protocols.amqp_0_10.codec.structs import DeliveryProperties, MessageProperties
+from fakeamqp.protocols.amqp_0_10.fragments import Fragments
 from fakeamqp.protocols.amqp_0_10.properties import ENCODING, TransferProperties
 from fakeamqp.protocols.amqp_0_10.replies import SessionFault, short_text
+from fakeamqp.protocols.amqp_0_10.server_subscription import NO_BODY, forwarded_header
 from fakeamqp.protocols.amqp_0_10.states import SessionState
 
 if TYPE_CHECKING:
+    from fakeamqp.model.exchanges import Exchange
     from fakeamqp.model.outcome import Outcome
-    from fakeamqp.protocols.amqp_0_10.sessions.server_session import ServerSession
+    from fakeamqp.protocols.amqp_0_10.codec.structs import FragmentProperties
+    from fakeamqp.protocols.amqp_0_10.server_session import ServerSession
 
-__all__ = ["Publisher", "transfer"]
+__all__ = ["Heading", "Publisher", "TransferTarget", "transfer"]
+
+_MOST_KEPT = 1000
+"""So many of each kind are kept for each target."""
+_LONGEST_KEPT = 1024
+"""Header segments of more bytes are not kept: they hardly repeat."""
+_DELIVERY = DeliveryProperties.INDEX.to_bytes(2, "big")
+_MESSAGE = MessageProperties.INDEX.to_bytes(2, "big")
+
+_K = TypeVar("_K")
+_V = TypeVar("_V")
+
+
+class Heading:
+    """A decoded header segment. `octets` is what subscribers of 0-10 get in its place."""
+
+    __slots__ = (
+        "content_length",
+        "discards",
+        "fragment",
+        "immediate",
+        "key",
+        "octets",
+        "properties",
+        "resume_id",
+        "resume_ttl",
+        "ttl",
+    )
+
+    def __init__(self, properties: TransferProperties, octets: bytes) -> None:
+        self.properties: TransferProperties = properties
+        self.octets: bytes = octets
+        delivery, message = properties.delivery, properties.message
+        self.key: str = ""
+        self.discards: bool = False
+        self.immediate: bool = False
+        self.ttl: int | None = None
+        self.resume_id: str | None = None
+        self.resume_ttl: int | None = None
+        if delivery is not None:
+            self.key = delivery.routing_key or ""
+            self.discards, self.immediate = delivery.discard_unroutable, delivery.immediate
+            self.ttl = delivery.ttl
+            self.resume_id, self.resume_ttl = delivery.resume_id, delivery.resume_ttl
+        self.content_length: int | None = None if message is None else message.content_length
+        self.fragment: FragmentProperties | None = properties.fragment
+
+
+class TransferTarget:
+    """An exchange that a session publishes to, with its header segments.
+
+    Programs publish to the same few exchanges, with the same few header segments, again and again. So decoded
+    header segments are kept by their octets: that gives twice the transfers per second. A segment is kept
+    when it comes a second time, because many programs give each message an id. Such programs mostly repeat
+    the delivery-properties, which are kept apart.
+    """
+
+    __slots__ = ("_deliveries", "_seen", "checked", "exchange", "headings", "keys", "name", "throttled")
+
+    def __init__(self, exchange: Exchange) -> None:
+        self.name: str = exchange.name
+        self.exchange: Exchange = exchange
+        self.checked: int = -1
+        """The state of access control in which the user's rights were checked."""
+        self.keys: set[str] = set()
+        """The keys that the user may publish with, where that depends on them."""
+        self.headings: dict[bytes | None, Heading] = {}
+        self.throttled: bool = False
+        """Whether the client was told to publish nothing here for now."""
+        self._deliveries: dict[bytes, tuple[DeliveryProperties, bytes]] = {}
+        """Bytes of delivery-properties -> what they say, and what is forwarded of them."""
+        self._seen: dict[int, None] = {}
+        """The hashes of header segments that came once."""
+
+    def permit(self, key: str) -> None:
+        """Note that the user may publish with this key."""
+        if len(self.keys) >= _MOST_KEPT:
+            self.keys.clear()
+        self.keys.add(key)
+
+    def keep(self, header: bytes | None, heading: Heading) -> None:
+        """Keep a decoded header segment, once it comes a second time."""
+        if header is not None and len(header) > _LONGEST_KEPT:
+            return
+        known = hash(header)
+        if known in self._seen:
+            _put(self.headings, header, heading)
+        else:
+            _put(self._seen, known, None)
+
+    def read(self, header: bytes | None) -> Heading:
+        """Read a header segment.
+
+        Raises:
+            SegmentError: it cannot be read, or has a struct twice, or a value out of its domain.
+        """
+        octets = header or b""
+        # Nearly all are delivery-properties alone, or with message-properties behind them. Measured with an
+        # id for each message, against taking struct by struct: 1.5 times the transfers per second.
+        size = 4 + int.from_bytes(octets[:4], "big")
+        rest = octets[size:]
+        usual = octets[4:6] == _DELIVERY and rest[4:6] == _MESSAGE
+        if usual and 4 + int.from_bytes(rest[:4], "big") == len(rest):
+            delivery, forwarded = self._read_delivery(octets[:size])
+            message = MessageProperties.decode(rest)
+            return Heading(TransferProperties.of_structs(delivery, message, rest), forwarded + rest)
+        properties = TransferProperties.decode(header)
+        return Heading(properties, forwarded_header(properties, self.name))
+
+    def _read_delivery(self, octets: bytes) -> tuple[DeliveryProperties, bytes]:
+        known = self._deliveries.get(octets)
+        if known is None:
+            properties = TransferProperties.decode(octets)
+            assert properties.delivery is not None
+            known = properties.delivery, forwarded_header(properties, self.name)
+            _put(self._deliveries, octets, known)
+        return known
+
+
+def _put(kept: dict[_K, _V], key: _K, value: _V) -> None:
+    """Keep an entry; clear the cache first when it is full."""
+    if len(kept) >= _MOST_KEPT:
+        kept.clear()
+    kept[key] = value
+
 
 _HIGHEST_PRIORITY = 9
 _MOST_KEPT = 1000
@@ -100,7 +226,7 @@ class Publisher:
         heading = target.headings.get(header)
         if heading is None:
             heading = self.read(target, header)
-        octets = delivering.NO_BODY if body is None else body
+        octets = NO_BODY if body is None else body
         ids: SequenceSet | None = None
         if heading.fragment is not None and not (heading.fragment.first and heading.fragment.last):
             whole = self.fragments.add(target, heading, header, octets)
@@ -133,7 +259,8 @@ class Publisher:
             virtual_host.firehose.published(message, outcome)
         if not choices.answers_publishers and not (heading.immediate and choices.honours_immediate):
             if session.transaction is None:
-                session.after_operations(self._check_taken, virtual_host.offer(message, outcome, sliced=True))
+                outcome = virtual_host.offer(message, outcome, sliced=True)
+                session.incoming.after_operations(self._check_taken, outcome)
             else:
                 session.transaction.publish(PlannedPublish(virtual_host, message, outcome))
             return
@@ -181,7 +308,7 @@ class Publisher:
             session.transaction.publish(planned)
             return
         outcome = session.virtual_host.offer(message, outcome, mandatory=rejects, sliced=True)
-        session.after_operations(told or self._check_taken, outcome)
+        session.incoming.after_operations(told or self._check_taken, outcome)
 
     def _past_queues(self, target: TransferTarget, message: Message) -> Outcome:
         """Route a message that its queues do not get to the alternate exchange."""

@@ -16,8 +16,8 @@ from fakeamqp.protocols.amqp_0_10.codec import commands, structs
 from fakeamqp.protocols.amqp_0_10.codec.serial import SequenceSet
 
 if TYPE_CHECKING:
-    from fakeamqp.protocols.amqp_0_10.message.headings import Heading, TransferTarget
-    from fakeamqp.protocols.amqp_0_10.sessions.server_session import ServerSession
+    from fakeamqp.protocols.amqp_0_10.server_session import ServerSession
+    from fakeamqp.protocols.amqp_0_10.transfers import Heading, TransferTarget
 
 __all__ = ["Fragments", "Whole", "resume"]
 

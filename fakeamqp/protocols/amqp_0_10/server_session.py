@@ -1,38 +1,33 @@
 """The broker's side of one session: its state, subscriptions, unsettled deliveries and command streams.
 
-It belongs to a user and has a name; it has a transport only while it is attached. The module of a class
-carries out its commands; only this module turns their errors into execution.exception.
+It belongs to a user and has a name; it has a transport only while it is attached. `command_streams` numbers
+and carries out its commands; only this module turns their errors into execution.exception.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
 from fakeamqp.model.deliveries.credit import Gate
 from fakeamqp.model.deliveries.delivery import Ledger, release_all
-from fakeamqp.model.errors import ContentTooLarge, ModelError
-from fakeamqp.model.limits.memory import Charge
+from fakeamqp.model.errors import ModelError
+from fakeamqp.model.extensions import Extension
 from fakeamqp.model.virtual_host.firehose import PublishSource
 from fakeamqp.protocols.amqp_0_10.codec import commands, controls
 from fakeamqp.protocols.amqp_0_10.codec.constants import DetachCode, SegmentType
-from fakeamqp.protocols.amqp_0_10.codec.frames import HEADER_SIZE
-from fakeamqp.protocols.amqp_0_10.dispatch import TAKES_CONTENT, handlers
-from fakeamqp.protocols.amqp_0_10.message.transfers import Publisher
+from fakeamqp.protocols.amqp_0_10.command_streams import Incoming, Outgoing
 from fakeamqp.protocols.amqp_0_10.replies import SessionFault, error_code, short_text
-from fakeamqp.protocols.amqp_0_10.sessions.detached_sessions import DetachedSessions
-from fakeamqp.protocols.amqp_0_10.sessions.incoming import Incoming
-from fakeamqp.protocols.amqp_0_10.sessions.outgoing import Outgoing
 from fakeamqp.protocols.amqp_0_10.states import SESSION_TRANSITIONS, SessionState
+from fakeamqp.protocols.amqp_0_10.transfers import Publisher
 from fakeamqp.protocols.base.codec.errors import WireError
+from fakeamqp.protocols.base.limited_log import LimitedLog
 
 if TYPE_CHECKING:
     from fakeamqp.model.access.control import AccessControl
     from fakeamqp.model.access.users import Action, User
     from fakeamqp.model.deliveries.delivery import Delivery
     from fakeamqp.model.deliveries.subscription import Subscription
-    from fakeamqp.model.outcome import Outcome
     from fakeamqp.model.personality.choices import Personality
     from fakeamqp.model.state import BrokerState
     from fakeamqp.model.tap import Settlement
@@ -40,17 +35,46 @@ if TYPE_CHECKING:
     from fakeamqp.model.transactions import Transaction
     from fakeamqp.model.virtual_host.virtual_host import VirtualHost
     from fakeamqp.protocols.amqp_0_10.choices import Amqp010Choices
-    from fakeamqp.protocols.amqp_0_10.codec.assembly import Assembly
-    from fakeamqp.protocols.amqp_0_10.codec.packed import Command, Control, Struct
-    from fakeamqp.protocols.amqp_0_10.consuming import ContentConsumers
-    from fakeamqp.protocols.amqp_0_10.message.server_subscription import ServerSubscription
+    from fakeamqp.protocols.amqp_0_10.codec.frames import Assembly
+    from fakeamqp.protocols.amqp_0_10.codec.packed import Command, Control
+    from fakeamqp.protocols.amqp_0_10.contents import ContentConsumers
     from fakeamqp.protocols.amqp_0_10.server_connection import Amqp010Connection
+    from fakeamqp.protocols.amqp_0_10.server_subscription import ServerSubscription
 
-__all__ = ["LARGEST_HEAD", "ServerSession"]
+__all__ = ["DetachedSessions", "ServerSession"]
 
-_LARGE = 65_536
-#: The bytes that a command may have beside the body of a message of the largest size.
-LARGEST_HEAD = 1024 * 1024
+
+class _DetachedLog(LimitedLog):
+    about = "detached sessions that end"
+
+
+class DetachedSessions(Extension):
+    """The detached sessions of one broker, the one first that has been detached longest.
+
+    Beyond `Bounds.detached_sessions` that one ends, as if its timeout had run out: a client that comes back
+    finds a new session (session.attach, session.expected).
+    """
+
+    def __init__(self, owner: BrokerState) -> None:
+        self._log = owner.extensions[_DetachedLog]
+        self._most = owner.bounds.detached_sessions
+        self._sessions: dict[ServerSession, None] = {}
+
+    def add(self, session: ServerSession) -> None:
+        """A session is detached, and kept."""
+        self._sessions[session] = None
+        if len(self._sessions) > self._most:
+            longest = next(iter(self._sessions))
+            self._log.warning(
+                "more than %d sessions are detached; session %r, detached longest, ends",
+                self._most,
+                longest.display_name,
+            )
+            longest.end()
+
+    def remove(self, session: ServerSession) -> None:
+        """The session is attached again, or has ended."""
+        self._sessions.pop(session, None)
 
 
 class ServerSession:
@@ -74,14 +98,11 @@ class ServerSession:
         self.broker: BrokerState = connection.broker
         self.personality: Personality = connection.personality
         self.choices: Amqp010Choices = connection.choices
-        self._handlers = handlers(self.personality.not_implemented)
         self.access: AccessControl = connection.broker.access
         self.virtual_host: VirtualHost = connection.virtual_host
         self.user: User = connection.user
         self.timeout: int | None = 0
         """For how many seconds it is kept without a transport; None is for ever."""
-        self._unfinished = Charge(self.broker.memory.unfinished, 0)
-        """What the command that is not complete counts of the broker's memory."""
         self.incoming: Incoming = Incoming(self)
         self.outgoing: Outgoing = Outgoing(self)
         self.publisher: Publisher = Publisher(self)
@@ -98,9 +119,6 @@ class ServerSession:
         self.own_transaction: Transaction | None = None
         self.mode: Literal["tx", "dtx"] | None = None
         self._expiry: Timer | None = None
-        self._executing = False
-        self._doom: ModelError | None = None
-        """What ends the session as soon as the command under way is done."""
 
     def __repr__(self) -> str:
         return f"<ServerSession {self.session_name!r} of {self.connection_name} {self.state.name.lower()}>"
@@ -140,7 +158,7 @@ class ServerSession:
     @property
     def unfinished(self) -> int:
         """Bytes of the command of which a part has come."""
-        return self._unfinished.octets
+        return self.incoming.charge.octets
 
     @property
     def ledgers(self) -> tuple[Ledger, ...]:
@@ -192,7 +210,7 @@ class ServerSession:
 
     def detached_by_client(self) -> None:
         """Detach on the client's request; it still gets the completions."""
-        self.end_turn()
+        self.incoming.end_turn()
         self._leave()
         self._keep()
 
@@ -200,7 +218,7 @@ class ServerSession:
         """Detach, and tell the client (session.detached/reason)."""
         if self.connection is None:
             return
-        self.end_turn()
+        self.incoming.end_turn()
         self.send_control(controls.SessionDetached(name=self.session_name, code=code))
         self._leave()
         self._keep()
@@ -210,7 +228,7 @@ class ServerSession:
 
         Completions go out first, on the old transport.
         """
-        self.end_turn()
+        self.incoming.end_turn()
         self.send_control(controls.SessionDetached(name=self.session_name, code=DetachCode.SESSION_BUSY))
         self._leave()
         if self.state is SessionState.FAILED:
@@ -267,126 +285,6 @@ class ServerSession:
     def _follow(self, event: str) -> None:
         self.state = SESSION_TRANSITIONS[self.state].get(event, self.state)
 
-    # --- commands in ----------------------------------------------------------------------------------
-
-    def receive_frame(self, flags: int, kind: int, payload: bytes) -> None:
-        """A frame on the command track.
-
-        Raises:
-            FramingError, ConnectionFault: the frame is out of place.
-        """
-        if self.state is not SessionState.ATTACHED:
-            return
-        assembly = self.incoming.receive_frame(flags, kind, payload)
-        if assembly is not None:
-            self._unfinished.change(0)
-            self.execute(self.incoming.current, assembly)
-        else:
-            self._check_unfinished(empty=not payload)
-
-    def _check_unfinished(self, *, empty: bool) -> None:
-        """Refuse a command before its last frame, once its message is too large whatever follows."""
-        largest = self.personality.largest_message
-        size = self.incoming.unfinished
-        self._unfinished.change(size)
-        connection = self.connection
-        if empty and connection is not None:
-            connection.note_idle(HEADER_SIZE)
-        if size > _LARGE and connection is not None and connection.blocked_reason is not None:
-            connection.publish_received()  # Only a transfer is that large.
-        if largest and size > largest + LARGEST_HEAD:
-            text = f"message size {size} is larger than configured max size {largest}"
-            self._unfinished.change(0)
-            self.fail(ContentTooLarge(text), self.incoming.give_up())
-
-    def receive_whole(self, assembly: Assembly) -> bool:
-        """A command with header and body, each of its segments one frame.
-
-        Gives 1.6 times the transfers per second of handling frames one by one.
-
-        Returns:
-            False where the caller must handle its frames one by one.
-        """
-        if self.state is not SessionState.ATTACHED or not self.incoming.receive_whole():
-            return False
-        self.execute(self.incoming.current, assembly)
-        return True
-
-    def execute(self, command_id: int, assembly: Assembly) -> None:
-        """Carry out a command; its result precedes its completion (execution.result/with-completion)."""
-        command: Command | None = None
-        self._executing = True
-        try:
-            command = self.publisher.transfers.get(assembly.first)
-            if command is None:
-                command, _ = commands.decode(assembly.first)
-                if type(command) is commands.MessageTransfer:
-                    self.publisher.remember(assembly.first, command)
-            handler = self._handlers.get(type(command))
-            if handler is None:
-                raise SessionFault("not-implemented", f"a broker does not take {command.NAME}")
-            if assembly.header is None and assembly.body is None:
-                result = handler(self, command)
-            else:
-                result = self._execute_content(command, assembly)
-        except (SessionFault, ModelError, WireError) as problem:
-            self.fail(problem, command_id, command, assembly)
-            return
-        finally:
-            self._executing = False
-        connection = self.connection
-        if connection is not None and connection.busy:
-            self.broker.operations.then(partial(self._finish_sliced, command_id, result), connection)
-        else:
-            self._finish(command_id, result)
-
-    def after_operations(self, act: Callable[[Outcome], object], outcome: Outcome) -> None:
-        """Call `act` once the operations of this command have ended; its errors are those of the command."""
-        connection = self.connection
-        if connection is None or not connection.busy:
-            act(outcome)
-            return
-        command_id = self.incoming.current
-
-        def act_later() -> None:
-            try:
-                act(outcome)
-            except ModelError as problem:
-                self.fail(problem, command_id)
-
-        self.broker.operations.then(act_later, connection)
-
-    def _finish_sliced(self, command_id: int, result: Struct | None) -> None:
-        """Finish a command whose operations took several slices, unless the session has failed."""
-        if self.state in (SessionState.ATTACHED, SessionState.DETACHED):
-            self._finish(command_id, result)
-            self.end_turn()
-
-    def _finish(self, command_id: int, result: Struct | None) -> None:
-        if result is not None:
-            self.outgoing.send(
-                ((SegmentType.COMMAND, commands.ExecutionResult(command_id, result).encode()),)
-            )
-        self.incoming.finish(command_id)
-        if self._doom is not None:
-            self.fail(self._doom)
-
-    def _execute_content(self, command: Command, assembly: Assembly) -> Struct | None:
-        handler = TAKES_CONTENT.get(type(command))
-        if handler is None:
-            raise SessionFault("command-invalid", f"{command.NAME} has neither header nor body")
-        return handler(self, command, assembly.header, assembly.body)
-
-    def given_up(self, assembly: Assembly) -> None:
-        """The client does not send the rest of this command (session.gap/*)."""
-        for consumers in self.consuming.values():
-            consumers.given_up(assembly)
-
-    def end_turn(self) -> None:
-        """Send completions, once for all received commands (session.completed/merged-reply)."""
-        if self.incoming.news and self.state is SessionState.ATTACHED:
-            self.send_control(self.incoming.completed())
-
     # --- errors ---------------------------------------------------------------------------------------
 
     def fail(
@@ -403,7 +301,7 @@ class ServerSession:
         if self.state is not SessionState.ATTACHED:
             self.end()
             return
-        self.end_turn()
+        self.incoming.end_turn()
         exception = commands.ExecutionException(
             error_code=error_code(problem), command_id=command_id, description=short_text(str(problem), 1000)
         )
@@ -420,13 +318,6 @@ class ServerSession:
         self._follow("FAIL")
         self.note("session failed", detail=why, code=int(exception.error_code or 0))
         self.release()
-
-    def fail_by_itself(self, problem: ModelError) -> None:
-        """End the session for an error of no command of its own; a command in progress finishes first."""
-        if self._executing:
-            self._doom = self._doom or problem
-        else:
-            self.fail(problem)
 
     def client_failed(self) -> None:
         """A broker's command has failed at the client, which ends the session as well."""

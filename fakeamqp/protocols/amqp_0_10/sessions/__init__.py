@@ -1,1 +1,0 @@
-"""Sessions: their state, attached or not, and their two streams of commands."""
