@@ -335,7 +335,7 @@ class ServerConsumer:
         raise NotImplementedError
 
     def cancelled(self, subscription: Subscription) -> None:
-        """See `model.subscription.Subscriber`: the deletion of the queue ends the session as well."""
+        """The deletion of the queue ends the session as well."""
         if self.consumers.by_tag.get(self.tag) is self:
             del self.consumers.by_tag[self.tag]
             session, queue = self.session, subscription.queue.name
@@ -345,7 +345,7 @@ class ServerConsumer:
             )
 
     def held_too_long(self, subscription: Subscription | None) -> None:
-        """See `model.subscription.Subscriber`: 0-10 has no such timeout; another consumer has it."""
+        """0-10 has no such timeout; another consumer has it."""
 
 
 def consumable(consumers: ContentConsumers, command: Consume) -> Queue:

@@ -75,7 +75,7 @@ class Files(ContentConsumers):
             self.uploads.broken_off(assembly.body or b"")
 
     def let_go(self) -> None:
-        """See the base class: what was never delivered returns as such."""
+        """What was never delivered returns as such."""
         for consumer in self.by_tag.values():
             self.withdraw(consumer)
         self.told([each for key, each in self.session.ledger.outstanding.items() if key > _BEHIND_TRANSFERS])

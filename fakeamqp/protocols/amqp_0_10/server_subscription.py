@@ -253,7 +253,7 @@ class ServerSubscription:
         return ResourceDeleted(f"queue '{queue}', which '{self.destination}' takes from, was deleted")
 
     def held_too_long(self, subscription: Subscription | None) -> None:
-        """See `model.subscription.Subscriber`: 0-10 knows no such timeout; the message is another's now."""
+        """0-10 has no such timeout; the message is another's now."""
 
 
 # --- header segments ----------------------------------------------------------------------------------------
