@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from compat_tests.differential.rabbitmq_node import RabbitMQNode
 from fakeamqp import Broker
-from fakeamqp.faults.alarms import Alarm
+from fakeamqp.faults.lasting import Alarm
 from fakeamqp.inspect.handles import ConnectionHandle
 from fakeamqp.model.personality import PERSONALITIES
 

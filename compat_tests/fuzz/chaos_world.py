@@ -745,10 +745,10 @@ class World:
 
     def check_faults_are_gone(self) -> None:
         assert self.server.state.tap is self.books, "the faults are still in the way"
-        tap = self.faults._tap
-        assert not tap.waiting, tap.waiting
-        assert not tap._states, [vars(state) for state in tap._states.values()]
-        assert not tap.rules, tap.rules
+        executor = self.faults._executor
+        assert not executor._waiting, executor._waiting
+        assert not executor._states, [vars(state) for state in executor._states.values()]
+        assert not executor.rules, executor.rules
         assert self.server.wrap is None
         wrapped = [link.wrapping for link in self.server.links if link.wrapping is not None]
         assert not wrapped, wrapped

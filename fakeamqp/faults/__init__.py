@@ -1,9 +1,10 @@
 """Faults: rules about methods, the network, alarms and chaos.
 
-`Faults` is the API, as `Broker.faults`. Rules (`rule`, `matching`, `actions`) look at frame groups as these
-pass the tap (`tap`). Below the frames, network proxies shape the bytes of connections (`network`). `chaos`
-draws faults at random. This package imports no protocol: a protocol hands in its `adapter` and fault ports
-(`fault_port`), the broker its `context`.
+`Faults` is the API, as `Broker.faults`. A rule (`base_rule`) is a condition (`condition`), a trigger and
+actions (`actions`). The `executor` owns the tap, the rules in force and the frame groups held back. Below
+the frames, network proxies shape the bytes of connections (`network`). `chaos` draws faults at random. This
+package imports no protocol: a protocol hands in its `adapter` and fault ports (`fault_port`), the broker its
+`context`.
 """
 
 from __future__ import annotations
@@ -11,11 +12,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from fakeamqp.adapters import default_protocol
-from fakeamqp.faults.alarms import Alarm, Flow, Starvation
 from fakeamqp.faults.api import Faults
 from fakeamqp.faults.errors import FaultError, FaultNotSeen, UnusedFault
 from fakeamqp.faults.frame_group import FrameGroup
 from fakeamqp.faults.handle import Handle
+from fakeamqp.faults.lasting import Alarm, Flow, Starvation
 from fakeamqp.faults.rule import Rule
 
 if TYPE_CHECKING:

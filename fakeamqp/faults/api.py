@@ -9,17 +9,14 @@ from typing import TYPE_CHECKING, Any
 from fakeamqp.adapters import default_protocol
 from fakeamqp.errors import near_match
 from fakeamqp.faults.adapter import adapter_named
-from fakeamqp.faults.alarms import Alarm, Flow, Starvation
-from fakeamqp.faults.connection_selector import ConnectionSelector
-from fakeamqp.faults.errors import FaultError, check_channel
+from fakeamqp.faults.condition import ConnectionSelector, conditions
+from fakeamqp.faults.errors import FaultError, check_channel, checked
+from fakeamqp.faults.executor import FaultExecutor
 from fakeamqp.faults.handle import Handle, Handles
-from fakeamqp.faults.keywords import checked
-from fakeamqp.faults.matching import conditions
+from fakeamqp.faults.lasting import Alarm, Flow, Redirection, Starvation
 from fakeamqp.faults.network import Network
-from fakeamqp.faults.redirection import Redirection
 from fakeamqp.faults.rule import Rule
 from fakeamqp.faults.subjects import subject_of
-from fakeamqp.faults.tap import FaultTap
 
 if TYPE_CHECKING:
     from fakeamqp.faults.chaos import Chaos
@@ -43,7 +40,7 @@ class Faults:
         self._handles = Handles()
         self._rules_made = 0
         self.network: Network = Network(context, self._handles)
-        self._tap = FaultTap(context, self.network.silence_port)
+        self._executor = FaultExecutor(context, self.network.silence_port)
 
     # --- rules ----------------------------------------------------------------------------------------
 
@@ -88,12 +85,12 @@ class Faults:
         among = None if connection is None else ConnectionSelector(connection, self._context.alias)
         self._rules_made += 1
         random = Random(f"{self._context.seed}:{self._rules_made}")
-        rule = Rule(self._tap, subject, asked, among, part, random)
+        rule = Rule(self._executor, subject, asked, among, part, random)
         if optional:
             rule.optional()
         with self._context:
             self._handles.add(rule)
-            self._tap.add(rule)
+            self._executor.add(rule)
         return rule
 
     @property
@@ -150,11 +147,7 @@ class Faults:
         return self._alarm(reason)
 
     def _alarm(self, reason: str) -> Alarm:
-        with self._context:
-            alarm = Alarm(self._context, reason)
-            self._handles.add(alarm)
-            alarm.begin()
-        return alarm
+        return Alarm(self._context, reason).start(self._handles)
 
     @checked
     def redirect(self, host: str, *, known_hosts: Iterable[str] = ()) -> Redirection:
@@ -166,11 +159,7 @@ class Faults:
             host: the other broker, such as "other.example:5672".
             known_hosts: further brokers that the client may try.
         """
-        with self._context:
-            redirection = Redirection(self._context, host, known_hosts, self._handles)
-            self._handles.add(redirection)
-            redirection.begin()
-        return redirection
+        return Redirection(self._context, host, known_hosts, self._handles).start(self._handles)
 
     @checked
     def channel_flow(
@@ -197,10 +186,7 @@ class Faults:
             ]
             if not channels:
                 raise FaultError(f"there is no open channel{self._said(connection, channel)}")
-            flow = Flow(self._context, channels, active)
-            self._handles.add(flow)
-            flow.send(active)
-        return flow
+            return Flow(self._context, channels, active).start(self._handles)
 
     @checked
     def starve(
@@ -219,12 +205,7 @@ class Faults:
             FaultError: an argument is not a name.
         """
         among = None if connection is None else ConnectionSelector(connection, self._context.alias)
-        starvation = Starvation(self._tap, queue, destination, among)
-        with self._context:
-            self._handles.add(starvation)
-            self._tap.watch(starvation)
-            starvation.begin()
-        return starvation
+        return Starvation(self._executor, queue, destination, among).start(self._handles)
 
     @checked
     def cancel_consumers(self, queue: str, virtual_host: str = "/") -> int:
@@ -303,8 +284,8 @@ class Faults:
                 spoken = " and ".join(sorted({port.protocol for port in ports}))
                 raise FaultError(f"send() takes bytes or a method of AMQP {spoken}, not {what!r}")
             for port, made in output:
-                self._tap.note(port, f"sent {what!r} because the test asked for it")
-                port.send(self._tap.shown(port, made) if octets is None else made)
+                self._executor.note(port, f"sent {what!r} because the test asked for it")
+                port.send(self._executor.shown(port, made) if octets is None else made)
             return len(output)
 
     @checked
@@ -333,7 +314,9 @@ class Faults:
 
         if seed is None:
             seed = self._context.simulation_seed or 0
-        chaos = Chaos(self, self._tap, self._handles, seed, profile, intensity=intensity, plan=plan)
+        chaos = Chaos(
+            self._executor, self.network, self._handles, seed, profile, intensity=intensity, plan=plan
+        )
         with self._context:
             self._handles.add(chaos)
             chaos.begin()

@@ -6,9 +6,10 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 from fakeamqp.faults.adapter import adapter_named
+from fakeamqp.faults.frame_group import HEARTBEAT
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from fakeamqp.faults.adapter import FaultAdapter
     from fakeamqp.faults.fault_port import Direction, FaultPort, TappedConnection
@@ -87,6 +88,27 @@ class ConnectionFaultState:
         """True if a fault is about to end the connection."""
         return _CONNECTION in self.muted
 
+    def watch(self, names: Mapping[Direction, frozenset[str]]) -> None:
+        """Watch for the methods of these names; others pass without becoming frame groups."""
+        protocol = self.protocol
+        for direction, watched in names.items():
+            if direction == "sent":
+                watched = watched | protocol.confirms | protocol.channel_closers
+            known = (protocol.kinds[name] for name in watched if name in protocol.kinds)
+            prefixes = {prefix for kind in known for prefix in kind.prefixes}
+            if prefixes and protocol.wrapper_prefix is not None:
+                prefixes.add(protocol.wrapper_prefix)
+            if HEARTBEAT in watched:
+                prefixes.add(protocol.heartbeat_prefix)
+            self.watched_prefixes[direction] = frozenset(prefixes)
+
+    def ordering_key(self, group: FrameGroup) -> int:
+        """The ordering key of a frame group."""
+        kind, payload = group.frames[0]
+        return self.protocol.ordering_key(kind, group.original_channel, payload)
+
+    # --- what is sent -----------------------------------------------------------------------------------
+
     def mute(self, channel: int | None, but: frozenset[str]) -> None:
         """Send nothing more on a channel, or (None) on any channel, except these methods."""
         self.muted[_CONNECTION if channel is None else channel] = but
@@ -95,10 +117,44 @@ class ConnectionFaultState:
         """End `mute`."""
         self.muted.pop(_CONNECTION if channel is None else channel, None)
 
-    def is_muted(self, channel: int, name: str) -> bool:
-        """True if a method is not sent on a channel."""
-        muted = self.muted
-        return bool(muted) and any(name not in muted.get(each, (name,)) for each in (channel, _CONNECTION))
+    def suppresses(self, group: FrameGroup) -> bool:
+        """Suppress a frame group on a muted channel; returns whether it was."""
+        muted, name = self.muted, group.name
+        if not muted or all(name in muted.get(each, (name,)) for each in (group.channel, _CONNECTION)):
+            return False
+        group.suppressed(self)
+        return True
+
+    def may_send(self, group: FrameGroup) -> bool:
+        """True unless the channel of a frame group, or the connection, has been closed meanwhile."""
+        port, channel = self.port, group.original_channel
+        if self.ended or not port.open:
+            return False
+        if group.on_connection or group.name in self.channel_closers:
+            return True
+        if group.generation != self.generations.get(channel, 0):
+            return False
+        return group.allowed_after_close or port.channel_open(channel)
+
+    # --- publishes and their confirms -------------------------------------------------------------------
+
+    def complete_publish(self, channel: int, kind: int, payload: bytes) -> None:
+        """Add the rest of a remembered publish whose beginning was passed on."""
+        publish = self.incomplete.get(channel)
+        if publish is not None and publish.continues_with(kind):
+            publish.frames.append((kind, payload))
+            if publish.complete:
+                del self.incomplete[channel]
+
+    def find_publishes(self, confirm: FrameGroup) -> None:
+        """Attach the publishes that a confirm settles."""
+        published = self.published.get(confirm.channel)
+        if published:
+            method = confirm.method
+            tags = [method.delivery_tag]
+            if method.multiple:
+                tags = [tag for tag in published if tag <= method.delivery_tag]
+            confirm.settles = tuple(published.pop(tag) for tag in tags if tag in published)
 
     def never_confirmed(self, channel: int, tag: int) -> None:
         """Remember that a publish is never confirmed."""

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from fakeamqp.faults.fault_port import TappedConnection
     from fakeamqp.faults.next_tap import NextTap
 
-__all__ = ["BrokerContext", "Cancellable", "HandleContext", "NetworkContext"]
+__all__ = ["BrokerContext", "Cancellable"]
 
 
 class Cancellable(Protocol):
@@ -21,8 +21,8 @@ class Cancellable(Protocol):
         """Stop the timer, unless it has already run."""
 
 
-class HandleContext(Protocol):
-    """What a fault's handle needs of the broker. As a context manager it holds the engine's lock."""
+class BrokerContext(Protocol):
+    """What faults need of the broker. As a context manager it holds the engine's lock."""
 
     def __enter__(self) -> Self:
         """Take the engine's lock."""
@@ -41,10 +41,6 @@ class HandleContext(Protocol):
 
     def report(self) -> str:
         """Text to append to a timeout error: hints, what the broker holds, and the latest events."""
-
-
-class NetworkContext(HandleContext, Protocol):
-    """What network faults need of the broker."""
 
     @property
     def seed(self) -> int | str | None:
@@ -70,10 +66,6 @@ class NetworkContext(HandleContext, Protocol):
 
     def note(self, connection: str, event: str, detail: str) -> None:
         """Add an event of a connection to the trace."""
-
-
-class BrokerContext(NetworkContext, Protocol):
-    """What all faults together need of the broker."""
 
     @property
     def exchange_types(self) -> frozenset[str]:

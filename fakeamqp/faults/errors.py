@@ -1,10 +1,17 @@
-"""Errors in the use of faults. They concern the test, never the peer."""
+"""Errors in the use of faults, and the checks that raise them. They concern the test, never the peer."""
 
 from __future__ import annotations
 
-from fakeamqp.errors import FakeAMQPError, WaitTimeout
+from collections.abc import Callable
+from functools import wraps
+from typing import ParamSpec, TypeVar
 
-__all__ = ["FaultError", "FaultNotSeen", "UnusedFault", "check_channel"]
+from fakeamqp.errors import FakeAMQPError, WaitTimeout, near_match
+
+__all__ = ["FaultError", "FaultNotSeen", "UnusedFault", "check_channel", "check_count", "checked"]
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 class FaultError(FakeAMQPError):
@@ -33,3 +40,31 @@ def check_channel(number: object) -> None:
     """
     if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number <= 0xFFFF:
         raise FaultError(f"a channel is a number from 0 to 65535, not {number!r}")
+
+
+def check_count(call: str, n: object, least: int = 1) -> None:
+    """Check the whole number that a method takes.
+
+    Raises:
+        FaultError: it is none, or below `least`.
+    """
+    if isinstance(n, bool) or not isinstance(n, int) or n < least:
+        raise FaultError(f"{call} takes a whole number from {least} on, not {n!r}")
+
+
+def checked(method: Callable[P, T]) -> Callable[P, T]:
+    """Make a method raise `FaultError` for a misspelled keyword; the text names the nearest one."""
+    code = method.__code__
+    known = code.co_varnames[1 : code.co_argcount + code.co_kwonlyargcount]
+    owner = method.__qualname__.partition(".")[0].lower()
+    called = f"network.{method.__name__}" if owner == "network" else method.__name__
+
+    @wraps(method)
+    def call(*args: P.args, **keywords: P.kwargs) -> T:
+        for name in keywords:
+            if name not in known:
+                hint = near_match(name, known) if known else ", and takes none at all"
+                raise FaultError(f"{called}() has no argument {name!r}{hint}")
+        return method(*args, **keywords)
+
+    return call

@@ -11,7 +11,7 @@ from fakeamqp.faults.errors import FaultError, FaultNotSeen, UnusedFault
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-    from fakeamqp.faults.context import HandleContext
+    from fakeamqp.faults.context import BrokerContext
 
 __all__ = ["Handle", "Handles"]
 
@@ -25,7 +25,7 @@ class Handle:
     `near_misses` and `_withdraw`, and calls `_count_hit` inside the engine.
     """
 
-    def __init__(self, context: HandleContext) -> None:
+    def __init__(self, context: BrokerContext) -> None:
         self._context = context
         self._hits = 0
         self._removed = False

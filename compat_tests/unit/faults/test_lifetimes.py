@@ -399,7 +399,7 @@ class TestMemory:
                 publisher.publish(b"%d" % number, routing_key="q")
             consumer.bodies()
             assert len(publisher.confirms) == 200
-            sizes.append(_reachable(server.faults._tap) + sum(_reachable(rule._near) for rule in rules))
+            sizes.append(_reachable(server.faults._executor) + sum(_reachable(rule._near) for rule in rules))
         assert sizes[1] == sizes[2]
 
     def test_the_dead_are_forgotten(self) -> None:

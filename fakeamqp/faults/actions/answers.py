@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from fakeamqp.adapters import protocols_with
-from fakeamqp.faults.actions.action import Action
+from fakeamqp.faults.actions.action import PUBLISHES, WORK_0_10, Action, Drawn
 from fakeamqp.faults.errors import FaultError
 from fakeamqp.faults.replies import error_code, reply_text
+from fakeamqp.faults.subjects import CONFIRM
 
 if TYPE_CHECKING:
-    from fakeamqp.faults.interception import Interception
+    from collections.abc import Mapping
+    from random import Random
+
+    from fakeamqp.faults.executor import Interception
     from fakeamqp.faults.subjects import Subject
 
 __all__ = ["CommandException", "Drop", "Nack", "ReturnMessage"]
@@ -21,7 +25,13 @@ _LONGEST = 255
 class Drop(Action):
     """Drops a frame group."""
 
+    label = "Drop it"
+    drawn: ClassVar[Mapping[str, Drawn]] = {
+        "lost-publish": Drawn(PUBLISHES, lambda draw: Drop(), "received", loses=True),
+        "lost-confirm": Drawn((CONFIRM,), lambda draw: Drop(), loses=True),
+    }
     words = "drop it"
+    drops = True
 
     def apply(self, interception: Interception) -> None:
         """Drop each; numbered methods keep their numbers."""
@@ -33,6 +43,12 @@ class Drop(Action):
 class Nack(Action):
     """Refuses a publish, or replaces the ack of a confirm by a nack."""
 
+    label = "Refuse it with a nack"
+    drawn: ClassVar[Mapping[str, Drawn]] = {
+        "nack": Drawn(("basic.publish",), lambda draw: Nack(), needs="confirms"),
+        "rejected-transfer": Drawn(("message.transfer",), lambda draw: Nack(), "received", needs="requests"),
+        "false-nack": Drawn((CONFIRM,), lambda draw: Nack()),
+    }
     words = "nack it"
 
     def check(self, subject: Subject, part: str | None) -> None:
@@ -51,9 +67,18 @@ class Nack(Action):
         interception.groups = [group for group in answers if group is not None]
 
 
+def _failed_command(draw: Random) -> CommandException:
+    code = draw.choice(("not-found", "resource-locked", "resource-limit-exceeded"))
+    return CommandException(code, None, None)
+
+
 class CommandException(Action):
     """Answers a command of 0-10 with execution.exception."""
 
+    label = "Answer with an exception (AMQP 0-10)"
+    drawn: ClassVar[Mapping[str, Drawn]] = {
+        "failed-command": Drawn(WORK_0_10, _failed_command, "received", needs="sessions"),
+    }
     protocols: frozenset[str] = frozenset(protocols_with("sessions"))
 
     def __init__(self, code: int | str, text: str | None, field_index: int | None) -> None:
@@ -84,6 +109,11 @@ class CommandException(Action):
 
 class ReturnMessage(Action):
     """Returns a publish to its publisher."""
+
+    label = "Return it as unroutable"
+    drawn: ClassVar[Mapping[str, Drawn]] = {
+        "return": Drawn(("basic.publish",), lambda draw: ReturnMessage(312, "NO_ROUTE")),
+    }
 
     def __init__(self, code: int, text: str) -> None:
         self._code = code

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from fakeamqp.errors import near_match
-from fakeamqp.faults.actions.action import Action, one_of
-from fakeamqp.faults.errors import FaultError, check_channel
+from fakeamqp.faults.actions.action import DELIVERIES, PUBLISHES, Action, Drawn, one_of
+from fakeamqp.faults.errors import FaultError, check_channel, check_count
 from fakeamqp.faults.malformed import malformations, usual_malformations
 
 if TYPE_CHECKING:
+    from random import Random
+
     from fakeamqp.faults.adapter import Malformation
+    from fakeamqp.faults.executor import Interception
     from fakeamqp.faults.frame_group import FrameGroup
-    from fakeamqp.faults.interception import Interception
     from fakeamqp.faults.subjects import Subject
 
 __all__ = ["CallFunction", "Duplicate", "Malform", "Replace"]
@@ -23,7 +25,14 @@ __all__ = ["CallFunction", "Duplicate", "Malform", "Replace"]
 class Duplicate(Action):
     """Passes a frame group on more than once."""
 
+    label = "Duplicate it"
+    drawn: ClassVar[Mapping[str, Drawn]] = {
+        "duplicate-publish": Drawn(PUBLISHES, lambda draw: Duplicate(1), "received"),
+        "duplicate-delivery": Drawn(DELIVERIES, lambda draw: Duplicate(1), "sent"),
+    }
+
     def __init__(self, times: int) -> None:
+        check_count("duplicate", times)
         self._times = times
         self.words: str = "duplicate it" if times == 1 else f"let it pass {times + 1} times"
 
@@ -118,8 +127,21 @@ def _in_words(value: Any) -> str:
     return f"by {getattr(value, '__name__', 'a function')}" if callable(value) else repr(value)
 
 
+def _malformed(draw: Random) -> Malform:
+    return Malform(draw.choice(("bad-frame-end", "unknown-type", "unknown-method")))
+
+
+def _malformed_transfer(draw: Random) -> Malform:
+    return Malform(draw.choice(("bad-flags", "unknown-type", "unknown-method")))
+
+
 class Malform(Action):
     """Sends a frame group malformed."""
+
+    drawn: ClassVar[Mapping[str, Drawn]] = {
+        "malformed": Drawn(("basic.deliver", "basic.get-ok"), _malformed),
+        "malformed-transfer": Drawn(("message.transfer",), _malformed_transfer, "sent", needs="sessions"),
+    }
 
     def __init__(self, how: str) -> None:
         self._how = how
@@ -141,7 +163,7 @@ class Malform(Action):
         """Send the malformed bytes of each."""
         for group in interception.groups:
             octets = group.protocol.malformations[self._how].malform(group)
-            interception.tap.note(group.port, f"sent malformed ({self._how}): {octets[:32].hex()}")
+            interception.executor.note(group.port, f"sent malformed ({self._how}): {octets[:32].hex()}")
             group.port.send(octets)
         interception.consume()
 

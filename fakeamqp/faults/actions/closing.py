@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias, get_args
 
 from fakeamqp.errors import near_match
-from fakeamqp.faults.actions.action import Action, one_of
+from fakeamqp.faults.actions.action import (
+    DELIVERIES,
+    PUBLISHES,
+    WORK,
+    WORK_0_9_X,
+    WORK_0_10,
+    Action,
+    Drawn,
+    one_of,
+)
 from fakeamqp.faults.errors import FaultError
 from fakeamqp.faults.frame_group import HEARTBEAT
+from fakeamqp.faults.replies import reply_text
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from random import Random
+
+    from fakeamqp.faults.executor import Interception
     from fakeamqp.faults.frame_group import FrameGroup
-    from fakeamqp.faults.interception import Interception
     from fakeamqp.faults.subjects import Subject
 
 __all__ = [
@@ -34,6 +47,14 @@ _HOW_WORDS = {
     "reset": "reset its connection",
     "silence": "silence its connection",
 }
+
+
+def _when(draw: Random) -> When:
+    return draw.choice(("instead", "before", "after"))
+
+
+def _how(draw: Random) -> How:
+    return draw.choice(("fin", "reset"))
 
 
 class CloseAction(Action):
@@ -103,7 +124,7 @@ class CloseAction(Action):
         group, state = interception.group, interception.state
         state.mute(channel, but=self._exempt(group, channel))
         self._drop(interception)
-        interception.tap.defer(
+        interception.executor.defer(
             interception,
             lambda: self._close_and_unmute(interception, channel),
             f"fault: {group.name} closes something",
@@ -125,12 +146,21 @@ class CloseAction(Action):
 class CloseChannel(CloseAction):
     """Closes the channel."""
 
+    label = "Close the channel"
+    drawn: ClassVar[Mapping[str, Drawn]] = {
+        "close-channel": Drawn(
+            WORK_0_9_X,
+            lambda draw: CloseChannel(draw.choice((404, 405, 406)), None, _when(draw)),
+            "received",
+            needs="channels",
+        ),
+    }
     channel_only = True
     says_why = True
 
-    def __init__(self, code: int, text: str, when: When) -> None:
+    def __init__(self, code: int, text: str | None, when: When) -> None:
         self._code = code
-        self._text = text
+        self._text = reply_text(code, text)
         super().__init__(when, f"close its channel with {code}")
 
     def check(self, subject: Subject, part: str | None) -> None:
@@ -153,11 +183,26 @@ class CloseChannel(CloseAction):
 class CloseConnection(CloseAction):
     """Closes the connection."""
 
+    label = "Close the connection"
+    drawn: ClassVar[Mapping[str, Drawn]] = {
+        "close-connection": Drawn(
+            WORK_0_9_X,
+            lambda draw: CloseConnection(draw.choice((320, 501, 541)), None, _when(draw)),
+            "received",
+            needs="channels",
+        ),
+        "forced-close": Drawn(
+            WORK_0_10,
+            lambda draw: CloseConnection(draw.choice((320, 501)), None, _when(draw)),
+            "received",
+            needs="sessions",
+        ),
+    }
     says_why = True
 
-    def __init__(self, code: int, text: str, when: When) -> None:
+    def __init__(self, code: int, text: str | None, when: When) -> None:
         self._code = code
-        self._text = text
+        self._text = reply_text(code, text)
         super().__init__(when, f"close its connection with {code}")
 
     def close(self, interception: Interception) -> None:
@@ -167,6 +212,15 @@ class CloseConnection(CloseAction):
 
 class Disconnect(CloseAction):
     """Ends the transport without a close method, or silences the connection."""
+
+    label = "End the connection without a close"
+    drawn: ClassVar[Mapping[str, Drawn]] = {
+        "disconnect": Drawn(WORK, lambda draw: Disconnect(_how(draw), _when(draw)), "received"),
+        "broken-handshake": Drawn(
+            ("connection.start-ok", "connection.open", "channel.open", "session.attach"),
+            lambda draw: Disconnect(_how(draw), "instead"),
+        ),
+    }
 
     def __init__(self, how: How, when: When) -> None:
         self._how = one_of(how, get_args(How), "how")
@@ -180,6 +234,11 @@ class Disconnect(CloseAction):
 class CrashBroker(CloseAction):
     """Crashes the broker."""
 
+    label = "Crash and restart the broker"
+    drawn: ClassVar[Mapping[str, Drawn]] = {
+        "crash": Drawn(PUBLISHES, lambda draw: CrashBroker(_when(draw), True), "received"),
+    }
+
     crashes = True
 
     def __init__(self, when: When, durable: bool) -> None:
@@ -190,17 +249,22 @@ class CrashBroker(CloseAction):
 
     def close(self, interception: Interception) -> None:
         """Stop reading, and restart the broker once the current dispatch has returned."""
-        tap = interception.tap
+        executor = interception.executor
         interception.state.deaf = True
-        tap.defer(
+        executor.defer(
             interception,
-            lambda: tap.context.restart(crash=True, durable=self._durable),
+            lambda: executor.context.restart(crash=True, durable=self._durable),
             "fault: the broker crashes",
         )
 
 
 class RefuseLogin(CloseAction):
     """Refuses the login."""
+
+    label = "Refuse the login"
+    drawn: ClassVar[Mapping[str, Drawn]] = {
+        "refused-login": Drawn(("connection.start-ok",), lambda draw: RefuseLogin(None)),
+    }
 
     says_why = True
 
@@ -220,8 +284,14 @@ class RefuseLogin(CloseAction):
         interception.group.port.refuse_login(self._text, properties)
 
 
+def _cut(draw: Random) -> CutConnection:
+    return CutConnection(draw.choice(("method", "header", draw.randrange(60))), _how(draw))
+
+
 class CutConnection(CloseAction):
     """Sends part of a frame group, then ends the transport."""
+
+    drawn: ClassVar[Mapping[str, Drawn]] = {"cut-delivery": Drawn(DELIVERIES, _cut, "sent")}
 
     def __init__(self, after: int | str, how: How) -> None:
         octets = isinstance(after, int) and not isinstance(after, bool) and after >= 0
@@ -253,7 +323,7 @@ class CutConnection(CloseAction):
                 frames = group.frames[: group.frames_through(str(self._after))]
                 overhead = group.protocol.framing.overhead
                 octets = sum(overhead + len(payload) for _, payload in frames)
-            interception.tap.cut(interception.state, group, octets)
+            interception.executor.cut(interception.state, group, octets)
         super().apply(interception)
 
     def close(self, interception: Interception) -> None:
@@ -265,6 +335,6 @@ def _disconnect(interception: Interception, how: str) -> None:
     port = interception.group.port
     if how == "silence":
         if not interception.rule.removed:  # A removed rule could not end the silence.
-            interception.tap.silence(port)
+            interception.executor.silence(port)
     else:
         port.disconnect(reset=how == "reset")

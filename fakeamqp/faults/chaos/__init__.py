@@ -11,8 +11,7 @@ that last (an alarm, silence, a slow network) last less than a second of the bro
 
 from __future__ import annotations
 
-from fakeamqp.faults.chaos.catalogue import FAULTS
+from fakeamqp.faults.chaos.catalogue import FAULTS, PROFILES
 from fakeamqp.faults.chaos.chaos import Chaos
-from fakeamqp.faults.chaos.profiles import PROFILES
 
 __all__ = ["FAULTS", "PROFILES", "Chaos"]

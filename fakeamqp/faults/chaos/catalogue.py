@@ -1,197 +1,253 @@
-"""The faults that chaos can draw."""
+"""The faults that chaos can draw, and how probable each of them is in a profile.
+
+Most are the actions of rules, whose classes say how they are drawn. Those that act on the whole broker, or
+last for a while, are here.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from random import Random
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, cast
 
-from fakeamqp.adapters import protocol_named
-from fakeamqp.faults import actions
-from fakeamqp.faults.chaos.actions import CancelConsumers, Deferred, ResetLater, Restart
-from fakeamqp.faults.replies import reply_text
-from fakeamqp.faults.subjects import CONFIRM
+from fakeamqp.errors import near_match
+from fakeamqp.faults.actions.action import PUBLISHES, WORK, Action, Drawn
+from fakeamqp.faults.errors import FaultError
+from fakeamqp.faults.handle import Handle
+from fakeamqp.faults.lasting import Alarm, Flow
+from fakeamqp.faults.rule import ACTIONS
 
 if TYPE_CHECKING:
-    from fakeamqp.faults.actions import Action
-    from fakeamqp.faults.api import Faults
+    from fakeamqp.faults.chaos.chaos import Chaos, ChaosRule
+    from fakeamqp.faults.executor import Interception
     from fakeamqp.faults.frame_group import FrameGroup
 
-__all__ = ["FAULTS", "ChaosFault"]
+__all__ = ["FAULTS", "PROFILES", "actions_of", "probabilities_of"]
 
 
-class ChaosFault(NamedTuple):
-    """One fault of the catalogue.
+class Deferred(Action):
+    """Acts on the broker once the current dispatch has returned.
 
     Args:
-        methods: what it can happen to.
-        make: draws its actions.
-        direction: the direction of the methods, if it matters.
-        needs: the capability of the protocols in which it happens; empty for all.
+        words: what it does.
+        act: acts on the broker because of a frame group. A handle that it returns is removed later.
+        seconds: how long the handle stays in force, or 0.
     """
 
-    methods: tuple[str, ...]
-    make: Callable[[Random], list[Action]]
-    direction: str | None = None
-    needs: str = ""
+    def __init__(self, words: str, act: Callable[[Chaos, FrameGroup], object], seconds: float = 0.0) -> None:
+        self.words: str = f"{words} for {seconds:g} s" if seconds else words
+        self._act = act
+        self._seconds = seconds
 
-    def happens_in(self, protocol: str) -> bool:
-        """True if it can happen on connections of a protocol."""
-        return not self.needs or self.needs in protocol_named(protocol).capabilities
+    def apply(self, interception: Interception) -> None:
+        rule, group = _chaos_rule(interception), interception.group
 
+        def act() -> None:
+            if not rule.removed and group.port.open:
+                made = self._act(rule.chaos, group)
+                if isinstance(made, Handle):
+                    rule.chaos.remove_later(made, self._seconds)
 
-def _when(draw: Random) -> actions.When:
-    return draw.choice(("instead", "before", "after"))
-
-
-def _how(draw: Random) -> actions.How:
-    return draw.choice(("fin", "reset"))
-
-
-def _delay(draw: Random) -> list[Action]:
-    return [actions.Delay(round(draw.uniform(0.001, 0.05), 4), 0.0, draw)]
+        interception.executor.defer(interception, act, f"fault: {self.words}")
 
 
-def _close_channel(draw: Random) -> list[Action]:
-    code = draw.choice((404, 405, 406))
-    return [actions.CloseChannel(code, reply_text(code, None), _when(draw))]
+class Restart(Action):
+    """Restarts the broker in order."""
+
+    words = "restart the broker"
+
+    def apply(self, interception: Interception) -> None:
+        executor, rule = interception.executor, interception.rule
+
+        def restart() -> None:
+            if not rule.removed:
+                executor.context.restart(crash=False, durable=True)
+
+        executor.defer(interception, restart, f"fault: {self.words}")
 
 
-def _force_close(draw: Random) -> list[Action]:
-    code = draw.choice((320, 501))
-    return [actions.CloseConnection(code, reply_text(code, None), _when(draw))]
+class _PendingReset(Handle):
+    """Resets a connection when it is removed."""
+
+    sentence = "a connection on which something was lost ends soon"
+
+    def __init__(self, interception: Interception) -> None:
+        super().__init__(interception.executor.context)
+        self._port = interception.group.port
+
+    def _withdraw(self) -> None:
+        if self._port.open:
+            self._port.disconnect(reset=True)
 
 
-def _exception(draw: Random) -> list[Action]:
-    code = draw.choice(("not-found", "resource-locked", "resource-limit-exceeded"))
-    return [actions.CommandException(code, None, None)]
+class ResetLater(Action):
+    """Resets the connection after so many seconds."""
+
+    def __init__(self, seconds: float) -> None:
+        self.words: str = f"reset its connection {seconds:g} s later"
+        self._seconds = seconds
+
+    def apply(self, interception: Interception) -> None:
+        _chaos_rule(interception).chaos.remove_later(_PendingReset(interception), self._seconds)
 
 
-def _close_connection(draw: Random) -> list[Action]:
-    code = draw.choice((320, 501, 541))
-    return [actions.CloseConnection(code, reply_text(code, None), _when(draw))]
+class CancelConsumers(Deferred):
+    """Cancels the consumers of the queue that an acknowledged delivery came from."""
+
+    def __init__(self) -> None:
+        super().__init__("cancel the consumers of its queue", lambda chaos, group: None)
+
+    def apply(self, interception: Interception) -> None:
+        """The queue is looked up before the delivery is settled."""
+        group = interception.group
+        port: Any = group.port
+        held = port.held_messages(group.channel, group.method.delivery_tag, group.method.multiple)
+        virtual_host = port.virtual_host
+        if held and virtual_host is not None:
+            queue = held[-1][0]
+            self._act = lambda chaos, group: chaos.executor.context.cancel_consumers(queue, virtual_host)
+            super().apply(interception)
 
 
-def _drop(draw: Random) -> list[Action]:
-    return [actions.Drop(), ResetLater(round(draw.uniform(0.05, 0.5), 3))]
+def _chaos_rule(interception: Interception) -> ChaosRule:
+    return cast("ChaosRule", interception.rule)
 
 
-def _for_a_while(
-    words: str, begin: Callable[[Faults, FrameGroup], object]
-) -> Callable[[Random], list[Action]]:
+def _for_a_while(words: str, begin: Callable[[Chaos, FrameGroup], object]) -> Callable[[Random], Action]:
     """A fault that is removed again after a drawn time."""
-    return lambda draw: [Deferred(words, begin, round(draw.uniform(0.02, 0.5), 3))]
+    return lambda draw: Deferred(words, begin, round(draw.uniform(0.02, 0.5), 3))
 
 
-def _slow(draw: Random) -> list[Action]:
+def _slow(draw: Random) -> Action:
     seconds = round(draw.uniform(0.001, 0.02), 4)
 
-    def begin(faults: Faults, group: FrameGroup) -> object:
-        return faults.network.on(group.port.name).latency(seconds)
+    def begin(chaos: Chaos, group: FrameGroup) -> object:
+        return chaos.network.on(group.port.name).latency(seconds)
 
     return _for_a_while(f"delay its bytes by {seconds:g} s", begin)(draw)
 
 
-def _slices(draw: Random) -> list[Action]:
+def _slices(draw: Random) -> Action:
     octets = draw.randrange(1, 64)
 
-    def begin(faults: Faults, group: FrameGroup) -> object:
-        return faults.network.on(group.port.name).slice(octets)
+    def begin(chaos: Chaos, group: FrameGroup) -> object:
+        return chaos.network.on(group.port.name).slice(octets)
 
     return _for_a_while(f"slice its bytes into pieces of {octets}", begin)(draw)
 
 
-def _alarm(faults: Any, group: FrameGroup) -> object:
-    return faults.memory_alarm().optional()
+def _alarm(chaos: Chaos, group: FrameGroup) -> object:
+    return Alarm(chaos.executor.context, "low on memory").start(chaos.handles)
 
 
-def _stall(faults: Faults, group: FrameGroup) -> object:
-    return faults.network.on(group.port.name).hang()
+def _stall(chaos: Chaos, group: FrameGroup) -> object:
+    return chaos.network.on(group.port.name).hang()
 
 
-def _flow(faults: Faults, group: FrameGroup) -> object:
+def _flow(chaos: Chaos, group: FrameGroup) -> object:
     if not group.port.channel_open(group.channel):
         return None
-    return faults.channel_flow(connection=group.port.name, channel=group.channel)
+    flow = Flow(chaos.executor.context, [(group.port, group.channel)], active=False)
+    return flow.start(chaos.handles)
 
 
-_WORK_0_9_1 = ("basic.publish", "basic.ack", "basic.get", "basic.consume", "queue.declare", "queue.bind")
-_WORK_0_9_X = (*_WORK_0_9_1, "message.transfer", "message.consume", "message.get")
-_WORK_0_10 = (
-    "message.transfer",
-    "message.accept",
-    "message.subscribe",
-    "message.flow",
-    "queue.declare",
-    "queue.query",
-    "exchange.bind",
-)
-_WORK = (*_WORK_0_9_1, *_WORK_0_10)
-_PUBLISHES = ("basic.publish", "message.transfer")
-_DELIVERIES = ("basic.deliver", "message.transfer")
-
-FAULTS: dict[str, ChaosFault] = {
-    "nack": ChaosFault(("basic.publish",), lambda draw: [actions.Nack()], needs="confirms"),
-    "rejected-transfer": ChaosFault(
-        ("message.transfer",), lambda draw: [actions.Nack()], "received", needs="requests"
-    ),
-    "return": ChaosFault(("basic.publish",), lambda draw: [actions.ReturnMessage(312, "NO_ROUTE")]),
-    "lost-publish": ChaosFault(_PUBLISHES, _drop, "received"),
-    "duplicate-publish": ChaosFault(_PUBLISHES, lambda draw: [actions.Duplicate(1)], "received"),
-    "late-publish": ChaosFault(_PUBLISHES, _delay, "received"),
-    "late-ack": ChaosFault(
-        (
-            "basic.ack",
-            "basic.nack",
-            "basic.reject",
-            "message.accept",
-            "message.release",
-            "message.reject",
-            "message.ok",
-        ),
-        _delay,
-        "received",
-    ),
-    "lost-confirm": ChaosFault((CONFIRM,), _drop),
-    "late-confirm": ChaosFault((CONFIRM,), _delay),
-    "false-nack": ChaosFault((CONFIRM,), lambda draw: [actions.Nack()]),
-    "late-completion": ChaosFault(("session.completed",), _delay, "sent", needs="sessions"),
-    "late-delivery": ChaosFault(_DELIVERIES, _delay, "sent"),
-    "duplicate-delivery": ChaosFault(_DELIVERIES, lambda draw: [actions.Duplicate(1)], "sent"),
-    "cut-delivery": ChaosFault(
-        _DELIVERIES,
-        lambda draw: [
-            actions.CutConnection(draw.choice(("method", "header", draw.randrange(60))), _how(draw))
-        ],
-        "sent",
-    ),
-    "disconnect": ChaosFault(_WORK, lambda draw: [actions.Disconnect(_how(draw), _when(draw))], "received"),
-    "broken-handshake": ChaosFault(
-        ("connection.start-ok", "connection.open", "channel.open", "session.attach"),
-        lambda draw: [actions.Disconnect(_how(draw), "instead")],
-    ),
-    "refused-login": ChaosFault(("connection.start-ok",), lambda draw: [actions.RefuseLogin(None)]),
-    "stall": ChaosFault(_WORK, _for_a_while("stall its connection", _stall), "received"),
-    "slow": ChaosFault(_WORK, _slow, "received"),
-    "slices": ChaosFault(_WORK, _slices, "received"),
-    "alarm": ChaosFault(_PUBLISHES, _for_a_while("sound an alarm", _alarm), "received"),
-    "flow": ChaosFault(("basic.publish",), _for_a_while("stop its channel", _flow)),
-    "cancel-consumers": ChaosFault(("basic.ack",), lambda draw: [CancelConsumers()], "received"),
-    "restart": ChaosFault(_PUBLISHES, lambda draw: [Restart()], "received"),
-    "close-channel": ChaosFault(_WORK_0_9_X, _close_channel, "received", needs="channels"),
-    "close-connection": ChaosFault(_WORK_0_9_X, _close_connection, "received", needs="channels"),
-    "failed-command": ChaosFault(_WORK_0_10, _exception, "received", needs="sessions"),
-    "forced-close": ChaosFault(_WORK_0_10, _force_close, "received", needs="sessions"),
-    "crash": ChaosFault(_PUBLISHES, lambda draw: [actions.CrashBroker(_when(draw), True)], "received"),
-    "malformed": ChaosFault(
-        ("basic.deliver", "basic.get-ok"),
-        lambda draw: [actions.Malform(draw.choice(("bad-frame-end", "unknown-type", "unknown-method")))],
-    ),
-    "malformed-transfer": ChaosFault(
-        ("message.transfer",),
-        lambda draw: [actions.Malform(draw.choice(("bad-flags", "unknown-type", "unknown-method")))],
-        "sent",
-        needs="sessions",
-    ),
+FAULTS: dict[str, Drawn] = {
+    **{name: drawn for row in ACTIONS.values() for name, drawn in row.action.drawn.items()},
+    "stall": Drawn(WORK, _for_a_while("stall its connection", _stall), "received"),
+    "slow": Drawn(WORK, _slow, "received"),
+    "slices": Drawn(WORK, _slices, "received"),
+    "alarm": Drawn(PUBLISHES, _for_a_while("sound an alarm", _alarm), "received"),
+    "flow": Drawn(("basic.publish",), _for_a_while("stop its channel", _flow)),
+    "cancel-consumers": Drawn(("basic.ack",), lambda draw: CancelConsumers(), "received"),
+    "restart": Drawn(PUBLISHES, lambda draw: Restart(), "received"),
 }
 """The faults by name."""
+
+
+def actions_of(fault: str, draw: Random) -> list[Action]:
+    """Draw the actions of a fault."""
+    drawn = FAULTS[fault]
+    actions = [drawn.make(draw)]
+    if drawn.loses:
+        actions.append(ResetLater(round(draw.uniform(0.05, 0.5), 3)))
+    return actions
+
+
+PROFILES: dict[str, dict[str, float]] = {
+    "gentle": {
+        "nack": 0.03,
+        "rejected-transfer": 0.03,
+        "late-publish": 0.03,
+        "late-confirm": 0.05,
+        "late-completion": 0.02,
+        "late-delivery": 0.05,
+        "late-ack": 0.03,
+        "duplicate-delivery": 0.02,
+        "slow": 0.005,
+        "slices": 0.005,
+    },
+    "network": {
+        "disconnect": 0.01,
+        "broken-handshake": 0.02,
+        "cut-delivery": 0.01,
+        "late-delivery": 0.05,
+        "late-confirm": 0.05,
+        "lost-publish": 0.005,
+        "lost-confirm": 0.005,
+        "stall": 0.005,
+        "slow": 0.01,
+        "slices": 0.01,
+    },
+    "broker": {
+        "nack": 0.03,
+        "rejected-transfer": 0.03,
+        "return": 0.01,
+        "close-channel": 0.01,
+        "close-connection": 0.005,
+        "failed-command": 0.02,
+        "forced-close": 0.005,
+        "refused-login": 0.01,
+        "cancel-consumers": 0.005,
+        "alarm": 0.005,
+        "flow": 0.002,
+        "restart": 0.002,
+        "crash": 0.005,
+        "late-confirm": 0.03,
+    },
+    "hostile": {
+        "malformed": 0.01,
+        "malformed-transfer": 0.01,
+        "lost-confirm": 0.01,
+        "lost-publish": 0.01,
+        "false-nack": 0.02,
+        "duplicate-publish": 0.02,
+        "duplicate-delivery": 0.03,
+        "cut-delivery": 0.01,
+    },
+}
+"""By name: the probability of each fault at every method that it can happen to."""
+PROFILES["mixed"] = {
+    name: min(profile[name] for profile in PROFILES.values() if name in profile)
+    for name in FAULTS
+    if not name.startswith("malformed")
+}
+
+
+def probabilities_of(profile: str | Mapping[str, float]) -> dict[str, float]:
+    """The probabilities by fault of a profile, given by its name or as they are.
+
+    Raises:
+        FaultError: there is no such profile or fault, or a value is not a probability.
+    """
+    if isinstance(profile, str):
+        if profile not in PROFILES:
+            raise FaultError(f"there is no profile {profile!r}{near_match(profile, PROFILES)}")
+        return dict(PROFILES[profile])
+    if not isinstance(profile, Mapping):
+        raise FaultError(f"a profile is a name or a dict of probabilities, not {profile!r}")
+    for name, probability in profile.items():
+        if name not in FAULTS:
+            raise FaultError(f"chaos has no fault {name!r}{near_match(name, FAULTS)}")
+        if not isinstance(probability, int | float) or not 0 <= probability <= 1:
+            raise FaultError(f"the probability of {name!r} is between 0 and 1, not {probability!r}")
+    return dict(profile)

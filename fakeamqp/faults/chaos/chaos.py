@@ -8,22 +8,21 @@ from math import isfinite
 from random import Random
 from typing import TYPE_CHECKING
 
-from fakeamqp.faults.chaos.catalogue import FAULTS
+from fakeamqp.faults.base_rule import BaseRule
+from fakeamqp.faults.chaos.catalogue import FAULTS, actions_of, probabilities_of
 from fakeamqp.faults.chaos.plan import MethodPlace, head_of, parse_plan
-from fakeamqp.faults.chaos.profiles import probabilities_of
-from fakeamqp.faults.chaos.rules import ConnectionCounter, chaos_rules
 from fakeamqp.faults.errors import FaultError
 from fakeamqp.faults.handle import Handle
-from fakeamqp.faults.subjects import CONFIRM
+from fakeamqp.faults.subjects import CONFIRM, Subject, subject_of
 
 if TYPE_CHECKING:
-    from fakeamqp.faults.actions import Action
-    from fakeamqp.faults.api import Faults
+    from fakeamqp.faults.actions.action import Action
     from fakeamqp.faults.context import Cancellable
+    from fakeamqp.faults.executor import FaultExecutor
     from fakeamqp.faults.fault_port import FaultPort
     from fakeamqp.faults.frame_group import FrameGroup
     from fakeamqp.faults.handle import Handles
-    from fakeamqp.faults.tap import FaultTap
+    from fakeamqp.faults.network import Network
 
 __all__ = ["Chaos"]
 
@@ -32,9 +31,9 @@ class Chaos(Handle):
     """Faults at random. `plan` is what has happened so far; given as `plan`, it happens again.
 
     Args:
-        faults: all faults of the broker.
-        tap: the broker's fault tap.
-        handles: the handles of `faults`.
+        executor: the executor of the broker's rules.
+        network: the network faults of the broker.
+        handles: all faults of the broker.
         seed: the same seed draws the same faults.
         profile: "gentle", "network", "broker", "hostile" or "mixed" (all with well-formed frames), or the
             probability of each fault by its name in `FAULTS`.
@@ -47,8 +46,8 @@ class Chaos(Handle):
 
     def __init__(
         self,
-        faults: Faults,
-        tap: FaultTap,
+        executor: FaultExecutor,
+        network: Network,
         handles: Handles,
         seed: int | str = 0,
         profile: str | Mapping[str, float] = "mixed",
@@ -56,10 +55,10 @@ class Chaos(Handle):
         intensity: float = 1.0,
         plan: str | None = None,
     ) -> None:
-        super().__init__(tap.context)
-        self.faults = faults
-        self._tap = tap
-        self._handles = handles
+        super().__init__(executor.context)
+        self.executor = executor
+        self.network = network
+        self.handles = handles
         self._seed = seed
         if isinstance(seed, bool) or not isinstance(seed, int | str):
             raise FaultError(f"a seed is a whole number or a str, not {seed!r}")
@@ -76,17 +75,17 @@ class Chaos(Handle):
         self._connections = 0
         self._happened: list[str] = []
         self._timed: dict[Handle, Cancellable] = {}
-        self._counter = ConnectionCounter(tap, self)
-        self._rules = chaos_rules(tap, self, self._probabilities)
+        self._counter = ConnectionCounter(executor, self)
+        self._rules = _chaos_rules(executor, self, self._probabilities)
         self.optional()
 
     def begin(self) -> None:
         """Draw for every method from now on."""
-        for port in self._tap.ports():
+        for port in self.executor.ports():
             self.count_connection(port)
-        self._tap.add(self._counter)
+        self.executor.add(self._counter)
         for rule in self._rules:
-            self._tap.add(rule)
+            self.executor.add(rule)
 
     @property
     def plan(self) -> str:
@@ -110,7 +109,7 @@ class Chaos(Handle):
         chosen = self._choose(drawn, names) if self._planned is None else self._planned.get(place)
         if chosen is None:
             return []
-        made = FAULTS[chosen].make(Random(f"{self._seed}:{chosen}:{':'.join(map(str, place))}"))
+        made = actions_of(chosen, Random(f"{self._seed}:{chosen}:{':'.join(map(str, place))}"))
         words = ", then ".join(action.words for action in made)
         self._happened.append(f"{place}: {chosen} ({words})")
         self._count_hit()
@@ -148,10 +147,10 @@ class Chaos(Handle):
 
         def end() -> None:
             self._timed.pop(fault).cancel()
-            self._handles.discard(fault)
+            self.handles.discard(fault)
             fault.remove()
 
-        context = self._tap.context
+        context = self.executor.context
         label = f"fault: {fault.sentence}, no more"
         self._timed[fault] = context.call_at(context.now() + seconds, end, label)
 
@@ -161,13 +160,77 @@ class Chaos(Handle):
         timed, self._timed = self._timed, {}
         for fault, timer in timed.items():
             timer.cancel()
-            self._handles.discard(fault)
+            self.handles.discard(fault)
             fault.remove()
-        self._tap.remove(self._counter)
+        self.executor.remove(self._counter)
         for rule in self._rules:
-            self._tap.remove(rule)
-        self._tap.settle()
+            self.executor.remove(rule)
+        self.executor.settle()
 
 
 def _is_amount(number: float) -> bool:
     return isfinite(number) and number >= 0
+
+
+class ConnectionCounter(BaseRule):
+    """Counts every new connection, so that its number does not depend on which methods are drawn for."""
+
+    def __init__(self, executor: FaultExecutor, chaos: Chaos) -> None:
+        super().__init__(executor, subject_of(("connection.start",), "sent"))
+        self._chaos = chaos
+
+    def matches(self, group: FrameGroup) -> bool:
+        """Count, and never match."""
+        if group.name == "connection.start":
+            self._chaos.count_connection(group.port)
+        return False
+
+
+class ChaosRule(BaseRule):
+    """Draws faults for the methods of one subject."""
+
+    def __init__(
+        self, executor: FaultExecutor, subject: Subject, names: tuple[str, ...], chaos: Chaos
+    ) -> None:
+        super().__init__(executor, subject)
+        self._names = names
+        self.chaos = chaos
+
+    def fires(self, group: FrameGroup) -> bool:
+        """Draw for this frame group."""
+        if self.removed:
+            return False
+        names = [name for name in self._names if self._can_happen(name, group)]
+        self.actions: list[Action] = (
+            self.chaos.draw(group, names, confirms=self.subject.confirms) if names else []
+        )
+        return bool(self.actions)
+
+    def _can_happen(self, name: str, group: FrameGroup) -> bool:
+        fault = FAULTS[name]
+        return self.subject.confirms or (
+            group.name in fault.methods and fault.happens_in(group.protocol.name)
+        )
+
+    def retire(self) -> None:
+        """Stop acting, also on frame groups that were taken already."""
+        self._removed = True
+
+    @property
+    def sentence(self) -> str:
+        """What it does to the current frame group."""
+        return "chaos: " + ", then ".join(action.words for action in self.actions)
+
+
+def _chaos_rules(executor: FaultExecutor, chaos: Chaos, faults: Iterable[str]) -> list[ChaosRule]:
+    """The rules that can draw these faults: one for each direction, and one for confirms."""
+    by_subject: dict[tuple[str, bool], list[str]] = {}
+    for name in sorted(faults):
+        subject = subject_of(FAULTS[name].methods, FAULTS[name].direction)
+        by_subject.setdefault((subject.direction, subject.confirms), []).append(name)
+    rules = []
+    # Sorted, so that what the rules release at their end passes in a fixed order.
+    for (direction, _), names in sorted(by_subject.items()):
+        methods = tuple(dict.fromkeys(method for name in names for method in FAULTS[name].methods))
+        rules.append(ChaosRule(executor, subject_of(methods, direction), tuple(names), chaos))
+    return rules

@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from fakeamqp.faults.network.api import Network
-from fakeamqp.faults.network.toxic import NetworkFault
+from fakeamqp.faults.network.toxics import NetworkFault
 
 __all__ = ["Network", "NetworkFault"]

@@ -6,17 +6,17 @@ network proxy around it. Without a fault there are no proxies, and no cost.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from math import isfinite
 from typing import TYPE_CHECKING, Any, Literal
 
-from fakeamqp.faults.errors import FaultError
-from fakeamqp.faults.keywords import checked
-from fakeamqp.faults.network.arguments import check_count, check_number, check_word, directions_of
-from fakeamqp.faults.network.registry import ProxyRegistry
+from fakeamqp.errors import near_match
+from fakeamqp.faults.errors import FaultError, checked
 from fakeamqp.faults.network.shapers import Bandwidth, Cut, Latency, SliceShaper
-from fakeamqp.faults.network.toxic import NetworkFault
+from fakeamqp.faults.network.toxics import NetworkFault, ProxyRegistry
 
 if TYPE_CHECKING:
-    from fakeamqp.faults.context import NetworkContext
+    from fakeamqp.faults.context import BrokerContext
     from fakeamqp.faults.fault_port import Direction
     from fakeamqp.faults.handle import Handles
     from fakeamqp.faults.network.proxy import NetworkProxy
@@ -29,6 +29,12 @@ _REFUSALS = {
     "port": "connections are refused by the operating system",
     "close": "connections are accepted, then closed immediately",
     "reset": "connections are accepted, then reset immediately",
+}
+
+_DIRECTIONS = {
+    "both": ("received", "sent"),
+    "received": ("received",),
+    "sent": ("sent",),
 }
 
 
@@ -44,7 +50,7 @@ class Network:
     and to come; `on` selects one. Faults stay in force when the broker restarts.
     """
 
-    def __init__(self, context: NetworkContext, handles: Handles) -> None:
+    def __init__(self, context: BrokerContext, handles: Handles) -> None:
         self._registry = ProxyRegistry(context, handles)
         self._target: str | None = None
 
@@ -85,9 +91,9 @@ class Network:
         Raises:
             FaultError: an argument is misspelled, negative or not a number.
         """
-        check_number("latency", "seconds", seconds, 0)
-        check_number("latency", "jitter", jitter, 0)
-        chosen = directions_of(direction)
+        _check_number("latency", "seconds", seconds, 0)
+        _check_number("latency", "jitter", jitter, 0)
+        chosen = _directions_of(direction)
 
         def make_shaper(proxy: NetworkProxy, towards: Direction) -> Latency | None:
             if towards not in chosen:
@@ -113,8 +119,8 @@ class Network:
         Raises:
             FaultError: an argument is misspelled, not above zero or not a number.
         """
-        check_number("bandwidth", "bytes_per_second", bytes_per_second, 0, open_=True)
-        chosen = directions_of(direction)
+        _check_number("bandwidth", "bytes_per_second", bytes_per_second, 0, open_=True)
+        chosen = _directions_of(direction)
 
         def make_shaper(_proxy: NetworkProxy, towards: Direction) -> Bandwidth | None:
             return Bandwidth(bytes_per_second) if towards in chosen else None
@@ -138,9 +144,9 @@ class Network:
         Raises:
             FaultError: an argument is misspelled, negative or not a number.
         """
-        check_count("slice", "octets", octets, 1)
-        check_number("slice", "pause", pause, 0)
-        chosen = directions_of(direction)
+        _check_count("slice", "octets", octets, 1)
+        _check_number("slice", "pause", pause, 0)
+        chosen = _directions_of(direction)
 
         def make_shaper(_proxy: NetworkProxy, towards: Direction) -> SliceShaper | None:
             return SliceShaper(octets, pause) if towards in chosen else None
@@ -180,13 +186,13 @@ class Network:
         if (bytes is None) == (frames is None):
             raise FaultError("say where to cut: cut_after(bytes=100), or cut_after(frames=3)")
         if bytes is not None:
-            check_count("cut_after", "bytes", bytes, 0)
+            _check_count("cut_after", "bytes", bytes, 0)
         else:
-            check_count("cut_after", "frames", frames, 0)
-        check_word("how", how, _ENDS)
+            _check_count("cut_after", "frames", frames, 0)
+        _check_word("how", how, _ENDS)
         if direction == "both":
             raise FaultError("cut_after() counts one direction: direction='sent', or 'received'")
-        (chosen,) = directions_of(direction)
+        (chosen,) = _directions_of(direction)
 
         def make_shaper(proxy: NetworkProxy, towards: Direction) -> Cut | None:
             return Cut(bytes, frames, how, proxy.protocol) if towards == chosen else None  # type: ignore[arg-type]
@@ -257,7 +263,7 @@ class Network:
         Raises:
             FaultError: an argument is misspelled, or this is the network of one connection.
         """
-        check_word("how", how, _REFUSALS)
+        _check_word("how", how, _REFUSALS)
         if self._target is not None:
             raise FaultError(
                 "a new connection has no name yet, so refuse() cannot select one; "
@@ -310,3 +316,34 @@ class Network:
 
     def __repr__(self) -> str:
         return f"<Network of {self._clients} faults={len(self.faults)}>"
+
+
+def _directions_of(direction: str) -> tuple[str, ...]:
+    """The directions that "received", "sent" or "both" stands for."""
+    _check_word("direction", direction, _DIRECTIONS)
+    return _DIRECTIONS[direction]
+
+
+def _check_word(name: str, value: object, known: Iterable[str]) -> None:
+    """Check that an argument is one of the known words."""
+    known = tuple(known)
+    if value not in known:
+        words = " or ".join(map(repr, known))
+        hint = near_match(value, known)
+        raise FaultError(f"{name} is {words}, not {value!r}{hint if 'mean' in hint else ''}")
+
+
+def _check_number(call: str, name: str, value: object, least: float, *, open_: bool = False) -> None:
+    """Check that an argument is a finite number from `least` on, or (`open_`) above it."""
+    fits = (
+        isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value) and value >= least
+    )
+    if not fits or (open_ and value == least):
+        above = f"above {least:g}" if open_ else f"from {least:g} on"
+        raise FaultError(f"{call}() takes {name} as a number {above}, not {value!r}")
+
+
+def _check_count(call: str, name: str, value: object, least: int) -> None:
+    """Check that an argument is a whole number from `least` on."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise FaultError(f"{call}() takes {name} as a whole number from {least} on, not {value!r}")

@@ -20,13 +20,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal
 
-from fakeamqp.faults.network.direction import ProxyDirection
+from fakeamqp.faults.network.shapers import ByteQueue, Cut, DelayBuffer, SliceShaper
 
 if TYPE_CHECKING:
+    from fakeamqp.connection import Connection
     from fakeamqp.faults.context import Cancellable
     from fakeamqp.faults.fault_port import Direction
-    from fakeamqp.faults.network.interfaces import InnerConnection, ProxyContext, Toxic
-    from fakeamqp.faults.network.shapers import Cut
+    from fakeamqp.faults.network.shapers import Shaper
+    from fakeamqp.faults.network.toxics import NetworkFault, ProxyRegistry
 
 __all__ = ["NetworkProxy"]
 
@@ -39,27 +40,27 @@ class NetworkProxy:
     Args:
         inner: the connection.
         notify: has the runtime look at the proxy when the turn ends.
-        context: the clock, and the toxics in force.
+        registry: the clock, and the toxics in force.
         number: counts the proxies of a broker; it seeds random draws.
     """
 
     def __init__(
-        self, inner: InnerConnection, notify: Callable[[], object], context: ProxyContext, number: int
+        self, inner: Connection, notify: Callable[[], object], registry: ProxyRegistry, number: int
     ) -> None:
         self.inner = inner
         self.number = number
         #: The fault port of the connection, once its protocol is known: `fault_port.ConfirmingFaultPort`.
         self.port: Any = None
         self._notify = notify
-        self._context = context
-        self._toxics: list[Toxic] = []
+        self._registry = registry
+        self._toxics: list[NetworkFault] = []
         self._directions: dict[Direction, ProxyDirection] = {
             "received": ProxyDirection(),
             "sent": ProxyDirection(),
         }
         self._in = self._directions["received"]
         self._out = self._directions["sent"]
-        self._mutes: list[Toxic] = []
+        self._mutes: list[NetworkFault] = []
         self._sent_before_mute: list[bytes | memoryview] = []
         """Output of the connection from before the proxy was muted."""
         self._timer: Cancellable | None = None
@@ -130,7 +131,7 @@ class NetworkProxy:
         self.refresh()
         if self._over or (self._mutes and self._inner_over):
             return
-        self._in.put(self, data, self._context.now())
+        self._in.put(self, data, self._registry.now())
         self._feed()
         self._set_timer()
 
@@ -142,13 +143,13 @@ class NetworkProxy:
         self._cancel_timer()
         if not self._over and not self._mutes and (rest := self._in.drain()):
             self.inner.receive(rest)
-        self._context.passed_on(self)
+        self._registry.passed_on(self)
         self.inner.receive_eof()
-        self._context.gone(self)
+        self._registry.gone(self)
 
     def pending(self) -> list[bytes | memoryview]:
         self.refresh()
-        self._context.passed_on(self)
+        self._registry.passed_on(self)
         if self._over:
             self.receive_eof()
             return []
@@ -158,7 +159,7 @@ class NetworkProxy:
         if self._out.plain:
             return self.inner.pending()
         self._pull()
-        pieces = self._emit(self._context.now())
+        pieces = self._emit(self._registry.now())
         self._set_timer()
         return pieces
 
@@ -175,7 +176,7 @@ class NetworkProxy:
             self._pull()
             self._set_timer()
 
-    def unwrap(self) -> InnerConnection | None:
+    def unwrap(self) -> Connection | None:
         """Remove the proxy and return its connection; None while it holds bytes or a toxic is in force."""
         self.refresh()
         if self._over or self._toxics or self._feeding or self._sent_before_mute:
@@ -183,7 +184,7 @@ class NetworkProxy:
         if self._in.held or self._out.held:
             return None
         self._cancel_timer()
-        self._context.gone(self)
+        self._registry.gone(self)
         return self.inner
 
     # --- toxics -----------------------------------------------------------------------------------------
@@ -193,7 +194,7 @@ class NetworkProxy:
         """True if a toxic has ended the connection."""
         return self._over
 
-    def passed(self, toxic: Toxic) -> int:
+    def passed(self, toxic: NetworkFault) -> int:
         """How many bytes or frames have passed the cut of this toxic."""
         return sum(
             cut.passed
@@ -206,11 +207,11 @@ class NetworkProxy:
         """Add and remove toxics until the proxy has those that are in force."""
         if self._over:
             return
-        wanted = self._context.toxics(self)
+        wanted = self._registry.toxics(self)
         if wanted == self._toxics:
             return
         before, self._toxics = self._toxics, list(wanted)
-        now = self._context.now()
+        now = self._registry.now()
         for toxic in before:
             if toxic not in wanted:
                 self._remove(toxic, now)
@@ -221,7 +222,7 @@ class NetworkProxy:
         self._set_timer()
         self._notify()
 
-    def _add(self, toxic: Toxic) -> None:
+    def _add(self, toxic: NetworkFault) -> None:
         for name, direction in self._directions.items():
             shaper = toxic.make_shaper(self, name)
             if shaper is not None:
@@ -235,7 +236,7 @@ class NetworkProxy:
             self.end(toxic.ends)
             toxic.hit(self, 1)
 
-    def _remove(self, toxic: Toxic, now: float) -> None:
+    def _remove(self, toxic: NetworkFault, now: float) -> None:
         for direction in self._directions.values():
             direction.remove(self, toxic, now)
         if toxic in self._mutes:
@@ -245,7 +246,7 @@ class NetworkProxy:
                 for octets in output:
                     self._out.put(self, bytes(octets), now)
 
-    def _mute(self, toxic: Toxic) -> None:
+    def _mute(self, toxic: NetworkFault) -> None:
         self._mutes.append(toxic)
         self._cancel_timer()
 
@@ -275,7 +276,7 @@ class NetworkProxy:
 
     def _pull(self) -> None:
         """Take the output of the connection into the proxy."""
-        now = self._context.now()
+        now = self._registry.now()
         for octets in self.inner.pending():
             self._out.put(self, bytes(octets), now)
         self._out.move(self, now)
@@ -286,7 +287,7 @@ class NetworkProxy:
             return
         self._feeding = True
         try:
-            now = self._context.now()
+            now = self._registry.now()
             self._in.move(self, now)
             while not self._over and not self._mutes and self._in.may_leave(now):
                 piece, cut = self._in.next(self, now)
@@ -296,7 +297,7 @@ class NetworkProxy:
                     self._cut_off(*cut, after_output=False)
         finally:
             self._feeding = False
-        self._context.passed_on(self)
+        self._registry.passed_on(self)
 
     def _emit(self, now: float) -> list[bytes | memoryview]:
         """The bytes that leave now: one slice if there are slices, otherwise everything that is ready."""
@@ -314,7 +315,7 @@ class NetworkProxy:
             self._notify()  # Every slice is a write of its own.
         return pieces
 
-    def _cut_off(self, toxic: Toxic, cut: Cut, *, after_output: bool) -> None:
+    def _cut_off(self, toxic: NetworkFault, cut: Cut, *, after_output: bool) -> None:
         if cut.how == "silence":
             self._mute(toxic)
         else:
@@ -334,7 +335,7 @@ class NetworkProxy:
         self._cancel_timer()
         if due is not None:
             self._due = due
-            self._timer = self._context.call_at(due, self._run_timer, f"bytes of {self.name} go on")
+            self._timer = self._registry.call_at(due, self._run_timer, f"bytes of {self.name} go on")
 
     def _cancel_timer(self) -> None:
         self._due = None
@@ -346,7 +347,7 @@ class NetworkProxy:
         self._feed()
         if self._mutes or self._over:
             return
-        now = self._context.now()
+        now = self._registry.now()
         self._pull()
         if self._out.may_leave(now) or self._in.held < _MOST_HELD:
             self._notify()
@@ -355,3 +356,104 @@ class NetworkProxy:
     def __repr__(self) -> str:
         held = f"received={self._in.held} sent={self._out.held}"
         return f"<NetworkProxy around {self.inner!r} toxics={len(self._toxics)} held {held}>"
+
+
+class ProxyDirection:
+    """The bytes of one direction: delay buffers in a row, then slices, then cuts."""
+
+    def __init__(self) -> None:
+        self.buffers: list[tuple[NetworkFault, DelayBuffer]] = []
+        self.slices: list[tuple[NetworkFault, SliceShaper]] = []
+        self.cuts: list[tuple[NetworkFault, Cut]] = []
+        self._ready = ByteQueue()
+        self._pause_ends: float | None = None
+        """No slice leaves before this instant. None: there is no pause, or it is known to be over."""
+
+    @property
+    def held(self) -> int:
+        """How many bytes wait."""
+        return self._ready.size + sum(buffer.size for _, buffer in self.buffers)
+
+    @property
+    def plain(self) -> bool:
+        """True if bytes pass unchanged and at once."""
+        return not (self.buffers or self.slices or self.cuts or self._ready.size)
+
+    def put(self, proxy: NetworkProxy, octets: bytes, now: float) -> None:
+        """Add bytes at the entry."""
+        self._enter(0, proxy, octets, now)
+
+    def move(self, proxy: NetworkProxy, now: float) -> None:
+        """Move on the bytes that are due."""
+        for index, (_, buffer) in enumerate(self.buffers):
+            for octets in buffer.take(now):
+                self._enter(index + 1, proxy, octets, now)
+        if self._pause_ends is not None and self._pause_ends <= now:
+            self._pause_ends = None
+
+    def _enter(self, index: int, proxy: NetworkProxy, octets: bytes, now: float) -> None:
+        """Put bytes into the buffer at `index`, or behind the last one."""
+        if index < len(self.buffers):
+            toxic, buffer = self.buffers[index]
+            toxic.hit(proxy, len(octets))
+            buffer.put(octets, now)
+        else:
+            self._ready.put(octets)
+
+    def due(self) -> float | None:
+        """When to call `move` next. The instant may be past, because time goes on during the call."""
+        dues = [due for _, buffer in self.buffers if (due := buffer.due()) is not None]
+        if self._ready.size and self._pause_ends is not None:
+            dues.append(self._pause_ends)
+        return min(dues, default=None)
+
+    def may_leave(self, now: float) -> bool:
+        """True if there are bytes at the exit that may leave at this instant."""
+        return self._ready.size > 0 and (self._pause_ends is None or self._pause_ends <= now)
+
+    def next(self, proxy: NetworkProxy, now: float) -> tuple[bytes, tuple[NetworkFault, Cut] | None]:
+        """The next piece to leave, and the cut that ends the direction behind it, if any."""
+        if not self.may_leave(now):
+            return b"", None
+        piece = self._next_slice(proxy, now) if self.slices else self._ready.take_piece()
+        for toxic, cut in list(self.cuts):
+            count, last = cut.admit(piece)
+            if last:
+                self.cuts.remove((toxic, cut))
+                self._ready.put_back(piece[count:])
+                return piece[:count], (toxic, cut)
+        return piece, None
+
+    def _next_slice(self, proxy: NetworkProxy, now: float) -> bytes:
+        piece = self._ready.take(min(each.octets for _, each in self.slices))
+        for toxic, _ in self.slices:
+            toxic.hit(proxy, 1)
+        pause = max(each.pause for _, each in self.slices)
+        self._pause_ends = now + pause if pause else None
+        return piece
+
+    def add(self, toxic: NetworkFault, shaper: Shaper) -> None:
+        """Add a shaper."""
+        if isinstance(shaper, SliceShaper):
+            self.slices.append((toxic, shaper))
+        elif isinstance(shaper, Cut):
+            self.cuts.append((toxic, shaper))
+        else:
+            self.buffers.append((toxic, shaper))
+
+    def remove(self, proxy: NetworkProxy, toxic: NetworkFault, now: float) -> None:
+        """Remove a toxic's shaper; the bytes it held move on."""
+        for index, (each, buffer) in enumerate(self.buffers):
+            if each is toxic:
+                for octets in buffer.take_all():
+                    self._enter(index + 1, proxy, octets, now)
+        self.buffers = [each for each in self.buffers if each[0] is not toxic]
+        self.slices = [each for each in self.slices if each[0] is not toxic]
+        self.cuts = [each for each in self.cuts if each[0] is not toxic]
+        if not self.slices:
+            self._pause_ends = None
+
+    def drain(self) -> bytes:
+        """Take everything that waits, whatever the time."""
+        behind = [octets for _, buffer in reversed(self.buffers) for octets in buffer.take_all()]
+        return self._ready.take(self._ready.size) + b"".join(behind)

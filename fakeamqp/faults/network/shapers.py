@@ -7,15 +7,18 @@ from __future__ import annotations
 
 from collections import deque
 from random import Random
-from typing import Literal, Protocol, TypeAlias
+from typing import Literal, TypeAlias
 
 from fakeamqp.adapters import Framing, default_protocol, protocol_named, protocol_of
 
-__all__ = ["Bandwidth", "ByteQueue", "Cut", "DelayBuffer", "How", "Latency", "SliceShaper"]
+__all__ = ["Bandwidth", "ByteQueue", "Cut", "DelayBuffer", "How", "Latency", "Shaper", "SliceShaper"]
 
 How: TypeAlias = Literal["fin", "reset", "silence"]
 """How a connection ends: with FIN, with a TCP reset, or half-open ("silence": no bytes in either direction).
 """
+DelayBuffer: TypeAlias = "Latency | Bandwidth"
+"""A shaper that keeps bytes until they are due."""
+Shaper: TypeAlias = "DelayBuffer | SliceShaper | Cut"
 
 # Sums of instants are inexact: a difference below a nanosecond counts as none.
 _MARGIN = 1e-9
@@ -70,26 +73,6 @@ class ByteQueue:
     def take_piece(self) -> bytes:
         """Take the first piece as it was put in."""
         return self.take(len(self._pieces[0]) - self._offset) if self._pieces else b""
-
-
-class DelayBuffer(Protocol):
-    """A shaper that keeps bytes until they are due."""
-
-    @property
-    def size(self) -> int:
-        """How many bytes wait."""
-
-    def put(self, octets: bytes, now: float) -> None:
-        """Add bytes that arrive at the instant `now`."""
-
-    def take(self, now: float) -> list[bytes]:
-        """Take the bytes that are due at the instant `now`."""
-
-    def take_all(self) -> list[bytes]:
-        """Take all bytes, whatever the time."""
-
-    def due(self) -> float | None:
-        """When to call `take` next; None if the buffer is empty."""
 
 
 class Latency:

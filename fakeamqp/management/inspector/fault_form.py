@@ -10,34 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 from fakeamqp.adapters import protocol_named, protocol_names
 from fakeamqp.faults.errors import FaultError
+from fakeamqp.faults.rule import ACTIONS
 
 if TYPE_CHECKING:
     from fakeamqp.broker import Broker
-    from fakeamqp.faults.rule import Rule
+    from fakeamqp.faults import Rule
 
 __all__ = ["add", "offers", "release", "remove"]
 
-_WHEN = {"name": "when", "kind": "choice", "choices": ["instead", "before", "after"]}
-_HOW = {"name": "how", "kind": "choice", "choices": ["fin", "reset", "silence"]}
-_CODE = {"name": "code", "kind": "integer"}
-_TEXT = {"name": "text", "kind": "text"}
-
-_ACTIONS: tuple[tuple[str, str, tuple[dict[str, Any], ...]], ...] = (
-    ("nack", "Refuse it with a nack", ()),
-    ("return_message", "Return it as unroutable", (_CODE, _TEXT)),
-    ("drop", "Drop it", ()),
-    ("delay", "Delay it", ({"name": "seconds", "kind": "number", "value": 1},)),
-    ("hold", "Hold it until released", ()),
-    ("duplicate", "Duplicate it", ({"name": "times", "kind": "integer", "value": 1},)),
-    ("close_channel", "Close the channel", (_CODE, _TEXT, _WHEN)),
-    ("close_connection", "Close the connection", (_CODE, _TEXT, _WHEN)),
-    ("disconnect", "End the connection without a close", (_HOW, _WHEN)),
-    ("exception", "Answer with an exception (AMQP 0-10)", (_CODE, _TEXT)),
-    ("refuse_login", "Refuse the login", (_TEXT,)),
-    ("crash", "Crash and restart the broker", (_WHEN,)),
-    ("count", "Only count it", ()),
-)
-"""The method of `Rule`, its label and its arguments. Arguments left empty have the defaults of the method."""
+_COUNT = "count"
+"""The choice of no action."""
 _TRIGGERS = (
     ("", "every time"),
     ("times", "at most this many times"),
@@ -54,7 +36,12 @@ def offers() -> dict[str, Any]:
     return {
         "methods": ["confirm", "heartbeat", *sorted(methods)],
         "actions": [
-            {"name": name, "label": label, "arguments": arguments} for name, label, arguments in _ACTIONS
+            *(
+                {"name": row.name, "label": row.action.label, "help": row.help, "arguments": row.arguments}
+                for row in ACTIONS.values()
+                if row.action.label
+            ),
+            {"name": _COUNT, "label": "Only count it", "help": "Count it and pass it on", "arguments": ()},
         ],
         "triggers": [{"name": name, "label": label} for name, label in _TRIGGERS],
         "conditions": _CONDITIONS,
@@ -72,14 +59,14 @@ def add(broker: Broker, wanted: Mapping[str, Any]) -> Rule:
     Raises:
         FaultError: a name is misspelled, or a value is invalid; the text names the nearest match.
     """
-    actions = {name: arguments for name, _, arguments in _ACTIONS}
-    action = _text(wanted, "action") or "count"
-    if action not in actions:
+    action = _text(wanted, "action") or _COUNT
+    row = ACTIONS.get(action)
+    if action != _COUNT and (row is None or not row.action.label):
         raise FaultError(f"there is no action {action!r}")
     given = _object(wanted, "arguments")
     arguments = {
         each["name"]: _value(each["name"], each["kind"], given[each["name"]])
-        for each in actions[action]
+        for each in (() if row is None else row.arguments)
         if given.get(each["name"]) not in (None, "")
     }
     trigger = _text(wanted, "trigger")
@@ -97,7 +84,7 @@ def add(broker: Broker, wanted: Mapping[str, Any]) -> Rule:
         if trigger:
             kind = "number" if trigger == "with_probability" else "integer"
             getattr(rule, trigger)(_value(trigger, kind, wanted.get("number")))
-        if action != "count":
+        if row is not None:
             getattr(rule, action)(**arguments)
     except BaseException:
         rule.remove()

@@ -1175,6 +1175,7 @@
 
   function chooseAction() {
     const action = offers.actions.find((each) => each.name === $("fault-action").value);
+    $("fault-action").title = action.help;
     const fields = action.arguments.map((argument) => {
       let input;
       if (argument.kind === "choice") {

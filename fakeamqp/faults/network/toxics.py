@@ -1,26 +1,129 @@
-"""The network proxies of one broker, and the toxics in force."""
+"""Toxics, and the proxies of one broker on which they act."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from random import Random
 from typing import TYPE_CHECKING, Literal
 
+from fakeamqp.faults.errors import FaultError
+from fakeamqp.faults.handle import Handle
 from fakeamqp.faults.network.proxy import NetworkProxy
 
 if TYPE_CHECKING:
-    from fakeamqp.faults.context import Cancellable, NetworkContext
+    from fakeamqp.connection import Connection
+    from fakeamqp.faults.context import BrokerContext, Cancellable
+    from fakeamqp.faults.fault_port import Direction
     from fakeamqp.faults.handle import Handles
-    from fakeamqp.faults.network.interfaces import InnerConnection, Toxic
-    from fakeamqp.faults.network.toxic import NetworkFault
+    from fakeamqp.faults.network.shapers import Shaper
 
-__all__ = ["ProxyRegistry"]
+__all__ = ["NetworkFault", "ProxyRegistry"]
+
+
+class NetworkFault(Handle):
+    """A fault of the network. What its hits count is documented at the method of `Network` that made it."""
+
+    def __init__(
+        self,
+        registry: ProxyRegistry,
+        target: str | None,
+        sentence: str,
+        *,
+        make_shaper: Callable[[NetworkProxy, Direction], Shaper | None] = lambda _proxy, _direction: None,
+        mutes: bool = False,
+        silences: bool = False,
+        ends: Literal["fin", "reset"] | None = None,
+        refuses_port: bool = False,
+        counted: str = "",
+    ) -> None:
+        super().__init__(registry.context)
+        self.target = target
+        self.mutes = mutes
+        """True if no bytes pass in either direction while it is in force."""
+        self.ends = ends
+        """How it ends connections at once; None if it does not."""
+        self.refuses_port = refuses_port
+        self._registry = registry
+        self._sentence = sentence
+        self._make_shaper = make_shaper
+        self._silences = silences
+        self._counted = counted
+        self._noted: set[int] = set()
+        self._first = 0
+
+    @property
+    def sentence(self) -> str:
+        return self._sentence
+
+    @property
+    def used(self) -> bool:
+        """A refused port counts as used: the broker does not see refused connections."""
+        return self.refuses_port or super().used
+
+    def wait(self, n: int = 1, timeout: float = 5.0) -> None:
+        """See `Handle.wait`.
+
+        Raises:
+            FaultNotSeen: it has not happened `n` times.
+            FaultError: the operating system refuses the connections, so that the broker cannot count them.
+        """
+        if self.refuses_port:
+            raise FaultError(
+                "the operating system refuses these connections, and the broker cannot count them; "
+                "use refuse(how='close') to wait for hits"
+            )
+        super().wait(n, timeout)
+
+    def near_misses(self) -> Iterator[str]:
+        """The connections, and how far each has come."""
+        for proxy in self._registry.proxies:
+            called = self._registry.describe(proxy)
+            if not self._is_meant(proxy):
+                yield f"{called} is another connection"
+            elif self._counted:
+                yield f"{called}: {proxy.passed(self)} {self._counted} so far"
+
+    # --- the interface to proxies -----------------------------------------------------------------------
+
+    def concerns(self, proxy: NetworkProxy) -> bool:
+        """True if it acts on this proxy, as far as the names of the connection are known by now."""
+        return proxy.number > self._first and self._is_meant(proxy)
+
+    def _is_meant(self, proxy: NetworkProxy) -> bool:
+        target = self.target
+        if target is None or target == proxy.name:
+            return True
+        port = proxy.port
+        return port is not None and target in (port.client_name, self._registry.context.alias(proxy.name))
+
+    def make_shaper(self, proxy: NetworkProxy, direction: Direction) -> Shaper | None:
+        return self._make_shaper(proxy, direction)
+
+    def hit(self, proxy: NetworkProxy, count: int) -> None:
+        """The first hit on a connection is noted in the trace."""
+        self._count_hit(count)
+        if proxy.number not in self._noted:
+            self._noted.add(proxy.number)
+            self._registry.note(proxy, self._sentence)
+            if self._silences and proxy.port is not None:
+                proxy.port.enforce_heartbeats()
+
+    def spare(self, number: int) -> None:
+        """Leave alone the proxies with this number and below."""
+        self._first = number
+
+    def finish(self) -> None:
+        """Mark it as done: it is not in force any more."""
+        self._removed = True
+
+    def _withdraw(self) -> None:
+        self._registry.withdraw(self)
 
 
 class ProxyRegistry:
-    """Puts a proxy around every connection while a toxic is in force. It is the `ProxyContext` of proxies."""
+    """Puts a proxy around every connection while a toxic is in force. Proxies use its clock."""
 
-    def __init__(self, context: NetworkContext, handles: Handles) -> None:
+    def __init__(self, context: BrokerContext, handles: Handles) -> None:
         self.context = context
         self.faults: list[NetworkFault] = []
         self.now: Callable[[], float] = context.now
@@ -88,7 +191,7 @@ class ProxyRegistry:
             self._wrapping = False
             self.context.wrap_connections(None)
 
-    def _wrap(self, inner: InnerConnection, notify: Callable[[], object]) -> NetworkProxy:
+    def _wrap(self, inner: Connection, notify: Callable[[], object]) -> NetworkProxy:
         self._made += 1
         proxy = NetworkProxy(inner, notify, self, self._made)
         self._proxies[proxy] = []
@@ -102,7 +205,7 @@ class ProxyRegistry:
 
     # --- the interface to proxies -----------------------------------------------------------------------
 
-    def toxics(self, proxy: NetworkProxy) -> list[Toxic]:
+    def toxics(self, proxy: NetworkProxy) -> list[NetworkFault]:
         return [fault for fault in self.faults if fault.concerns(proxy)]
 
     def passed_on(self, proxy: NetworkProxy) -> None:

@@ -1,26 +1,43 @@
-"""Faults of flow control: alarms and channel.flow stop publishers, starvation stops consumers."""
+"""Faults that last until they are removed: alarms and channel.flow, starvation, redirection."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from fakeamqp.faults.errors import FaultError
-from fakeamqp.faults.handle import Handle
+from fakeamqp.faults.handle import Handle, Handles
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
-    from fakeamqp.faults.connection_selector import ConnectionSelector
+    from typing_extensions import Self
+
+    from fakeamqp.faults.condition import ConnectionSelector
     from fakeamqp.faults.context import BrokerContext
+    from fakeamqp.faults.executor import FaultExecutor
     from fakeamqp.faults.fault_port import FaultPort
-    from fakeamqp.faults.tap import FaultTap
 
-__all__ = ["Alarm", "Flow", "Starvation"]
+__all__ = ["Alarm", "Flow", "Redirection", "Starvation"]
 
 _LONGEST = 255
 
 
-class Alarm(Handle):
+class LastingFault(Handle):
+    """A fault that begins at once, and lasts until it is removed."""
+
+    def begin(self) -> None:
+        """Do it; called inside the engine."""
+        raise NotImplementedError
+
+    def start(self, handles: Handles) -> Self:
+        """Begin, as one of the broker's faults."""
+        with self._context:
+            handles.add(self)
+            self.begin()
+        return self
+
+
+class Alarm(LastingFault):
     """A resource alarm: publishers get connection.blocked, and the broker stops reading from them.
 
     While several alarms last, that of the broker's memory limit included, the reason names the resources of
@@ -31,8 +48,6 @@ class Alarm(Handle):
     Raises:
         FaultError: the reason does not fit a short string.
     """
-
-    _context: BrokerContext
 
     def __init__(self, context: BrokerContext, reason: str) -> None:
         super().__init__(context)
@@ -58,7 +73,7 @@ class Alarm(Handle):
         self._context.block(self._source, None)
 
 
-class Flow(Handle):
+class Flow(LastingFault):
     """channel.flow, sent on some channels."""
 
     def __init__(
@@ -67,6 +82,10 @@ class Flow(Handle):
         super().__init__(context)
         self._channels = channels
         self._active = active
+
+    def begin(self) -> None:
+        """Send channel.flow."""
+        self.send(self._active)
 
     def send(self, active: bool) -> None:
         """Send channel.flow on those of the channels that are open."""
@@ -85,27 +104,32 @@ class Flow(Handle):
         self.send(not self._active)
 
 
-class Starvation(Handle):
+class Starvation(LastingFault):
     """The credit of 0-10 subscriptions is ignored until this is removed.
 
     It concerns present subscriptions and those made while it lasts. Each one is a hit.
     """
 
     def __init__(
-        self, tap: FaultTap, queue: str | None, destination: str | None, connection: ConnectionSelector | None
+        self,
+        executor: FaultExecutor,
+        queue: str | None,
+        destination: str | None,
+        connection: ConnectionSelector | None,
     ) -> None:
-        super().__init__(tap.context)
+        super().__init__(executor.context)
         for name, value in (("queue", queue), ("destination", destination)):
             if value is not None and not isinstance(value, str):
                 raise FaultError(f"starve() takes {name} as a str, not {value!r}")
-        self._tap = tap
+        self._executor = executor
         self._queue = queue
         self._destination = destination
         self._connection = connection
 
     def begin(self) -> None:
-        """Starve the present subscriptions."""
-        for port in self._tap.ports():
+        """Starve the present subscriptions, and those to come."""
+        self._executor.listen(self.subscribed)
+        for port in self._executor.ports():
             if self._connection is None or self._connection.selects(port):
                 self._count_hit(port.starve(self, self._queue, self._destination, True))
 
@@ -113,7 +137,7 @@ class Starvation(Handle):
         """Starve a new subscription, if this concerns it."""
         if self._queue not in (None, queue) or self._destination not in (None, destination):
             return
-        for port in self._tap.ports():
+        for port in self._executor.ports():
             if port.name == connection and (self._connection is None or self._connection.selects(port)):
                 self._count_hit(port.starve(self, queue, destination, True))
 
@@ -129,7 +153,47 @@ class Starvation(Handle):
         return f"credit of {' '.join(words)} is ignored"
 
     def _withdraw(self) -> None:
-        self._tap.unwatch(self)
-        for port in self._tap.ports():
+        self._executor.ignore(self.subscribed)
+        for port in self._executor.ports():
             port.starve(self, self._queue, self._destination, False)
-        self._tap.settle()
+        self._executor.settle()
+
+
+class Redirection(LastingFault):
+    """Redirects clients that open a connection, if their protocol has connection.redirect.
+
+    Clients that insist are served here. While several redirections last, the latest counts. Each redirected
+    client is a hit.
+
+    Raises:
+        FaultError: the name of a broker does not fit a short string.
+    """
+
+    def __init__(
+        self, context: BrokerContext, target: str, known_hosts: Iterable[str], others: Handles
+    ) -> None:
+        super().__init__(context)
+        self.target = target
+        self.known_hosts: tuple[str, ...] = (
+            (known_hosts,) if isinstance(known_hosts, str) else tuple(known_hosts)
+        )
+        for name in (target, *self.known_hosts):
+            if not isinstance(name, str) or not 0 < len(name.encode("utf-8", "replace")) <= _LONGEST:
+                raise FaultError(f'a broker is named by a str such as "other.example:5672", not {name!r}')
+        self._others = others
+
+    def begin(self) -> None:
+        """Redirect clients from now on."""
+        self._context.redirect(self.target, self.known_hosts, self._count_hit)
+
+    @property
+    def sentence(self) -> str:
+        return f"clients that open a connection are redirected to {self.target}"
+
+    def _withdraw(self) -> None:
+        others = (each for each in self._others.in_force if each is not self)
+        lasting = [each for each in others if isinstance(each, Redirection)]
+        if lasting:
+            lasting[-1].begin()
+        else:
+            self._context.redirect(None)
