@@ -42,9 +42,7 @@ def _circles(imports: dict[str, set[str]]) -> list[list[str]]:
             new = imports[ahead.pop()] - seen
             seen |= new
             ahead += new
-    circles = {
-        frozenset(other for other in seen if name in reached[other]) for name, seen in reached.items()
-    }
+    circles = {frozenset(other for other in seen if name in reached[other]) for name, seen in reached.items()}
     return [sorted(circle) for circle in circles if len(circle) > 1]
 
 
