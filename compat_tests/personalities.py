@@ -1,4 +1,6 @@
-"""The tables of docs/personalities.md, generated from the records: `python -m compat_tests.personalities`.
+"""What is generated from the rows of the choices, by `python -m compat_tests.personalities`.
+
+That is the tables of docs/personalities.md, and the types of the choices as keyword arguments.
 
 `WORDS` describes choices for the tables; a choice that is not in it is described by its docstring.
 """
@@ -12,12 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from compat_tests import tables
-from fakeamqp.model.personality import FEATURES, PERSONALITIES, Personality
-from fakeamqp.model.personality.differences import field_texts
+from fakeamqp.model.personality import FEATURES, PERSONALITIES, Personality, keywords as keyword_types
+from fakeamqp.model.personality.variants import field_texts
 
-__all__ = ["PAGE", "main", "with_tables"]
+__all__ = ["KEYWORDS", "PAGE", "choices_table", "keywords", "main", "with_tables"]
 
 PAGE = Path(__file__).parents[1] / "docs" / "personalities.md"
+KEYWORDS = Path(keyword_types.__file__)
 VERSIONS = [each for each in PERSONALITIES.values() if each.product == "RabbitMQ"]
 
 _MIB = 1024 * 1024
@@ -123,7 +126,7 @@ Row = tuple[str, str, list[str]]
 
 def with_tables(page: str) -> str:
     """The page with its tables as they should be. Raises ValueError where it has no place for them."""
-    return tables.with_tables(page, {"features": _features, "choices": _choices})
+    return tables.with_tables(page, {"features": _features, "choices": choices_table})
 
 
 def _features() -> str:
@@ -134,10 +137,12 @@ def _features() -> str:
     return tables.table(["Deprecated feature", *_numbers()], rows)
 
 
-def _choices() -> str:
+def choices_table(versions: Iterable[Personality] = VERSIONS) -> str:
+    """A row for each choice in which these personalities differ."""
+    records = list(versions)
     rows = [
         [what[:1].upper() + what[1:], f"`{setting}`", *shown]
-        for what, setting, shown in _differences("", VERSIONS, _texts(Personality))
+        for what, setting, shown in _differences("", records, _texts(type(records[0])))
         if setting not in _LEFT_OUT
     ]
     return tables.table(["What", "Choice", *_numbers()], rows)
@@ -254,9 +259,23 @@ def _texts(record: type) -> dict[str, str]:
     return {name: _SOURCE.sub("", text.rstrip(".")) for name, text in field_texts(record).items()}
 
 
+_CLASS = '''\
+class PersonalityChoices(TypedDict, total=False):
+    """The choices of a personality that `Broker(**settings)` overrides; `Personality` documents each."""
+
+'''
+
+
+def keywords(module: str, record: type[Personality] = Personality) -> str:
+    """The module of the types of keyword arguments, as it should be for the choices of a record."""
+    types = "".join(f"    {each.name}: {each.type}\n" for each in fields(record)).replace("'", '"')
+    return module.partition(_CLASS)[0] + _CLASS + types
+
+
 def main() -> None:
-    """Write the page anew."""
+    """Write both anew."""
     PAGE.write_text(with_tables(PAGE.read_text()))
+    KEYWORDS.write_text(keywords(KEYWORDS.read_text()))
 
 
 if __name__ == "__main__":

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from fakeamqp.model.definitions import DefinitionsError
     from fakeamqp.model.limits.limits import Bounds, LimitsError
     from fakeamqp.model.personality import PERSONALITIES, FeatureError, Personality
-    from fakeamqp.model.personality.differences import ChoiceDifference
+    from fakeamqp.model.personality.variants import ChoiceDifference
     from fakeamqp.model.policies import PolicyError
     from fakeamqp.runtime import (
         CannotListen,
@@ -108,7 +108,7 @@ if not TYPE_CHECKING:
             "fakeamqp.model.definitions": ("DefinitionsError",),
             "fakeamqp.model.limits.limits": ("Bounds", "LimitsError"),
             "fakeamqp.model.personality": ("PERSONALITIES", "FeatureError", "Personality"),
-            "fakeamqp.model.personality.differences": ("ChoiceDifference",),
+            "fakeamqp.model.personality.variants": ("ChoiceDifference",),
             "fakeamqp.model.policies": ("PolicyError",),
             "fakeamqp.runtime": (
                 "CannotListen",

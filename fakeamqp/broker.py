@@ -1320,7 +1320,7 @@ def _adjusted(name: str | Personality, settings: Mapping[str, Any]) -> Personali
     chosen = personality(name)
     if not settings and chosen is PERSONALITIES.get(chosen.name):
         return chosen
-    from fakeamqp.model.personality.checking import with_choices
+    from fakeamqp.model.personality.variants import with_choices
 
     known = [field.name for field in fields(Personality)]
     for setting in settings:

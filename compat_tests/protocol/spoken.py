@@ -14,10 +14,10 @@ METHODS_0_9: Mapping[int, type[Method]] = {}
 """By index: the methods of 0-9."""
 
 if "0-9" in protocol_names():
-    from fakeamqp.protocols.amqp_0_9.choices import choices_for
+    from fakeamqp.protocols.amqp_0_9.choices import Amqp09Choices
     from fakeamqp.protocols.amqp_0_9.codec import METHODS as METHODS_0_9
 
 
 def checks_tickets(personality: Personality) -> bool:
     """Whether connections of 0-9 have to show access tickets."""
-    return choices_for(personality).checks_tickets
+    return personality.extension(Amqp09Choices).checks_tickets

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from compat_tests.protocol.driver import Client, Server
-from fakeamqp.model.personality import RABBITMQ_4_2
+from fakeamqp.model.personality import PERSONALITIES
 
 HALF_AN_HOUR = 1800
 
@@ -110,7 +110,7 @@ def test_nothing_is_watched_on_a_channel_that_has_ended(rabbitmq: Server, holder
 
 
 def test_the_timeout_can_be_set_for_all_queues() -> None:
-    server = Server(replace(RABBITMQ_4_2, consumer_timeout=60.0))
+    server = Server(replace(PERSONALITIES["rabbitmq-4.2"], consumer_timeout=60.0))
     client = server.client()
     client.declare("q")
     client.publish(routing_key="q")

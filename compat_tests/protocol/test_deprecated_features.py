@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from compat_tests.protocol.driver import Client, Server
-from fakeamqp.model.personality import RABBITMQ_4_2, RABBITMQ_4_3
+from fakeamqp.model.personality import PERSONALITIES
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 
 LOCATOR_DENIED_BY_DEFAULT = (
@@ -163,7 +163,7 @@ def test_other_queue_types_never_had_it(modern: Server) -> None:
 # --- global_qos --------------------------------------------------------------------------------------
 
 
-LOUD = replace(RABBITMQ_4_3, refuses_denied_global_qos=True)
+LOUD = replace(PERSONALITIES["rabbitmq-4.3"], refuses_denied_global_qos=True)
 
 
 @pytest.mark.parametrize(
@@ -171,7 +171,9 @@ LOUD = replace(RABBITMQ_4_3, refuses_denied_global_qos=True)
     [
         (Server(LOUD), "By default, this feature is not permitted anymore."),
         (
-            Server(replace(RABBITMQ_4_2, refuses_denied_global_qos=True), deny=["global_qos"]),
+            Server(
+                replace(PERSONALITIES["rabbitmq-4.2"], refuses_denied_global_qos=True), deny=["global_qos"]
+            ),
             "Its use is not permitted per the configuration",
         ),
     ],

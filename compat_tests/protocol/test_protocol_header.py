@@ -7,7 +7,7 @@ import pytest
 
 from compat_tests.protocol.driver import Server
 from compat_tests.unit.runtime.fakes import real_engine
-from fakeamqp.model.personality import RABBITMQ_3_13
+from fakeamqp.model.personality import PERSONALITIES
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.negotiation import accept
 
@@ -63,7 +63,7 @@ def test_another_version_is_answered_with_the_one_there_is(server: Server, versi
 
 @pytest.mark.rule("0-9-1/protocol-header/version-mismatch")
 def test_rabbitmq_3_13_answers_with_0_9_1(rabbitmq: Server) -> None:
-    older = rabbitmq.varied(header_for_others=RABBITMQ_3_13.header_for_others)
+    older = rabbitmq.varied(header_for_others=PERSONALITIES["rabbitmq-3.13"].header_for_others)
     assert refused(older, b"AMQP\x03\x01\x00\x00") == HEADER
 
 

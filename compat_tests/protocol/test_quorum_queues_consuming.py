@@ -10,7 +10,7 @@ import pytest
 from compat_tests.protocol.driver import Client, Server
 from compat_tests.protocol.quorum import ALL, RABBITMQ, client_of, counts, declare
 from compat_tests.protocol.test_exchange import refused
-from fakeamqp.model.personality import RABBITMQ_4_2, SPEC
+from fakeamqp.model.personality import PERSONALITIES
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 
 PLACE = "queue 'q' in vhost '/'"
@@ -450,9 +450,12 @@ def test_the_single_active_consumer_ends_with_its_connection(name: str) -> None:
 
 
 def test_the_personality_can_allow_shared_windows() -> None:
-    personality = replace(RABBITMQ_4_2, quorum=replace(RABBITMQ_4_2.quorum, refuses_shared_windows=False))
+    personality = replace(
+        PERSONALITIES["rabbitmq-4.2"],
+        quorum=replace(PERSONALITIES["rabbitmq-4.2"].quorum, refuses_shared_windows=False),
+    )
     client = Server(personality).client()
     declare(client)
     client.qos(1, global_=True)
     client.consume("q")
-    assert SPEC.quorum.refuses_shared_windows is False
+    assert PERSONALITIES["spec"].quorum.refuses_shared_windows is False

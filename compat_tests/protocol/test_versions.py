@@ -13,13 +13,7 @@ import pytest
 
 from compat_tests.protocol.driver import Client, Content, Server
 from fakeamqp.model.access.users import Permission, TopicPermission, User
-from fakeamqp.model.personality import (
-    PERSONALITIES,
-    RABBITMQ_4_0,
-    RABBITMQ_4_1,
-    RABBITMQ_4_2,
-    RABBITMQ_4_3,
-)
+from fakeamqp.model.personality import PERSONALITIES
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.codec.constants import PROTOCOL_HEADER
 from fakeamqp.protocols.amqp_0_9_1.codec.tables import Timestamp
@@ -509,7 +503,9 @@ def test_4_3_takes_any_queue_mode(mode: Any) -> None:
 
 @pytest.mark.parametrize("mode", ["default", "lazy", "eager", 5])
 def test_an_argument_can_be_removed(mode: Any) -> None:
-    client = Server(replace(RABBITMQ_4_3, removed_queue_arguments=("x-queue-mode",))).client()
+    client = Server(
+        replace(PERSONALITIES["rabbitmq-4.3"], removed_queue_arguments=("x-queue-mode",))
+    ).client()
     client.send(m.QueueDeclare(queue="q", durable=True, arguments={"x-queue-mode": mode}))
     close = client.expect_connection_close(541)
     assert close.reply_text == "INTERNAL_ERROR - invalid arg 'x-queue-mode' for queue 'q' in vhost '/'"
@@ -667,13 +663,21 @@ def test_an_expiration_goes_on_as_a_plain_number(name: str, sent: str, expiratio
 
 def test_what_4_0_and_4_3_do_alike_4_1_and_4_2_do() -> None:
     """4.0.5 and 4.3.6 are measured, 4.1 and 4.2 are not: what differs from both needs a source of its own."""
-    assert _alone(RABBITMQ_4_0, RABBITMQ_4_2, RABBITMQ_4_3) == []
-    assert _alone(RABBITMQ_4_0, RABBITMQ_4_1, RABBITMQ_4_2) == []
+    assert (
+        _alone(PERSONALITIES["rabbitmq-4.0"], PERSONALITIES["rabbitmq-4.2"], PERSONALITIES["rabbitmq-4.3"])
+        == []
+    )
+    assert (
+        _alone(PERSONALITIES["rabbitmq-4.0"], PERSONALITIES["rabbitmq-4.1"], PERSONALITIES["rabbitmq-4.2"])
+        == []
+    )
 
 
 def test_4_1_is_4_0_but_for_what_its_source_has_of_4_2() -> None:
     """Sources: the tags v4.0.5, v4.1.8 and v4.2.9 of rabbitmq-server, choice by choice."""
-    assert [each.name for each in RABBITMQ_4_0.differences(RABBITMQ_4_1)] == [
+    assert [
+        each.name for each in PERSONALITIES["rabbitmq-4.0"].differences(PERSONALITIES["rabbitmq-4.1"])
+    ] == [
         "name",
         "smallest_frame_max",
         "deprecated_features.amqp_filter_set_bug",

@@ -5,14 +5,16 @@ from __future__ import annotations
 import inspect
 from dataclasses import fields
 
-from fakeamqp import Broker, Personality
+from compat_tests.personalities import KEYWORDS, keywords
+from fakeamqp import Broker
 from fakeamqp.model.messages.properties import MessageProperties, PlainProperties
-from fakeamqp.settings import BrokerArguments, PersonalityChoices
+from fakeamqp.model.personality.keywords import PersonalityChoices
+from fakeamqp.settings import BrokerArguments
 
 
-def test_the_choices_are_those_of_a_personality():
-    choices = {field.name: _plain(field.type) for field in fields(Personality)}
-    assert _types(PersonalityChoices) == choices
+def test_the_types_of_choices_are_generated_from_the_rows():
+    written = KEYWORDS.read_text()
+    assert written == keywords(written), "run: python -m compat_tests.personalities"
 
 
 def test_the_arguments_are_those_of_broker():

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
 
-from fakeamqp.management.choices import choices_for
+from fakeamqp.management.choices import ManagementChoices
 from fakeamqp.management.counters import Statistics
 from fakeamqp.runtime.clock import RealClock
 
@@ -39,7 +39,7 @@ class Management:
         self.engine: Engine = surroundings.engine
         self._state = surroundings.state
         self.statistics: Statistics = Statistics(surroundings.state.clock.now)
-        self.choices: ManagementChoices = choices_for(surroundings.state.personality)
+        self.choices: ManagementChoices = surroundings.state.personality.extension(ManagementChoices)
         self.began: float = surroundings.state.clock.now()
         #: The numeric address and the port of the HTTP server.
         self.http_address: tuple[str, int] = ("", 0)

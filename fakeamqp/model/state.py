@@ -19,7 +19,7 @@ from fakeamqp.model.limits.memory import Memory, joint_reason
 from fakeamqp.model.message_outcomes import OutcomeHistories
 from fakeamqp.model.names import NODE, NameGenerator
 from fakeamqp.model.operations import Operations
-from fakeamqp.model.personality import RABBITMQ_4_3, DeprecatedFeatures, Personality
+from fakeamqp.model.personality import PERSONALITIES, DeprecatedFeatures, Personality
 from fakeamqp.model.timers import Timers
 from fakeamqp.model.virtual_host import VirtualHost
 
@@ -244,7 +244,7 @@ class BrokerState:
         self,
         clock: TimeSource,
         *,
-        personality: Personality = RABBITMQ_4_3,
+        personality: Personality = PERSONALITIES["rabbitmq-4.3"],
         seed: int | str | None = None,
         history: int = 0,
         permit: Iterable[str] = (),

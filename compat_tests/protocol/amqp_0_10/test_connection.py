@@ -14,7 +14,7 @@ from fakeamqp.model.access.users import Permission, User
 from fakeamqp.model.limits.limits import VirtualHostLimits
 from fakeamqp.model.personality import personality
 from fakeamqp.model.state import Redirect
-from fakeamqp.protocols.amqp_0_10.choices import Amqp010Choices, choices_for
+from fakeamqp.protocols.amqp_0_10.choices import Amqp010Choices
 from fakeamqp.protocols.amqp_0_10.codec import commands as x, controls as c
 from fakeamqp.protocols.amqp_0_10.codec.frames import FRAME_HEADER
 from fakeamqp.protocols.amqp_0_10.codec.types import Array
@@ -22,7 +22,7 @@ from fakeamqp.protocols.amqp_0_10.codec.types import Array
 
 def _refused(client: Client) -> None:
     """The handshake has failed: by personality with a word or without one, and the transport ends."""
-    if choices_for(client.server.state.personality).speaks_of_failed_handshakes:
+    if client.server.state.personality.extension(Amqp010Choices).speaks_of_failed_handshakes:
         client.expect_close(320)
     else:
         client.expect_silent_end()
@@ -31,7 +31,9 @@ def _refused(client: Client) -> None:
 def _offering(name: str, **choices: Any) -> Server:
     """A broker of this personality that offers other limits."""
     known = personality(name)
-    return Server(replace(known, extensions={Amqp010Choices: replace(choices_for(known), **choices)}))
+    return Server(
+        replace(known, extensions={Amqp010Choices: replace(known.extension(Amqp010Choices), **choices)})
+    )
 
 
 # --- start -------------------------------------------------------------------------------------------

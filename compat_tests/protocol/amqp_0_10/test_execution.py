@@ -10,7 +10,7 @@ import pytest
 from compat_tests.protocol.amqp_0_10.driver import Server, Session
 from fakeamqp.model.access.users import Permission, User
 from fakeamqp.model.limits.limits import VirtualHostLimits
-from fakeamqp.protocols.amqp_0_10.choices import choices_for
+from fakeamqp.protocols.amqp_0_10.choices import Amqp010Choices
 from fakeamqp.protocols.amqp_0_10.codec import commands as x, controls as c, structs
 from fakeamqp.protocols.amqp_0_10.replies import ConnectionFault, SessionFault, short_text
 
@@ -119,7 +119,7 @@ def test_no_field_is_named_where_none_is_to_blame(session: Session) -> None:
 
 
 def _empty_name_code(session: Session) -> int:
-    choices = choices_for(session.client.server.state.personality)
+    choices = session.client.server.state.personality.extension(Amqp010Choices)
     return {"illegal-argument": 531, "invalid-argument": 542}[choices.missing_queue_name]
 
 

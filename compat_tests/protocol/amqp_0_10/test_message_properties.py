@@ -11,7 +11,7 @@ import pytest
 
 from compat_tests.protocol.amqp_0_10.driver import Server, Session, Transfer
 from fakeamqp.model.access.users import Permission, User
-from fakeamqp.protocols.amqp_0_10.choices import choices_for
+from fakeamqp.protocols.amqp_0_10.choices import Amqp010Choices
 from fakeamqp.protocols.amqp_0_10.codec import commands as x, structs
 from fakeamqp.protocols.amqp_0_10.codec.types import CODES, Array, List, Map
 from fakeamqp.timestamps import Timestamp
@@ -304,7 +304,7 @@ def test_what_is_not_delivered_in_time_goes_to_a_dead_letter_exchange(server: Se
     (transfer,) = session.transfers()
     assert transfer.delivery.ttl is None
     assert transfer.message.application_headers["x-death"][0]["original-expiration"] == "50"
-    stamped = choices_for(server.state.personality).stamps_arrival
+    stamped = server.state.personality.extension(Amqp010Choices).stamps_arrival
     assert (transfer.delivery.timestamp is not None) is stamped
 
 

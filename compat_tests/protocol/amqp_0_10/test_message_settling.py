@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from compat_tests.protocol.amqp_0_10.driver import Server, Session, Transfer
-from fakeamqp.protocols.amqp_0_10.choices import choices_for
+from fakeamqp.protocols.amqp_0_10.choices import Amqp010Choices
 from fakeamqp.protocols.amqp_0_10.codec import commands as x, structs
 from fakeamqp.protocols.amqp_0_10.codec.serial import SequenceSet
 
@@ -141,7 +141,7 @@ def test_after_a_reject_or_release_a_transfer_is_not_known(
     session.call(x.MessageStop(destination="d"))
     which = SequenceSet.of(transfer.id)
     session.call(first(transfers=which))
-    if choices_for(server.state.personality).unknown_transfers_are_errors:
+    if server.state.personality.extension(Amqp010Choices).unknown_transfers_are_errors:
         session.fails(then(transfers=which), 409)
     else:
         session.call(then(transfers=which))
@@ -153,7 +153,7 @@ def test_what_was_only_seen_cannot_be_accepted(server: Server) -> None:
     session = server.session()
     session.declare("q")
     (transfer,) = taken(session, b"1", acquire_mode=1)
-    if choices_for(server.state.personality).unknown_transfers_are_errors:
+    if server.state.personality.extension(Amqp010Choices).unknown_transfers_are_errors:
         session.fails(x.MessageAccept(transfers=SequenceSet.of(transfer.id)), 409)
     else:
         session.accept(transfer.id)

@@ -8,7 +8,7 @@ import pytest
 
 from compat_tests.protocol.amqp_0_10.driver import Server, Session
 from fakeamqp.model.personality import personality
-from fakeamqp.protocols.amqp_0_10.choices import Amqp010Choices, choices_for
+from fakeamqp.protocols.amqp_0_10.choices import Amqp010Choices
 from fakeamqp.protocols.amqp_0_10.codec import commands as x, structs
 from fakeamqp.protocols.amqp_0_10.codec.constants import RejectCode
 
@@ -191,7 +191,10 @@ def test_brokers_in_the_field_do_not_look_at_immediate(lenient: Server) -> None:
 def test_a_broker_may_heed_immediate_and_tell_nobody() -> None:
     known = personality("rabbitmq-4.2")
     server = Server(
-        replace(known, extensions={Amqp010Choices: replace(choices_for(known), honours_immediate=True)})
+        replace(
+            known,
+            extensions={Amqp010Choices: replace(known.extension(Amqp010Choices), honours_immediate=True)},
+        )
     )
     session = topology(server.session())
     session.declare("q")

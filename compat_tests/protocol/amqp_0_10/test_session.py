@@ -9,7 +9,7 @@ import pytest
 from compat_tests.protocol.amqp_0_10.driver import Client, Server, Session
 from fakeamqp.model.access.users import Permission, User
 from fakeamqp.model.personality import personality
-from fakeamqp.protocols.amqp_0_10.choices import Amqp010Choices, choices_for
+from fakeamqp.protocols.amqp_0_10.choices import Amqp010Choices
 from fakeamqp.protocols.amqp_0_10.codec import commands as x, controls as c, structs
 from fakeamqp.protocols.amqp_0_10.codec.constants import DetachCode
 from fakeamqp.protocols.amqp_0_10.codec.frames import control_frame
@@ -200,7 +200,7 @@ def test_what_was_granted_is_how_long_the_session_is_kept(
 @pytest.mark.parametrize("asked", [61, 0xFFFFFFFF, None])
 def test_no_session_is_kept_for_longer_than_the_broker_allows(asked: int | None) -> None:
     known = personality("rabbitmq-4.3")
-    choices = replace(choices_for(known), longest_session_timeout=60)
+    choices = replace(known.extension(Amqp010Choices), longest_session_timeout=60)
     server = Server(replace(known, extensions={Amqp010Choices: choices}))
     client = server.open()
     session = client.session(b"s")

@@ -12,7 +12,7 @@ from typing import Any
 from compat_tests.protocol import driver
 from fakeamqp.connection import PeerAddress
 from fakeamqp.model.personality import Personality
-from fakeamqp.protocols.amqp_0_9.choices import Amqp09Choices, choices_for
+from fakeamqp.protocols.amqp_0_9.choices import Amqp09Choices
 from fakeamqp.protocols.amqp_0_9.codec import (
     BasicProperties,
     FileProperties,
@@ -66,7 +66,9 @@ class Server(driver.Server):
     def varied(self, **choices: Any) -> Server:
         """Another broker like this one, but for some choices about 0-9."""
         known = self.state.personality
-        varied = replace(known, extensions={Amqp09Choices: replace(choices_for(known), **choices)})
+        varied = replace(
+            known, extensions={Amqp09Choices: replace(known.extension(Amqp09Choices), **choices)}
+        )
         return Server(varied, tickets=self.asks_for_tickets)
 
     def connect(self, **peer: Any) -> Client:

@@ -11,7 +11,7 @@ from fakeamqp.model.errors import NotAllowed, NotFound
 from fakeamqp.model.message_outcomes import DeadLettered
 from fakeamqp.model.messages.message import Message
 from fakeamqp.model.messages.properties import PlainProperties
-from fakeamqp.model.personality import SPEC
+from fakeamqp.model.personality import PERSONALITIES
 from fakeamqp.model.queues import Queue, QueueDeclaration
 
 KINDS = ("classic", "quorum")
@@ -265,7 +265,7 @@ def test_a_durable_queue_keeps_its_alternate(bench: Bench, dead: Queue) -> None:
 
 
 def test_the_alternate_goes_before_the_dead_letters_of_deleted_queues() -> None:
-    bench = Bench(SPEC)
+    bench = Bench(PERSONALITIES["spec"])
     target = bench.queue("dead")
     bench.host.exchanges.declare("alt", "fanout")
     bench.host.bindings.bind("alt", target, "")
@@ -284,9 +284,9 @@ def test_messages_of_a_stream_go_with_it(bench: Bench, dead: Queue) -> None:
 
 
 def test_what_waits_for_a_retry_goes_there_too() -> None:
-    from fakeamqp.model.personality import RABBITMQ_4_3
+    from fakeamqp.model.personality import PERSONALITIES
 
-    bench = Bench(RABBITMQ_4_3)
+    bench = Bench(PERSONALITIES["rabbitmq-4.3"])
     target = bench.queue("dead")
     bench.host.exchanges.declare("alt", "fanout")
     bench.host.bindings.bind("alt", target, "")

@@ -13,8 +13,8 @@ from fakeamqp.model.arguments.exchange_arguments import EXCHANGE_ARGUMENTS, Exch
 from fakeamqp.model.arguments.policy_keys import POLICY_KEYS
 from fakeamqp.model.arguments.queue_arguments import QUEUE_ARGUMENTS, QUEUE_TYPES, QueueOptions
 from fakeamqp.model.arguments.rows import Argument
-from fakeamqp.model.arguments.versions import EVERY
 from fakeamqp.model.personality import PERSONALITIES
+from fakeamqp.model.versions import EVERY
 
 MODEL = Path(fakeamqp.model.__file__).parent
 TABLES: dict[type, tuple[Argument, ...]] = {

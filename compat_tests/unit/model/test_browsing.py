@@ -13,7 +13,7 @@ from fakeamqp.model.deliveries.subscription import Subscription
 from fakeamqp.model.errors import AccessRefused, NotImplementedHere
 from fakeamqp.model.messages.message import Message
 from fakeamqp.model.messages.properties import PlainProperties
-from fakeamqp.model.personality import SPEC
+from fakeamqp.model.personality import PERSONALITIES
 from fakeamqp.model.queues import ClassicQueue, Queue, QueueDeclaration
 from fakeamqp.model.queues.waiting import Fifo, IndexedFifo, PriorityFifo
 
@@ -479,13 +479,13 @@ ACTIONS = ("publish", "look", "take", "get", "release", "accept", "allow", "acqu
 
 
 @pytest.mark.parametrize("arguments", [{}, {"max_priority": 2}], ids=["plain", "priority"])
-@pytest.mark.parametrize("personality", [None, SPEC], ids=["rabbitmq", "spec"])
+@pytest.mark.parametrize("personality", [None, PERSONALITIES["spec"]], ids=["rabbitmq", "spec"])
 @given(st.lists(st.tuples(st.sampled_from(ACTIONS), st.integers(0, 7)), max_size=60))
 def test_whatever_happens_everything_is_seen_once(
     arguments: dict[str, int], personality: object, actions: list[tuple[str, int]]
 ) -> None:
     """Those who look see no message twice; what waits at the end they have all seen, or it came back."""
-    bench = Bench() if personality is None else Bench(SPEC)
+    bench = Bench() if personality is None else Bench(PERSONALITIES["spec"])
     queue = bench.queue("q", **arguments)
     lookers: list[Reader] = []
     takers: list[Reader] = []

@@ -11,7 +11,7 @@ from fakeamqp.model.dead_letters import dead_lettered, is_cycle
 from fakeamqp.model.errors import PreconditionFailed
 from fakeamqp.model.messages.message import Message
 from fakeamqp.model.messages.properties import plain_properties
-from fakeamqp.model.personality import SPEC
+from fakeamqp.model.personality import PERSONALITIES
 from fakeamqp.model.queues import DeathReason
 from fakeamqp.model.routing import Copies, carbon_copies, without_blind_copies
 
@@ -19,7 +19,7 @@ from fakeamqp.model.routing import Copies, carbon_copies, without_blind_copies
 def queue(name: str, **options: Any) -> Any:
     """As much of a queue as dead-lettering looks at."""
     options.setdefault("dead_letter_exchange", "dlx")
-    virtual_host = SimpleNamespace(state=SimpleNamespace(personality=SPEC))
+    virtual_host = SimpleNamespace(state=SimpleNamespace(personality=PERSONALITIES["spec"]))
     return cast(Any, SimpleNamespace(name=name, options=QueueOptions(**options), virtual_host=virtual_host))
 
 

@@ -3,16 +3,7 @@ from __future__ import annotations
 import pytest
 
 from fakeamqp.model.errors import InternalError
-from fakeamqp.model.personality import (
-    FEATURES,
-    PERSONALITIES,
-    RABBITMQ_3_13,
-    RABBITMQ_4_2,
-    RABBITMQ_4_3,
-    SPEC,
-    DeprecatedFeatures,
-    FeatureError,
-)
+from fakeamqp.model.personality import FEATURES, PERSONALITIES, DeprecatedFeatures, FeatureError
 
 
 def test_personalities_know_features_that_there_are() -> None:
@@ -21,32 +12,34 @@ def test_personalities_know_features_that_there_are() -> None:
 
 
 def test_what_is_so_by_default() -> None:
-    assert DeprecatedFeatures(RABBITMQ_4_2).permitted("global_qos")
-    assert not DeprecatedFeatures(RABBITMQ_4_3).permitted("global_qos")
-    assert not DeprecatedFeatures(RABBITMQ_4_3).permitted("ram_node_type")
+    assert DeprecatedFeatures(PERSONALITIES["rabbitmq-4.2"]).permitted("global_qos")
+    assert not DeprecatedFeatures(PERSONALITIES["rabbitmq-4.3"]).permitted("global_qos")
+    assert not DeprecatedFeatures(PERSONALITIES["rabbitmq-4.3"]).permitted("ram_node_type")
 
 
 def test_what_is_not_deprecated_is_permitted() -> None:
-    assert DeprecatedFeatures(RABBITMQ_3_13).permitted("queue_master_locator")
-    assert all(DeprecatedFeatures(SPEC).permitted(name) for name in FEATURES)
+    assert DeprecatedFeatures(PERSONALITIES["rabbitmq-3.13"]).permitted("queue_master_locator")
+    assert all(DeprecatedFeatures(PERSONALITIES["spec"]).permitted(name) for name in FEATURES)
 
 
 def test_one_feature_is_permitted_or_denied() -> None:
-    features = DeprecatedFeatures(RABBITMQ_4_3, permit=["global_qos"])
+    features = DeprecatedFeatures(PERSONALITIES["rabbitmq-4.3"], permit=["global_qos"])
     assert features.permitted("global_qos")
     assert not features.permitted("queue_master_locator")
-    features = DeprecatedFeatures(RABBITMQ_4_2, deny=["global_qos"])
+    features = DeprecatedFeatures(PERSONALITIES["rabbitmq-4.2"], deny=["global_qos"])
     assert not features.permitted("global_qos")
     assert features.permitted("transient_nonexcl_queues")
 
 
 def test_a_lone_name_will_do() -> None:
-    assert DeprecatedFeatures(RABBITMQ_4_3, permit="global_qos").permitted("global_qos")
+    assert DeprecatedFeatures(PERSONALITIES["rabbitmq-4.3"], permit="global_qos").permitted("global_qos")
 
 
 def test_what_is_so_anyway_may_be_said() -> None:
-    assert DeprecatedFeatures(RABBITMQ_4_2, permit=["global_qos"]).permitted("global_qos")
-    assert not DeprecatedFeatures(RABBITMQ_4_3, deny=["ram_node_type"]).permitted("ram_node_type")
+    assert DeprecatedFeatures(PERSONALITIES["rabbitmq-4.2"], permit=["global_qos"]).permitted("global_qos")
+    assert not DeprecatedFeatures(PERSONALITIES["rabbitmq-4.3"], deny=["ram_node_type"]).permitted(
+        "ram_node_type"
+    )
 
 
 @pytest.mark.parametrize(
@@ -66,18 +59,18 @@ def test_what_is_so_anyway_may_be_said() -> None:
 )
 def test_what_cannot_be_said(arguments: dict[str, list[str]], text: str) -> None:
     with pytest.raises(FeatureError) as caught:
-        DeprecatedFeatures(RABBITMQ_4_3, **arguments)
+        DeprecatedFeatures(PERSONALITIES["rabbitmq-4.3"], **arguments)
     assert str(caught.value).startswith(text)
 
 
 def test_features_of_other_versions() -> None:
     with pytest.raises(FeatureError, match=r"no deprecated feature of rabbitmq-3\.13; it has classic_"):
-        DeprecatedFeatures(RABBITMQ_3_13, deny=["queue_master_locator"])
+        DeprecatedFeatures(PERSONALITIES["rabbitmq-3.13"], deny=["queue_master_locator"])
     with pytest.raises(FeatureError, match="no deprecated feature of spec, and has none at all"):
-        DeprecatedFeatures(SPEC, deny=["global_qos"])
+        DeprecatedFeatures(PERSONALITIES["spec"], deny=["global_qos"])
 
 
 def test_what_is_denied_is_refused() -> None:
-    DeprecatedFeatures(RABBITMQ_4_2).require("global_qos")
+    DeprecatedFeatures(PERSONALITIES["rabbitmq-4.2"]).require("global_qos")
     with pytest.raises(InternalError):
-        DeprecatedFeatures(RABBITMQ_4_3).require("global_qos")
+        DeprecatedFeatures(PERSONALITIES["rabbitmq-4.3"]).require("global_qos")

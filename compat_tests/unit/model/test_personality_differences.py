@@ -8,7 +8,7 @@ from dataclasses import fields, replace
 import pytest
 
 from fakeamqp.model.personality import PERSONALITIES, Personality
-from fakeamqp.model.personality.differences import UnknownChoice, field_texts
+from fakeamqp.model.personality.variants import UnknownChoice, field_texts
 
 OLD, NEW = PERSONALITIES["rabbitmq-3.13"], PERSONALITIES["rabbitmq-4.3"]
 PAIRS = list(itertools.permutations(PERSONALITIES.values(), 2))

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fakeamqp.model.personality import PERSONALITIES, personality
-from fakeamqp.model.personality.records import UnknownPersonality
+from fakeamqp.model.personality import PERSONALITIES, UnknownPersonality, personality
 
 KNOWN = " Known: rabbitmq-3.10, rabbitmq-3.13, rabbitmq-4.0, rabbitmq-4.1, rabbitmq-4.2, rabbitmq-4.3, spec"
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from fakeamqp.model.arguments import QueueOptions, queue_options
-from fakeamqp.model.personality import PERSONALITIES, RABBITMQ_3_13, RABBITMQ_4_2, DeprecatedFeatures
+from fakeamqp.model.personality import PERSONALITIES, DeprecatedFeatures
 from fakeamqp.model.policies import (
     Policy,
     PolicyError,
@@ -86,7 +86,10 @@ def test_a_long_pattern_is_a_matter_of_the_version() -> None:
 def test_a_missing_field_is_named() -> None:
     with pytest.raises(PolicyError) as refused:
         read_policy(
-            RABBITMQ_4_2, DeprecatedFeatures(RABBITMQ_4_2), "p", {"priority": 0, "definition": {"expires": 1}}
+            PERSONALITIES["rabbitmq-4.2"],
+            DeprecatedFeatures(PERSONALITIES["rabbitmq-4.2"]),
+            "p",
+            {"priority": 0, "definition": {"expires": 1}},
         )
     assert refused.value.reason == 'Validation failed\n\nKey "pattern" not found in p\n'
 
@@ -141,7 +144,7 @@ def test_a_bad_value_is_refused(key: str, value: Any, text: str) -> None:
 
 
 def test_every_key_has_a_value_that_is_tested() -> None:
-    assert {key for key, _, _ in BAD_VALUES} == set(RABBITMQ_4_2.policy_keys)
+    assert {key for key, _, _ in BAD_VALUES} == set(PERSONALITIES["rabbitmq-4.2"].policy_keys)
 
 
 GOOD_VALUES = {
@@ -368,7 +371,10 @@ def test_each_adds_what_the_other_does_not_have() -> None:
 
 
 def options(
-    kind: str, arguments: dict[str, Any], definition: dict[str, Any], personality: Any = RABBITMQ_4_2
+    kind: str,
+    arguments: dict[str, Any],
+    definition: dict[str, Any],
+    personality: Any = PERSONALITIES["rabbitmq-4.2"],
 ) -> QueueOptions:
     declared = queue_options(kind, "q", "/", arguments, personality)
     return effective_options(personality, kind, declared, arguments, definition)
@@ -417,9 +423,13 @@ def test_a_policy_and_an_argument(
 def test_the_stricter_delivery_limit_holds(policy: int, argument: int, holds: int) -> None:
     declared = QueueOptions(delivery_limit=argument)
     arguments = {"x-delivery-limit": argument}
-    found = effective_options(RABBITMQ_4_2, "quorum", declared, arguments, {"delivery-limit": policy})
+    found = effective_options(
+        PERSONALITIES["rabbitmq-4.2"], "quorum", declared, arguments, {"delivery-limit": policy}
+    )
     assert found.delivery_limit == holds
-    found = effective_options(RABBITMQ_4_2, "quorum", QueueOptions(), {}, {"delivery-limit": policy})
+    found = effective_options(
+        PERSONALITIES["rabbitmq-4.2"], "quorum", QueueOptions(), {}, {"delivery-limit": policy}
+    )
     assert found.delivery_limit == policy
 
 
@@ -432,9 +442,9 @@ def test_the_routing_key_of_the_argument_holds() -> None:
 
 def test_a_policy_decides_when_quorum_queues_of_3_13_expire() -> None:
     both = ("quorum", {"x-expires": 2000}, {"expires": 5000})
-    assert options(*both, RABBITMQ_3_13).expires == 5.0
-    assert options(*both, RABBITMQ_4_2).expires == 2.0
-    assert options("classic", *both[1:], RABBITMQ_3_13).expires == 2.0
+    assert options(*both, PERSONALITIES["rabbitmq-3.13"]).expires == 5.0
+    assert options(*both, PERSONALITIES["rabbitmq-4.2"]).expires == 2.0
+    assert options("classic", *both[1:], PERSONALITIES["rabbitmq-3.13"]).expires == 2.0
 
 
 def test_what_a_queue_type_does_not_heed_changes_nothing() -> None:

@@ -5,15 +5,15 @@ from typing import Any
 import pytest
 
 from fakeamqp.model.arguments import QueueOptions, queue_options
-from fakeamqp.model.arguments.reader import LONGEST_TTL
+from fakeamqp.model.arguments.values import LONGEST_TTL
 from fakeamqp.model.errors import PreconditionFailed
-from fakeamqp.model.personality import RABBITMQ_4_2
+from fakeamqp.model.personality import PERSONALITIES
 
 
 def options(**arguments: Any) -> QueueOptions:
     """Options of a queue; names without their x- and with underscores."""
     named = {f"x-{name.replace('_', '-')}": value for name, value in arguments.items()}
-    return queue_options("classic", "q", "/", named, RABBITMQ_4_2)
+    return queue_options("classic", "q", "/", named, PERSONALITIES["rabbitmq-4.2"])
 
 
 def refusal(**arguments: Any) -> str:

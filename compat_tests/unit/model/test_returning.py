@@ -7,7 +7,7 @@ import pytest
 from compat_tests.unit.model.readers import Reader, publish, waiting
 from compat_tests.unit.model.transactions.bench import Bench
 from fakeamqp.model.deliveries.delivery import release_all
-from fakeamqp.model.personality import RABBITMQ_4_2, SPEC, Personality
+from fakeamqp.model.personality import PERSONALITIES, Personality
 from fakeamqp.model.queues import QueueDeclaration
 
 KINDS = ("classic", "quorum")
@@ -46,9 +46,9 @@ def test_the_place_is_kept(redelivered: bool) -> None:
 
 
 def test_what_counts_as_never_sent_does_not_die_of_it() -> None:
-    most = SPEC.most_deliveries
+    most = PERSONALITIES["spec"].most_deliveries
     assert most
-    queue = Bench(SPEC).queue("q")
+    queue = Bench(PERSONALITIES["spec"]).queue("q")
     publish(queue, "a")
     for _ in range(2 * most):
         reader = Reader(queue, messages=1)
@@ -68,12 +68,12 @@ def test_what_counts_as_never_sent_does_not_die_of_it() -> None:
 @pytest.mark.parametrize(
     ("personality", "priorities", "maximum", "expected"),
     [
-        (RABBITMQ_4_2, None, None, "abc"),
-        (RABBITMQ_4_2, True, None, "cba"),
-        (RABBITMQ_4_2, True, 1, "bca"),
-        (RABBITMQ_4_2, False, 9, "cba"),
-        (SPEC, None, None, "cba"),
-        (SPEC, False, None, "abc"),
+        (PERSONALITIES["rabbitmq-4.2"], None, None, "abc"),
+        (PERSONALITIES["rabbitmq-4.2"], True, None, "cba"),
+        (PERSONALITIES["rabbitmq-4.2"], True, 1, "bca"),
+        (PERSONALITIES["rabbitmq-4.2"], False, 9, "cba"),
+        (PERSONALITIES["spec"], None, None, "cba"),
+        (PERSONALITIES["spec"], False, None, "abc"),
     ],
 )
 def test_priorities_can_be_asked_for_without_an_argument(

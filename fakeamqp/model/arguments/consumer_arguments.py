@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
 
 from fakeamqp.model.arguments.queue_arguments import refuse_foreign
-from fakeamqp.model.arguments.reader import ArgumentReader
 from fakeamqp.model.arguments.rows import Argument, Taken, option, read_options, rows_of
-from fakeamqp.model.arguments.versions import ONLY_3_13, SINCE_3_13, SINCE_4_3, UNTIL_3_13
+from fakeamqp.model.arguments.values import ArgumentReader
+from fakeamqp.model.versions import ONLY_3_13, SINCE_3_13, SINCE_4_3, UNTIL_3_13
 
 if TYPE_CHECKING:
     from fakeamqp.model.personality import Personality

@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from fakeamqp.model.arguments.policy_values import text
-from fakeamqp.model.arguments.reader import ArgumentReader
 from fakeamqp.model.arguments.rows import (
     Argument,
     PolicyKey,
@@ -17,6 +15,7 @@ from fakeamqp.model.arguments.rows import (
     read_options,
     rows_of,
 )
+from fakeamqp.model.arguments.values import ArgumentReader, text
 from fakeamqp.model.equivalence import type_name
 from fakeamqp.model.errors import ChannelCrash
 

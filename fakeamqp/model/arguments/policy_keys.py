@@ -1,27 +1,85 @@
-"""All policy keys, one row each: those of arguments, and those without one."""
+"""All policy keys, one row each: those of arguments, and those without one.
+
+Those of classic queue mirroring (RabbitMQ: until 3.13) have no effect on a single node.
+"""
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
 
-from fakeamqp.model.arguments import policy_values as values
 from fakeamqp.model.arguments.exchange_arguments import EXCHANGE_ARGUMENTS
-from fakeamqp.model.arguments.mirroring import MIRRORING_KEYS
-from fakeamqp.model.arguments.queue_arguments import QUEUE_ARGUMENTS
+from fakeamqp.model.arguments.queue_arguments import QUEUE_ARGUMENTS, QUEUE_TYPES
 from fakeamqp.model.arguments.rows import PolicyKey
-from fakeamqp.model.arguments.versions import SINCE_3_13
+from fakeamqp.model.arguments.values import is_one_of, is_positive, positive
+from fakeamqp.model.erlang import term
+from fakeamqp.model.errors import InternalError
+from fakeamqp.model.versions import EVERY, NONE, ONLY_3_13, SINCE_3_13, UNTIL_3_13, Versions
 
-__all__ = ["POLICY_KEYS", "key_of"]
+if TYPE_CHECKING:
+    from fakeamqp.model.personality import DeprecatedFeatures
+
+__all__ = [
+    "POLICY_KEYS",
+    "foreign_policy_keys",
+    "key_of",
+    "mirroring_problem",
+    "operator_policy_keys",
+    "policy_keys",
+]
+
+_MODE: Final = "ha-mode"
+_PARAMETERS: Final = "ha-params"
+
+
+def _always(value: Any) -> bool:
+    return True
+
+
+@dataclass(frozen=True)
+class _MirroringKey(PolicyKey):
+    """The row of one key. `legal` and `refusal` apply once the mode is right: see `mirroring_problem`."""
+
+    versions: Versions = UNTIL_3_13
+    legal: Callable[[Any], bool] = _always
+    refusal: str = ""
+
+
+_QUORUM_AND_STREAM = {"quorum": EVERY, "stream": EVERY}
+_PROMOTE = is_one_of("always", "when-synced")
+_PROMOTE_REFUSAL = 'must be "always" or "when-synced", got'
+
+_MIRRORING_KEYS = {
+    _MODE: _MirroringKey(operator=ONLY_3_13, foreign=_QUORUM_AND_STREAM),
+    _PARAMETERS: _MirroringKey(operator=ONLY_3_13, foreign=_QUORUM_AND_STREAM),
+    "ha-sync-mode": _MirroringKey(
+        operator=ONLY_3_13,
+        foreign=_QUORUM_AND_STREAM,
+        legal=is_one_of("automatic", "manual"),
+        refusal='must be "manual" or "automatic", got',
+    ),
+    "ha-sync-batch-size": _MirroringKey(
+        foreign={"stream": SINCE_3_13}, legal=is_positive, refusal="takes an integer greater than 0, got"
+    ),
+    "ha-promote-on-shutdown": _MirroringKey(
+        foreign=_QUORUM_AND_STREAM, legal=_PROMOTE, refusal=_PROMOTE_REFUSAL
+    ),
+    "ha-promote-on-failure": _MirroringKey(
+        foreign=_QUORUM_AND_STREAM, legal=_PROMOTE, refusal=_PROMOTE_REFUSAL
+    ),
+}
+"""One row for each key, in the order in which RabbitMQ checks them together."""
 
 _WITHOUT_ARGUMENT: dict[str, PolicyKey] = {
     "target-group-size": PolicyKey(
-        values.positive("is not a valid qq target count value"),
+        positive("is not a valid qq target count value"),
         versions=SINCE_3_13,
         operator=SINCE_3_13,
         operator_merge=max,
         foreign={"classic": SINCE_3_13, "stream": SINCE_3_13},
     ),
-    **MIRRORING_KEYS,
+    **_MIRRORING_KEYS,
 }
 
 _ARGUMENTS = (*QUEUE_ARGUMENTS, *EXCHANGE_ARGUMENTS)
@@ -38,3 +96,62 @@ def key_of(option: str) -> str:
         KeyError: no argument sets the option.
     """
     return {row.option: row.key for row in _ARGUMENTS if row.option}[option]
+
+
+def policy_keys(personality: str) -> tuple[str, ...]:
+    """The keys that policies may set in the personality of this name."""
+    return _keys(lambda key: personality in key.versions)
+
+
+def operator_policy_keys(personality: str) -> tuple[str, ...]:
+    """The keys that operator policies may set in the personality of this name."""
+    return _keys(lambda key: personality in key.operator)
+
+
+def foreign_policy_keys(personality: str) -> dict[str, tuple[str, ...]]:
+    """By queue type, the keys with which a policy as a whole does not apply to queues of the type."""
+    return {kind: _keys(lambda key: personality in key.foreign.get(kind, NONE)) for kind in QUEUE_TYPES}  # noqa: B023
+
+
+def _keys(fits: Callable[[PolicyKey], bool]) -> tuple[str, ...]:
+    return tuple(name for name, key in sorted(POLICY_KEYS.items()) if fits(key))
+
+
+def mirroring_problem(
+    features: DeprecatedFeatures, known: Collection[str], definition: Mapping[str, Any]
+) -> str | None:
+    """What is wrong with the keys of mirroring in a definition, in RabbitMQ's words; None if nothing is."""
+    given = {key: value for key, value in definition.items() if key in _MIRRORING_KEYS and key in known}
+    if not given:
+        return None
+    try:
+        features.require("classic_queue_mirroring")
+    except InternalError as denied:
+        return denied.text
+    mode = given.get(_MODE)
+    if mode is None:
+        return "ha-mode must be specified to specify ha-params, ha-sync-mode or ha-promote-on-shutdown"
+    if mode not in ("all", "exactly", "nodes"):
+        return f"{term(mode)} is not a valid ha-mode value"
+    return _parameters_problem(mode, given.get(_PARAMETERS)) or next(
+        (
+            f"{key} {row.refusal} {term(given[key])}".rstrip()
+            for key, row in _MIRRORING_KEYS.items()
+            if key in given and not row.legal(given[key])
+        ),
+        None,
+    )
+
+
+def _parameters_problem(mode: str, parameters: Any) -> str | None:
+    if mode == "all":
+        return None if parameters is None else 'ha-mode="all" does not take parameters'
+    if mode == "exactly":
+        shown = term(parameters)
+        return None if is_positive(parameters) else f'ha-mode="exactly" takes an integer, {shown} given'
+    if not isinstance(parameters, list):
+        return f'ha-mode="nodes" takes a list, {term(parameters)} given'
+    if not parameters:
+        return 'ha-mode="nodes" list must be non-empty'
+    wrong = [each for each in parameters if not isinstance(each, str)]
+    return f'ha-mode="nodes" takes a list of strings, {term(wrong)} was not a string' if wrong else None

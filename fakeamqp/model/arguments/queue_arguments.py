@@ -6,14 +6,13 @@ one that no queue type takes is stored and has no effect, as in RabbitMQ.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from functools import cache
 from math import inf
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
 
-from fakeamqp.model.arguments import policy_values as values
-from fakeamqp.model.arguments.reader import ArgumentReader, seconds_of_age
+from fakeamqp.model.arguments import values
 from fakeamqp.model.arguments.rows import (
     Argument,
     Merge,
@@ -27,7 +26,9 @@ from fakeamqp.model.arguments.rows import (
     rows_of,
     stricter_limit,
 )
-from fakeamqp.model.arguments.versions import (
+from fakeamqp.model.arguments.values import ArgumentReader, seconds_of_age
+from fakeamqp.model.errors import ChannelCrash, PreconditionFailed
+from fakeamqp.model.versions import (
     EVERY,
     SINCE_3_13,
     SINCE_4_0,
@@ -36,7 +37,6 @@ from fakeamqp.model.arguments.versions import (
     UNTIL_3_13,
     UNTIL_4_2,
 )
-from fakeamqp.model.errors import ChannelCrash, PreconditionFailed
 
 if TYPE_CHECKING:
     from fakeamqp.model.personality import Feature, Personality
@@ -51,10 +51,12 @@ __all__ = [
     "check_dead_letter_exchange",
     "compared_arguments",
     "compared_values",
+    "legal_values",
     "queue_options",
     "queue_type",
     "refuse_foreign",
     "required_features",
+    "taken",
 ]
 
 Overflow = Literal["drop-head", "reject-publish", "reject-publish-dlx"]
@@ -550,6 +552,24 @@ def queue_options(
     options = read_options(QUEUE_ARGUMENTS, reader, personality.queue_arguments[kind])
     refuse_foreign(reader, kind, personality.queue_arguments)
     return QueueOptions(**options)
+
+
+def taken(rows: Iterable[Argument], personality: str) -> dict[str, tuple[str, ...]]:
+    """By queue type, the arguments that it takes in the personality of this name."""
+    return {
+        kind: tuple(row.name for row in rows if kind in row.types and personality in row.types[kind].versions)
+        for kind in QUEUE_TYPES
+    }
+
+
+def legal_values(personality: str) -> dict[str, tuple[str | int, ...]]:
+    """The legal values of the arguments that take only a few in the personality of this name."""
+    return {
+        row.name: legal
+        for row in QUEUE_ARGUMENTS
+        for versions, legal in row.values
+        if personality in versions
+    }
 
 
 def required_features(kind: str, arguments: Mapping[str, Any]) -> list[Feature]:

@@ -11,9 +11,8 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
-from fakeamqp.model.arguments.policy_values import Check, any_value
-from fakeamqp.model.arguments.reader import ArgumentReader
-from fakeamqp.model.arguments.versions import EVERY, NONE, Versions
+from fakeamqp.model.arguments.values import ArgumentReader, Check, any_value
+from fakeamqp.model.versions import EVERY, NONE, Versions
 
 if TYPE_CHECKING:
     from fakeamqp.model.personality import Feature, Personality
@@ -143,12 +142,10 @@ class QueueArgument(Argument):
 
     Args:
         values: the legal values where an argument takes only a few, by personality.
-        removed: personalities in which no queue can be declared with it.
         feature: the deprecated feature that must be permitted for it.
     """
 
     values: tuple[tuple[Versions, tuple[str | int, ...]], ...] = ()
-    removed: Versions = NONE
     feature: Feature | None = None
 
 

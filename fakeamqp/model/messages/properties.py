@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from fakeamqp.errors import FakeAMQPError, nearest
-from fakeamqp.model.arguments.reader import LONGEST_TTL
+from fakeamqp.model.arguments.values import LONGEST_TTL
 from fakeamqp.model.erlang import Atom, pretty
 from fakeamqp.model.errors import PreconditionFailed
 

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from fakeamqp.errors import FakeAMQPError, nearest
 from fakeamqp.model.errors import InternalError
+from fakeamqp.model.versions import ONLY_3_13, ONLY_4_0, SINCE_3_13, SINCE_4_0, SINCE_4_3, SPEC, Versions
 
 if TYPE_CHECKING:
     from fakeamqp.model.personality.choices import Personality
 
-__all__ = ["FEATURES", "DeprecatedFeatures", "Feature", "FeatureError"]
+__all__ = ["FEATURES", "DeprecatedFeatures", "Feature", "FeatureError", "Phase", "deprecated_features"]
 
 Feature: TypeAlias = Literal[
     "transient_nonexcl_queues",
@@ -29,17 +30,57 @@ Feature: TypeAlias = Literal[
     "amqp_filter_set_bug",
 ]
 
-FEATURES: Mapping[Feature, str] = {
-    "transient_nonexcl_queues": "queues that are neither durable nor exclusive",
-    "global_qos": "basic.qos with global set: one prefetch limit for all consumers of a channel",
-    "queue_master_locator": "the argument x-queue-master-locator of classic queues",
-    "classic_queue_mirroring": "policies that mirror classic queues; without effect on a single node",
-    "ram_node_type": "cluster nodes without disk; not felt by clients",
-    "management_metrics_collection": "metrics of the management plugin; not felt by clients",
-    "amqp_address_v1": "addresses of AMQP 1.0, which is not spoken here",
-    "amqp_filter_set_bug": "filters of AMQP 1.0, which is not spoken here",
+Phase: TypeAlias = Literal["permitted", "denied", "removed"]
+"""The default state of a deprecated feature. A removed feature cannot be permitted."""
+
+_ALL = SINCE_3_13 - SPEC
+_SINCE_4_0 = SINCE_4_0 - SPEC
+
+_ROWS: Mapping[Feature, tuple[str, Mapping[Versions, Phase]]] = {
+    "transient_nonexcl_queues": ("queues that are neither durable nor exclusive", {_ALL: "permitted"}),
+    "global_qos": (
+        "basic.qos with global set: one prefetch limit for all consumers of a channel",
+        {SINCE_4_3: "denied", _ALL: "permitted"},
+    ),
+    "queue_master_locator": (
+        "the argument x-queue-master-locator of classic queues",
+        {SINCE_4_3: "denied", _SINCE_4_0: "permitted"},
+    ),
+    "classic_queue_mirroring": (
+        "policies that mirror classic queues; without effect on a single node",
+        {ONLY_3_13: "permitted", _SINCE_4_0: "removed"},
+    ),
+    "ram_node_type": (
+        "cluster nodes without disk; not felt by clients",
+        {SINCE_4_3: "removed", _ALL: "permitted"},
+    ),
+    "management_metrics_collection": (
+        "metrics of the management plugin; not felt by clients",
+        {_ALL: "permitted"},
+    ),
+    "amqp_address_v1": (
+        "addresses of AMQP 1.0, which is not spoken here",
+        {SINCE_4_3: "denied", _SINCE_4_0: "permitted"},
+    ),
+    "amqp_filter_set_bug": (
+        "filters of AMQP 1.0, which is not spoken here",
+        {SINCE_4_3: "denied", _SINCE_4_0 - ONLY_4_0: "permitted"},
+    ),
 }
+"""What each feature is, and its default state in the personalities that know it: the first that fits."""
+
+FEATURES: Mapping[Feature, str] = {name: meaning for name, (meaning, _) in _ROWS.items()}
 """Every deprecated feature that some personality knows, and its meaning."""
+
+
+def deprecated_features(personality: str) -> dict[str, Phase]:
+    """The deprecated features that the personality of this name knows, and their default states."""
+    return {
+        name: next(phase for versions, phase in phases.items() if personality in versions)
+        for name, (_, phases) in _ROWS.items()
+        if any(personality in versions for versions in phases)
+    }
+
 
 # RabbitMQ's texts, up to the point where every one is cut to the 255 bytes of a reply text.
 _DENIED_BY_DEFAULT = (

@@ -1,7 +1,7 @@
 """Policies and operator policies: options that an operator gives to queues and exchanges by their names.
 
-`keys` checks definitions, `policy` describes one policy and its matches, `merging` combines a policy, an
-operator policy and arguments, and `book` keeps the policies of a virtual host.
+`policy` describes one policy, checks its definition, and combines it with an operator policy and arguments;
+`book` keeps the policies of a virtual host.
 """
 
 from __future__ import annotations
@@ -12,8 +12,13 @@ from fakeamqp.lazy import on_first_use
 
 if TYPE_CHECKING:
     from fakeamqp.model.policies.book import Policies
-    from fakeamqp.model.policies.merging import effective_definition, effective_options
-    from fakeamqp.model.policies.policy import Policy, PolicyError, read_policy
+    from fakeamqp.model.policies.policy import (
+        Policy,
+        PolicyError,
+        effective_definition,
+        effective_options,
+        read_policy,
+    )
 
 __all__ = ["Policies", "Policy", "PolicyError", "effective_definition", "effective_options", "read_policy"]
 
@@ -22,8 +27,13 @@ if not TYPE_CHECKING:
         __name__,
         {
             "fakeamqp.model.policies.book": ("Policies",),
-            "fakeamqp.model.policies.merging": ("effective_definition", "effective_options"),
-            "fakeamqp.model.policies.policy": ("Policy", "PolicyError", "read_policy"),
+            "fakeamqp.model.policies.policy": (
+                "Policy",
+                "PolicyError",
+                "effective_definition",
+                "effective_options",
+                "read_policy",
+            ),
         },
     )
 

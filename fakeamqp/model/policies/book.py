@@ -128,7 +128,7 @@ class Policies:
             self._virtual_host.state.resets.miss_policies(self._virtual_host.name, kind, queue.name)
         if (policy, operator) == (queue.policy, queue.operator_policy):
             return
-        from fakeamqp.model.policies.merging import effective_definition, effective_options
+        from fakeamqp.model.policies.policy import effective_definition, effective_options
 
         queue.policy, queue.operator_policy = policy, operator
         queue.apply(
@@ -154,7 +154,7 @@ class Policies:
             self._virtual_host.state.resets.miss_policies(self._virtual_host.name, "exchange", name)
         if (policy, operator) == (exchange.policy, exchange.operator_policy):
             return
-        from fakeamqp.model.policies.merging import effective_definition, effective_exchange_options
+        from fakeamqp.model.policies.policy import effective_definition, effective_exchange_options
 
         exchange.policy, exchange.operator_policy = policy, operator
         definition = effective_definition(policy, operator)

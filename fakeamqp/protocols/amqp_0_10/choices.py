@@ -7,125 +7,86 @@ the clients written for that work; `spec` does what the text says.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
-from fakeamqp.protocols.base.choices import choices_of
+from fakeamqp.model.versions import SPEC, Choices, choice
 
-if TYPE_CHECKING:
-    from fakeamqp.model.personality import Personality
-
-__all__ = ["Amqp010Choices", "choices_for"]
+__all__ = ["Amqp010Choices"]
 
 
-@dataclass(frozen=True)
-class Amqp010Choices:
+@dataclass(frozen=True, init=False)
+class Amqp010Choices(Choices):
     """Named choices; the defaults are qpidd's. Times are seconds, sizes bytes."""
 
     # --- connection ----------------------------------------------------------------------------------
-    channel_max: int = 65534
+    channel_max: int = choice(65_534)
     """connection.tune/channel-max."""
-    mechanisms: tuple[str, ...] = ("ANONYMOUS", "PLAIN", "CRAM-MD5")
+    mechanisms: tuple[str, ...] = choice(("ANONYMOUS", "PLAIN", "CRAM-MD5"))
     """connection.start/mechanisms-array: what clients may choose from; EXTERNAL joins over TLS."""
-    max_frame_size: int = 65535
+    max_frame_size: int = choice(65_535)
     """connection.tune/max-frame-size-minimum."""
-    heartbeat_min: int | None = 0
+    heartbeat_min: int | None = choice(0)
     """connection.tune/heartbeat-min; None = not named, so that there are no heartbeats."""
-    heartbeat_max: int = 120
+    heartbeat_max: int = choice(120)
     """connection.tune/heartbeat-max-permitted-range."""
-    speaks_of_failed_handshakes: bool = True
+    speaks_of_failed_handshakes: bool = choice(True, {SPEC: False})
     """connection.start-ok/mechanism-validity, connection.tune-ok/*-upper-limit: close 320 comes first."""
 
     # --- sessions ------------------------------------------------------------------------------------
-    longest_session_timeout: int | None = None
+    longest_session_timeout: int | None = choice(None)
     """session.request-timeout/maximum-granted-timeout; None = any, for ever included."""
-    replies_known_completed: Literal["asked", "always"] = "asked"
+    replies_known_completed: Literal["asked", "always"] = choice("asked", {SPEC: "always"})
     """session.completed/known-completed-reply: only where timely-reply is set, as qpid.messaging needs it."""
 
     # --- messages ------------------------------------------------------------------------------------
-    answers_publishers: bool = False
+    answers_publishers: bool = choice(False, {SPEC: True})
     """message.transfer/accepts-explicit, message.reject/by-server: accept and reject to publishers."""
-    honours_immediate: bool = False
+    honours_immediate: bool = choice(False, {SPEC: True})
     """message.delivery-properties/immediate."""
-    stamps_arrival: bool = False
+    stamps_arrival: bool = choice(False, {SPEC: True})
     """message.delivery-properties/timestamp, message.delivery-properties/expiration: set by the broker."""
-    checks_user_id: bool = True
+    checks_user_id: bool = choice(True)
     """message.message-properties/user-id-authentication."""
-    checks_priorities: bool = False
+    checks_priorities: bool = choice(False, {SPEC: True})
     """message/priority-values: a priority above 9 is illegal-argument. Apache's clients send such."""
-    unknown_transfers_are_errors: bool = False
+    unknown_transfers_are_errors: bool = choice(False, {SPEC: True})
     """message.accept/final: accepting, rejecting or releasing what is not held is illegal-state."""
-    set_flow_mode_needs_no_credit: bool = False
+    set_flow_mode_needs_no_credit: bool = choice(False, {SPEC: True})
     """message.set-flow-mode/mode-switching."""
-    browsers_acquire_without_accepting: bool = True
+    browsers_acquire_without_accepting: bool = choice(True, {SPEC: False})
     """message/not-acquired-none: a subscription that need not accept can acquire what it was only shown, for
     good."""
-    checks_content_length: bool = False
+    checks_content_length: bool = choice(False, {SPEC: True})
     """message.message-properties/content-length: one that is not the size of the body is illegal-argument."""
-    deleted_queues_end_sessions: bool = False
+    deleted_queues_end_sessions: bool = choice(False, {SPEC: True})
     """message.subscribe/queue-deletion: at once, and not when the subscription has credit."""
-    throttles_with_flow: bool = False
+    throttles_with_flow: bool = choice(False, {SPEC: True})
     """message/throttling: publishers are stopped with message.stop and go on with message.flow."""
 
     # --- declarations --------------------------------------------------------------------------------
-    refuses_unknown_arguments: bool = False
+    refuses_unknown_arguments: bool = choice(False, {SPEC: True})
     """exchange.declare/arguments-unknown-argument and its kin: not-implemented."""
-    reserves_queue_names: bool = False
+    reserves_queue_names: bool = choice(False, {SPEC: True})
     """queue.declare/queue-reserved-prefix: amq. is not for clients."""
-    reserved_prefixes: tuple[str, ...] = ("amq.", "qpid.")
+    reserved_prefixes: tuple[str, ...] = choice(("amq.", "qpid."), {SPEC: ("amq.",)})
     """exchange.declare/exchange-reserved-names: prefixes of exchanges that clients cannot declare."""
-    checks_queue_names: bool = False
+    checks_queue_names: bool = choice(False, {SPEC: True})
     """queue/name, queue.declare/no-server-names: names that are empty or begin oddly are illegal-argument."""
-    confirms_exclusive_queues: bool = True
+    confirms_exclusive_queues: bool = choice(True, {SPEC: False})
     """queue.declare/exclusive-in-use: other sessions may declare such a queue passively."""
-    headers_bindings_name_match: bool = True
+    headers_bindings_name_match: bool = choice(True, {SPEC: False})
     """exchange.bind to a headers exchange needs the argument x-match; internal-error is raised without."""
-    missing_queue_name: str = "illegal-argument"
+    missing_queue_name: str = choice("illegal-argument", {SPEC: "invalid-argument"})
     """queue.purge/queue-empty-name, message.subscribe/empty-queue-name: condition raised."""
-    deleting_unnamed_queue: str = "not-found"
+    deleting_unnamed_queue: str = choice("not-found", {SPEC: "invalid-argument"})
     """queue.delete/queue-empty-name: condition raised."""
-    unbinding_unknown_key_is_an_error: bool = False
+    unbinding_unknown_key_is_an_error: bool = choice(False, {SPEC: True})
     """exchange.unbind/binding-key-non-existent-binding-key."""
 
     # --- transactions --------------------------------------------------------------------------------
-    selects_once: bool = False
+    selects_once: bool = choice(False, {SPEC: True})
     """tx.select/exactly-once, tx.select/no-dtx."""
-    needs_explicit_accepts: bool = False
+    needs_explicit_accepts: bool = choice(False, {SPEC: True})
     """tx.select/explicit-accepts."""
-    without_select: str = "command-invalid"
+    without_select: str = choice("command-invalid", {SPEC: "illegal-state"})
     """tx.commit/select-required, dtx.select/required: condition raised."""
-
-
-_USUAL = Amqp010Choices()
-_RECORDS = {
-    "spec": Amqp010Choices(
-        speaks_of_failed_handshakes=False,
-        replies_known_completed="always",
-        answers_publishers=True,
-        honours_immediate=True,
-        stamps_arrival=True,
-        checks_priorities=True,
-        unknown_transfers_are_errors=True,
-        set_flow_mode_needs_no_credit=True,
-        throttles_with_flow=True,
-        refuses_unknown_arguments=True,
-        reserves_queue_names=True,
-        reserved_prefixes=("amq.",),
-        checks_queue_names=True,
-        confirms_exclusive_queues=False,
-        headers_bindings_name_match=False,
-        missing_queue_name="invalid-argument",
-        deleting_unnamed_queue="invalid-argument",
-        unbinding_unknown_key_is_an_error=True,
-        selects_once=True,
-        needs_explicit_accepts=True,
-        without_select="illegal-state",
-        browsers_acquire_without_accepting=False,
-        checks_content_length=True,
-        deleted_queues_end_sessions=True,
-    )
-}
-
-
-def choices_for(personality: Personality) -> Amqp010Choices:
-    """The choices of a personality where AMQP 0-10 is spoken."""
-    return choices_of(personality, _USUAL, _RECORDS)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, ClassVar
 from fakeamqp.errors import printable
 from fakeamqp.model.errors import ModelError
 from fakeamqp.protocols.amqp_0_10 import connection as connection_class, session as session_class
-from fakeamqp.protocols.amqp_0_10.choices import choices_for
+from fakeamqp.protocols.amqp_0_10.choices import Amqp010Choices
 from fakeamqp.protocols.amqp_0_10.codec import controls
 from fakeamqp.protocols.amqp_0_10.codec.constants import (
     MIN_MAX_FRAME_SIZE,
@@ -84,7 +84,7 @@ class Amqp010Connection(ServerConnection):
         notify: Callable[[Connection], None],
         protocol_header: bytes = PROTOCOL_HEADER,
     ) -> None:
-        self.choices: Amqp010Choices = choices_for(state.personality)
+        self.choices: Amqp010Choices = state.personality.extension(Amqp010Choices)
         super().__init__(
             state,
             peer,

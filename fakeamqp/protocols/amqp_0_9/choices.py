@@ -10,78 +10,56 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from fakeamqp.model.personality import personality as personality_named
-from fakeamqp.protocols.base.choices import choices_of
+from fakeamqp.model.versions import SPEC, Choices, choice
 
 if TYPE_CHECKING:
     from fakeamqp.model.personality import Personality
 
-__all__ = ["Amqp09Choices", "choices_for", "letter_of"]
+__all__ = ["Amqp09Choices", "letter_of"]
 
 
-@dataclass(frozen=True)
-class Amqp09Choices:
+@dataclass(frozen=True, init=False)
+class Amqp09Choices(Choices):
     """Named choices; the defaults work with existing 0-9 clients."""
 
     # --- RabbitMQ's 0-9-1 ----------------------------------------------------------------------------
-    as_in_rabbitmq: bool = True
+    as_in_rabbitmq: bool = choice(True, {SPEC: False})
     """What 0-9 shares with 0-9-1 behaves as in RabbitMQ, with its extensions of 0-9-1; channel.open may name
     any out-of-band transport (measured on 4.0.5 and 4.3.6: see docs/amqp-0-9.md). If False, all of 0-9
     follows its specification."""
 
     # --- access --------------------------------------------------------------------------------------
-    checks_tickets: bool = False
+    checks_tickets: bool = choice(False, {SPEC: True})
     """access/always-check, domain.access-ticket/*: check tickets. If False, every ticket number including 0
     is accepted, and every access.request is granted."""
 
     # --- connection ----------------------------------------------------------------------------------
-    checks_paths: bool = False
+    checks_paths: bool = choice(False, {SPEC: True})
     """domain.path/syntax: check the name of a virtual host, which begins with a slash, and so on."""
 
     # --- requests and responses ----------------------------------------------------------------------
-    batches_responses: bool = False
+    batches_responses: bool = choice(False, {SPEC: True})
     """response/identical-only: send equal responses to consecutive requests as one. qpid-python reads the
     number of the first request only, and waits for the other responses for ever."""
-    answers_every_request: bool = False
+    answers_every_request: bool = choice(False, {SPEC: True})
     """request/every-request-answered: answer the request of a method that defines no answer with message.ok.
     qpid-python takes that for the answer to its next request."""
 
     # --- exchanges and queues ------------------------------------------------------------------------
-    reserved_exchange_name: str = "not-allowed"
+    reserved_exchange_name: str = choice("not-allowed", {SPEC: "access-refused"})
     """exchange.declare/exchange-reserved: condition raised if the name of a new exchange begins with amq."""
-    declaring_locked_queue: str = "resource-locked"
+    declaring_locked_queue: str = choice("resource-locked", {SPEC: "channel-error"})
     """queue.declare/exclusive-02: condition raised if the queue is exclusive to another connection."""
-    exclusive_implies_auto_delete: bool = False
+    exclusive_implies_auto_delete: bool = choice(False, {SPEC: True})
     """queue.declare/exclusive-implies-auto-delete: an exclusive queue is deleted with its last consumer."""
-    failed_bindings_end_connections: bool = False
+    failed_bindings_end_connections: bool = choice(False, {SPEC: True})
     """queue.bind/failure, queue.unbind/01: a failed bind, or an unbind of a missing binding, closes the
     connection and not only the channel."""
 
     # --- transactions --------------------------------------------------------------------------------
-    rollback_redelivers: bool = True
+    rollback_redelivers: bool = choice(True, {SPEC: False})
     """tx.rollback/undoes-acks: redeliver messages whose acknowledgement is rolled back. If False, they only
     count as unacknowledged."""
-
-
-_USUAL = Amqp09Choices()
-_RECORDS = {
-    "spec": Amqp09Choices(
-        as_in_rabbitmq=False,
-        checks_tickets=True,
-        checks_paths=True,
-        batches_responses=True,
-        answers_every_request=True,
-        reserved_exchange_name="access-refused",
-        declaring_locked_queue="channel-error",
-        exclusive_implies_auto_delete=True,
-        failed_bindings_end_connections=True,
-        rollback_redelivers=False,
-    )
-}
-
-
-def choices_for(personality: Personality) -> Amqp09Choices:
-    """Return the choices of a personality for AMQP 0-9."""
-    return choices_of(personality, _USUAL, _RECORDS)
 
 
 def letter_of(personality: str | Personality) -> Personality:
@@ -96,7 +74,7 @@ def letter_of(personality: str | Personality) -> Personality:
         UnknownPersonality: there is no personality of this name.
     """
     known = personality_named(personality)
-    choices = choices_for(known)
+    choices = known.extension(Amqp09Choices)
     if not choices.as_in_rabbitmq:
         return known
     followed = replace(choices, as_in_rabbitmq=False)

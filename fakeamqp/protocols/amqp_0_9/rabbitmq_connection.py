@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, ClassVar
 
-from fakeamqp.protocols.amqp_0_9.choices import choices_for
+from fakeamqp.protocols.amqp_0_9.choices import Amqp09Choices
 from fakeamqp.protocols.amqp_0_9.codec import rabbitmq_methods
 from fakeamqp.protocols.amqp_0_9.rabbitmq_channel import RabbitMQ09Channel
 from fakeamqp.protocols.amqp_0_9.replies import RABBITMQ_REPLIES
@@ -61,6 +61,6 @@ def connection(
     state: BrokerState, peer: PeerAddress, notify: Callable[[Connection], None], protocol_header: bytes
 ) -> Amqp09Connection:
     """Return a server-side connection for the protocol header of 0-9."""
-    if choices_for(state.personality).as_in_rabbitmq:
+    if state.personality.extension(Amqp09Choices).as_in_rabbitmq:
         return RabbitMQ09Connection(state, peer, notify, protocol_header)
     return Amqp09Connection(state, peer, notify, protocol_header)

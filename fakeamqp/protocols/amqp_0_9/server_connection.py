@@ -18,7 +18,7 @@ from fakeamqp.protocols.amqp_0_9 import (
     resume,
     trace_frames,
 )
-from fakeamqp.protocols.amqp_0_9.choices import choices_for
+from fakeamqp.protocols.amqp_0_9.choices import Amqp09Choices
 from fakeamqp.protocols.amqp_0_9.codec import methods as m
 from fakeamqp.protocols.amqp_0_9.codec.constants import (
     FRAME_TRACE,
@@ -88,7 +88,7 @@ class Amqp09Connection(Amqp091Connection[Amqp09Channel]):
         protocol: str = "0-9",
     ) -> None:
         self.protocol = protocol
-        self.choices: Amqp09Choices = choices_for(state.personality)
+        self.choices: Amqp09Choices = state.personality.extension(Amqp09Choices)
         self.frame_types: frozenset[int] = (
             FRAME_TYPES if m.ChannelPing.INDEX in vocabulary.METHODS else FRAME_TYPES_0_8
         )

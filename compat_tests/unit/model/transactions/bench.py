@@ -7,7 +7,7 @@ from typing import Any
 from fakeamqp.model.deliveries.delivery import Delivery, accept_all
 from fakeamqp.model.messages.message import Message
 from fakeamqp.model.messages.properties import PlainProperties
-from fakeamqp.model.personality import RABBITMQ_4_2, Personality
+from fakeamqp.model.personality import PERSONALITIES, Personality
 from fakeamqp.model.queues import Queue, QueueDeclaration
 from fakeamqp.model.state import BrokerState
 from fakeamqp.model.timers import TimeSource
@@ -36,7 +36,7 @@ class ManualClock(TimeSource):
 class Bench:
     """One virtual host, and short words for what one does with it."""
 
-    def __init__(self, personality: Personality = RABBITMQ_4_2) -> None:
+    def __init__(self, personality: Personality = PERSONALITIES["rabbitmq-4.2"]) -> None:
         self.clock = ManualClock()
         self.state = BrokerState(self.clock, personality=personality, history=10_000)
         self.host = self.state.virtual_host("/")

@@ -13,7 +13,7 @@ from fakeamqp.model.errors import (
     NotAllowed,
     NotFound,
 )
-from fakeamqp.model.personality import SPEC
+from fakeamqp.model.personality import PERSONALITIES
 from fakeamqp.model.transactions import BranchState, BranchView, XaOutcome, Xid
 from fakeamqp.model.transactions.branch import TRANSITIONS, Branch, BranchEvent
 
@@ -142,7 +142,7 @@ def test_join_and_resume_contradict_each_other(bench: Bench) -> None:
     with pytest.raises(CommandInvalid, match="join and resume cannot be set together"):
         bench.branches.start("a", X, join=True, resume=True)
     with pytest.raises(NotAllowed):
-        Bench(SPEC).branches.start("a", X, join=True, resume=True)
+        Bench(PERSONALITIES["spec"]).branches.start("a", X, join=True, resume=True)
 
 
 def test_suspend_and_fail_contradict_each_other_and_the_work_has_failed(bench: Bench) -> None:
@@ -408,7 +408,7 @@ def test_timeouts_are_read_set_and_reset(bench: Bench) -> None:
 
 
 def test_the_text_knows_no_longest_timeout() -> None:
-    bench = Bench(SPEC)
+    bench = Bench(PERSONALITIES["spec"])
     bench.branches.start("a", X)
     bench.branches.set_timeout(X, 2**32 - 1)
     assert bench.branches.timeout(X) == 2**32 - 1

@@ -11,7 +11,7 @@ from fakeamqp.model.errors import PreconditionFailed, ResourceError
 from fakeamqp.model.messages.message import Message
 from fakeamqp.model.messages.properties import PlainProperties
 from fakeamqp.model.outcome import Outcome
-from fakeamqp.model.personality import RABBITMQ_4_3
+from fakeamqp.model.personality import PERSONALITIES
 from fakeamqp.model.transactions import PlannedPublish, Transaction, XaOutcome
 
 X = xid(1)
@@ -392,7 +392,7 @@ def test_what_is_lost_is_in_doubt_no_longer(bench: Bench) -> None:
 
 
 def test_a_prepared_branch_may_wait_for_longer_than_any_consumer() -> None:
-    bench = Bench(RABBITMQ_4_3)
+    bench = Bench(PERSONALITIES["rabbitmq-4.3"])
     bench.queue("q", "quorum", consumer_timeout=60_000)
     for body in (b"1", b"2"):
         bench.publish("q", body)

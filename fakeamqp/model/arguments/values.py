@@ -1,18 +1,41 @@
-"""Reads typed values from a table of arguments, and refuses illegal ones in RabbitMQ's words."""
+"""Values of arguments and of policies: what is legal, with RabbitMQ's refusals of the rest."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias
 
 from fakeamqp.model.equivalence import type_name
+from fakeamqp.model.erlang import term
 from fakeamqp.model.errors import ChannelCrash, PreconditionFailed
+from fakeamqp.model.names import LONGEST_NAME, octets_of
 
 if TYPE_CHECKING:
-    from fakeamqp.model.personality import Personality
+    from fakeamqp.model.personality import DeprecatedFeatures, Personality
 
-__all__ = ["LONGEST_TTL", "ArgumentReader", "seconds_of_age"]
+__all__ = [
+    "FILTER_SIZES",
+    "LARGEST_SEGMENT",
+    "LOCATORS",
+    "LONGEST_TTL",
+    "ArgumentReader",
+    "Check",
+    "age",
+    "any_value",
+    "between",
+    "delivery_limit",
+    "is_one_of",
+    "is_positive",
+    "master_locator",
+    "natural",
+    "one_of",
+    "positive",
+    "routing_key",
+    "seconds_of_age",
+    "text",
+    "too_long",
+]
 
 LONGEST_TTL: Final = 315_360_000_000
 """Ten years in milliseconds: RabbitMQ's limit for times to live."""
@@ -181,3 +204,117 @@ class ArgumentReader:
         if crashes and not re.match("[0-9]", text):
             raise ChannelCrash("an age that does not begin with a digit")
         return seconds_of_age(text)
+
+
+# --- values of policies -----------------------------------------------------------------------------
+
+Check: TypeAlias = Callable[["Personality", "DeprecatedFeatures", Any], str | None]
+"""Returns RabbitMQ's text for an illegal value, None for a legal one."""
+
+LOCATORS = ("client-local", "balanced", "random", "least-leaders")
+"""Where the leader of a queue may be placed."""
+
+FILTER_SIZES = range(16, 256)
+"""Bytes of the filters of a stream's chunks."""
+
+LARGEST_SEGMENT = 3_000_000_000
+"""Bytes in a segment of a stream."""
+
+
+def _check(legal: Callable[[Any], bool], refusal: str) -> Check:
+    return lambda personality, features, value: None if legal(value) else f"{term(value)} {refusal}"
+
+
+def is_natural(value: Any) -> bool:
+    """Whether a value is an integer from 0 upwards."""
+    return type(value) is int and value >= 0
+
+
+def is_positive(value: Any) -> bool:
+    """Whether a value is an integer above 0."""
+    return type(value) is int and value > 0
+
+
+def is_one_of(*legal: Any) -> Callable[[Any], bool]:
+    """Whether a value equals one of a few and has its type."""
+    return lambda value: any(type(value) is type(each) and value == each for each in legal)
+
+
+def any_value(personality: Personality, features: DeprecatedFeatures, value: Any) -> str | None:
+    """Check nothing."""
+    return None
+
+
+def natural(refusal: str) -> Check:
+    """An integer from 0 upwards."""
+    return _check(is_natural, refusal)
+
+
+def positive(refusal: str) -> Check:
+    """An integer above 0."""
+    return _check(is_positive, refusal)
+
+
+def between(legal: range, refusal: str) -> Check:
+    """An integer of a range."""
+    return _check(lambda value: type(value) is int and value in legal, refusal)
+
+
+def text(refusal: str) -> Check:
+    """A string."""
+    return _check(lambda value: isinstance(value, str), refusal)
+
+
+def too_long(key: str) -> str | None:
+    """What is wrong with a routing key that no message can have; None if it is not too long.
+
+    RabbitMQ takes it, and ends connections that are sent such a message with 541 (measured).
+    """
+    return f"longer than {LONGEST_NAME} bytes" if octets_of(key) > LONGEST_NAME else None
+
+
+def routing_key(refusal: str) -> Check:
+    """A routing key that a message can have."""
+
+    def check(personality: Personality, features: DeprecatedFeatures, value: Any) -> str | None:
+        if not isinstance(value, str):
+            return f"{term(value)} {refusal}"
+        problem = too_long(value)
+        return f"the routing key is {problem}" if problem else None
+
+    return check
+
+
+def one_of(*legal: Any, refusal: str) -> Check:
+    """One of a few values."""
+    return _check(is_one_of(*legal), refusal)
+
+
+def age(refusal: str) -> Check:
+    """A number with a unit."""
+    return _check(lambda value: seconds_of_age(value) is not None, refusal)
+
+
+def segment_size(refusal: str) -> Check:
+    """The size of a stream's segment in bytes."""
+    return between(range(LARGEST_SEGMENT + 1), refusal)
+
+
+def delivery_limit(personality: Personality, features: DeprecatedFeatures, value: Any) -> str | None:
+    """An integer, which only some personalities let be negative."""
+    legal = type(value) is int and (value >= 0 or personality.negative_delivery_limit)
+    return None if legal else f"{term(value)} is not a valid delivery limit"
+
+
+_MASTER_LOCATORS = one_of(
+    "client-local", "min-masters", "random", refusal="invalid queue-master-locator value"
+)
+_LEADER_LOCATORS = one_of(*LOCATORS, refusal="is not a valid master locator")
+
+
+def master_locator(personality: Personality, features: DeprecatedFeatures, value: Any) -> str | None:
+    """A deprecated feature; where classic queues can be mirrored, mirroring defines its values."""
+    if not features.permitted("queue_master_locator"):
+        return "use of deprecated queue-master-locator argument is not permitted"
+    check = _MASTER_LOCATORS if "ha-mode" in personality.policy_keys else _LEADER_LOCATORS
+    return check(personality, features, value)
