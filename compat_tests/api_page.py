@@ -177,7 +177,8 @@ def _described_fields(owner: type) -> dict[str, str]:
     entries = re.findall(r"^    ([a-z_0-9]+): (.*(?:\n        .*)*)", text, flags=re.MULTILINE)
     described = {name: _sentence(description) for name, description in entries}
     for block in re.finditer(
-        r"(?:^ +#: (.+)\n)?^ +(?:self\.)?([a-z]\w*)(?::.*| =.*)\n(?: +\"\"\"(\S[\s\S]*?)\"\"\")?",
+        r"(?:^ +#: (.+)\n)?^ +(?:self\.)?([a-z]\w*)(?::.*| =.*)\n"
+        r"(?:(?<=\(\n)(?: {8}.*\n)+ +\)\n)?(?: +\"\"\"(\S[\s\S]*?)\"\"\")?",
         _source(owner),
         re.MULTILINE,
     ):

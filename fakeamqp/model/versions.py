@@ -30,8 +30,8 @@ __all__ = [
     "UNTIL_4_0",
     "UNTIL_4_1",
     "UNTIL_4_2",
+    "ChoiceRow",
     "Choices",
-    "Row",
     "Versions",
     "choice",
     "derived",
@@ -75,7 +75,7 @@ _USUAL: Final = "rabbitmq-4.2"
 T = TypeVar("T")
 
 
-class Row:
+class ChoiceRow:
     """The row of one choice.
 
     Args:
@@ -104,8 +104,8 @@ def choice(
     Args:
         usual: the value for all personalities that `others` does not name.
         others: by set of personalities, the value that they have; no two sets have a name in common.
-        any_text: see `Row`.
-        most: see `Row`.
+        any_text: see `ChoiceRow`.
+        most: see `ChoiceRow`.
     """
     exceptions = tuple(others.items()) if others else ()
 
@@ -115,13 +115,13 @@ def choice(
                 return each
         return usual
 
-    declared: T = field(metadata={"row": Row(value, any_text, most)})
+    declared: T = field(metadata={"row": ChoiceRow(value, any_text, most)})
     return declared
 
 
 def derived(value: Callable[[str], T], *, any_text: bool = False) -> T:
     """Declare a choice whose value is computed from the name of the personality."""
-    declared: T = field(metadata={"row": Row(value, any_text)})
+    declared: T = field(metadata={"row": ChoiceRow(value, any_text)})
     return declared
 
 
@@ -141,7 +141,7 @@ def part(record: type[C]) -> C:
     return derived(lambda personality: made(record, personality))
 
 
-def rows_of(record: Choices | type[Choices]) -> dict[str, Row]:
+def rows_of(record: Choices | type[Choices]) -> dict[str, ChoiceRow]:
     """The rows of a record, by the names of their fields."""
     return {each.name: each.metadata["row"] for each in fields(record)}  # type: ignore[arg-type]
 

@@ -16,7 +16,7 @@ from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_
 from fakeamqp.errors import BrokerError, FakeAMQPError, near_match
 from fakeamqp.model.personality.choices import PERSONALITIES, Personality
 from fakeamqp.model.personality.features import FEATURES
-from fakeamqp.model.versions import NAMES, Row, rows_of
+from fakeamqp.model.versions import NAMES, ChoiceRow, rows_of
 
 __all__ = ["ChoiceDifference", "UnknownChoice", "adopted", "differences", "field_texts", "with_choices"]
 
@@ -88,7 +88,7 @@ def _hints(record: Any) -> dict[str, Any]:
 
 
 @cache
-def _words(row: Row) -> frozenset[str]:
+def _words(row: ChoiceRow) -> frozenset[str]:
     """The words that some personality has for a choice."""
     return frozenset(word for name in NAMES for word in _texts(row.value(name)))
 
