@@ -328,24 +328,27 @@ class SimulatedLoop(asyncio.BaseEventLoop):
 
     def _run_drawn(self, handles: list[Handle]) -> None:
         """Run what is ready; tasks that stand next to each other in any order."""
+        steps, draws = self._steps, self._draws_tasks
         index, count = 0, len(handles)
+        task = _task_of(handles[0]) if handles else None
         while index < count:
-            if _task_of(handles[index]) is None:
-                handle = handles[index]
-                index += 1
+            handle = handles[index]
+            index += 1
+            if task is None:
                 if not handle._cancelled:
                     handle._run()
+                # Only now: what has run may have cancelled the next step.
+                task = _task_of(handles[index]) if index < count else None
                 continue
-            group = [handles[index]]
-            index += 1
-            while index < count and _task_of(handles[index]) is not None:
+            group = [handle]
+            while (task := _task_of(handles[index]) if index < count else None) is not None:
                 group.append(handles[index])
                 index += 1
             while group:
-                handle = self._draw_task(group) if len(group) > 1 and self._draws_tasks else group.pop(0)
+                handle = self._draw_task(group) if len(group) > 1 and draws else group.pop(0)
                 if not handle._cancelled:
-                    if self._steps is not None and (task := _task_of(handle)) is not None:
-                        self._steps.note(task)
+                    if steps is not None and (stepping := _task_of(handle)) is not None:
+                        steps.note(stepping)
                     handle._run()
 
     def _draw_task(self, group: list[Handle]) -> Handle:
@@ -412,7 +415,8 @@ class SimulatedLoop(asyncio.BaseEventLoop):
 
     def _pass_time(self) -> None:
         """Let time pass although something is ready: the process is held up, or it polls."""
-        self._purge()
+        if self._timers:
+            self._purge()
         next_time = self._next_time()
         if next_time <= self._now or next_time == _INFINITY:
             return
@@ -584,9 +588,10 @@ def _task_of(handle: Handle) -> asyncio.Task[Any] | None:
     """The task of which the handle runs a step, or None."""
     callback = handle._callback  # type: ignore[attr-defined]
     task = getattr(callback, "__self__", None)
-    if not isinstance(task, asyncio.Task) or getattr(callback, "__name__", "") == "cancel":
+    # What tells the kind of most handles is their type.
+    if type(task) is not SimulatedTask and not isinstance(task, asyncio.Task):
         return None
-    return task
+    return None if getattr(callback, "__name__", "") == "cancel" else task
 
 
 def given_name(task: asyncio.Task[Any] | None) -> str:

@@ -166,13 +166,23 @@ _ORDERED: dict[str, tuple[type, type]] = {
 }
 
 
+# How many modules there were at the last search, and the paths of those of clients.
+_found: tuple[int, list[str]] = (0, [])
+
+
+def _clients() -> list[ModuleType]:
+    """The imported modules of clients. The search is repeated when the number of modules has changed."""
+    global _found
+    if len(sys.modules) != _found[0]:
+        _found = len(sys.modules), [path for path in list(sys.modules) if path.startswith(_CLIENTS)]
+    return [sys.modules[path] for path in _found[1] if path in sys.modules]
+
+
 @contextmanager
 def keep_order_of_sets() -> Iterator[None]:
     """Have clients that are imported make ordered sets."""
     changed: list[tuple[ModuleType, str, Any]] = []
-    for path, module in list(sys.modules.items()):
-        if not path.startswith(_CLIENTS):
-            continue
+    for module in _clients():
         for name, (usual, ordered) in _ORDERED.items():
             # Builtin names are not among those of a module; WeakSet is, where it is imported.
             found = vars(module).get(name)
