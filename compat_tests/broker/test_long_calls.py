@@ -423,7 +423,7 @@ def test_time_does_not_go_back(broker: Broker, other: Talker) -> None:
 
 def test_without_peers_a_call_keeps_the_lock(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
     handed_over: list[object] = []
-    monkeypatch.setattr("fakeamqp.runtime.thread.slices.Slices._hand_over", handed_over.append)
+    monkeypatch.setattr("fakeamqp.runtime.thread.lock.Slices._hand_over", handed_over.append)
     for prepare in (load, set_policy, remove_virtual_host, advance, expire):
         prepare(broker)()
         broker.reset()

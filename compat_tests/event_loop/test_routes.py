@@ -14,8 +14,8 @@ import pytest
 from freezegun import freeze_time
 
 from fakeamqp import Broker, simulation
-from fakeamqp.runtime.event_loop.arrivals import Arrivals
 from fakeamqp.runtime.event_loop.memory import LoopMemoryTransport
+from fakeamqp.runtime.event_loop.turns import Arrivals
 
 HEADER = b"AMQP\0\0\x09\x01"
 

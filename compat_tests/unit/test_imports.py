@@ -18,7 +18,6 @@ LATER = {
     "fakeamqp.inspect.handles",
     "fakeamqp.inspect.messages",
     "fakeamqp.inspect.outcomes",
-    "fakeamqp.inspect.policies",
     "fakeamqp.inspect.topology",
     "fakeamqp.model.definitions",
     "fakeamqp.model.exchanges.hashing",

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from fakeamqp.lazy import on_first_use
 
 if TYPE_CHECKING:
-    from fakeamqp.inspect.connections import ChannelView, ConnectionView
+    from fakeamqp.inspect.connections import ChannelView, ConnectionView, SessionView
     from fakeamqp.inspect.counts import Count
     from fakeamqp.inspect.errors import (
         BadExpectation,
@@ -45,13 +45,12 @@ if TYPE_CHECKING:
         Returned,
         ReturnedView,
     )
-    from fakeamqp.inspect.policies import PolicyView
-    from fakeamqp.inspect.sessions import SessionView
     from fakeamqp.inspect.topology import (
         BindingView,
         ConsumerView,
         CreditView,
         ExchangeView,
+        PolicyView,
         QueueView,
     )
 
@@ -104,7 +103,7 @@ if not TYPE_CHECKING:
     __getattr__ = on_first_use(
         __name__,
         {
-            "fakeamqp.inspect.connections": ("ChannelView", "ConnectionView"),
+            "fakeamqp.inspect.connections": ("ChannelView", "ConnectionView", "SessionView"),
             "fakeamqp.inspect.counts": ("Count",),
             "fakeamqp.inspect.errors": (
                 "BadExpectation",
@@ -138,13 +137,12 @@ if not TYPE_CHECKING:
                 "Returned",
                 "ReturnedView",
             ),
-            "fakeamqp.inspect.policies": ("PolicyView",),
-            "fakeamqp.inspect.sessions": ("SessionView",),
             "fakeamqp.inspect.topology": (
                 "BindingView",
                 "ConsumerView",
                 "CreditView",
                 "ExchangeView",
+                "PolicyView",
                 "QueueView",
             ),
         },

@@ -13,7 +13,7 @@ from fakeamqp.errors import WaitTimeout, check_timeout
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from fakeamqp.inspect.connections import ChannelView
+    from fakeamqp.inspect.connections import ChannelView, SessionView
     from fakeamqp.inspect.expectations import (
         EventKind,
         Wanted,
@@ -33,12 +33,10 @@ if TYPE_CHECKING:
         Returned,
         ReturnedView,
     )
-    from fakeamqp.inspect.policies import PolicyView
     from fakeamqp.inspect.predicates import Predicate
     from fakeamqp.inspect.reader import StateReader
-    from fakeamqp.inspect.sessions import SessionView
     from fakeamqp.inspect.snapshot import Topology
-    from fakeamqp.inspect.topology import ConsumerView, ExchangeView, QueueView
+    from fakeamqp.inspect.topology import ConsumerView, ExchangeView, PolicyView, QueueView
     from fakeamqp.model.messages.properties import MessageProperties
     from fakeamqp.model.state import BrokerState
 
@@ -194,7 +192,7 @@ class Inspection:
         Raises:
             NoSuchVirtualHost: no virtual host has this name.
         """
-        from fakeamqp.inspect.policies import policy_views
+        from fakeamqp.inspect.topology import policy_views
 
         return self._reader.read(lambda state: policy_views(state, virtual_host))
 
@@ -282,7 +280,7 @@ class Inspection:
     @property
     def sessions(self) -> tuple[SessionView, ...]:
         """The sessions of AMQP 0-10, oldest first, including those that are kept without a connection."""
-        from fakeamqp.inspect.sessions import session_views
+        from fakeamqp.inspect.connections import session_views
 
         return self._reader.read(session_views)
 

@@ -24,10 +24,9 @@ from uvicorn import Config, Server
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from fakeamqp.management.errors import ManagementError
-from fakeamqp.runtime.addresses import BACKLOG, Reserve, check_room, listening_socket
+from fakeamqp.runtime.addresses import BACKLOG, Reserve, check_room, listen_on, listening_socket
 from fakeamqp.runtime.clock import RealClock
 from fakeamqp.runtime.errors import SelectorFull
-from fakeamqp.runtime.localhost import listen_on
 from fakeamqp.runtime.thread.lock import Signal
 
 if TYPE_CHECKING:

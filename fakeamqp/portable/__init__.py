@@ -5,10 +5,9 @@
 
 from __future__ import annotations
 
-from fakeamqp.portable.errors import BadQueue, NoAnswer, RequestRefused
 from fakeamqp.portable.queue import PortableQueue, ReceivedMessage, declared
 from fakeamqp.portable.requests import PortableRequests
-from fakeamqp.portable.routes import BrokerRoute, ToBroker, ToURL
+from fakeamqp.portable.routes import BadQueue, BrokerRoute, NoAnswer, RequestRefused, ToBroker, ToURL
 
 __all__ = [
     "BadQueue",

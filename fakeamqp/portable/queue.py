@@ -13,7 +13,7 @@ from fakeamqp.inspect.counts import Count, CountRange
 from fakeamqp.inspect.errors import BadExpectation, WaitTimeout
 from fakeamqp.inspect.messages import ContentView, content_of
 from fakeamqp.model.messages.properties import plain_properties
-from fakeamqp.portable.errors import BadQueue, RequestRefused
+from fakeamqp.portable.routes import BadQueue, RequestRefused
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from fakeamqp.model.messages.properties import MessageProperties
     from fakeamqp.portable.requests import PortableRequests
-    from fakeamqp.replay.replies import RecordedReply
+    from fakeamqp.replay.peer import RecordedReply
 
 __all__ = ["PortableQueue", "QueueType", "ReceivedMessage", "check", "declared"]
 

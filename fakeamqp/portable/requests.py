@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING
 
-from fakeamqp.portable.errors import NoAnswer, RequestRefused
+from fakeamqp.portable.routes import NoAnswer, RequestRefused
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.codec.constants import PROTOCOL_HEADER
 from fakeamqp.protocols.amqp_0_9_1.codec.frames import (
@@ -15,7 +15,7 @@ from fakeamqp.protocols.amqp_0_9_1.codec.frames import (
     content_frames,
     method_frame,
 )
-from fakeamqp.replay.replies import RecordedReply, ReplyAssembler
+from fakeamqp.replay.peer import RecordedReply, ReplyAssembler
 
 if TYPE_CHECKING:
     from fakeamqp.portable.routes import BrokerRoute, Line

@@ -1,4 +1,4 @@
-"""Routes: the ways of a portable queue to a broker in this process, or to one at a URL."""
+"""Routes of portable queues to a broker in this process, or to one at a URL; errors of portable queues."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Protocol
 
 from fakeamqp.connection import PeerAddress
-from fakeamqp.errors import check_timeout
+from fakeamqp.errors import FakeAMQPError, check_timeout
 from fakeamqp.faults.next_tap import NullTap
 from fakeamqp.inspect.hints import loop_hint, span, wait_report
-from fakeamqp.portable.errors import NoAnswer
 from fakeamqp.protocols.negotiation import accept
 from fakeamqp.replay.target import remote_broker
 
@@ -24,7 +23,34 @@ if TYPE_CHECKING:
     from fakeamqp.replay.peer import ReplayLogin
     from fakeamqp.trace import Recorder
 
-__all__ = ["BrokerRoute", "Line", "ToBroker", "ToURL"]
+__all__ = ["BadQueue", "BrokerRoute", "Line", "NoAnswer", "RequestRefused", "ToBroker", "ToURL"]
+
+
+class BadQueue(FakeAMQPError, TypeError):
+    """A queue cannot be declared like this: an argument is invalid, or contradicts another one."""
+
+    __module__ = "fakeamqp.portable"
+
+
+class RequestRefused(FakeAMQPError):
+    """The broker refused a request.
+
+    Attributes:
+        code: the reply code, such as 404.
+    """
+
+    __module__ = "fakeamqp.portable"
+
+    def __init__(self, text: str, code: int = 0) -> None:
+        super().__init__(text)
+        self.code = code
+
+
+class NoAnswer(FakeAMQPError):
+    """There was no answer: the broker does not run, or has closed the connection, or takes too long."""
+
+    __module__ = "fakeamqp.portable"
+
 
 _PATIENCE = 10.0
 """Seconds within which a broker must answer a request."""

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from fakeamqp.replay.errors import NoBroker, NotTheSame, ReplayError
-from fakeamqp.replay.outcome import Comparison, Difference, Replay
+from fakeamqp.replay.outcome import Comparison, Difference, NoBroker, NotTheSame, Replay, ReplayError
 from fakeamqp.replay.player import replay
 
 __all__ = ["Comparison", "Difference", "NoBroker", "NotTheSame", "Replay", "ReplayError", "replay"]

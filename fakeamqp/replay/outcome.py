@@ -1,14 +1,31 @@
-"""The outcome of a replay: the differences of each connection. Its text is a diff."""
+"""The outcome of a replay: the differences of each connection, as a diff; and the errors of a replay."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from fakeamqp.errors import Result
-from fakeamqp.replay.errors import NotTheSame
+from fakeamqp.errors import FakeAMQPError, Result
 from fakeamqp.trace.rendering import one_line
 
-__all__ = ["Comparison", "Difference", "Replay"]
+__all__ = ["Comparison", "Difference", "NoBroker", "NotTheSame", "Replay", "ReplayError"]
+
+
+class ReplayError(FakeAMQPError):
+    """The recording cannot be replayed on this broker."""
+
+    __module__ = "fakeamqp.replay"
+
+
+class NotTheSame(FakeAMQPError, AssertionError):
+    """Replayed answers differ from the recorded ones; the text is a diff."""
+
+    __module__ = "fakeamqp.replay"
+
+
+class NoBroker(ReplayError):
+    """There is no broker at the URL."""
+
+    __module__ = "fakeamqp.replay"
 
 
 @dataclass(frozen=True)

@@ -1,17 +1,19 @@
-"""One client of a replay: sends the recorded frames and collects the replies."""
+"""One client of a replay: sends the recorded frames, and collects and compares the replies."""
 
 from __future__ import annotations
 
 import contextlib
 import ssl
 from collections import defaultdict, deque
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from socket import socket as Socket
-from typing import Any
+from typing import Any, TypeAlias
 
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.codec.frames import (
     CONTENT_HEADER,
+    FRAME_BODY,
     FRAME_CONTENT_HEADER,
     FRAME_HEADER,
     FRAME_HEARTBEAT,
@@ -20,11 +22,207 @@ from fakeamqp.protocols.amqp_0_9_1.codec.frames import (
     frame,
 )
 from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
+from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
+from fakeamqp.protocols.amqp_0_9_1.codec.tables import Timestamp
 from fakeamqp.protocols.amqp_0_9_1.trace import FRAME_TEXT
-from fakeamqp.replay.logins import wrong_login
-from fakeamqp.replay.replies import Names, OrderKey, RecordedReply, ReplyAssembler
+from fakeamqp.replay.recording import wrong_login
+from fakeamqp.trace.truncation import Truncated, full_size
 
-__all__ = ["Peer", "ReplayLogin"]
+__all__ = ["Names", "OrderKey", "Peer", "RecordedReply", "ReplayLogin", "ReplyAssembler", "same"]
+
+OrderKey: TypeAlias = "tuple[object, ...]"
+"""Replies with the same key are in order: answers on a channel, deliveries to a consumer, one confirm."""
+
+_UNSOLICITED = (
+    m.BasicReturn,
+    m.BasicCancel,
+    m.ChannelFlow,
+    m.ConnectionBlocked,
+    m.ConnectionUnblocked,
+)
+_GENERATED = "amq."
+"""The prefix of names that a broker generates."""
+_IGNORED = {
+    m.ConnectionStart: ("server_properties", "mechanisms", "locales"),
+    m.BasicDeliver: ("delivery_tag",),
+    m.BasicGetOk: ("delivery_tag",),
+}
+"""Fields that describe the broker, or that are compared elsewhere."""
+
+
+@dataclass
+class RecordedReply:
+    """A method from the broker, with its content if it has one."""
+
+    channel: int
+    order_key: OrderKey
+    method: Method | None
+    text: str
+    properties: BasicProperties | None = None
+    body: list[bytes] = field(default_factory=list)
+    """The payloads of the body frames; long ones may be truncated."""
+
+    @property
+    def body_size(self) -> int:
+        """The size of the whole body in bytes."""
+        return sum(map(full_size, self.body))
+
+    def __str__(self) -> str:
+        return f"channel {self.channel}: {self.text}"
+
+
+class Names:
+    """Names that the recorded broker generated, and the names of the broker under test in their places."""
+
+    def __init__(self) -> None:
+        self._replayed: dict[str, str] = {}
+
+    def learn(self, recorded: object, replayed: object) -> None:
+        """Remember two names from the same place of two replies, if both are generated."""
+        if not isinstance(recorded, str) or not isinstance(replayed, str) or recorded == replayed:
+            return
+        if recorded.startswith(_GENERATED) and replayed.startswith(_GENERATED):
+            self._replayed.setdefault(recorded, replayed)
+
+    def of(self, value: Any) -> Any:
+        """The value with each recorded name replaced by the replayed one."""
+        if isinstance(value, str):
+            if value in self._replayed:
+                return self._replayed[value]
+            if _GENERATED in value:
+                for recorded, replayed in self._replayed.items():
+                    value = value.replace(recorded, replayed)
+            return value
+        if isinstance(value, Timestamp):
+            return value
+        if isinstance(value, Mapping):
+            return {name: self.of(item) for name, item in value.items()}
+        if isinstance(value, list):
+            return [self.of(item) for item in value]
+        return value
+
+
+class ReplyAssembler:
+    """Assembles replies from the frames that the broker sent on one connection."""
+
+    def __init__(self) -> None:
+        self._unfinished: dict[int, tuple[RecordedReply, int]] = {}
+        self._confirmed: dict[int, tuple[int, set[int]]] = defaultdict(lambda: (0, set()))
+
+    def feed(self, frame_type: int, channel: int, payload: bytes) -> Iterator[RecordedReply]:
+        """Add a frame. Yields the replies that it completes."""
+        if frame_type == FRAME_METHOD:
+            method = FRAME_TEXT.decode_method(payload)
+            text = FRAME_TEXT.describe(frame_type, payload)
+            if isinstance(method, (m.BasicAck, m.BasicNack)):
+                yield from self._confirms(channel, method)
+                return
+            if isinstance(method, m.ChannelOpenOk):
+                self._confirmed.pop(channel, None)
+            reply = RecordedReply(channel, _order_key(method), method, text)
+            if method is not None and method.HAS_CONTENT:
+                self._unfinished[channel] = (reply, -1)
+            else:
+                yield reply
+        elif frame_type in (FRAME_CONTENT_HEADER, FRAME_BODY) and channel in self._unfinished:
+            reply, missing = self._unfinished.pop(channel)
+            if frame_type == FRAME_BODY:
+                reply.body.append(payload)
+                missing -= full_size(payload)
+            else:
+                header = FRAME_TEXT.decode_header(payload)
+                missing = int.from_bytes(payload[4:12], "big")
+                reply.properties = None if header is None else header[1]
+                reply.text += f", {FRAME_TEXT.describe(frame_type, payload)}"
+            if missing > 0:
+                self._unfinished[channel] = (reply, missing)
+            else:
+                yield reply
+        elif frame_type in (FRAME_CONTENT_HEADER, FRAME_BODY):
+            yield RecordedReply(
+                channel, ("answer",), None, f"{FRAME_TEXT.frame_name(frame_type, payload)} out of place"
+            )
+
+    def _confirms(self, channel: int, method: m.BasicAck | m.BasicNack) -> Iterator[RecordedReply]:
+        """One reply for each publish, because the number of confirms in one method varies."""
+        below, beyond = self._confirmed[channel]
+        last = method.delivery_tag
+        tags = range(below + 1, last + 1) if method.multiple else (last,)
+        word = "confirmed" if isinstance(method, m.BasicAck) else "refused (basic.nack)"
+        for tag in tags:
+            if tag in beyond:
+                continue
+            beyond.add(tag)
+            alone = type(method)(delivery_tag=tag)
+            yield RecordedReply(channel, ("confirm", tag), alone, f"publish {tag} is {word}")
+        while below + 1 in beyond:
+            below += 1
+            beyond.discard(below)
+        self._confirmed[channel] = (below, beyond)
+
+
+def _order_key(method: Method | None) -> OrderKey:
+    if isinstance(method, m.BasicDeliver):
+        return "delivery", method.consumer_tag
+    if isinstance(method, _UNSOLICITED):
+        return (method.NAME,)
+    return ("answer",)
+
+
+def same(recorded: RecordedReply, replayed: RecordedReply, names: Names) -> bool:
+    """True if two replies are equal, except for values that differ between any two brokers."""
+    one, other = recorded.method, replayed.method
+    if type(one) is not type(other) or one is None or other is None:
+        return False
+    _learn(recorded, replayed, names)
+    ignored = _IGNORED.get(type(one), ())
+    for name, _ in one.LAYOUT:
+        if name not in ignored and names.of(getattr(one, name)) != getattr(other, name):
+            return False
+    return _same_properties(recorded, replayed, names) and _same_body(recorded, replayed)
+
+
+def _learn(recorded: RecordedReply, replayed: RecordedReply, names: Names) -> None:
+    one, other = recorded.method, replayed.method
+    if isinstance(one, m.QueueDeclareOk) and isinstance(other, m.QueueDeclareOk):
+        names.learn(one.queue, other.queue)
+    if isinstance(one, m.BasicConsumeOk) and isinstance(other, m.BasicConsumeOk):
+        names.learn(one.consumer_tag, other.consumer_tag)
+    if recorded.properties is not None and replayed.properties is not None:
+        # Direct reply-to: the broker replaces the name of the pseudo-queue by a generated one.
+        names.learn(recorded.properties.reply_to, replayed.properties.reply_to)
+
+
+def _same_properties(recorded: RecordedReply, replayed: RecordedReply, names: Names) -> bool:
+    one, other = recorded.properties, replayed.properties
+    if one is None or other is None:
+        return one is other
+    return all(
+        _without_instants(names.of(getattr(one, name))) == _without_instants(getattr(other, name))
+        for name, _ in one.LAYOUT
+    )
+
+
+def _without_instants(value: Any) -> Any:
+    """The value without the instants that brokers write into headers."""
+    if isinstance(value, Timestamp):
+        return "some time"
+    if isinstance(value, dict):
+        return {name: _without_instants(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [_without_instants(item) for item in value]
+    return value
+
+
+def _same_body(recorded: RecordedReply, replayed: RecordedReply) -> bool:
+    if recorded.body_size != replayed.body_size:
+        return False
+    if not any(isinstance(part, Truncated) for part in recorded.body):
+        return b"".join(recorded.body) == b"".join(replayed.body)
+    # The replay published a truncated body with zeros at its end, so only the beginning is compared.
+    beginning = bytes(recorded.body[0])
+    return b"".join(replayed.body).startswith(beginning)
+
 
 _NAMES = ("queue", "exchange", "source", "destination", "routing_key", "consumer_tag", "arguments")
 """Fields that may have a name that the broker generated."""

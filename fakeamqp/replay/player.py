@@ -11,11 +11,9 @@ from typing import TYPE_CHECKING, Any
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.codec.constants import PROTOCOL_HEADER
 from fakeamqp.protocols.amqp_0_9_1.codec.frames import FRAME_BODY, FRAME_HEARTBEAT
-from fakeamqp.replay.errors import ReplayError
-from fakeamqp.replay.outcome import Comparison, Difference, Replay
-from fakeamqp.replay.peer import Peer
+from fakeamqp.replay.outcome import Comparison, Difference, Replay, ReplayError
+from fakeamqp.replay.peer import Names, Peer, RecordedReply, ReplyAssembler, same
 from fakeamqp.replay.recording import complete_connections, other_protocols, refused_logins
-from fakeamqp.replay.replies import Names, RecordedReply, ReplyAssembler, same
 from fakeamqp.replay.target import ReplayTarget, fresh_broker, remote_broker
 from fakeamqp.trace import ConnectionEvent, Event, FrameEvent, Trace
 from fakeamqp.trace.truncation import Truncated

@@ -11,10 +11,9 @@ from urllib.parse import unquote, urlsplit
 
 from fakeamqp.broker import Broker, BrokerError
 from fakeamqp.errors import without_login
-from fakeamqp.replay.errors import NoBroker, ReplayError
-from fakeamqp.replay.logins import MECHANISMS
+from fakeamqp.replay.outcome import NoBroker, ReplayError
 from fakeamqp.replay.peer import ReplayLogin
-from fakeamqp.replay.recording import accounts
+from fakeamqp.replay.recording import MECHANISMS, accounts
 from fakeamqp.trace import Trace
 
 __all__ = ["ReplayTarget", "fresh_broker", "remote_broker"]

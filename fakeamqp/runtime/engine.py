@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from fakeamqp.runtime.clock import EngineClock, TimerQueue
     from fakeamqp.runtime.clock.stepped import SteppedClock
     from fakeamqp.runtime.connection_driver import Wrap
-    from fakeamqp.runtime.failures import Failures
+    from fakeamqp.runtime.errors import Failures
     from fakeamqp.runtime.turns import LateOutcomes
 
 __all__ = ["Engine", "Listening"]

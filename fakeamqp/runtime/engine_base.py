@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from fakeamqp.runtime.failures import Failures
+from fakeamqp.runtime.errors import Failures
 
 if TYPE_CHECKING:
     from collections.abc import Callable

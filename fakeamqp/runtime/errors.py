@@ -1,14 +1,18 @@
-"""Errors of the runtime."""
+"""Errors of the runtime, and the record of bugs of the broker."""
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 from fakeamqp.errors import FakeAMQPError
 
 __all__ = [
     "BadCertificate",
+    "BrokerFailure",
     "CannotListen",
     "ClockError",
     "EngineError",
+    "Failures",
     "InterceptError",
     "NothingPending",
     "PortInUse",
@@ -82,3 +86,32 @@ class InterceptError(FakeAMQPError):
     """An address cannot be intercepted, or a connection to it cannot be redirected."""
 
     __module__ = "fakeamqp"
+
+
+class Failures(list["BrokerFailure"]):
+    """Exceptions caused by bugs of the broker, in order. Empty, whatever peers do."""
+
+    _told = 0
+
+    def untold(self) -> list[BrokerFailure]:
+        """Those recorded since the last call."""
+        begin, self._told = self._told, len(self)
+        return self[begin:]
+
+    def record(self, activity: str, error: BaseException) -> None:
+        """Keep and log a bug."""
+        import logging  # Imported only for bugs.
+
+        self.append(BrokerFailure(activity, error))
+        log = logging.getLogger("fakeamqp.runtime")
+        log.error("bug in fakeamqp: %s: %r", activity, error, exc_info=error)
+
+
+class BrokerFailure(NamedTuple):
+    """An exception caused by a bug of the broker. Peers cannot cause one, whatever they send."""
+
+    activity: str
+    error: BaseException
+
+    def __str__(self) -> str:
+        return f"{self.activity}: {self.error!r}"

@@ -23,8 +23,7 @@ from typing import TYPE_CHECKING
 
 from fakeamqp.errors import without_login
 from fakeamqp.runtime.errors import InterceptError
-from fakeamqp.runtime.intercept_addresses import is_numeric, normal, port_number
-from fakeamqp.runtime.intercept_patches import patches
+from fakeamqp.runtime.intercept_patches import is_numeric, normal, patches, port_number
 
 if TYPE_CHECKING:
     from typing_extensions import Self

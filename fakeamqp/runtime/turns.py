@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from fakeamqp.runtime.clock import EngineClock, TimerQueue
     from fakeamqp.runtime.clock.stepped import SteppedClock
     from fakeamqp.runtime.connection_driver import ConnectionDriver, Wrap
-    from fakeamqp.runtime.failures import Failures
+    from fakeamqp.runtime.errors import Failures
 
 __all__ = [
     "LateOutcomes",

@@ -6,8 +6,14 @@ import pytest
 
 from compat_tests.protocol.driver import Client, Server
 from fakeamqp.inspect import NoSuchExchange, NoSuchQueue, NoSuchVirtualHost
-from fakeamqp.inspect.policies import policy_views
-from fakeamqp.inspect.topology import consumer_views, exchange_view, exchange_views, queue_view, queue_views
+from fakeamqp.inspect.topology import (
+    consumer_views,
+    exchange_view,
+    exchange_views,
+    policy_views,
+    queue_view,
+    queue_views,
+)
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 
 

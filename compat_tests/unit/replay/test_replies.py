@@ -10,7 +10,7 @@ from fakeamqp.protocols.amqp_0_9_1.codec.frames import CONTENT_HEADER
 from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
 from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
 from fakeamqp.protocols.amqp_0_9_1.codec.tables import Timestamp
-from fakeamqp.replay.replies import Names, RecordedReply, ReplyAssembler, same
+from fakeamqp.replay.peer import Names, RecordedReply, ReplyAssembler, same
 from fakeamqp.trace.truncation import Truncated
 
 

@@ -15,7 +15,7 @@ from compat_tests.unit.runtime.fakes import EchoConnection, Echoes, real_engine
 from fakeamqp.model.operations import Operations
 from fakeamqp.model.timers import Timers
 from fakeamqp.runtime import EngineError, RealClock, ThreadEngine, turns
-from fakeamqp.runtime.failures import Failures
+from fakeamqp.runtime.errors import Failures
 from fakeamqp.runtime.thread.loop import Loop
 
 SECONDS = 20  # until a test that waits in vain gives up

@@ -15,8 +15,7 @@ from fakeamqp.model.timers import Timers
 from fakeamqp.runtime import RealClock, ThreadEngine
 from fakeamqp.runtime.clock import wall_clock_hooks
 from fakeamqp.runtime.clock.virtual import VirtualClock
-from fakeamqp.runtime.clock.wall import WallClock
-from fakeamqp.runtime.clock.wall_time import read
+from fakeamqp.runtime.clock.wall import WallClock, read
 
 SECOND = 1_000_000_000
 

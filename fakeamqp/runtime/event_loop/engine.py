@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from fakeamqp.errors import check_timeout
-from fakeamqp.runtime.addresses import check_room
+from fakeamqp.runtime.addresses import check_room, listen_on
 from fakeamqp.runtime.clock import EngineClock, TimerQueue
 from fakeamqp.runtime.engine_base import EngineBase
 from fakeamqp.runtime.errors import EngineError
@@ -29,7 +29,6 @@ from fakeamqp.runtime.event_loop.listener import (
 )
 from fakeamqp.runtime.event_loop.stream import StreamTransport
 from fakeamqp.runtime.event_loop.turns import LoopTurns
-from fakeamqp.runtime.localhost import listen_on
 from fakeamqp.runtime.turns import Waiter
 
 if TYPE_CHECKING:

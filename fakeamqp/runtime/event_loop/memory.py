@@ -27,7 +27,7 @@ import struct
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
-from fakeamqp.runtime.event_loop.arrivals import Arrivals
+from fakeamqp.runtime.event_loop.turns import Arrivals
 
 if TYPE_CHECKING:
     from contextvars import Context

@@ -284,7 +284,7 @@ class ThreadEngine(EngineBase):
         if loop is None or self._lock.depth > 1 or threading.current_thread() is self._thread:
             yield _nothing
             return
-        from fakeamqp.runtime.thread.slices import Slices
+        from fakeamqp.runtime.thread.lock import Slices
 
         slices = Slices(self._lock, loop)
         try:
@@ -507,7 +507,7 @@ class ThreadEngine(EngineBase):
 
         An address that this machine does not have is left out; port 0 takes one that is free on both.
         """
-        from fakeamqp.runtime.localhost import listen_on
+        from fakeamqp.runtime.addresses import listen_on
 
         wrap = None if tls is None else tls.wrap
         with self._lock:

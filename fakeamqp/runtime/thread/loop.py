@@ -19,8 +19,7 @@ from fakeamqp.runtime.turns import MOST_ROUNDS, SelectorSource, TurnParts, Turns
 if TYPE_CHECKING:
     from fakeamqp.runtime.clock import ClockTimer
     from fakeamqp.runtime.connection_driver import ConnectionDriver
-    from fakeamqp.runtime.thread.lock import FairLock
-    from fakeamqp.runtime.thread.slices import Handover
+    from fakeamqp.runtime.thread.lock import FairLock, Handover
 
 __all__ = ["Loop"]
 
