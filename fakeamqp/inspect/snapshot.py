@@ -31,8 +31,6 @@ __all__ = [
     "QueueEntry",
     "Topology",
     "VirtualHostEntry",
-    "graphviz",
-    "mermaid",
     "topology",
 ]
 
