@@ -99,6 +99,8 @@ class BaseRule(Handle):
         self._connection = connection
         self._trigger = Trigger(self.random)
         self._near: dict[str, None] = {}
+        self._what = ""
+        """What it concerns, in words; empty before `sentence` is read."""
 
     # --- when it fires --------------------------------------------------------------------------------
 
@@ -204,6 +206,11 @@ class BaseRule(Handle):
     @property
     def sentence(self) -> str:
         """The rule in words."""
+        self._what = self._what or self._concerns()
+        done = ", then ".join(action.words for action in self.actions) or "count it"
+        return f"when {self._what}: {done}{self._trigger.words}"
+
+    def _concerns(self) -> str:
         received = self.subject.direction == "received"
         words = [str(self.subject)]
         asked = [str(condition) for condition in self._conditions]
@@ -215,8 +222,7 @@ class BaseRule(Handle):
         what = " ".join(words)
         if self.part is not None:
             what += f" as far as its {self.part}"
-        done = ", then ".join(action.words for action in self.actions) or "count it"
-        return f"when {what}: {done}{self._trigger.words}"
+        return what
 
     def near_misses(self) -> Iterable[str]:
         """What passed and almost matched."""

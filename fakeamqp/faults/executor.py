@@ -58,6 +58,8 @@ class FaultExecutor:
         """Channels and methods of publishes that concern no rule, whatever their content is."""
         self._queue_of_confirms = False
         """True if a rule asks for the queue of a sent method."""
+        self._parts = False
+        """True if a rule acts before the body has arrived."""
         self.confirms_singly: bool = False
         """True while publishes have to be confirmed one by one. The broker reads it."""
         self._next: NextTap = context.next_tap() or NullTap()
@@ -108,6 +110,7 @@ class FaultExecutor:
         self._confirmed = frozenset().union(*(each.publishes for each in confirming))
         self._names["received"] |= self._confirmed
         self._queue_of_confirms = any(rule.asks("queue") for rule in sent)
+        self._parts = any(rule.part is not None for rule in self.rules)
         self._ignored.clear()
         for state in self._states.values():
             state.watch(self._names)
@@ -370,9 +373,16 @@ class FaultExecutor:
         if state.backlog and self._append_to_backlog(state, kind, channel, payload):
             return True
         group = state.gathering.get(channel)
-        if group is None or state.protocol.stands_alone(kind):
+        if group is None:
             return self._begin(state, kind, channel, payload)
-        return self._continue(state, group, kind, payload)
+        if group.continues_with(kind) and state.port.channel_open(channel):
+            return self._continue(state, group, kind, payload)
+        if state.protocol.stands_alone(kind):
+            return self._begin(state, kind, channel, payload)
+        # An unexpected frame, or a closed channel: the connection processes all frames as they came.
+        del state.gathering[channel]
+        state.port.receive(group.data)
+        return False
 
     def _begin(self, state: ConnectionFaultState, kind: int, channel: int, payload: bytes) -> bool:
         """Handle a frame that belongs to no frame group so far."""
@@ -385,8 +395,8 @@ class FaultExecutor:
         group = protocol.group(state.port, "received", channel, [(kind, payload)])
         if group.name not in self._names["received"]:
             return False
-        if group.method_complete and not group.has_content:
-            early = group.inline and self._consider(state, group, part="header")
+        if not group.has_content and group.method_complete:
+            early = self._parts and group.inline and self._consider(state, group, part="header")
             return early or self._consider(state, group)
         if protocol.stands_alone(kind):
             return False  # Frames of another group may come between its frames.
@@ -403,17 +413,12 @@ class FaultExecutor:
         return True
 
     def _continue(self, state: ConnectionFaultState, group: FrameGroup, kind: int, payload: bytes) -> bool:
-        """Handle a frame behind an incomplete frame group on its channel."""
+        """Handle the next frame of an incomplete frame group on its channel."""
         channel = group.channel
-        if not group.continues_with(kind) or not state.port.channel_open(channel):
-            # An unexpected frame, or a closed channel: the connection processes all frames as they came.
-            del state.gathering[channel]
-            state.port.receive(group.data)
-            return False
         group.frames.append((kind, payload))
         # The group is not in `gathering` while rules act, because one of them might be removed.
         del state.gathering[channel]
-        if group.header_complete and self._consider(state, group, part="header"):
+        if self._parts and group.header_complete and self._consider(state, group, part="header"):
             return True  # The rest of its frames goes to the connection by itself.
         if not group.complete:
             state.gathering[channel] = group

@@ -230,8 +230,9 @@ class FrameGroup:
     def __str__(self) -> str:
         """The method and its main fields, in words."""
         words = [self.name or "an unknown method"]
+        method = self.method
         for field in ("exchange", "routing_key", "queue", "consumer_tag", "destination", "delivery_tag"):
-            value = getattr(self.method, field, None)
+            value = getattr(method, field, None)
             if value is not None:
                 words.append(f"{field}={value!r}")
         return " ".join(words)
