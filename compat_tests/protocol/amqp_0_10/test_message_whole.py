@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from compat_tests.protocol.amqp_0_10.driver import Client, Server, Session
 from fakeamqp.protocols.amqp_0_10.codec import commands as x, controls as c, structs
 from fakeamqp.protocols.amqp_0_10.codec.constants import DetachCode
+from fakeamqp.protocols.amqp_0_10.codec.frames import Assembler
+from fakeamqp.trace import FrameEvent, Recorder
 
 HEADER = [structs.DeliveryProperties(routing_key="q")]
 COMMAND = x.MessageTransfer(accept_mode=1)
@@ -163,3 +167,51 @@ def test_commands_that_were_left_out_are_passed_over(session: Session) -> None:
     assert depth(session) == 3
     session.next_id = id_ + 4
     assert session.query().message_count == 3
+
+
+class Keeper(Recorder):
+    """A trace that keeps the frames of one kind from the broker, as faults do."""
+
+    keeps = 0
+
+    def received(self, connection: Any, frame_type: int, channel: int, payload: bytes) -> bool:  # type: ignore[override]
+        super().received(connection, frame_type, channel, payload)
+        return frame_type == self.keeps
+
+
+def watched() -> tuple[Session, Keeper]:
+    server = Server()
+    server.state.tap = keeper = Keeper(server.clock.now)
+    session = server.session()
+    session.declare("q")
+    return session, keeper
+
+
+def test_a_whole_transfer_is_handled_at_once_with_a_trace_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    session, keeper = watched()
+    whole = octets(session.client)
+    monkeypatch.setattr(Assembler, "add", None)
+    session.client.send_bytes(whole * 2)
+    assert depth(session) == 2
+    frames = [event for event in keeper.trace().events if isinstance(event, FrameEvent)]
+    names = [event.name for event in frames if event.direction == "received"]
+    assert names[-6:] == ["message.transfer", "header", "body"] * 2
+
+
+def test_a_whole_transfer_without_the_header_that_a_tap_keeps_has_no_routing_key() -> None:
+    session, keeper = watched()
+    keeper.keeps = 0x0302
+    session.client.send_bytes(octets(session.client) * 2)
+    assert depth(session) == 0
+    assert session.end.incoming.current == 2
+
+
+def test_a_whole_transfer_waits_for_the_body_that_a_tap_keeps() -> None:
+    session, keeper = watched()
+    keeper.keeps = 0x0703
+    whole = octets(session.client)
+    session.client.send_bytes(whole)
+    assert depth(session) == 0
+    assert session.end.connection is not None
+    session.end.connection.take(whole[-len(b"body") - 12 :])
+    assert depth(session) == 1

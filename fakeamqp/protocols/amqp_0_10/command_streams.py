@@ -368,8 +368,9 @@ class Incoming:
 
     def end_turn(self) -> None:
         """Send completions, once for all received commands (session.completed/merged-reply)."""
-        if self._news and self._session.state is SessionState.ATTACHED:
-            self._session.send_control(self.completed())
+        session = self._session
+        if self._news and session.connection is not None and session.state is SessionState.ATTACHED:
+            session.connection.send(session.channel, self.completed())
 
     def known(self, commands: SequenceSet) -> None:
         """The client knows that these are completed."""

@@ -31,8 +31,8 @@ from fakeamqp.protocols.amqp_0_10.codec.frames import (
     Assembler,
     Assembly,
     check_header,
-    content_behind,
     control_frame,
+    encode_frames,
 )
 from fakeamqp.protocols.amqp_0_10.fault_port import Amqp010FaultPort
 from fakeamqp.protocols.amqp_0_10.replies import ConnectionFault, close_code, short_text
@@ -63,11 +63,13 @@ _SILENT_STATES = frozenset(
 )
 _CLOSE_OK = control_frame(0, controls.ConnectionCloseOk().encode())
 _HEARTBEAT_FRAME = control_frame(0, controls.ConnectionHeartbeat().encode())
-_COMMAND = int(SegmentType.COMMAND)
-_WHOLE_OF_SEVERAL = 0x0B
-"""A segment of one frame, the first of several."""
+_CONTROL, _COMMAND, _HEADER, _BODY = map(int, SegmentType)
+_WHOLE_COMMAND, _WHOLE_HEADER, _WHOLE_BODY = 0x0B, 0x03, 0x07
+"""The flags of segments of one frame each: of the first one of several, of one between, and of the last."""
 _WHOLE = 0x0F
 """All four flags: a segment of one frame, and an assembly of one segment."""
+_unpack_header = FRAME_HEADER.unpack_from
+_pack_header = FRAME_HEADER.pack
 
 
 class Amqp010Connection(ServerConnection):
@@ -161,7 +163,12 @@ class Amqp010Connection(ServerConnection):
 
     def send(self, channel: int, control: Control) -> None:
         """Send a control."""
-        self.outbox.write(control_frame(channel, control.encode(), self.max_frame_size))
+        octets = control.encode()
+        size = HEADER_SIZE + len(octets)
+        if size <= self.max_frame_size:
+            self.outbox.write(_pack_header(_WHOLE, _CONTROL, size, 0, 0, channel, 0) + octets)
+        else:
+            self.outbox.write(encode_frames(channel, ((_CONTROL, octets),), self.max_frame_size))
 
     # --- bytes in -----------------------------------------------------------------------------------
 
@@ -174,7 +181,6 @@ class Amqp010Connection(ServerConnection):
         position = 0
         end = len(data)
         outbox = self.outbox
-        unpack_header = FRAME_HEADER.unpack_from
         needed = HEADER_SIZE
         while True:
             channel = 0
@@ -182,7 +188,7 @@ class Amqp010Connection(ServerConnection):
             try:
                 while end - position >= HEADER_SIZE:
                     framed = False
-                    flags, kind, size, reserved, track, channel, reserved_2 = unpack_header(data, position)
+                    flags, kind, size, reserved, track, channel, reserved_2 = _unpack_header(data, position)
                     if flags > _WHOLE or reserved or reserved_2 or track > 1 or size < HEADER_SIZE:
                         check_header(flags, kind, size, reserved, track, reserved_2)
                     if size > self.max_frame_size:
@@ -196,24 +202,14 @@ class Amqp010Connection(ServerConnection):
                     framed = True
                     needed = HEADER_SIZE
                     if tap is not None and tap.received(
-                        self, flags << 8 | kind | (track != (kind != 0)) << 16, channel, payload
+                        self, flags << 8 | kind | (track != (kind != _CONTROL)) << 16, channel, payload
                     ):
                         if self._ignores_input():
                             return
-                        if self._held_back or self.busy or outbox.backlogged:
-                            break
-                        continue
-                    if flags == _WHOLE_OF_SEVERAL and kind == _COMMAND and tap is None:
-                        # A transfer is nearly always three frames; one check covers them.
-                        behind = content_behind(data, position, end, channel, self.max_frame_size)
-                        session = self.sessions.get(channel)
-                        if behind is not None and session is not None and session.incoming.takes_whole:
-                            header, body, position = behind
-                            session.incoming.receive_whole(Assembly(payload, header, body, True))
-                            if (self._held_back or self.busy or outbox.backlogged) and not kept:
-                                break
-                            continue
-                    self._receive_frame(flags, kind, track, channel, payload)
+                    elif flags == _WHOLE_COMMAND and kind == _COMMAND and track:
+                        position = self._receive_command(data, position, channel, payload, tap)
+                    else:
+                        self._receive_frame(flags, kind, track, channel, payload)
                     if (self._held_back or self.busy or outbox.backlogged) and not kept:
                         break
                 break
@@ -231,6 +227,35 @@ class Amqp010Connection(ServerConnection):
             self._partial_size += rest
             self._needed = needed
 
+    def _receive_command(
+        self, data: bytes, position: int, channel: int, payload: bytes, tap: Tap | None
+    ) -> int:
+        """Handle the first segment of a command, with its content if that has come and the tap keeps none.
+
+        A transfer is nearly always three frames; one check covers them.
+
+        Returns:
+            The offset behind all that is handled; the frame of the command ends at `position`.
+        """
+        session = self.sessions.get(channel)
+        content = None
+        if session is not None and session.incoming.takes_whole:
+            content = content_behind(data, position, len(data), channel, self.max_frame_size)
+        if session is None or content is None:
+            self._receive_frame(_WHOLE_COMMAND, _COMMAND, 1, channel, payload)
+            return position
+        header, body, stop = content
+        if tap is not None:
+            if tap.received(self, _WHOLE_HEADER << 8 | _HEADER, channel, header):
+                session.incoming.receive_frame(_WHOLE_COMMAND, _COMMAND, payload)
+                return position + HEADER_SIZE + len(header)
+            if tap.received(self, _WHOLE_BODY << 8 | _BODY, channel, body):
+                session.incoming.receive_frame(_WHOLE_COMMAND, _COMMAND, payload)
+                session.incoming.receive_frame(_WHOLE_HEADER, _HEADER, header)
+                return stop
+        session.incoming.receive_whole(Assembly(payload, header, body, True))
+        return stop
+
     def _receive_unframed(self, data: bytes) -> None:
         """After broken framing, search the input for the bytes of connection.close-ok only."""
         if _CLOSE_OK in data:
@@ -243,11 +268,11 @@ class Amqp010Connection(ServerConnection):
     def _receive_frame(self, flags: int, kind: int, track: int, channel: int, payload: bytes) -> None:
         """Handle one frame: of a control (track 0) or of a command (track 1)."""
         if track:
-            if kind == SegmentType.CONTROL:
+            if kind == _CONTROL:
                 raise FramingError("a control arrived on track 1, which carries commands")
             self._receive_command_frame(flags, kind, channel, payload)
             return
-        if kind != SegmentType.CONTROL:
+        if kind != _CONTROL:
             raise FramingError(f"a segment of type {kind} has come on track 0, where controls belong")
         if flags == _WHOLE and channel not in self._assemblers:
             control = controls.decode(payload)
@@ -389,3 +414,46 @@ class Amqp010Connection(ServerConnection):
 
     def _forget(self) -> None:
         self._assemblers.clear()
+
+
+def content_behind(
+    octets: bytes, offset: int, end: int, channel: int, max_frame_size: int
+) -> tuple[bytes, bytes, int] | None:
+    """Header and body of the command whose frame ends at `offset`, and the offset behind them.
+
+    None unless each is one valid frame that is fully received; then the caller takes frames one by one.
+    """
+    start = offset + HEADER_SIZE
+    if start + HEADER_SIZE > end:
+        return None
+    flags, kind, size, reserved, track, number, reserved_2 = _unpack_header(octets, offset)
+    behind = offset + size
+    if (
+        flags != _WHOLE_HEADER
+        or kind != _HEADER
+        or size > max_frame_size
+        or reserved
+        or reserved_2
+        or track != 1
+        or number != channel
+        or behind + HEADER_SIZE > end
+        or behind < start
+    ):
+        return None
+    header = octets[start:behind]
+    flags, kind, size, reserved, track, number, reserved_2 = _unpack_header(octets, behind)
+    start = behind + HEADER_SIZE
+    behind += size
+    if (
+        flags != _WHOLE_BODY
+        or kind != _BODY
+        or size > max_frame_size
+        or reserved
+        or reserved_2
+        or track != 1
+        or number != channel
+        or behind > end
+        or behind < start
+    ):
+        return None
+    return header, octets[start:behind], behind

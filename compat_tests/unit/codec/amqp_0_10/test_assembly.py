@@ -18,9 +18,9 @@ from fakeamqp.protocols.amqp_0_10.codec.frames import (
     LAST_SEGMENT,
     Assembler,
     Assembly,
-    content_behind,
     encode_frames,
 )
+from fakeamqp.protocols.amqp_0_10.server_connection import content_behind
 
 rule = pytest.mark.rule
 CONTROL, COMMAND, HEADER, BODY = range(4)

@@ -29,8 +29,8 @@ from fakeamqp.protocols.amqp_0_10.codec.errors import FramingError, OversizeAsse
 from fakeamqp.protocols.base.codec.pieces import add_piece
 
 __all__ = ["FIRST_FRAME", "FIRST_SEGMENT", "FRAME_HEADER", "HEADER_SIZE", "LARGEST_FRAME", "LAST_FRAME"]
-__all__ += ["LAST_SEGMENT", "Assembler", "Assembly", "check_header", "content_behind", "control_frame"]
-__all__ += ["encode_frames", "encode_pieces"]
+__all__ += ["LAST_SEGMENT", "Assembler", "Assembly", "check_header", "control_frame", "encode_frames"]
+__all__ += ["encode_pieces"]
 
 #: flags, segment type, size, reserved, track, channel, reserved
 FRAME_HEADER: Final = Struct(">BBHBBHI")
@@ -45,7 +45,6 @@ _WHOLE: Final = FIRST_SEGMENT | LAST_SEGMENT | FIRST_FRAME | LAST_FRAME
 _OF_SEGMENT: Final = FIRST_SEGMENT | LAST_SEGMENT
 _CONTROL, _COMMAND, _HEADER, _BODY = range(4)
 _pack = FRAME_HEADER.pack
-_unpack_frame = FRAME_HEADER.unpack_from
 
 
 def check_header(
@@ -273,53 +272,6 @@ class Assembler:
         """Forget the unfinished assembly."""
         self.received = 0
         self.segments = []
-
-
-_HEADER_BEFORE_BODY: Final = FIRST_FRAME | LAST_FRAME
-_LAST: Final = LAST_SEGMENT | FIRST_FRAME | LAST_FRAME
-
-
-def content_behind(
-    octets: bytes, offset: int, end: int, channel: int, max_frame_size: int
-) -> tuple[bytes, bytes, int] | None:
-    """Header and body of the command whose frame ends at `offset`, and the offset behind them.
-
-    None unless each is one valid frame that is fully received; then the caller takes frames one by one.
-    """
-    start = offset + HEADER_SIZE
-    if start + HEADER_SIZE > end:
-        return None
-    flags, kind, size, reserved, track, number, reserved_2 = _unpack_frame(octets, offset)
-    behind = offset + size
-    if (
-        flags != _HEADER_BEFORE_BODY
-        or kind != _HEADER
-        or size > max_frame_size
-        or reserved
-        or reserved_2
-        or track != 1
-        or number != channel
-        or behind + HEADER_SIZE > end
-        or behind < start
-    ):
-        return None
-    header = octets[start:behind]
-    flags, kind, size, reserved, track, number, reserved_2 = _unpack_frame(octets, behind)
-    start = behind + HEADER_SIZE
-    behind += size
-    if (
-        flags != _LAST
-        or kind != _BODY
-        or size > max_frame_size
-        or reserved
-        or reserved_2
-        or track != 1
-        or number != channel
-        or behind > end
-        or behind < start
-    ):
-        return None
-    return header, octets[start:behind], behind
 
 
 def _describe(flags: int, segment_type: int) -> str:
