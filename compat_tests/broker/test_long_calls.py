@@ -21,7 +21,7 @@ from compat_tests.benchmarks.stalls import PROBED, QUEUE, Talker
 from fakeamqp import Broker
 from fakeamqp.model.definitions.loading import DefinitionsError, _Loading
 from fakeamqp.model.exchanges import Exchange
-from fakeamqp.model.message_outcomes import MessageOutcomes
+from fakeamqp.model.history import MessageOutcomes
 from fakeamqp.model.operations import STEP
 from fakeamqp.model.policies.book import Policies
 from fakeamqp.model.queues.classic import ClassicQueue

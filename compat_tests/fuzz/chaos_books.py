@@ -7,11 +7,10 @@ message is known by its body, `<number>.<padding>`, of which no two publishes ha
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fakeamqp.model.deliveries.delivery import Delivery
+from fakeamqp.model.events import EVENTS
 from fakeamqp.model.messages.message import Message
 from fakeamqp.model.outcome import Outcome
 
@@ -98,61 +97,56 @@ class Books:
                 flags.add("false nack")
             flags |= {word for word, said in FLAGS.items() if any(each in detail for each in said)}
 
-    def refused(self, message: Message, outcome: Outcome, _virtual_host: str) -> None:
+    def event(self, event: str, connection: Any, message: Any, *values: object) -> None:
+        facts = EVENTS[event].facts(None if connection is None else connection.name, message, values)
+        happened = getattr(self, "_" + event.replace(" ", "_").replace("-", "_"), None)
+        if happened is None:
+            return
+        for each in message if event == "dropped" else (message,):
+            happened(**(facts if each is None else {**facts, "message": each}))
+
+    def _refused(self, message: Message, outcome: Outcome, **_: Any) -> None:
         number = self.known(message)
         for queue in outcome.refused:
             self.refused_by[number] += 1
             if queue.options.overflow != "reject-publish-dlx":  # There it has left as a dead letter.
                 self.entered[queue.name, number] -= 1
 
-    def delivered(
-        self,
-        message: Message,
-        queue: str,
-        consumer: str | None,
-        connection: Any,
-        channel: int,
-        tag: int,
-        redelivered: bool,
+    def _delivered(
+        self, message: Message, queue: str, connection: str, channel: int, delivery_tag: int, **_: Any
     ) -> None:
         number = self.known(message)
-        self.history.append(f"{queue} gives {number} to {connection.name} {channel}/{tag}")
+        self.history.append(f"{queue} gives {number} to {connection} {channel}/{delivery_tag}")
         self.handed[queue, number] += 1
         no_ack = channel == self.world.FREE
-        self.world.delivered(connection.name, channel, tag, number)
+        self.world.delivered(connection, channel, delivery_tag, number)
         if no_ack:
             self.acked[number] += 1
             self.left[queue, number] += 1
 
-    def settled(self, event: str, deliveries: Sequence[Delivery], connection: Any, channel: int) -> None:
-        for delivery in deliveries:
-            number = self.known(delivery.queued.message)
-            queue = delivery.queue
-            self.history.append(f"{connection.name} {channel}/{delivery.tag} {event} {number}")
-            self.world.check_settled(event, connection.name, channel, delivery.tag)
-            if queue.keeps_delivered:
-                continue
-            if event == "acked":
-                self.acked[number] += 1
-                self.left[queue.name, number] += 1
-            elif event == "requeued":
-                self.returned[queue.name, number] += 1
+    def _acked(self, **facts: Any) -> None:
+        number = self._settled("acked", **facts)
+        if not self.world.keeps_delivered(facts["queue"]):
+            self.acked[number] += 1
+            self.left[facts["queue"], number] += 1
 
-    def model(self, event: str, **facts: Any) -> None:
-        happened = getattr(self, "_" + event.replace(" ", "_").replace("-", "_"), None)
-        if happened is not None:
-            happened(**facts)
+    def _rejected(self, **facts: Any) -> None:
+        self._settled("rejected", **facts)
 
-    def expired(self, *_: object) -> None:
-        pass
+    def _requeued(self, **facts: Any) -> None:
+        number = self._settled("requeued", **facts)
+        if "channel" in facts and not self.world.keeps_delivered(facts["queue"]):
+            self.returned[facts["queue"], number] += 1
 
-    def dropped(
-        self, messages: Sequence[Message], queue: str | None, reason: str, detail: str, _virtual_host: str
-    ) -> None:
-        for message in messages:
-            self._dropped(message, queue, reason, detail)
+    def _settled(self, event: str, **facts: Any) -> int:
+        number = self.known(facts["message"])
+        if "channel" in facts:
+            connection, channel, tag = facts["connection"], facts["channel"], facts["delivery_tag"]
+            self.history.append(f"{connection} {channel}/{tag} {event} {number}")
+            self.world.check_settled(event, connection, channel, tag)
+        return number
 
-    def _dropped(self, message: Message, queue: str | None, reason: str, detail: str) -> None:
+    def _dropped(self, message: Message, queue: str | None, reason: str, detail: str, **_: Any) -> None:
         number = self.known(message)
         self.history.append(f"{queue} drops {number}: {reason}")
         assert reason and detail
@@ -185,15 +179,7 @@ class Books:
             may_be_lost |= number not in self.confirmed or copied
         assert may_be_lost, f"{number} was confirmed, and {queue} lost it in a {reason}"
 
-    def dead_lettered(
-        self,
-        message: Message,
-        queue: str,
-        reason: str,
-        _exchange: str,
-        outcome: Outcome,
-        _virtual_host: str,
-    ) -> None:
+    def _dead_lettered(self, message: Message, queue: str, reason: str, outcome: Outcome, **_: Any) -> None:
         number = self.known(message)
         self.history.append(f"{queue} buries {number} ({reason}): {sorted(q.name for q in outcome.queues)}")
         for key, origin in reversed(self._barred.items()):
@@ -220,7 +206,7 @@ class Books:
         if not outcome.queues:
             self.homeless[number] += 1
 
-    def published(self, message: Message, outcome: Outcome, _virtual_host: str) -> None:
+    def _published(self, message: Message, outcome: Outcome, **_: Any) -> None:
         number = self.known(message)
         self.history.append(f"published {number}: {outcome}")
         self.arrived[number] += 1

@@ -560,6 +560,10 @@ class World:
         return queue != "fleeting"
 
     @staticmethod
+    def keeps_delivered(queue: str) -> bool:
+        return QUEUES.get(queue, {}).get("x-queue-type") == "stream"
+
+    @staticmethod
     def refuses(queue: str | None) -> bool:
         return queue is not None and QUEUES[queue].get("x-overflow") == "reject-publish"
 

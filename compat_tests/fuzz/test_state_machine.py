@@ -133,9 +133,7 @@ class Peer:
 
 class _Tap(QuietTap):
     def __init__(self, machine: Machine) -> None:
-        self.model = machine.happened  # type: ignore[method-assign]
-        self.published = machine.note_published  # type: ignore[method-assign]
-        self.refused = machine.note_refused  # type: ignore[method-assign]
+        self.happened = machine.happened  # type: ignore[method-assign]
 
 
 class Machine(RuleBasedStateMachine):
@@ -172,6 +170,10 @@ class Machine(RuleBasedStateMachine):
     # --- the tap: what the broker says has become of messages ---------------------------------------------
 
     def happened(self, event: str, **facts: Any) -> None:
+        if event == "published":
+            self.note_published(facts["message"], facts["outcome"])
+        elif event == "refused":
+            self.note_refused(facts["message"], facts["outcome"])
         if event not in ("dead-lettered", "dropped"):
             return
         message: Message = facts["message"]
@@ -192,7 +194,7 @@ class Machine(RuleBasedStateMachine):
         refused = facts["queue"] == "strict" and facts["reason"] == "maxlen"
         return refused or facts["reason"] in ("unroutable", "deleted") or facts["detail"] == NOT_TAKEN_BACK
 
-    def note_published(self, message: Message, outcome: Outcome, _virtual_host: str) -> None:
+    def note_published(self, message: Message, outcome: Outcome) -> None:
         number = int(message.body)
         names = {queue.name for queue in outcome.queues}
         assert len(names) == len(outcome.queues)
@@ -208,7 +210,7 @@ class Machine(RuleBasedStateMachine):
                 min(message.priority, 2) if queue.name == "levels" else message.priority
             )
 
-    def note_refused(self, message: Message, outcome: Outcome, _virtual_host: str) -> None:
+    def note_refused(self, message: Message, outcome: Outcome) -> None:
         number = int(message.body)
         for queue in outcome.refused:
             assert queue.name == "strict" and len(queue.ready) >= LONGEST_STRICT

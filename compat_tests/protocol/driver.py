@@ -8,14 +8,13 @@ to it. Everything that arrives is kept in `Client.inbox` until a test takes it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from compat_tests.protocol.spoken import METHODS_0_9, checks_tickets
 from fakeamqp.connection import PeerAddress
-from fakeamqp.model.messages.message import Message
-from fakeamqp.model.outcome import Outcome
+from fakeamqp.model.events import EVENTS
 from fakeamqp.model.personality import Personality, personality
 from fakeamqp.model.state import BrokerState
 from fakeamqp.model.timers import TimeSource
@@ -53,7 +52,7 @@ class ManualClock(TimeSource):
 
 
 class QuietTap:
-    """A tap that lets everything pass and keeps nothing. How messages end goes to `model`, each by itself."""
+    """A tap that lets everything pass and keeps nothing. Events of the model go to `happened`, by name."""
 
     confirms_singly = False
 
@@ -66,55 +65,14 @@ class QuietTap:
     def connection(self, *_: object) -> None:
         pass
 
-    def published(self, message: Message, outcome: Outcome, virtual_host: str) -> None:
-        pass
+    def event(self, event: str, connection: Any, message: Any, *values: object) -> None:
+        name = None if connection is None else connection.name
+        facts = EVENTS[event].facts(name, message, values)
+        for each in message if event == "dropped" else (message,):
+            self.happened(event, **(facts if each is None else {**facts, "message": each}))
 
-    def refused(self, message: Message, outcome: Outcome, virtual_host: str) -> None:
-        pass
-
-    def delivered(self, *_: object) -> None:
-        pass
-
-    def settled(self, *_: object) -> None:
-        pass
-
-    def expired(self, message: Message, queue: str, virtual_host: str) -> None:
-        self.model("expired", message=message, queue=queue, virtual_host=virtual_host)
-
-    def dead_lettered(
-        self,
-        message: Message,
-        queue: str,
-        reason: str,
-        exchange: str,
-        outcome: Outcome,
-        virtual_host: str,
-    ) -> None:
-        self.model(
-            "dead-lettered",
-            message=message,
-            queue=queue,
-            reason=reason,
-            exchange=exchange,
-            outcome=outcome,
-            virtual_host=virtual_host,
-        )
-
-    def dropped(
-        self, messages: Sequence[Message], queue: str | None, reason: str, detail: str, virtual_host: str
-    ) -> None:
-        for message in messages:
-            self.model(
-                "dropped",
-                message=message,
-                queue=queue,
-                reason=reason,
-                detail=detail,
-                virtual_host=virtual_host,
-            )
-
-    def model(self, event: str, **facts: Any) -> None:
-        pass
+    def happened(self, event: str, **facts: Any) -> None:
+        """An event of the model, with its facts by name; one for each message that is dropped."""
 
 
 @dataclass(frozen=True)

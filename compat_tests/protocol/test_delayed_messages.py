@@ -12,8 +12,6 @@ from compat_tests.protocol.test_exchange import refused
 from fakeamqp.inspect.messages import published_views
 from fakeamqp.inspect.topology import exchange_view
 from fakeamqp.model.exchanges.erlang_hash import jump, phash2
-from fakeamqp.model.messages.message import Message
-from fakeamqp.model.outcome import Outcome
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.codec.tables import Timestamp
 
@@ -725,10 +723,7 @@ class Tap(QuietTap):
     def __init__(self) -> None:
         self.events: list[tuple[str, dict[str, Any]]] = []
 
-    def published(self, message: Message, outcome: Outcome, virtual_host: str) -> None:
-        self.model("published", message=message, outcome=outcome, virtual_host=virtual_host)
-
-    def model(self, event: str, **facts: Any) -> None:
+    def happened(self, event: str, **facts: Any) -> None:
         self.events.append((event, facts))
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from compat_tests.protocol.driver import Client, QuietTap, Server
-from fakeamqp.model.message_outcomes import OutcomeHistories
+from fakeamqp.model.history import OutcomeHistories
 from fakeamqp.model.operations import STEP
 from fakeamqp.model.personality import personality
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
@@ -38,12 +38,10 @@ class Events(QuietTap):
     def __init__(self) -> None:
         self.seen: list[tuple[str, bytes | None]] = []
 
-    def model(self, event: str, **facts: Any) -> None:
+    def happened(self, event: str, **facts: Any) -> None:
         message = facts.get("message")
-        self.seen.append((event, None if message is None else message.body))
-
-    def delivered(self, message: Any, *_: object) -> None:
-        self.seen.append(("delivered", message.body))
+        if event not in ("published", "refused", "acked", "rejected", "requeued"):
+            self.seen.append((event, None if message is None else message.body))
 
 
 class Drops(QuietTap):
@@ -52,9 +50,10 @@ class Drops(QuietTap):
     latest: list[bytes]
     messages: Sequence[Any]
 
-    def dropped(self, messages: Sequence[Any], *_: object) -> None:
-        self.messages = messages
-        self.latest = [each.body for each in messages[-2:]]
+    def event(self, event: str, connection: Any, message: Any, *values: object) -> None:
+        if event == "dropped":
+            self.messages = message
+            self.latest = [each.body for each in message[-2:]]
 
 
 @dataclass

@@ -63,14 +63,6 @@ class FaultExecutor:
         self.confirms_singly: bool = False
         """True while publishes have to be confirmed one by one. The broker reads it."""
         self._next: NextTap = context.next_tap() or NullTap()
-        # Faults do not use these events, so the broker calls the next tap directly.
-        self.published: Callable[..., None] = self._next.published
-        self.refused: Callable[..., None] = self._next.refused
-        self.settled: Callable[..., None] = self._next.settled
-        self.expired: Callable[..., None] = self._next.expired
-        self.dead_lettered: Callable[..., None] = self._next.dead_lettered
-        self.dropped: Callable[..., None] = self._next.dropped
-        self.model: Callable[..., None] = self._next.model
         self._subscription_listeners: list[Callable[[str, str, str], object]] = []
         self._installed = False
         self._processing: ConnectionFaultState | None = None
@@ -118,21 +110,12 @@ class FaultExecutor:
     def listen(self, subscribed: Callable[[str, str, str], object]) -> None:
         """Tell a fault of new subscriptions: the queue, the name of the subscription and its connection."""
         self._subscription_listeners.append(subscribed)
-        self.model = self._model_event
         self._install()
 
     def ignore(self, subscribed: Callable[[str, str, str], object]) -> None:
         """End `listen`."""
         if subscribed in self._subscription_listeners:
             self._subscription_listeners.remove(subscribed)
-        if not self._subscription_listeners:
-            self.model = self._next.model
-
-    def _model_event(self, event: str, **facts: Any) -> None:
-        self._next.model(event, **facts)
-        if event == "consumer added":
-            for subscribed in list(self._subscription_listeners):
-                subscribed(facts["queue"], facts["consumer"], facts.get("connection", ""))
 
     def _install(self) -> None:
         if not self._installed:
@@ -183,20 +166,20 @@ class FaultExecutor:
             octets = self._filter(state, octets)
         return self._next.sending(connection, octets) if octets else octets
 
-    def delivered(
-        self,
-        message: Any,
-        queue: str,
-        consumer: str | None,
-        connection: Any,
-        channel: int,
-        tag: int,
-        redelivered: bool,
-    ) -> None:
-        """Remember the queue of a delivery to a basic.get: the basic.get-ok that follows does not name it."""
-        if consumer is None:
-            self._last_get = (connection, channel, tag, queue)
-        self._next.delivered(message, queue, consumer, connection, channel, tag, redelivered)
+    def event(self, event: str, connection: Any, message: Any, *values: Any) -> None:
+        """Take an event of the model: remember the queue of a get, and tell of new subscriptions.
+
+        The basic.get-ok that follows the delivery to a get does not name the queue.
+        """
+        if event == "delivered":
+            queue, consumer, channel, tag = values[:4]
+            if consumer is None:
+                self._last_get = (connection, channel, tag, queue)
+        self._next.event(event, connection, message, *values)
+        if event == "consumer added" and self._subscription_listeners:
+            queue, consumer, name = values[:3]
+            for subscribed in list(self._subscription_listeners):
+                subscribed(queue, consumer, name)
 
     def connection(self, connection: str, event: str, detail: str = "") -> None:
         """Take a connection event. See `model.tap.Tap`."""

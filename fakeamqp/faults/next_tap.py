@@ -21,29 +21,8 @@ class NextTap(Protocol):
     def connection(self, connection: str, event: str, detail: str = "") -> None:
         """A connection event."""
 
-    def published(self, *facts: Any) -> None:
-        """A message was published and routed."""
-
-    def refused(self, *facts: Any) -> None:
-        """Full queues have refused a message."""
-
-    def delivered(self, *facts: Any) -> None:
-        """A message goes to a client."""
-
-    def settled(self, *facts: Any) -> None:
-        """Deliveries were settled."""
-
-    def expired(self, *facts: Any) -> None:
-        """A message has expired."""
-
-    def dead_lettered(self, *facts: Any) -> None:
-        """A message was dead-lettered and is in other queues now."""
-
-    def dropped(self, *facts: Any) -> None:
-        """Messages were dropped."""
-
-    def model(self, event: str, **facts: object) -> None:
-        """Any other event of the model."""
+    def event(self, event: str, connection: Any, message: Any, *values: object) -> None:
+        """An event of the model."""
 
 
 class NullTap:
@@ -52,7 +31,7 @@ class NullTap:
     confirms_singly = False
 
     def received(self, connection: Any, frame_type: int, channel: int, payload: bytes) -> None:
-        pass
+        """Ignored."""
 
     def sending(self, connection: Any, octets: bytes) -> bytes:
         """Bytes are sent unchanged."""
@@ -61,26 +40,5 @@ class NullTap:
     def connection(self, connection: str, event: str, detail: str = "") -> None:
         """Ignored."""
 
-    def published(self, *facts: Any) -> None:
-        """Ignored."""
-
-    def refused(self, *facts: Any) -> None:
-        """Ignored."""
-
-    def delivered(self, *facts: Any) -> None:
-        """Ignored."""
-
-    def settled(self, *facts: Any) -> None:
-        """Ignored."""
-
-    def expired(self, *facts: Any) -> None:
-        """Ignored."""
-
-    def dead_lettered(self, *facts: Any) -> None:
-        """Ignored."""
-
-    def dropped(self, *facts: Any) -> None:
-        """Ignored."""
-
-    def model(self, event: str, **facts: object) -> None:
+    def event(self, event: str, connection: Any, message: Any, *values: object) -> None:
         """Ignored."""

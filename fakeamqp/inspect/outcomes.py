@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from fakeamqp.inspect.messages import (
     ContentView,
     Recorded,
+    V,
     content_of,
     elsewhere,
     instant,
     name_of,
     no_history,
 )
-from fakeamqp.model import message_outcomes
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from fakeamqp.model.history import History
-    from fakeamqp.model.message_outcomes import OutcomeHistories
     from fakeamqp.model.state import BrokerState
 
 __all__ = [
@@ -125,66 +125,54 @@ class DroppedView(ContentView):
         return f"<dropped {self.said()}{elsewhere(self.virtual_host)}: {what}, because {self.detail}>"
 
 
-class Returned(Recorded[ReturnedView, message_outcomes.Returned]):
+class _Outcomes(Recorded[V, Any]):
+    """Outcomes of one kind. A view takes the fields that it declares from the event of the model."""
+
+    __slots__ = ()
+    _view: ClassVar[type]
+    _names: ClassVar[Mapping[str, str]] = {}
+    """The fields of the view by those of the event, where they differ."""
+
+    @classmethod
+    def view(cls, record: Any) -> Any:
+        """The view of one record."""
+        values = record._asdict()
+        message = values.pop("message")
+        values |= {"when": instant(values["when"]), "connection": name_of(message.publisher)}
+        if "outcome" in values:
+            values["queues"] = tuple(queue.name for queue in values.pop("outcome").queues)
+        facts = {cls._names.get(name, name): value for name, value in values.items()}
+        shown = {each.name: facts[each.name] for each in fields(cls._view) if each.name in facts}
+        return cls._view(**{**content_of(message), **shown})
+
+
+class Returned(_Outcomes[ReturnedView]):
     """The returned messages, oldest first; immutable."""
 
     __slots__ = ()
     word = "returned"
-
-    @staticmethod
-    def view(record: message_outcomes.Returned) -> ReturnedView:
-        """The view of one return."""
-        return ReturnedView(
-            **content_of(record.message),
-            virtual_host=record.virtual_host,
-            reply_code=record.code,
-            reply_text=record.text,
-            when=instant(record.when),
-            connection=name_of(record.message.publisher),
-            channel=record.channel,
-        )
+    _view = ReturnedView
+    _names: ClassVar[Mapping[str, str]] = {"code": "reply_code", "text": "reply_text"}
 
 
-class DeadLettered(Recorded[DeadLetteredView, message_outcomes.DeadLettered]):
+class DeadLettered(_Outcomes[DeadLetteredView]):
     """The dead-lettered messages, oldest first; immutable."""
 
     __slots__ = ()
     word = "dead-lettered"
-
-    @staticmethod
-    def view(record: message_outcomes.DeadLettered) -> DeadLetteredView:
-        """The view of one dead letter."""
-        return DeadLetteredView(
-            **content_of(record.message),
-            virtual_host=record.virtual_host,
-            queue=record.queue,
-            reason=record.reason,
-            when=instant(record.when),
-            dead_letter_exchange=record.exchange,
-            dead_letter_routing_key=record.routing_key,
-            queues=tuple(queue.name for queue in record.outcome.queues),
-            connection=name_of(record.message.publisher),
-        )
+    _view = DeadLetteredView
+    _names: ClassVar[Mapping[str, str]] = {
+        "exchange": "dead_letter_exchange",
+        "routing_key": "dead_letter_routing_key",
+    }
 
 
-class Dropped(Recorded[DroppedView, message_outcomes.Dropped]):
+class Dropped(_Outcomes[DroppedView]):
     """The dropped messages, oldest first; immutable."""
 
     __slots__ = ()
     word = "dropped"
-
-    @staticmethod
-    def view(record: message_outcomes.Dropped) -> DroppedView:
-        """The view of one dropped message."""
-        return DroppedView(
-            **content_of(record.message),
-            virtual_host=record.virtual_host,
-            queue=record.queue,
-            reason=record.reason,
-            detail=record.detail,
-            when=instant(record.when),
-            connection=name_of(record.message.publisher),
-        )
+    _view = DroppedView
 
 
 def returned_views(state: BrokerState) -> Returned:
@@ -214,22 +202,22 @@ def dropped_views(state: BrokerState) -> Dropped:
     return Dropped.of(drops(state))
 
 
-def returns(state: BrokerState) -> History[message_outcomes.Returned]:
+def returns(state: BrokerState) -> History[Any]:
     """The records of returns; raises NoHistory if there is no history."""
-    return _histories(state, Returned.word).returned
+    return _history(state, Returned.word)
 
 
-def dead_letters(state: BrokerState) -> History[message_outcomes.DeadLettered]:
+def dead_letters(state: BrokerState) -> History[Any]:
     """The records of dead letters; raises NoHistory if there is no history."""
-    return _histories(state, DeadLettered.word).dead_lettered
+    return _history(state, DeadLettered.word)
 
 
-def drops(state: BrokerState) -> History[message_outcomes.Dropped]:
+def drops(state: BrokerState) -> History[Any]:
     """The records of dropped messages; raises NoHistory if there is no history."""
-    return _histories(state, Dropped.word).dropped
+    return _history(state, Dropped.word)
 
 
-def _histories(state: BrokerState, word: str) -> OutcomeHistories:
+def _history(state: BrokerState, word: str) -> History[Any]:
     if state.outcome_histories is None:
         raise no_history(word)
-    return state.outcome_histories
+    return state.outcome_histories.of(word)

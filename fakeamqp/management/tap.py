@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from fakeamqp.faults.next_tap import NullTap
+from fakeamqp.model.events import EVENTS
 
 if TYPE_CHECKING:
     from fakeamqp.faults.next_tap import NextTap
@@ -22,10 +23,6 @@ _CONFIRM_SELECT = b"\x00\x55\x00\x0a"
 _CHANNEL_OPEN = b"\x00\x14\x00\x0a"
 _CHANNEL_CLOSE = b"\x00\x14\x00\x28"
 _CLOSING_EVENTS = frozenset(("closed", "aborted", "lost"))
-_CHURN = {
-    "queue declared": ("queue_declared", "queue_created"),
-    "queue deleted": ("queue_deleted",),
-}
 
 
 class CountingTap:
@@ -50,6 +47,17 @@ class CountingTap:
         """The channels in confirm mode."""
         self._open: dict[str, set[int]] = {}
         """The open channels of each connection that has not ended."""
+        self._counts: dict[str, Callable[[dict[str, Any]], None]] = {
+            "published": self._published,
+            "delivered": self._delivered,
+            "acked": self._acked,
+            "dropped": self._dropped,
+            "returned": self._returned,
+            "consumer added": self._consumer_added,
+            "queue declared": self._queue_declared,
+            "queue deleted": self._queue_deleted,
+            "exchange deleted": self._exchange_deleted,
+        }
 
     def received(self, connection: Any, frame_type: int, channel: int, payload: bytes) -> bool | None:
         """A frame from a client."""
@@ -132,42 +140,31 @@ class CountingTap:
             for key in [key for key in table if key[0] == connection]:
                 del table[key]
 
-    def published(self, message: Any, outcome: Any, virtual_host: str) -> None:
-        """A message was published."""
+    def event(self, event: str, connection: Any, message: Any, *values: object) -> None:
+        """An event of the model."""
+        count = self._counts.get(event)
+        if count is not None:
+            name = None if connection is None else connection.name
+            facts = EVENTS[event].facts(name, message, values)
+            count(facts if connection is None else {**facts, "virtual_host": connection.virtual_host_name})
+        self._next.event(event, connection, message, *values)
+
+    def _published(self, facts: dict[str, Any]) -> None:
         statistics = self._statistics
         now = statistics.now()
+        virtual_host, message = facts["virtual_host"], facts["message"]
         statistics.of_message("publish", virtual_host=virtual_host)
         exchange = statistics.exchanges[virtual_host, message.exchange]
         exchange.add("publish_in", now)
-        queues = outcome.queues
+        queues = facts["outcome"].queues
         if queues:
             exchange.add("publish_out", now, len(queues))
             for queue in queues:
                 statistics.queues[virtual_host, queue.name].add("publish", now)
-        self._next.published(message, outcome, virtual_host)
 
-    def refused(self, *facts: Any) -> None:
-        """Full queues have refused a message."""
-        self._next.refused(*facts)
-
-    def delivered(
-        self,
-        message: Any,
-        queue: str,
-        consumer: str | None,
-        connection: Any,
-        channel: int,
-        tag: int,
-        redelivered: bool,
-    ) -> None:
-        """A message goes to a client."""
-        name = connection.name
-        where = {
-            "virtual_host": connection.virtual_host_name,
-            "queue": queue,
-            "connection": name,
-            "channel": channel,
-        }
+    def _delivered(self, facts: dict[str, Any]) -> None:
+        where = {name: facts[name] for name in ("virtual_host", "queue", "connection", "channel")}
+        name, channel, consumer = facts["connection"], facts["channel"], facts["consumer"]
         if consumer is None:
             event = "get_no_ack" if self._gets.get((name, channel)) else "get"
         else:
@@ -175,51 +172,32 @@ class CountingTap:
         count = self._statistics.of_message
         count(event, **where)
         count("deliver_get", **where)
-        if redelivered:
+        if facts["redelivered"]:
             count("redeliver", **where)
-        self._next.delivered(message, queue, consumer, connection, channel, tag, redelivered)
 
-    def settled(self, event: str, deliveries: Sequence[Any], connection: Any, channel: int) -> None:
-        """Deliveries are about to be settled."""
-        if event == "acked":
-            for delivery in deliveries:
-                self._statistics.of_message(
-                    "ack",
-                    virtual_host=connection.virtual_host_name,
-                    queue=delivery.queue.name,
-                    connection=connection.name,
-                    channel=channel,
-                )
-        self._next.settled(event, deliveries, connection, channel)
+    def _acked(self, facts: dict[str, Any]) -> None:
+        where = {name: facts[name] for name in ("virtual_host", "queue", "connection", "channel")}
+        self._statistics.of_message("ack", **where)
 
-    def expired(self, *facts: Any) -> None:
-        """A message has expired."""
-        self._next.expired(*facts)
+    def _dropped(self, facts: dict[str, Any]) -> None:
+        if facts["reason"] == "unroutable":
+            count = len(facts["message"])
+            self._statistics.of_message("drop_unroutable", count, virtual_host=facts["virtual_host"])
 
-    def dead_lettered(self, *facts: Any) -> None:
-        """A message was dead-lettered and is in other queues now."""
-        self._next.dead_lettered(*facts)
+    def _returned(self, facts: dict[str, Any]) -> None:
+        self._statistics.of_message("return_unroutable", virtual_host=facts["virtual_host"])
 
-    def dropped(
-        self, messages: Sequence[Any], queue: str | None, reason: str, detail: str, virtual_host: str
-    ) -> None:
-        """Messages were dropped."""
-        if reason == "unroutable":
-            self._statistics.of_message("drop_unroutable", len(messages), virtual_host=virtual_host)
-        self._next.dropped(messages, queue, reason, detail, virtual_host)
+    def _consumer_added(self, facts: dict[str, Any]) -> None:
+        self._no_ack[facts["connection"], facts["channel"], facts["consumer"]] = bool(facts.get("no_ack"))
 
-    def model(self, event: str, **facts: Any) -> None:
-        """Any other event of the model."""
-        statistics = self._statistics
-        for name in _CHURN.get(event, ()):
-            statistics.churn.add(name, statistics.now())
-        if event == "consumer added":
-            key = facts["connection"], facts["channel"], facts["consumer"]
-            self._no_ack[key] = bool(facts.get("no_ack"))
-        elif event == "returned":
-            statistics.of_message("return_unroutable", virtual_host=facts["virtual_host"])
-        elif event == "queue deleted":
-            statistics.queues.pop((facts["virtual_host"], facts["queue"]), None)
-        elif event == "exchange deleted":
-            statistics.exchanges.pop((facts["virtual_host"], facts["exchange"]), None)
-        self._next.model(event, **facts)
+    def _queue_declared(self, _facts: dict[str, Any]) -> None:
+        now = self._statistics.now()
+        self._statistics.churn.add("queue_declared", now)
+        self._statistics.churn.add("queue_created", now)
+
+    def _queue_deleted(self, facts: dict[str, Any]) -> None:
+        self._statistics.churn.add("queue_deleted", self._statistics.now())
+        self._statistics.queues.pop((facts["virtual_host"], facts["queue"]), None)
+
+    def _exchange_deleted(self, facts: dict[str, Any]) -> None:
+        self._statistics.exchanges.pop((facts["virtual_host"], facts["exchange"]), None)

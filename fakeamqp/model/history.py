@@ -1,19 +1,54 @@
-"""Bounded histories of what happened to messages, for inspection: the latest records are kept."""
+"""What happened to messages, for inspection: bounded histories of publishes and of outcomes.
+
+A published message stays in a queue until a client settles it, or until one of these happens: it is
+dead-lettered, and is then in other queues, or it is dropped, which always has a reason. A publish that
+reaches no queue is dropped as well, unless it is returned. So every message is accounted for: it is
+delivered, in a queue (or kept by an exchange for later), returned, dead-lettered, or dropped.
+
+`MessageOutcomes` is the only place that records these outcomes: it reports each to the tap, and adds it to a
+history.
+"""
 
 from __future__ import annotations
 
-from collections import deque
+from collections import deque, namedtuple
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
 
+from fakeamqp.model.events import EVENTS
 from fakeamqp.model.limits.limits import Bounds
+from fakeamqp.model.operations import carry_out, in_steps
 
 if TYPE_CHECKING:
     from fakeamqp.model.limits.memory import Memory
     from fakeamqp.model.messages.message import Message
     from fakeamqp.model.outcome import Outcome
+    from fakeamqp.model.queues.queue import DeathReason
+    from fakeamqp.model.virtual_host import VirtualHost
 
-__all__ = ["History", "HistoryRecord", "Publication"]
+__all__ = ["DropReason", "History", "HistoryRecord", "MessageOutcomes", "OutcomeHistories", "Publication"]
+
+DropReason: TypeAlias = Literal[
+    "rejected",
+    "expired",
+    "maxlen",
+    "delivery_limit",
+    "deleted",
+    "unroutable",
+    "cycle",
+    "purged",
+    "restart",
+    "crash",
+    "retention",
+    "unstorable",
+    "local",
+    "replaced",
+]
+"""Why a message was dropped. The first five are also reasons for dead-lettering. The others, in order: it
+was routed to no queue; it came back to a queue that it had been dead-lettered from; the queue was purged; a
+restart or a crash does not keep it; the retention of its stream removed it; its stream cannot store it. With
+arguments of Apache's brokers: it was published over the connection that the queue is exclusive to; a newer
+message with the same value replaced it."""
 
 
 class Publication(NamedTuple):
@@ -100,3 +135,111 @@ class History(Generic[R]):
         """Remove all records and reset the count."""
         self._kept.clear()
         self.count = self._octets = 0
+
+
+def _record_of(event: str) -> Any:
+    """The class of the records of an event: the time of the broker's clock, and its fields."""
+    declared = EVENTS[event]
+    return namedtuple(event.replace("-", "_"), ("when", *declared.fields, *declared.kept))
+
+
+_RECORDS = {event: _record_of(event) for event in ("returned", "dead-lettered", "dropped")}
+
+
+class OutcomeHistories:
+    """The latest outcomes in all virtual hosts, at most `capacity` of each kind.
+
+    A record has the time `when` it happened and the fields of its event in `fakeamqp.model.events`.
+    """
+
+    __slots__ = ("dead_lettered", "dropped", "returned")
+
+    def __init__(
+        self, capacity: int, memory: Memory | None = None, most_octets: int = Bounds.history_octets
+    ) -> None:
+        self.returned: History[Any] = History(capacity, memory, most_octets)
+        self.dead_lettered: History[Any] = History(capacity, memory, most_octets)
+        self.dropped: History[Any] = History(capacity, memory, most_octets)
+
+    def of(self, event: str) -> History[Any]:
+        """The history of "returned", "dead-lettered" or "dropped"."""
+        history: History[Any] = getattr(self, event.replace("-", "_"))
+        return history
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self.returned.clear()
+        self.dead_lettered.clear()
+        self.dropped.clear()
+
+
+class MessageOutcomes:
+    """Records the outcomes of messages in one virtual host, where a history or a tap is installed."""
+
+    __slots__ = ("_virtual_host",)
+
+    def __init__(self, virtual_host: VirtualHost) -> None:
+        self._virtual_host = virtual_host
+
+    def returned(self, message: Message, code: int, text: str, channel: int | None = None) -> None:
+        """The message is returned to its publisher."""
+        self._record("returned", message, code, text, self._virtual_host.name, channel)
+
+    def expired(self, message: Message, queue: str) -> None:
+        """Its time to live is over. Its outcome (dead-lettered or dropped) is recorded separately."""
+        state = self._virtual_host.state
+        if state.tap is not None:
+            state.tap.event("expired", None, message, queue, self._virtual_host.name)
+
+    def dead_lettered(
+        self,
+        message: Message,
+        queue: str,
+        reason: DeathReason,
+        dead: Message,
+        outcome: Outcome,
+        exchange: str | None = None,
+    ) -> None:
+        """The message has left `queue` and is in others now, as `dead`, or an exchange keeps it for later.
+
+        `exchange` is the one that routed it, where that is not the one that `dead` names.
+        """
+        exchange = dead.exchange if exchange is None else exchange
+        vhost = self._virtual_host.name
+        self._record("dead-lettered", message, queue, reason, exchange, outcome, vhost, dead.routing_key)
+
+    def _record(self, event: str, message: Message, *values: object) -> None:
+        state = self._virtual_host.state
+        if state.outcome_histories is not None:
+            record = _RECORDS[event](state.clock.time(), message, *values)
+            state.outcome_histories.of(event).append(record)
+        if state.tap is not None:
+            state.tap.event(event, None, (message,) if event == "dropped" else message, *values)
+
+    def dropped(self, message: Message, queue: str | None, reason: DropReason, detail: str) -> None:
+        """The message is dropped; `detail` explains why."""
+        self._record("dropped", message, queue, reason, detail, self._virtual_host.name)
+
+    def dropped_all(
+        self, messages: Sequence[Message], queue: str | None, reason: DropReason, detail: str
+    ) -> None:
+        """All of these messages are dropped."""
+        carry_out(self.dropping(messages, queue, reason, detail))
+
+    def dropping(
+        self, messages: Sequence[Message], queue: str | None, reason: DropReason, detail: str
+    ) -> Iterator[None]:
+        """The steps of `dropped_all`. Of a large number of messages only the latest are recorded."""
+        vhost, state = self._virtual_host.name, self._virtual_host.state
+        histories, tap = state.outcome_histories, state.tap
+        if tap is not None and messages:
+            tap.event("dropped", None, messages, queue, reason, detail, vhost)
+        if histories is None:
+            return
+        history, when, record_of = histories.dropped, state.clock.time(), _RECORDS["dropped"]
+
+        def record(part: Sequence[Message]) -> None:
+            for message in part:
+                history.append(record_of(when, message, queue, reason, detail, vhost))
+
+        yield from in_steps(history.latest(messages), record)

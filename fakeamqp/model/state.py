@@ -13,10 +13,9 @@ from fakeamqp.model.access.control import AccessControl, FailedLogins
 from fakeamqp.model.access.users import Permission, User
 from fakeamqp.model.errors import InvalidPath, NotAllowed
 from fakeamqp.model.extensions import Extensions
-from fakeamqp.model.history import History, Publication
+from fakeamqp.model.history import History, OutcomeHistories, Publication
 from fakeamqp.model.limits.limits import DEFAULT_BOUNDS
 from fakeamqp.model.limits.memory import Memory, joint_reason
-from fakeamqp.model.message_outcomes import OutcomeHistories
 from fakeamqp.model.names import NODE, NameGenerator
 from fakeamqp.model.operations import Operations
 from fakeamqp.model.personality import PERSONALITIES, DeprecatedFeatures, Personality

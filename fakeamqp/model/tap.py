@@ -7,17 +7,14 @@ throughput; see "Tap" in docs/benchmarks.md.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
 if TYPE_CHECKING:
-    from fakeamqp.model.deliveries.delivery import Delivery
-    from fakeamqp.model.message_outcomes import DropReason
-    from fakeamqp.model.messages.message import Message
-    from fakeamqp.model.outcome import Outcome
-    from fakeamqp.model.queues.queue import DeathReason
+    from collections.abc import Iterable
 
-__all__ = ["Settlement", "Tap", "Tapped"]
+    from fakeamqp.model.deliveries.delivery import Delivery
+
+__all__ = ["Settlement", "Tap", "Tapped", "report_settled"]
 
 Settlement: TypeAlias = Literal["acked", "rejected", "requeued"]
 """How a delivery was settled: by the client, or because its channel, session or connection closed."""
@@ -40,8 +37,7 @@ class Tapped(Protocol):
 class Tap(Protocol):
     """Receives the frames of both directions, the events of connections and the events of the model.
 
-    The calls come in the order of the events. Events that occur several times for each message have methods
-    of their own, with positional arguments for speed; all other events go to `model`.
+    The calls come in the order of the events.
     """
 
     confirms_singly: bool
@@ -68,60 +64,31 @@ class Tap(Protocol):
         "AMQP 0-0-9-1" or "AMQP 1-1-0-10".
         """
 
-    def published(self, message: Message, outcome: Outcome, virtual_host: str) -> None:
-        """A message was published and routed; the queues in `outcome` get it next."""
+    def event(self, event: str, connection: Tapped | None, message: object, *values: object) -> None:
+        """Something happened in the model.
 
-    def refused(self, message: Message, outcome: Outcome, virtual_host: str) -> None:
-        """Full queues refused the message: `outcome` replaces the one passed to `published`."""
-
-    def delivered(
-        self,
-        message: Message,
-        queue: str,
-        consumer: str | None,
-        connection: Tapped,
-        channel: int,
-        tag: int,
-        redelivered: bool,
-    ) -> None:
-        """A message goes from a queue to a client: to the consumer with that tag, or (None) to a get.
-
-        `tag` is the delivery tag; in 0-10 it is the command id of the transfer, and `consumer` is the
-        destination of the subscription. The frames follow.
+        Args:
+            event: its name in `fakeamqp.model.events.EVENTS`, which declares when it happens.
+            connection: of the client that takes the message, for deliveries and their settlement.
+            message: None for an event that is not about a message. For "dropped" the sequence of all messages
+                that are dropped for this reason; the caller empties it afterwards.
+            values: of the other fields, in the order of their declaration.
         """
 
-    def settled(
-        self, event: Settlement, deliveries: Sequence[Delivery], connection: Tapped, channel: int
-    ) -> None:
-        """These deliveries are about to be settled in that way. The sequence may be emptied later."""
 
-    def expired(self, message: Message, queue: str, virtual_host: str) -> None:
-        """The time to live of a message is over. `dead_lettered` or `dropped` is called next."""
-
-    def dead_lettered(
-        self,
-        message: Message,
-        queue: str,
-        reason: DeathReason,
-        exchange: str,
-        outcome: Outcome,
-        virtual_host: str,
-    ) -> None:
-        """A message was dead-lettered from a queue; the exchange routed it as `outcome` says."""
-
-    def dropped(
-        self,
-        messages: Sequence[Message],
-        queue: str | None,
-        reason: DropReason,
-        detail: str,
-        virtual_host: str,
-    ) -> None:
-        """These messages were dropped, all for one reason, which `detail` explains.
-
-        `queue` is the one that held or refused them, None where there was none. The caller empties the
-        sequence afterwards; an implementation keeps only what it takes out.
-        """
-
-    def model(self, event: str, **facts: object) -> None:
-        """Any other event: a message was returned, a delay is over, a queue was declared, ..."""
+def report_settled(
+    tap: Tap, event: Settlement, deliveries: Iterable[Delivery], connection: Tapped, channel: int
+) -> None:
+    """Report that these deliveries are about to be settled in that way."""
+    for delivery in deliveries:
+        holder = delivery.holder
+        consumer = None if holder is None else holder.tag
+        tap.event(
+            event,
+            connection,
+            delivery.queued.message,
+            delivery.queue.name,
+            consumer,
+            channel,
+            delivery.tag,
+        )

@@ -222,9 +222,10 @@ class _Taken(NullTap):
     def __init__(self, recorder: Recorder | None) -> None:
         self._recorder = recorder
 
-    def delivered(self, *facts: Any) -> None:
-        if self._recorder is not None:
-            self._recorder.delivered(*facts)
+    def event(self, event: str, connection: Any, message: Any, *values: object) -> None:
+        """See `Tap.event`."""
+        if event == "delivered" and self._recorder is not None:
+            self._recorder.event(event, connection, message, *values)
 
 
 class ToURL:

@@ -20,17 +20,8 @@ __all__ = ["Recorder", "RecorderMark"]
 
 Direction: TypeAlias = Literal["received", "sent"]
 
-# The kinds of `entries` by their names: only those who read a trace need the kinds themselves.
-_CONNECTION_CHANGE = "ConnectionChange"
-_DEAD_LETTERED = "DeadLettered"
-_DELIVERED = "Delivered"
-_DROPPED = "Dropped"
-_EXPIRED = "Expired"
-_FRAME = "Frame"
-_MODEL_CHANGE = "ModelChange"
-_PUBLISHED = "Published"
-_SENT_FRAMES = "SentFrames"
-_SETTLED = "Settled"
+_NOT_ONE_ENTRY = frozenset(("refused", "dropped"))
+"""Events that change an entry, or that several messages have together."""
 _MOST_FAULTS = 100
 """Faults that are kept however many events follow."""
 
@@ -74,7 +65,7 @@ class Recorder:
     `most_octets` together, the oldest entries are dropped.
 
     A message passes the tap six times or more, so each method of the tap only stores a plain tuple; see
-    `fakeamqp.trace.entries`. Those that every message passes have the test of its size in line.
+    `fakeamqp.trace.entries`.
 
     Args:
         now: the broker's clock, in seconds.
@@ -288,7 +279,7 @@ class Recorder:
             payload = self._truncated(frame_type, payload)
         self._count += 1
         peer = self._peers[connection.name]
-        self._keep((_FRAME, connection.heard_at, peer, "received", frame_type, channel, payload))
+        self._keep(("frame", connection.heard_at, peer, "received", frame_type, channel, payload))
 
     def sending(self, connection: Named, octets: bytes) -> bytes:
         """Short frames are kept as they are sent, in one piece."""
@@ -298,7 +289,7 @@ class Recorder:
                 self.frame(connection.name, "sent", *frame)
         else:
             self._count += 1
-            self._keep((_SENT_FRAMES, self._now(), peer, octets))
+            self._keep(("frames sent", self._now(), peer, octets))
         return octets
 
     def frame(
@@ -309,7 +300,7 @@ class Recorder:
             payload = self._truncated(frame_type, payload)
         self._count += 1
         peer = self._peers[connection]
-        self._keep((_FRAME, self._now(), peer, direction, frame_type, channel, payload))
+        self._keep(("frame", self._now(), peer, direction, frame_type, channel, payload))
 
     def connection(self, connection: str, event: str, detail: str = "") -> None:
         """A connection that reuses the name of an earlier one gets a short name of its own."""
@@ -317,7 +308,7 @@ class Recorder:
         if peer is None:
             peer = self._peers.add(connection, detail)
         self._count += 1
-        entry = (_CONNECTION_CHANGE, self._now(), peer, event, detail)
+        entry = ("connection", self._now(), peer, event, detail)
         self._keep(entry)
         if event == "fault":
             real_time = 0.0 if self._real_time is None else self._real_time()
@@ -333,84 +324,37 @@ class Recorder:
         self._note_long(len(payload))
         return Truncated(payload, _LONG_BODY) if len(payload) > _LONG_PAYLOAD else payload
 
-    # --- messages -------------------------------------------------------------------------------------
+    # --- events of the model --------------------------------------------------------------------------
 
-    def published(self, message: Any, outcome: object, virtual_host: str) -> None:
-        """A message and its outcome."""
-        if len(message.body) > _LONG_BODY:
+    def event(self, event: str, connection: Named | None, message: Any, *values: object) -> None:
+        """An event of the model. Messages that are dropped together have entries of their own."""
+        if event in _NOT_ONE_ENTRY:
+            if event == "refused":
+                self._complete(message, values)
+            else:
+                self._dropped(message, values)
+            return
+        if message is not None and len(message.body) > _LONG_BODY:
             message = TruncatedMessage(message, _LONG_BODY)
         self._count += 1
-        self._keep((_PUBLISHED, self._now(), message, outcome, virtual_host))
+        peer = None if connection is None else self._peers[connection.name]
+        self._keep((event, self._now(), peer, message, values))
 
-    def refused(self, message: Any, outcome: object, virtual_host: str) -> None:
-        """`outcome` replaces the outcome of this publish."""
+    def _complete(self, message: Any, values: tuple[object, ...]) -> None:
+        """Queues have refused a message: its outcome replaces the one that its publish has."""
         entries = self._entries
         for place in range(len(entries) - 1, -1, -1):
-            kind, instant, published, *_ = entries[place]
-            if kind is _PUBLISHED and published.number == message.number:
-                entries[place] = (_PUBLISHED, instant, published, outcome, virtual_host)
+            event, instant, peer, published, *_ = entries[place]
+            if event == "published" and published.number == message.number:
+                entries[place] = (event, instant, peer, published, values)
                 return
 
-    def delivered(
-        self,
-        message: Any,
-        queue: str,
-        consumer: str | None,
-        connection: Named,
-        channel: int,
-        tag: int,
-        redelivered: bool,
-    ) -> None:
-        """A delivery to a consumer or a get."""
-        if len(message.body) > _LONG_BODY:
-            message = TruncatedMessage(message, _LONG_BODY)
-        self._count += 1
-        peer = self._peers[connection.name]
-        self._keep((_DELIVERED, self._now(), peer, message, queue, consumer, channel, tag, redelivered))
-
-    def settled(self, event: str, deliveries: Sequence[Any], connection: Named, channel: int) -> None:
-        """One entry for each delivery, so that memory stays bounded."""
-        self._count += len(deliveries)
-        peer = self._peers[connection.name]
-        now = self._now()
-        keep = self._keep
-        for delivery in deliveries:
-            message = delivery.queued.message
-            if len(message.body) > _LONG_BODY:
-                message = TruncatedMessage(message, _LONG_BODY)
-            holder = delivery.holder
-            consumer = None if holder is None else holder.tag
-            keep((_SETTLED, now, peer, event, message, delivery.queue.name, consumer, channel, delivery.tag))
-
-    def expired(self, message: Any, queue: str, virtual_host: str) -> None:
-        """A message whose time to live has ended."""
-        self._count += 1
-        self._keep((_EXPIRED, self._now(), _kept(message), queue, virtual_host))
-
-    def dead_lettered(
-        self, message: Any, queue: str, reason: str, exchange: str, outcome: object, virtual_host: str
-    ) -> None:
-        """A dead letter and its outcome."""
-        self._count += 1
-        kept = _kept(message)
-        self._keep((_DEAD_LETTERED, self._now(), kept, queue, reason, exchange, outcome, virtual_host))
-
-    def dropped(
-        self, messages: Sequence[Any], queue: str | None, reason: str, detail: str, virtual_host: str
-    ) -> None:
-        """One entry for each message, so that memory stays bounded."""
+    def _dropped(self, messages: Sequence[Any], values: tuple[object, ...]) -> None:
         self._count += len(messages)
         now = self._now()
         for message in messages[-self.capacity :]:  # Of a million, the others would be dropped at once.
-            self._keep((_DROPPED, now, _kept(message), queue, reason, detail, virtual_host))
-
-    def model(self, event: str, **facts: object) -> None:
-        """Any other event."""
-        message = facts.get("message")
-        if message is not None and len(getattr(message, "body", b"")) > _LONG_BODY:
-            facts["message"] = TruncatedMessage(message, _LONG_BODY)
-        self._count += 1
-        self._keep((_MODEL_CHANGE, self._now(), event, facts))
+            kept = message if len(message.body) <= _LONG_BODY else TruncatedMessage(message, _LONG_BODY)
+            self._keep(("dropped", now, None, kept, values))
 
 
 def _size(entry: Packed, seen: set[int], *, charged: bool) -> int:
@@ -420,16 +364,9 @@ def _size(entry: Packed, seen: set[int], *, charged: bool) -> int:
         if isinstance(item, bytes):
             octets += len(item)
             continue
-        if isinstance(item, dict):
-            item = item.get("message")
         if (body := getattr(item, "body", None)) is None or id(item) in seen:
             continue
         seen.add(id(item))
         if charged or getattr(item, "charge", None) is None:
             octets += len(body) + _DECODED * len(getattr(item, "properties_bytes", b""))
     return octets
-
-
-def _kept(message: Any) -> Any:
-    """The message, or the beginning of a long one: a reference to the message would keep all of its body."""
-    return message if len(message.body) <= _LONG_BODY else TruncatedMessage(message, _LONG_BODY)

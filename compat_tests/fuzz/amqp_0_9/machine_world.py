@@ -30,8 +30,7 @@ _RETURNS = {"basic.return": m.BasicReturn, "file.return": m.FileReturn, "stream.
 
 class _Tap(QuietTap):
     def __init__(self, world: World) -> None:
-        self.published = world.published  # type: ignore[method-assign]
-        self.model = world.happened  # type: ignore[method-assign]
+        self.happened = world.happened  # type: ignore[method-assign]
 
 
 class World:
@@ -92,8 +91,8 @@ class World:
 
     # --- what the broker says it does -------------------------------------------------------------------
 
-    def published(self, message: Message, outcome: Outcome, _virtual_host: str) -> None:
-        """See `Tap`."""
+    def published(self, message: Message, outcome: Outcome) -> None:
+        """A message was published."""
         number = _number(message.body)
         if outcome.unconsumed:
             self.books.sent[number].unconsumed = True
@@ -103,8 +102,10 @@ class World:
             self.books.enter(queue.name, number)
 
     def happened(self, event: str, **facts: Any) -> None:
-        """See `Tap`."""
-        if event == "dropped" and facts["reason"] != "unroutable":
+        """See `QuietTap`."""
+        if event == "published":
+            self.published(facts["message"], facts["outcome"])
+        elif event == "dropped" and facts["reason"] != "unroutable":
             self.books.dropped(facts["queue"], _number(facts["message"].body), facts["reason"])
         elif event == "dead-lettered":
             to = tuple(queue.name for queue in facts["outcome"].queues)

@@ -106,12 +106,12 @@ class _Settled(QuietTap):
     def __init__(self) -> None:
         self.told: list[tuple[object, ...]] = []
 
-    def delivered(self, message: object, queue: str, consumer: object, *where: Any) -> None:
-        _, channel, tag, redelivered = where
-        self.told.append(("delivered", queue, consumer, channel, tag, redelivered))
-
-    def settled(self, event: str, deliveries: Any, *_: Any) -> None:
-        self.told += [(event, each.tag) for each in deliveries]
+    def happened(self, event: str, **facts: Any) -> None:
+        if event == "delivered":
+            names = ("queue", "consumer", "channel", "delivery_tag", "redelivered")
+            self.told.append((event, *(facts[name] for name in names)))
+        elif event in ("acked", "rejected", "requeued"):
+            self.told.append((event, facts["delivery_tag"]))
 
 
 def test_whoever_watches_is_told_the_tags_that_the_client_knows(session: Session) -> None:

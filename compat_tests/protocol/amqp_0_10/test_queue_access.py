@@ -177,7 +177,7 @@ class Notes(QuietTap):
     def __init__(self) -> None:
         self.events: list[tuple[str, dict[str, Any]]] = []
 
-    def model(self, event: str, **facts: Any) -> None:
+    def happened(self, event: str, **facts: Any) -> None:
         self.events.append((event, facts))
 
     def of(self, event: str) -> dict[str, Any]:

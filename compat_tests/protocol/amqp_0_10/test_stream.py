@@ -294,9 +294,10 @@ class _Told(QuietTap):
     def __init__(self) -> None:
         self.told: list[tuple[object, ...]] = []
 
-    def delivered(self, message: object, queue: str, consumer: object, *where: Any) -> None:
-        _, channel, tag, redelivered = where
-        self.told.append((queue, consumer, channel, tag, redelivered))
+    def happened(self, event: str, **facts: Any) -> None:
+        if event == "delivered":
+            names = ("queue", "consumer", "channel", "delivery_tag", "redelivered")
+            self.told.append(tuple(facts[name] for name in names))
 
 
 def test_whoever_watches_is_told_of_packets(session: Session) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 import pytest
@@ -218,12 +217,12 @@ def test_a_channel_that_closes_gets_nothing_back(client: Client) -> None:
 
 
 def test_whoever_watches_is_told_that_files_go_back(server: Server, client: Client, three: list[int]) -> None:
-    told: list[tuple[str, list[int]]] = []
+    told: list[tuple[str, int]] = []
 
     class Onlooker(QuietTap):
-        def settled(self, event: str, deliveries: Iterable[Any], *_: Any) -> None:
-            told.append((event, [each.tag for each in deliveries]))
+        def happened(self, event: str, **facts: Any) -> None:
+            told.append((event, facts["delivery_tag"]))
 
     server.state.tap = Onlooker()
     client.close_channel()
-    assert told == [("requeued", three)]
+    assert told == [("requeued", tag) for tag in three]

@@ -301,8 +301,9 @@ def test_who_looks_is_told_what_is_for_a_consumer(server: Server, requester: Req
     told: list[object] = []
 
     class Onlooker(QuietTap):
-        def delivered(self, message: Any, queue: Any, consumer_tag: Any, *_: Any) -> None:
-            told.append(consumer_tag)
+        def happened(self, event: str, **facts: Any) -> None:
+            if event == "delivered":
+                told.append(facts["consumer"])
 
     server.state.tap = Onlooker()
     fill(requester, b"1", b"2")

@@ -258,7 +258,7 @@ def test_a_misspelled_allowance_is_an_error_that_names_the_nearest(server: Fault
 def test_every_reason_of_a_drop_is_known():
     from typing import get_args
 
-    from fakeamqp.model.message_outcomes import DropReason
+    from fakeamqp.model.history import DropReason
 
     assert set(get_args(DropReason)) == set(DROP_REASONS) - {"not sent", "no trace"}
 

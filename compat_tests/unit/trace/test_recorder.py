@@ -4,10 +4,12 @@ import gc
 import tracemalloc
 import weakref
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from compat_tests.protocol.driver import Server
+from fakeamqp.model.tap import report_settled
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.codec.frames import HEARTBEAT_FRAME
 from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
@@ -118,8 +120,9 @@ def test_deliveries_that_end_together_are_no_more_than_is_kept(clock: Clock):
     recorder = Recorder(clock, capacity=3)
     queue = SimpleNamespace(name="q")
     queued = SimpleNamespace(message=SimpleNamespace(body=b""))
-    deliveries = [SimpleNamespace(queue=queue, queued=queued, holder=None, tag=tag) for tag in range(10)]
-    recorder.settled("acked", deliveries, SimpleNamespace(name="a", heard_at=0.0), 1)
+    deliveries: Any = [SimpleNamespace(queue=queue, queued=queued, holder=None, tag=tag) for tag in range(10)]
+    peer: Any = SimpleNamespace(name="a", heard_at=0.0)
+    report_settled(recorder, "acked", deliveries, peer, 1)
     trace = recorder.trace()
     assert [event.facts["delivery_tag"] for event in trace.events] == [7, 8, 9]
     assert trace.dropped == 7
@@ -201,17 +204,15 @@ def test_a_long_message_is_not_kept_alive(clock: Clock):
     long = Message(body=b"x" * 100_000, exchange="e", routing_key="k", publisher=publisher)
     gone = weakref.ref(long)
     recorder.frame("a", "received", 1, 1, b"")
-    recorder.published(long, "unroutable", "/")
-    recorder.model("returned", message=long, code=312, text="NO_ROUTE")
-    recorder.expired(long, "q", "/")
-    recorder.dead_lettered(long, "q", "expired", "dead", "routed to d", "/")
-    recorder.dropped([long], "q", "purged", "the queue was purged", "/")
+    recorder.event("published", None, long, "unroutable", "/")
+    recorder.event("returned", None, long, 312, "NO_ROUTE", "/")
+    recorder.event("expired", None, long, "q", "/")
+    recorder.event("dead-lettered", None, long, "q", "expired", "dead", "routed to d", "/")
+    recorder.event("dropped", None, [long], "q", "purged", "the queue was purged", "/")
     peer = SimpleNamespace(name="b", heard_at=0.0)
-    recorder.delivered(long, "q", "tag", peer, 1, 1, False)
-    queue, queued = SimpleNamespace(name="q"), SimpleNamespace(message=long)
-    delivery = SimpleNamespace(queue=queue, queued=queued, holder=None, tag=1)
-    recorder.settled("acked", [delivery], peer, 1)
-    del long, delivery, queued
+    recorder.event("delivered", peer, long, "q", "tag", 1, 1, False)
+    recorder.event("acked", peer, long, "q", None, 1, 1)
+    del long
     gc.collect()
     assert gone() is None
     _, published, returned, expired, dead_lettered, dropped, delivered, acked = recorder.trace().events
@@ -230,9 +231,9 @@ def test_how_messages_end_is_told_by_names(clock: Clock):
     message = SimpleNamespace(body=b"m", publisher=SimpleNamespace(name="a"))
     queue = SimpleNamespace(name="d")
     outcome = SimpleNamespace(queues=(queue,))
-    recorder.expired(message, "q", "there")
-    recorder.dead_lettered(message, "q", "expired", "dead", outcome, "there")
-    recorder.dropped((message,), None, "unroutable", "no queue was there for it", "there")
+    recorder.event("expired", None, message, "q", "there")
+    recorder.event("dead-lettered", None, message, "q", "expired", "dead", outcome, "there")
+    recorder.event("dropped", None, (message,), None, "unroutable", "no queue was there for it", "there")
     expired, dead_lettered, enqueued, dropped = recorder.trace().events
     about = {"message": message, "virtual_host": "there"}
     assert expired.facts == {**about, "queue": "q"}
@@ -257,7 +258,7 @@ def test_how_messages_end_is_told_by_names(clock: Clock):
 def test_messages_that_are_dropped_together_are_events_of_their_own(clock: Clock):
     recorder = Recorder(clock, capacity=3)
     lost = [SimpleNamespace(body=b"%d" % number) for number in range(5)]
-    recorder.dropped(lost, "q", "purged", "the queue was purged", "/")
+    recorder.event("dropped", None, lost, "q", "purged", "the queue was purged", "/")
     trace = recorder.trace()
     assert [event.facts["message"].body for event in trace.events] == [b"2", b"3", b"4"]
     assert (len(trace), trace.dropped) == (3, 2)
@@ -295,7 +296,7 @@ def test_a_connection_that_reuses_a_name_has_a_short_name_of_its_own(clock: Cloc
         recorder.connection("a", "connected")
         recorder.frame("a", "sent", 8, 0, b"")
         message = SimpleNamespace(body=b"", publisher=SimpleNamespace(name="a"))
-        recorder.dropped([message], "q", "purged", "the queue was purged", "/")
+        recorder.event("dropped", None, [message], "q", "purged", "the queue was purged", "/")
         recorder.connection("a", "closed")
     assert [event.alias for event in recorder.trace().events] == ["c1"] * 4 + ["c2"] * 4
 
@@ -312,7 +313,7 @@ def test_a_closed_connection_leaves_its_protocol_to_no_other_of_its_name(clock: 
 def test_shrinking_drops_events_until_the_rest_fits(clock: Clock):
     recorder = Recorder(clock)
     for number in range(10):
-        recorder.model("queue declared", queue=f"q{number}")
+        recorder.event("queue declared", None, None, f"q{number}")
     recorder.shrink(1_000_000)
     assert len(recorder.trace().events) == 10
     recorder.shrink(0)
@@ -324,7 +325,7 @@ def test_size_has_payloads_and_each_message_once_unless_it_is_charged(clock: Clo
     kept = SimpleNamespace(body=b"x" * 100, properties_bytes=b"p" * 10, charge=None)
     charged = SimpleNamespace(body=b"x" * 100, properties_bytes=b"", charge=object())
     for message in (kept, kept, charged):
-        recorder.model("published", message=message)
+        recorder.event("published", None, message)
     for _ in range(97):
         recorder.frame("a", "sent", 8, 0, b"12345")
     assert recorder.size() == 0, "a few entries are not looked at"
@@ -345,7 +346,7 @@ def test_shrinking_counts_messages_that_are_charged(clock: Clock):
     recorder = Recorder(clock)
     charged = SimpleNamespace(body=b"x" * 100, properties_bytes=b"", charge=object())
     for _ in range(2):
-        recorder.model("published", message=charged)
+        recorder.event("published", None, charged)
     recorder.shrink(2 * 160 + 100)
     assert len(recorder.trace().events) == 2
     recorder.shrink(2 * 160 + 99)
@@ -363,7 +364,7 @@ def test_a_late_word_about_a_closed_connection_goes_under_its_name(clock: Clock)
 def test_a_short_name_is_known_where_only_events_of_the_model_are_left(clock: Clock):
     recorder = Recorder(clock, capacity=1)
     recorder.connection("a", "connected")
-    recorder.model("consumer added", connection="a", queue="q", consumer="tag", channel=1)
+    recorder.event("consumer added", None, None, "q", "tag", "a", 1)
     [event] = recorder.trace().events
     assert (event.connection, event.alias) == ("a", "c1")
 
@@ -411,21 +412,21 @@ def test_a_trace_knows_what_time_it_was_when_it_began():
 
 def test_a_trace_since_a_mark_has_what_came_later(clock: Clock) -> None:
     recorder = Recorder(clock, 3)
-    recorder.model("first")
+    recorder.event("expired", None, None)
     clock.now += 2
     mark = recorder.mark()
     assert len(recorder.trace(mark)) == 0
     clock.now += 0.5
-    recorder.model("second")
+    recorder.event("acked", None, None)
     since = recorder.trace(mark)
-    assert [(event.time, event.name, since.dropped) for event in since.events] == [(0.5, "second", 0)]
+    assert [(event.time, event.name, since.dropped) for event in since.events] == [(0.5, "acked", 0)]
     for _ in range(4):
-        recorder.model("more")
+        recorder.event("acked", None, None)
     since = recorder.trace(mark)
     assert (len(since), since.dropped, recorder.trace().dropped) == (3, 2, 3)
     recorder.clear()
-    recorder.model("after")
-    assert [event.name for event in recorder.trace(mark).events] == ["after"]
+    recorder.event("expired", None, None)
+    assert [event.name for event in recorder.trace(mark).events] == ["expired"]
 
 
 # --- from outside a test --------------------------------------------------------------------------------
@@ -434,16 +435,16 @@ def test_a_trace_since_a_mark_has_what_came_later(clock: Clock) -> None:
 def test_entries_are_read_on_from_a_serial_number(clock: Clock):
     recorder = Recorder(clock, capacity=5)
     for number in range(8):
-        recorder.model(f"event {number}")
+        recorder.event("queue deleted", None, None, f"{number}")
 
-    def read(serial: int, most: int | None = None) -> tuple[int, list[str]]:
+    def read(serial: int, most: int | None = None) -> tuple[int, list[str | None]]:
         first, entries = recorder.entries_from(serial, most)
-        return first, [event.name for event in recorder.events_of(entries)]
+        return first, [event.queue for event in recorder.events_of(entries) if isinstance(event, ModelEvent)]
 
     assert recorder.count == 8
-    assert read(6) == (6, ["event 6", "event 7"])
-    assert read(0) == (3, [f"event {number}" for number in range(3, 8)])
-    assert read(0, most=2) == (6, ["event 6", "event 7"])
+    assert read(6) == (6, ["6", "7"])
+    assert read(0) == (3, ["3", "4", "5", "6", "7"])
+    assert read(0, most=2) == (6, ["6", "7"])
     assert read(8) == read(9) == (8, [])
     clears = recorder.clears
     recorder.clear()

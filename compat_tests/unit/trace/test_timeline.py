@@ -107,13 +107,13 @@ def test_heartbeats_are_one_line_until_their_connection_carries_something_else(
         for client in (north, south):
             client.send_bytes(HEARTBEAT)
         recorder.frame(north.connection.name, "sent", 8, 0, b"")
-        recorder.model("alarm", connection=north.connection.name)
+        recorder.event("queue purged", None, None, "q", 0, north.connection.name)
         server.advance(30)
     north.open_channel()
     north.send_bytes(HEARTBEAT)
     south.send_bytes(HEARTBEAT)
     lines = recorder.trace().timeline().splitlines()
-    assert [line for line in lines[2:] if "alarm" not in line] == [
+    assert [line for line in lines[2:] if "purged" not in line] == [
         "    0.000  c1 -> 0    17 heartbeats until 480.000",
         "    0.000  c2 -> 0    18 heartbeats until 510.000",
         "    0.000  c1 <- 0    17 heartbeats until 480.000",
@@ -129,7 +129,7 @@ def test_a_limit_keeps_the_latest_faults_before_the_latest_lines():
     for number in range(50):
         if number in (5, 10, 15, 45):
             recorder.connection("a", "fault", f"number {number}")
-        recorder.model("alarm", reason=number)
+        recorder.event("memory alarm over", None, None, number)
     timeline = recorder.trace().timeline
     assert [line.split("      ")[-1] for line in timeline(limit=2).splitlines()] == [
         "(18 earlier events left out)",
@@ -138,8 +138,8 @@ def test_a_limit_keeps_the_latest_faults_before_the_latest_lines():
         "(30 events left out)",
         "fault: number 45",
         "(3 events left out)",
-        "alarm reason=48",
-        "alarm reason=49",
+        "memory alarm over octets=48",
+        "memory alarm over octets=49",
     ]
     assert [line for line in timeline(limit=40).splitlines() if "fault" in line] == [
         line for line in timeline().splitlines() if "fault" in line
@@ -154,7 +154,7 @@ def test_faults_are_shown_after_the_trace_has_dropped_them():
         now[0], real[0] = 60.0 * number, float(number)
         if number in (1, 3):
             recorder.connection("a", "fault", f"number {number}")
-        recorder.model("alarm", number=number)
+        recorder.event("memory alarm over", None, None, number)
         if number == 2:
             mark = recorder.mark()
     assert [" ".join(line.split()) for line in recorder.trace().timeline(limit=2).splitlines()] == [
@@ -163,8 +163,8 @@ def test_faults_are_shown_after_the_trace_has_dropped_them():
         "60.000 [real 1.000] c1 -- fault: number 1",
         "180.000 [real 3.000] c1 -- fault: number 3",
         "(1 events left out)",
-        "420.000 [real 7.000] == alarm number=7",
-        "480.000 [real 8.000] == alarm number=8",
+        "420.000 [real 7.000] == memory alarm over octets=7",
+        "480.000 [real 8.000] == memory alarm over octets=8",
     ]
     faults = [line for line in recorder.trace(mark).timeline(limit=1).splitlines() if "fault:" in line]
     assert [" ".join(line.split()) for line in faults] == ["60.000 [real 1.000] c1 -- fault: number 3"]
@@ -198,7 +198,7 @@ def test_real_times_belong_to_the_entries_that_are_kept():
     recorder = Recorder(lambda: 7.0, capacity=3, clock="virtual", real_time=lambda: real[0])
     for number in range(5):
         real[0] = float(number)
-        recorder.model("alarm", number=number)
+        recorder.event("memory alarm over", None, None, number)
     assert [event.real_time for event in recorder.trace().events] == [2.0, 3.0, 4.0]
     assert recorder.real_times(2) == (3.0, 4.0)
     recorder.shrink(200)
@@ -263,11 +263,11 @@ def test_times_and_short_names_line_up():
     recorder = Recorder(lambda: 0.0)
     for number in range(12):
         recorder.connection(f"peer {number}", "connected")
-    recorder.model("alarm", reason="memory")
+    recorder.event("memory alarm over", None, None, 100)
     lines = recorder.trace().timeline().splitlines()
     assert lines[0] == "    0.000  c1  --      connected: peer 0"
     assert lines[11] == "    0.000  c12 --      connected: peer 11"
-    assert lines[12] == "    0.000      ==      alarm reason='memory'"
+    assert lines[12] == "    0.000      ==      memory alarm over octets=100"
 
 
 def test_malformed_frames_have_their_line(server: Server, recorder: Recorder):

@@ -260,14 +260,14 @@ class Memory:
             most,
         )
         if self._state.tap is not None:
-            self._state.tap.model("memory alarm", octets=total, limit=limit, most=most)
+            self._state.tap.event("memory alarm", None, None, total, limit, most)
         self._state.block(REASON, "memory")
 
     def _clear(self, limit: int) -> None:
         total = self.total
         _warn("memory alarm over: %d of %d bytes are in use; publishers continue", total, limit)
         if self._state.tap is not None:
-            self._state.tap.model("memory alarm over", octets=total, limit=limit)
+            self._state.tap.event("memory alarm over", None, None, total, limit)
         # Input that waited is handled now. If that exceeds the limit, the other publishers stay blocked.
         self._settling = False
         self._state.unblock("memory")

@@ -28,7 +28,7 @@ from fakeamqp.model.queues.waiting import Fifo, IndexedFifo, PriorityFifo, Queue
 if TYPE_CHECKING:
     from fakeamqp.model.arguments import QueueOptions
     from fakeamqp.model.deliveries.subscription import Subscription
-    from fakeamqp.model.message_outcomes import DropReason
+    from fakeamqp.model.history import DropReason
     from fakeamqp.model.messages.message import Message
     from fakeamqp.model.timers import Timer
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from fakeamqp.model.deliveries.subscription import Subscription
     from fakeamqp.model.exchanges.binding import Binding
-    from fakeamqp.model.message_outcomes import DropReason
+    from fakeamqp.model.history import DropReason
     from fakeamqp.model.messages.message import Message
     from fakeamqp.model.personality import Personality
     from fakeamqp.model.policies import Policy

@@ -38,7 +38,7 @@ from fakeamqp.timestamps import Timestamp
 
 if TYPE_CHECKING:
     from fakeamqp.model.deliveries.subscription import Subscription
-    from fakeamqp.model.message_outcomes import DropReason
+    from fakeamqp.model.history import DropReason
     from fakeamqp.model.personality import Personality
     from fakeamqp.model.timers import Timer
 

@@ -137,7 +137,7 @@ class DelayedMessages:
         outcome = self._virtual_host.routing.route(message, exchange)
         tap = self._virtual_host.state.tap
         if tap is not None:
-            tap.model("delay over", message=message, exchange=exchange.name, outcome=outcome)
+            tap.event("delay over", None, message, exchange.name, outcome)
         if not outcome.queues:
             self._virtual_host.message_outcomes.dropped(
                 message, None, "unroutable", f"no queue was there for it after its delay by {exchange.name!r}"

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
     from fakeamqp.model.deliveries.subscription import Subscription
-    from fakeamqp.model.message_outcomes import DropReason
+    from fakeamqp.model.history import DropReason
     from fakeamqp.model.messages.message import Message
     from fakeamqp.model.operations import Asker
     from fakeamqp.model.virtual_host.bindings import BindingRegister

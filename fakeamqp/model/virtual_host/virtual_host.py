@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 from fakeamqp.model.arguments.queue_arguments import QUEUE_TYPE, QUEUE_TYPES
 from fakeamqp.model.dead_letters import DeadLetterRouter
 from fakeamqp.model.errors import NotFound
+from fakeamqp.model.events import EVENTS
 from fakeamqp.model.extensions import Extensions
-from fakeamqp.model.history import Publication
+from fakeamqp.model.history import MessageOutcomes, Publication
 from fakeamqp.model.limits.limits import VirtualHostLimits
-from fakeamqp.model.message_outcomes import MessageOutcomes
 from fakeamqp.model.messages.message import Message
 from fakeamqp.model.messages.unfinished import InterruptedMessages
 from fakeamqp.model.operations import carry_out, in_steps
@@ -139,10 +139,12 @@ class VirtualHost:
     # --- tap ----------------------------------------------------------------------------------------
 
     def report(self, event: str, **facts: object) -> None:
-        """Report an event to the tap, if one is installed."""
+        """Report an event to the tap, if one is installed. `facts` are the values of its fields."""
         tap = self.state.tap
         if tap is not None:
-            tap.model(event, **facts, virtual_host=self.name)
+            facts["virtual_host"] = self.name
+            message = facts.pop("message", None)
+            tap.event(event, None, message, *EVENTS[event].values(facts))
 
     # --- time ---------------------------------------------------------------------------------------
 
@@ -202,7 +204,7 @@ class VirtualHost:
         tap = self.state.tap
         if tap is not None:
             message.number = next(self.state.message_numbers)
-            tap.published(message, outcome, self.name)
+            tap.event("published", None, message, outcome, self.name)
         if immediate and outcome.unconsumed:
             return self._published(message, outcome)
         refused: tuple[Queue, ...] = ()
@@ -225,7 +227,7 @@ class VirtualHost:
         if refused:
             outcome = replace(outcome, refused=refused)
             if tap is not None:
-                tap.refused(message, outcome, self.name)
+                tap.event("refused", None, message, outcome, self.name)
             for queue in refused:
                 self.dead_letters.refused(queue, message)
         elif not outcome.queues:
@@ -258,7 +260,7 @@ class VirtualHost:
         if refused:
             outcome.complete(refused)
             if self.state.tap is not None:
-                self.state.tap.refused(message, outcome, self.name)
+                self.state.tap.event("refused", None, message, outcome, self.name)
             for queue in refused:
                 self.dead_letters.refused(queue, message)
 

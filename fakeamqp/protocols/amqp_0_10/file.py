@@ -122,7 +122,16 @@ class Files(ContentConsumers):
         if tap is not None and session.connection is not None:
             queue = download.subscription.queue.name
             redelivered = download.redelivered
-            tap.delivered(message, queue, consumer.tag, session.connection, session.channel, tag, redelivered)
+            tap.event(
+                "delivered",
+                session.connection,
+                message,
+                queue,
+                consumer.tag,
+                session.channel,
+                tag,
+                redelivered,
+            )
         session.send(
             commands.FileDeliver(
                 consumer_tag=consumer.tag,

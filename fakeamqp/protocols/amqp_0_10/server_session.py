@@ -13,6 +13,7 @@ from fakeamqp.model.deliveries.credit import Gate
 from fakeamqp.model.deliveries.delivery import Ledger, release_all
 from fakeamqp.model.errors import ModelError
 from fakeamqp.model.extensions import Extension
+from fakeamqp.model.tap import report_settled
 from fakeamqp.model.virtual_host.firehose import PublishSource
 from fakeamqp.protocols.amqp_0_10.codec import commands, controls
 from fakeamqp.protocols.amqp_0_10.codec.constants import DetachCode, SegmentType
@@ -391,7 +392,7 @@ class ServerSession:
         """Tell the tap how deliveries of this session are about to end."""
         tap = self.broker.tap
         if tap is not None and deliveries and self.connection is not None:
-            tap.settled(event, deliveries, self.connection, self.channel)
+            report_settled(tap, event, deliveries, self.connection, self.channel)
 
     # --- end ------------------------------------------------------------------------------------------
 

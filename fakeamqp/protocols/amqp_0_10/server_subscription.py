@@ -179,8 +179,15 @@ class ServerSubscription:
         tap = session.broker.tap
         if tap is not None and session.connection is not None:
             name, tag = subscription.queue.name, outgoing.next_id
-            tap.delivered(
-                message, name, self.destination, session.connection, session.channel, tag, redelivered
+            tap.event(
+                "delivered",
+                session.connection,
+                message,
+                name,
+                self.destination,
+                session.channel,
+                tag,
+                redelivered,
             )
         firehose = session.virtual_host.firehose
         if firehose is not None:

@@ -79,7 +79,9 @@ class StreamConsumer(ServerConsumer):
         tag = streams.next_delivery_tag()
         tap = session.broker.tap
         if tap is not None and session.connection is not None:
-            tap.delivered(message, queue, self.tag, session.connection, session.channel, tag, redelivered)
+            tap.event(
+                "delivered", session.connection, message, queue, self.tag, session.channel, tag, redelivered
+            )
         command = commands.StreamDeliver(
             consumer_tag=self.tag, delivery_tag=tag, exchange=message.exchange, queue=queue
         )

@@ -309,7 +309,9 @@ class Amqp09Channel(Amqp091Channel):
         tap = self.connection.broker.tap
         if tap is not None:
             queue = subscription.queue.name
-            tap.delivered(message, queue, subscription.tag, self.connection, self.number, tag, redelivered)
+            tap.event(
+                "delivered", self.connection, message, queue, subscription.tag, self.number, tag, redelivered
+            )
         self.send_message(
             m.BasicDeliver(
                 consumer_tag=subscription.tag,

@@ -74,7 +74,9 @@ class StreamConsumer(ClassConsumer):
         tag = channel.ledger.next_tag()
         tap = channel.connection.broker.tap
         if tap is not None:
-            tap.delivered(message, queue, self.tag, channel.connection, channel.number, tag, redelivered)
+            tap.event(
+                "delivered", channel.connection, message, queue, self.tag, channel.number, tag, redelivered
+            )
         channel.send_content(
             m.StreamDeliver(consumer_tag=self.tag, delivery_tag=tag, exchange=message.exchange, queue=queue),
             STREAM.number,

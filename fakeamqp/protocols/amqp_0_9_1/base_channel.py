@@ -11,6 +11,7 @@ from fakeamqp.model.deliveries.delivery import AcknowledgementTimeouts, Delivery
 from fakeamqp.model.errors import AccessRefused, NotFound, PreconditionFailed
 from fakeamqp.model.limits.memory import Charge
 from fakeamqp.model.operations import STEP, in_steps
+from fakeamqp.model.tap import report_settled
 from fakeamqp.model.virtual_host.firehose import PublishSource
 from fakeamqp.protocols.amqp_0_9_1 import delivering
 from fakeamqp.protocols.amqp_0_9_1.assembly import ContentAssembly
@@ -224,7 +225,7 @@ class BaseChannel:
         """Report that deliveries of this channel are about to be settled, with this event."""
         tap = self.connection.broker.tap
         if tap is not None and deliveries:
-            tap.settled(event, deliveries, self.connection, self.number)
+            report_settled(tap, event, deliveries, self.connection, self.number)
 
     # --- for handlers ---------------------------------------------------------------------------------
 

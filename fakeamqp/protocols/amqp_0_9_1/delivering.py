@@ -76,8 +76,15 @@ def deliver(
     connection = channel.connection
     tap = connection.broker.tap
     if tap is not None:
-        tap.delivered(
-            message, subscription.queue.name, subscription.tag, connection, number, tag, redelivered
+        tap.event(
+            "delivered",
+            connection,
+            message,
+            subscription.queue.name,
+            subscription.tag,
+            number,
+            tag,
+            redelivered,
         )
     if 0 < size <= SHARED_BODY and size <= connection.body_limit:
         connection.outbox.deliveries += 1
@@ -122,7 +129,16 @@ def get_ok(channel: BaseChannel, queue: Queue, queued: QueuedMessage, delivery: 
     tag = channel.ledger.next_tag() if delivery is None else channel.ledger.add(delivery)
     tap = channel.connection.broker.tap
     if tap is not None:
-        tap.delivered(message, queue.name, None, channel.connection, channel.number, tag, queued.redelivered)
+        tap.event(
+            "delivered",
+            channel.connection,
+            message,
+            queue.name,
+            None,
+            channel.number,
+            tag,
+            queued.redelivered,
+        )
     channel.send_message(
         channel.connection.vocabulary.BasicGetOk(
             delivery_tag=tag,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from fakeamqp.model.deliveries.delivery import check_returns, reject_all, release_all
 from fakeamqp.model.errors import PreconditionFailed
+from fakeamqp.model.tap import report_settled
 
 if TYPE_CHECKING:
     from fakeamqp.model.deliveries.delivery import Delivery, Ending
@@ -44,7 +45,7 @@ def settle(channel: BaseChannel, act: Act, event: Settlement, tag: int, multiple
         return
     tap = channel.connection.broker.tap
     if tap is not None:
-        tap.settled(event, deliveries, channel.connection, channel.number)
+        report_settled(tap, event, deliveries, channel.connection, channel.number)
     if returns:
         check_returns(deliveries)
     act(deliveries)

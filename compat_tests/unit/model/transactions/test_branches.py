@@ -468,7 +468,7 @@ def test_the_tap_hears_what_a_branch_did_and_what_it_answered(bench: Bench) -> N
     heard: list[tuple[str, object]] = []
 
     class Tap(QuietTap):
-        def model(self, event: str, **facts: object) -> None:
+        def happened(self, event: str, **facts: object) -> None:
             heard.append((event, facts.get("outcome")))
 
     bench.state.tap = Tap()

@@ -32,7 +32,7 @@ from fakeamqp.model.queues.quorum.expiry import MARGIN, Deadline
 if TYPE_CHECKING:
     from fakeamqp.model.arguments import QueueOptions
     from fakeamqp.model.deliveries.delivery import Delivery
-    from fakeamqp.model.message_outcomes import DropReason
+    from fakeamqp.model.history import DropReason
     from fakeamqp.model.messages.message import Message
     from fakeamqp.model.queues.queue import DeathReason, Queue
     from fakeamqp.model.queues.quorum.queue import QuorumMessage, QuorumQueue

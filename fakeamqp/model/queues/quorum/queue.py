@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from fakeamqp.model.arguments import QueueOptions
     from fakeamqp.model.deliveries.credit import Credit
     from fakeamqp.model.deliveries.subscription import Subscriber, Subscription
-    from fakeamqp.model.message_outcomes import DropReason
+    from fakeamqp.model.history import DropReason
     from fakeamqp.model.messages.message import Message
     from fakeamqp.model.personality import QuorumChoices
 

@@ -67,7 +67,16 @@ class Files(Consumers):
         tap = channel.connection.broker.tap
         if tap is not None:
             queue, redelivered = subscription.queue.name, download.redelivered
-            tap.delivered(message, queue, consumer.tag, channel.connection, channel.number, tag, redelivered)
+            tap.event(
+                "delivered",
+                channel.connection,
+                message,
+                queue,
+                consumer.tag,
+                channel.number,
+                tag,
+                redelivered,
+            )
         channel.send(
             m.FileDeliver(
                 consumer_tag=consumer.tag,

@@ -78,7 +78,7 @@ def transfer(
     tap = connection.broker.tap
     if tap is not None:
         tag = destination if consumer else None
-        tap.delivered(message, queue, tag, connection, channel.number, number, redelivered)
+        tap.event("delivered", connection, message, queue, tag, channel.number, number, redelivered)
     requests.request(m.MessageTransfer, octets, messages)
     if by_reference:
         requests.request(m.MessageClose, m.MessageClose(reference=reference).encode())
