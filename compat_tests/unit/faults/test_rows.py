@@ -1,0 +1,51 @@
+"""Rows of actions: what forms and chaos read of them."""
+
+from __future__ import annotations
+
+import inspect
+
+from compat_tests.matrix import cases
+from fakeamqp.faults import Rule
+from fakeamqp.faults.actions import answers, changes, closing, waiting
+from fakeamqp.faults.actions.action import Action
+from fakeamqp.faults.chaos import FAULTS
+from fakeamqp.faults.rule import ACTIONS
+from fakeamqp.management.inspector.fault_form import offers
+
+_MODULES = (answers, changes, closing, waiting)
+
+
+def test_every_action_has_one_row() -> None:
+    classes = {
+        each
+        for module in _MODULES
+        for each in vars(module).values()
+        if inspect.isclass(each) and issubclass(each, Action) and each.__name__ in module.__all__
+    }
+    rows = [row.action for row in ACTIONS.values()]
+    assert len(rows) == len(set(rows)) and set(rows) == classes
+
+
+def test_a_row_has_the_arguments_and_the_help_of_the_method_of_rule() -> None:
+    with cases() as case:
+        for name, row in ACTIONS.items():
+            with case(name):
+                method = getattr(Rule, name)
+                assert row.help == inspect.getdoc(method).splitlines()[0]
+                asked = [argument["name"] for argument in row.arguments]
+                assert [each for each in inspect.signature(method).parameters if each in asked] == asked
+    delay = {argument["name"]: argument for argument in ACTIONS["delay"].arguments}
+    assert delay == {
+        "seconds": {"name": "seconds", "kind": "number", "value": 1},
+        "jitter": {"name": "jitter", "kind": "number"},
+    }
+    when = ACTIONS["close_channel"].arguments[-1]
+    assert when == {"name": "when", "kind": "choice", "choices": ["instead", "before", "after"]}
+
+
+def test_the_form_offers_what_has_a_label_and_chaos_draws_what_rows_say() -> None:
+    offered = [action["name"] for action in offers()["actions"]]
+    assert offered == [*(name for name, row in ACTIONS.items() if row.action.label), "count"]
+    for row in ACTIONS.values():
+        for fault, drawn in row.action.drawn.items():
+            assert FAULTS[fault] is drawn
