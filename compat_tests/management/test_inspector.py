@@ -647,9 +647,11 @@ def test_every_action_of_the_form_makes_a_rule(page: Page, broker: Broker):
     offers = page.ask("fault-offers")
     assert {"basic.publish", "confirm", "heartbeat", "message.transfer"} <= set(offers["methods"])
     for action in offers["actions"]:
-        method = {"refuse_login": "connection.start-ok", "exception": "queue.declare"}.get(
-            action["name"], "basic.publish"
-        )
+        method = {
+            "refuse_login": "connection.start-ok",
+            "exception": "queue.declare",
+            "reorder": "basic.deliver",
+        }.get(action["name"], "basic.publish")
         arguments = {each["name"]: each.get("value", "") for each in action["arguments"]}
         for each in action["arguments"]:
             if each["kind"] == "choice":

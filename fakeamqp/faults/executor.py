@@ -225,12 +225,27 @@ class FaultExecutor:
     def _consider(self, state: ConnectionFaultState, group: FrameGroup, part: str | None = None) -> bool:
         """Offer a frame group to the rules; the first that fires takes it. Returns whether one does."""
         for rule in list(self.rules):
+            if self._waiting and self._overtakes(rule, state, group):
+                return True
             if rule.part == part and rule.matches(group) and rule.fires(group):
                 if not rule.actions:
                     continue  # A rule without an action only counts.
                 self.note(group.port, f"{rule.sentence}: {group}")
                 group.intercepted()
                 Interception(self, state, rule, group).run()
+                return True
+        return False
+
+    def _overtakes(self, rule: BaseRule, state: ConnectionFaultState, group: FrameGroup) -> bool:
+        """Let a frame group pass one that the rule holds until it is overtaken; returns whether it did."""
+        for each in self._waiting:
+            held = each.group
+            here = each.rule is rule and each.state is state and held.channel == group.channel
+            if here and each.overtaken is not None and held.name == group.name:
+                self.note(group.port, f"{group} overtakes {held}")
+                group.intercepted()
+                each.groups = each.overtaken(group, each.groups)
+                each.release()
                 return True
         return False
 
@@ -534,6 +549,7 @@ class Interception:
         "executor",
         "group",
         "groups",
+        "overtaken",
         "rule",
         "state",
         "waiting",
@@ -552,6 +568,8 @@ class Interception:
         """True while it is delayed or held."""
         self.blocks: bool = False
         """True while the frames behind it wait for it."""
+        self.overtaken: Callable[[FrameGroup, list[FrameGroup]], list[FrameGroup]] | None = None
+        """While it is held until the next group of its kind on its channel: joins that group and these."""
         self._actions_left = list(rule.actions)
         self._timer: Cancellable | None = None
 
@@ -587,9 +605,15 @@ class Interception:
             label = f"fault: {self.group.name} goes on"
             self._timer = context.call_at(context.now() + seconds, self.release, label)
 
-    def hold(self) -> bool:
-        """Wait until `release`; returns False if the rule was removed meanwhile."""
+    def hold(
+        self, overtaken: Callable[[FrameGroup, list[FrameGroup]], list[FrameGroup]] | None = None
+    ) -> bool:
+        """Wait until `release`; returns False if the rule was removed meanwhile.
+
+        With `overtaken`, the next frame group of its kind on its channel ends the wait.
+        """
         self.waiting = self.executor.wait(self)
+        self.overtaken = overtaken
         return self.waiting
 
     @property
@@ -618,6 +642,7 @@ class Interception:
 
     def _stop_waiting(self) -> None:
         self.waiting = False
+        self.overtaken = None
         self.executor.stop_waiting(self)
         timer, self._timer = self._timer, None
         if timer is not None:

@@ -18,7 +18,7 @@ from fakeamqp.faults.actions.closing import (
     RefuseLogin,
     When,
 )
-from fakeamqp.faults.actions.waiting import Delay, HoldBack
+from fakeamqp.faults.actions.waiting import Delay, HoldBack, Reorder
 from fakeamqp.faults.base_rule import BaseRule
 from fakeamqp.faults.errors import FaultError, check_count, checked
 
@@ -169,6 +169,15 @@ class Rule(BaseRule):
     def hold(self) -> Self:
         """Hold it until `release`."""
         return self._act(HoldBack())
+
+    @_row(Reorder)
+    def reorder(self) -> Self:
+        """Send a delivery behind the next one of its channel, each with a tag that settles it.
+
+        Delivery tags stay ascending as a client sees them. A delivery without a successor is sent when the
+        rule is removed, or when `release` is called.
+        """
+        return self._act(Reorder())
 
     @_row(Duplicate)
     def duplicate(self, times: int = 1) -> Self:

@@ -1,4 +1,4 @@
-"""Actions that wait: for a time, or for the test."""
+"""Actions that wait: for a time, for the test, or for the next delivery."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from math import isfinite
 from random import Random
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from fakeamqp.adapters import protocols_with
 from fakeamqp.faults.actions.action import DELIVERIES, PUBLISHES, Action, Drawn
 from fakeamqp.faults.errors import FaultError
 from fakeamqp.faults.subjects import CONFIRM
@@ -14,8 +15,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from fakeamqp.faults.executor import Interception
+    from fakeamqp.faults.frame_group import FrameGroup
+    from fakeamqp.faults.subjects import Subject
 
-__all__ = ["Delay", "HoldBack"]
+__all__ = ["Delay", "HoldBack", "Reorder"]
 
 _SETTLEMENTS = (
     "basic.ack",
@@ -70,3 +73,46 @@ class HoldBack(Action):
 
     def apply(self, interception: Interception) -> None:
         interception.hold()
+
+
+class Reorder(Action):
+    """Sends a delivery behind the next one of its channel.
+
+    Delivery tags stay ascending on the wire: the messages change places, and the broker's record of what is
+    unsettled with them. So an ack settles the message that came with its tag, and one with `multiple` settles
+    what the client has received up to there. In 0-10 a transfer keeps its command id.
+    """
+
+    label = "Let the next delivery overtake it"
+    words = "let the next one overtake it"
+
+    def check(self, subject: Subject, part: str | None) -> None:
+        super().check(subject, part)
+        self._only(subject, DELIVERIES, "reorder()")
+        if subject.direction != "sent":
+            raise FaultError(f"reorder() is for deliveries: on({subject.said[0]!r}, direction='sent')")
+        if "message.transfer" in subject.names:
+            self.protocols: frozenset[str] = frozenset(protocols_with("sessions"))
+            if len(subject.names) > 1 or self.protocols.isdisjoint(subject.among):
+                raise FaultError(
+                    "reorder() is for basic.deliver, or for message.transfer of AMQP 0-10: in 0-9 a transfer "
+                    "is a request with a number of its own; make a rule for each"
+                )
+
+    def apply(self, interception: Interception) -> None:
+        interception.hold(self._swap)
+
+    @staticmethod
+    def _swap(successor: FrameGroup, groups: list[FrameGroup]) -> list[FrameGroup]:
+        """The successor and the groups that it overtakes, with the tags in the order of sending."""
+        ordered = [successor, *groups]
+        if not hasattr(successor.method, "delivery_tag"):
+            return ordered
+        before = [group.method.delivery_tag for group in ordered]
+        tags = dict(zip(before, sorted(before), strict=True))
+        port: Any = successor.port
+        port.renumber(successor.original_channel, tags)
+        return [
+            group.replace(fields={"delivery_tag": tag})
+            for group, tag in zip(ordered, tags.values(), strict=True)
+        ]

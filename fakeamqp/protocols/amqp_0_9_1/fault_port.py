@@ -13,6 +13,8 @@ from fakeamqp.protocols.base import fault_port
 from fakeamqp.protocols.base.connection_states import ConnectionState
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
     from fakeamqp.protocols.amqp_0_9_1.faults.fault_port import ConfirmingFaultPort
     from fakeamqp.protocols.amqp_0_9_1.publish_checks import Publish
@@ -166,6 +168,20 @@ class Amqp091FaultPort(fault_port.ConnectionFaultPort):
         else:
             found = [delivery for each, delivery in outstanding.items() if tag == 0 or each <= tag]
         return tuple((delivery.queue.name, delivery.queued.message) for delivery in found)
+
+    def renumber(self, number: int, tags: Mapping[int, int]) -> None:
+        """Give unsettled deliveries other tags, by their present tags: they are sent in another order."""
+        channel = self._channel(number)
+        if channel is None:
+            return
+        ledger = channel.ledger
+        taken = {new: ledger.take(old, False) for old, new in tags.items()}
+        for new, deliveries in taken.items():
+            if deliveries is not None and not deliveries:
+                ledger.spares.add(new)
+            for delivery in deliveries or ():
+                ledger.enter(new, delivery)
+        ledger.put_back(())  # In the order of the tags again.
 
     def duplicate_tag(self, number: int) -> int:
         """Reserve a tag in the ledger."""
