@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from fakeamqp.model.state import BrokerState
     from fakeamqp.model.virtual_host import VirtualHost
 
-__all__ = ["BindingExplanation", "Explanation", "Hop", "Route", "explain", "explain_bindings"]
+__all__ = ["Explanation", "Hop", "Route", "explain"]
 
 _MOST_NEAR = 3
 _RANDOM_TYPES = ("x-random", "x-local-random")
