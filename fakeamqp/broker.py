@@ -220,8 +220,8 @@ class Broker(Inspection):
             else None
         )
         self._state.stage = "not started"
-        self._whole = True
-        """False while the broker starts or stops, and if this was interrupted."""
+        self._in_transition = False
+        """Whether a start or a stop goes on, or was interrupted."""
         self._state.tap = self._recorder
         self._state.memory.trace = self._recorder
         self._state.latest_events = None if self._recorder is None else self._recorder.timeline
@@ -247,11 +247,11 @@ class Broker(Inspection):
                 raise BrokerError(
                     "the HTTP API uses a thread of its own, so it needs a broker with runtime='thread'"
                 )
-            from fakeamqp.companions import Surroundings, companion
+            from fakeamqp.companions import CompanionContext, companion
 
-            surroundings = Surroundings(self, self._engine, self._state)
+            context = CompanionContext(self, self._engine, self._state)
             self._management = companion(
-                "management", surroundings, port=management_port or 0, hosts=management_hosts
+                "management", context, port=management_port or 0, hosts=management_hosts
             )
             self._observer = self._state.tap = self._management.observe(self._recorder)
         self._populate(self._state, self._kept)
@@ -387,14 +387,14 @@ class Broker(Inspection):
 
     def _runs(self) -> bool:
         """Whether the broker runs. What an interrupted start or stop has left is stopped."""
-        if self._whole:
-            return self._engine.running
-        self.stop()
-        return False
+        if self._in_transition:
+            self.stop()
+            return False
+        return self._engine.running
 
     def _prepare_start(self) -> int:
         """Make the broker ready to be started; the port to listen on, 0 for any."""
-        self._whole = False
+        self._in_transition = True
         from fakeamqp.protocols.registry import preload
 
         preload()
@@ -412,7 +412,7 @@ class Broker(Inspection):
         self._dropped.detach()
         self._dropped = finalize(self, _warn_of_drop, self._engine, self._address, *_caller())
         self._state.stage = "running"
-        self._whole = True
+        self._in_transition = False
 
     def stop(self) -> None:
         """Close all connections with a handshake, then close every socket and end every thread. Idempotent.
@@ -420,7 +420,7 @@ class Broker(Inspection):
         Queues, messages and history can still be inspected.
         """
         with self._engine.one_by_one():
-            self._whole = False
+            self._in_transition = True
             try:
                 if self._management is not None:
                     self._management.stop()
@@ -438,7 +438,7 @@ class Broker(Inspection):
                         if self._tls is not None and self._tls is not self._tls_wanted:
                             self._tls.close()
             # On the loop's own thread, the engine stops when the turn ends.
-            self._whole = not self._engine.running
+            self._in_transition = self._engine.running
 
     async def stop_async(self) -> None:
         """`stop` for coroutines. In an event loop, the loop has closed all streams afterwards."""

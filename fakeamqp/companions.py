@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from fakeamqp.model.tap import Tap
     from fakeamqp.runtime.engine import Engine
 
-__all__ = ["AddressedCompanion", "Companion", "ManagementUnavailable", "Surroundings", "companion"]
+__all__ = ["AddressedCompanion", "Companion", "CompanionContext", "ManagementUnavailable", "companion"]
 
 _ENTRY_POINTS = {"management": "fakeamqp.management.companion:ManagementCompanion"}
-"""What makes a companion of its `Surroundings`, by name: `module:attribute`."""
+"""What makes a companion of its `CompanionContext`, by name: `module:attribute`."""
 
 
 class ManagementUnavailable(FakeAMQPError):
@@ -31,8 +31,8 @@ class ManagementUnavailable(FakeAMQPError):
 
 
 @dataclass(frozen=True)
-class Surroundings:
-    """What a companion works with.
+class CompanionContext:
+    """What a companion uses of its broker.
 
     Args:
         broker: the `Broker`. A companion that wants its type imports it.
@@ -75,11 +75,11 @@ class AddressedCompanion(Companion, Protocol):
         """Tell the page that a failed test is held open until `released` is set; None ends this."""
 
 
-def companion(name: str, surroundings: Surroundings, **settings: Any) -> Any:
+def companion(name: str, context: CompanionContext, **settings: Any) -> Any:
     """Make the companion of this name.
 
     Raises:
         FakeAMQPError: a package that it needs is not installed, or a setting is invalid.
     """
     module, _, attribute = _ENTRY_POINTS[name].partition(":")
-    return getattr(import_module(module), attribute)(surroundings, **settings)
+    return getattr(import_module(module), attribute)(context, **settings)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import threading
     from collections.abc import Iterable
 
-    from fakeamqp.companions import Surroundings
+    from fakeamqp.companions import CompanionContext
     from fakeamqp.management.context import Management
     from fakeamqp.management.server import HttpServer
     from fakeamqp.model.tap import Tap
@@ -28,7 +28,7 @@ class ManagementCompanion:
     """The management API of one broker, on its host and on one port.
 
     Args:
-        surroundings: the broker and its engine.
+        context: the broker and its engine.
         port: the port to listen on; 0 takes a free one.
         hosts: names by which the API may be asked, besides those of this machine.
 
@@ -36,14 +36,14 @@ class ManagementCompanion:
         ManagementUnavailable: Starlette or uvicorn is not installed.
     """
 
-    def __init__(self, surroundings: Surroundings, *, port: int = 0, hosts: Iterable[str] = ()) -> None:
+    def __init__(self, context: CompanionContext, *, port: int = 0, hosts: Iterable[str] = ()) -> None:
         missing = [name for name in _NEEDED if find_spec(name) is None]
         if missing:
             raise ManagementUnavailable(
                 f"the management API needs the package{'s' if len(missing) > 1 else ''} "
                 f"{' and '.join(missing)}: pip install 'fakeamqp[management]'"
             )
-        self._surroundings = surroundings
+        self._context = context
         self._asked_port = port
         self._hosts = tuple(hosts)
         self._address: tuple[str, int] | None = None
@@ -70,14 +70,14 @@ class ManagementCompanion:
         if self._management is None:
             from fakeamqp.management.context import Management
 
-            self._management = Management(self._surroundings)
+            self._management = Management(self._context)
         return self._management
 
     def observe(self, recorder: Tap | None) -> Tap | None:
         """The tap that counts for the API, in front of the recorder."""
         from fakeamqp.management.tap import CountingTap
 
-        clock = self._surroundings.state.clock
+        clock = self._context.state.clock
         return CountingTap(self.management.statistics, clock.time, recorder)
 
     def start(self, host: str) -> None:
@@ -92,7 +92,7 @@ class ManagementCompanion:
 
             self._server = HttpServer(
                 make_app(self.management, (host, *self._hosts)),
-                self._surroundings.state.bounds.http_connections,
+                self._context.state.bounds.http_connections,
             )
         port = self._asked_port or (self._address[1] if self._address else 0)
         self._address = self._server.start(host, port)
@@ -110,7 +110,7 @@ class ManagementCompanion:
         A request may wait for the engine meanwhile, so the thread of the engine does not wait for its end.
         """
         if self._server is not None:
-            engine = self._surroundings.engine
+            engine = self._context.engine
             with engine.released():
                 self._server.stop(wait=not engine.in_turn())
 

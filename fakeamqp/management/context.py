@@ -12,7 +12,7 @@ from fakeamqp.runtime.clock import RealClock
 
 if TYPE_CHECKING:
     from fakeamqp.broker import Broker
-    from fakeamqp.companions import Surroundings
+    from fakeamqp.companions import CompanionContext
     from fakeamqp.management.choices import ManagementChoices
     from fakeamqp.management.inspector import Inspector
     from fakeamqp.model.state import BrokerState
@@ -31,16 +31,16 @@ class Management:
     """What the requests of one broker work with.
 
     Args:
-        surroundings: the broker and its engine.
+        context: the broker and its engine.
     """
 
-    def __init__(self, surroundings: Surroundings) -> None:
-        self.broker: Broker = surroundings.broker
-        self.engine: Engine = surroundings.engine
-        self._state = surroundings.state
-        self.statistics: Statistics = Statistics(surroundings.state.clock.now)
-        self.choices: ManagementChoices = surroundings.state.personality.extension(ManagementChoices)
-        self.began: float = surroundings.state.clock.now()
+    def __init__(self, context: CompanionContext) -> None:
+        self.broker: Broker = context.broker
+        self.engine: Engine = context.engine
+        self._state = context.state
+        self.statistics: Statistics = Statistics(context.state.clock.now)
+        self.choices: ManagementChoices = context.state.personality.extension(ManagementChoices)
+        self.began: float = context.state.clock.now()
         #: The numeric address and the port of the HTTP server.
         self.http_address: tuple[str, int] = ("", 0)
         self.body_octets = 0

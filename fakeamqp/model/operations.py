@@ -5,7 +5,7 @@ other objects, and leaves the model consistent. The runtime says when a slice is
 with the rest in later turns (`step`). Without a runtime an operation runs to its end at once. So the order of
 its effects is always the same, and only what other connections do can come between them.
 
-The connection that asked for an operation handles no further input until it has ended (`Asker.busy`), and
+The connection that asked for an operation handles no further input until it has ended (`Requester.busy`), and
 its operations run one after another. Operations of several connections take turns.
 """
 
@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any, Protocol, TypeVar, overload
 
-__all__ = ["STEP", "Asker", "Operations", "Values", "carry_out", "freeing", "gathered", "in_steps"]
+__all__ = ["STEP", "Operations", "Requester", "Values", "carry_out", "freeing", "gathered", "in_steps"]
 
 STEP = 256
 """How many messages or bindings a step covers: a fraction of a millisecond to two milliseconds of work."""
@@ -24,7 +24,7 @@ STEP = 256
 _T = TypeVar("_T")
 
 
-class Asker(Protocol):
+class Requester(Protocol):
     """The connection that asked for an operation."""
 
     busy: bool
@@ -37,44 +37,44 @@ class Asker(Protocol):
 class Operations:
     """The operations of one broker that have not ended yet."""
 
-    __slots__ = ("asker", "busy_seconds", "pauses", "pending")
+    __slots__ = ("busy_seconds", "pauses", "pending", "requester")
 
     def __init__(self) -> None:
-        self.pending: dict[Asker | None, deque[Iterator[object]]] = {}
+        self.pending: dict[Requester | None, deque[Iterator[object]]] = {}
         """Those that have not ended yet, by the connection that asked for them."""
-        self.asker: Asker | None = None
+        self.requester: Requester | None = None
         """The connection whose input is being handled."""
         self.pauses: Callable[[], bool] | None = None
         """Whether the slice is over; None if operations run to their end."""
         self.busy_seconds: float = 0.0
         """Real seconds of all turns that kept peers waiting. Timeouts about peers are longer by as much."""
 
-    def run(self, steps: Iterator[object], asker: Asker | None = None) -> None:
-        """Carry out an operation for `asker`, by default the connection whose input is being handled.
+    def run(self, steps: Iterator[object], requester: Requester | None = None) -> None:
+        """Carry out an operation for `requester`, by default the connection whose input is being handled.
 
         It begins at once unless the connection waits for an earlier one. An exception of its first slice is
         raised here, one of a later slice by `step`.
         """
-        asker = asker or self.asker
-        earlier = self.pending.get(asker) if asker is not None else None
+        requester = requester or self.requester
+        earlier = self.pending.get(requester) if requester is not None else None
         if earlier is not None:
             earlier.append(steps)
             return
         pauses = self.pauses
         for _ in steps:
             if pauses is not None and pauses():
-                self.pending.setdefault(asker, deque()).append(steps)
-                if asker is not None:
-                    asker.busy = True
+                self.pending.setdefault(requester, deque()).append(steps)
+                if requester is not None:
+                    requester.busy = True
                 return
 
-    def then(self, act: Callable[[], object], asker: Asker | None = None) -> None:
+    def then(self, act: Callable[[], object], requester: Requester | None = None) -> None:
         """Call `act` once the operations that a connection waits for have ended, perhaps at once.
 
         By default it is the connection whose input is being handled.
         """
-        asker = asker or self.asker
-        earlier = None if asker is None else self.pending.get(asker)
+        requester = requester or self.requester
+        earlier = None if requester is None else self.pending.get(requester)
         if earlier is None:
             act()
         else:
@@ -83,37 +83,37 @@ class Operations:
     def step(self) -> None:
         """Go on with the operations until the slice is over."""
         while self.pending:
-            asker = next(iter(self.pending))
-            if not self._continue(asker):
-                self.pending[asker] = self.pending.pop(asker)
+            requester = next(iter(self.pending))
+            if not self._continue(requester):
+                self.pending[requester] = self.pending.pop(requester)
                 return
 
-    def _continue(self, asker: Asker | None) -> bool:
+    def _continue(self, requester: Requester | None) -> bool:
         """Go on with the operations of one connection. False if the slice ended before them."""
-        waiting = self.pending[asker]
+        waiting = self.pending[requester]
         pauses = self.pauses
         while waiting:
-            before, self.asker = self.asker, asker
+            before, self.requester = self.requester, requester
             try:
                 for _ in waiting[0]:
                     if pauses is not None and pauses():
                         return False
             except BaseException:
-                self._ended(asker)
+                self._ended(requester)
                 raise
             finally:
-                self.asker = before
-            self._ended(asker)
+                self.requester = before
+            self._ended(requester)
         return True
 
-    def _ended(self, asker: Asker | None) -> None:
-        waiting = self.pending[asker]
+    def _ended(self, requester: Requester | None) -> None:
+        waiting = self.pending[requester]
         waiting.popleft()
         if not waiting:
-            del self.pending[asker]
-            if asker is not None:
-                asker.busy = False
-                asker.operations_ended()
+            del self.pending[requester]
+            if requester is not None:
+                requester.busy = False
+                requester.operations_ended()
 
     def finish(self) -> None:
         """Carry out all operations to their end."""

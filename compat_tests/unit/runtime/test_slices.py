@@ -73,36 +73,36 @@ def dial(engine: ThreadEngine) -> socket.socket:
 
 def test_other_peers_are_served_between_slices(world: tuple[ThreadEngine, Operations, Echoes]) -> None:
     engine, _, accept = world
-    with dial(engine) as asker, dial(engine) as other:
+    with dial(engine) as requester, dial(engine) as other:
         accept.accepted[0].at_first = lambda: other.sendall(b"x")
-        asker.sendall(b"o")
+        requester.sendall(b"o")
         assert other.recv(1) == b"x"
-        assert asker.recv(1) == b"!"
+        assert requester.recv(1) == b"!"
     assert Asks.seen[0] < STEPS
     assert engine.turns > STEPS // 2
 
 
 def test_a_test_sees_an_operation_whole(world: tuple[ThreadEngine, Operations, Echoes]) -> None:
     engine, operations, accept = world
-    with dial(engine) as asker:
-        asker.sendall(b"o")
+    with dial(engine) as requester:
+        requester.sendall(b"o")
         while not accept.accepted[0].received:
             pass
         with engine:
             assert accept.accepted[0].done in (0, STEPS)
             assert not operations.pending
-        assert asker.recv(1) == b"!"
+        assert requester.recv(1) == b"!"
 
 
 def test_a_waiter_sees_an_operation_whole(world: tuple[ThreadEngine, Operations, Echoes]) -> None:
     engine, _, accept = world
     seen = []
-    with dial(engine) as asker:
+    with dial(engine) as requester:
 
         def done() -> bool:
             seen.append(accept.accepted[0].done)
             if len(seen) == 1:
-                asker.sendall(b"o")
+                requester.sendall(b"o")
             return accept.accepted[0].done > 0
 
         assert engine.wait_until(done, SECONDS)
@@ -111,14 +111,14 @@ def test_a_waiter_sees_an_operation_whole(world: tuple[ThreadEngine, Operations,
 
 def test_stop_ends_operations(world: tuple[ThreadEngine, Operations, Echoes]) -> None:
     engine, operations, accept = world
-    with dial(engine) as asker:
-        asker.sendall(b"o")
+    with dial(engine) as requester:
+        requester.sendall(b"o")
         while not accept.accepted[0].received:
             pass
         engine.stop()
         assert accept.accepted[0].done == STEPS
         assert not operations.pending
-        assert asker.recv(1) == b"!"
+        assert requester.recv(1) == b"!"
 
 
 def test_an_exception_ends_one_operation_only(world: tuple[ThreadEngine, Operations, Echoes]) -> None:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from fakeamqp.model.deliveries.subscription import Subscription
     from fakeamqp.model.history import DropReason
     from fakeamqp.model.messages.message import Message
-    from fakeamqp.model.operations import Asker
+    from fakeamqp.model.operations import Requester
     from fakeamqp.model.virtual_host.bindings import BindingRegister
     from fakeamqp.model.virtual_host.virtual_host import VirtualHost
 
@@ -319,15 +319,15 @@ class QueueRegister(dict[str, Queue]):
         self._owned.setdefault(owner, {})[queue] = None
 
     def release_owner(
-        self, owner: object, asker: Asker | None = None, release: Release = lambda _, free: free()
+        self, owner: object, requester: Requester | None = None, release: Release = lambda _, free: free()
     ) -> None:
         """The owner has closed: delete its exclusive queues (queue.declare/exclusive-deleted-on-close).
 
         Queues that are freeable and not auto-delete stay, and are no longer exclusive. The owner must have
-        ended its subscriptions and released its deliveries before. Of `asker` operations may be under way,
-        which come first. `release` carries out the end of each queue.
+        ended its subscriptions and released its deliveries before. Operations of `requester` that are under
+        way come first. `release` carries out the end of each queue.
         """
-        self._virtual_host.state.operations.run(self._releasing(owner, release), asker)
+        self._virtual_host.state.operations.run(self._releasing(owner, release), requester)
 
     def _releasing(self, owner: object, release: Release) -> Iterator[None]:
         for queue in self._owned.pop(owner, ()):

@@ -235,7 +235,9 @@ class VirtualHost:
         return outcome if self.state.published is None else self._published(message, outcome)
 
     def _takes_slices(self, outcome: Outcome) -> bool:
-        return len(outcome.queues) > _STEP and not outcome.late and self.state.operations.asker is not None
+        return (
+            len(outcome.queues) > _STEP and not outcome.late and self.state.operations.requester is not None
+        )
 
     def _offering(self, message: Message, outcome: Outcome) -> Iterator[None]:
         """The steps of offering a message to many queues."""

@@ -217,11 +217,11 @@ class ServerConnection:
             self._receive_unframed(data)
             return
         operations = self.broker.operations
-        before, operations.asker = operations.asker, self
+        before, operations.requester = operations.requester, self
         try:
             self._cut_frames(data, self.broker.tap)
         finally:
-            operations.asker = before
+            operations.requester = before
         self.end_turn()
         if self._idle_frames:
             if self._idle_octets + _LEFT_OVER < len(data):

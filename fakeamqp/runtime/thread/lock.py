@@ -265,7 +265,9 @@ class Slices:
 
     def _begin(self) -> None:
         self._ends = self._loop.slice_end()
-        self._before = {asker: len(waiting) for asker, waiting in self._loop.operations.pending.items()}
+        self._before = {
+            requester: len(waiting) for requester, waiting in self._loop.operations.pending.items()
+        }
         self._loop.operations.pauses = self._over
 
     def end(self) -> None:
@@ -281,11 +283,13 @@ class Slices:
         pending = loop.operations.pending
         if pending:
             begun = [
-                (asker, waiting)
-                for asker, waiting in pending.items()
-                if len(waiting) > self._before.get(asker, 0)
+                (requester, waiting)
+                for requester, waiting in pending.items()
+                if len(waiting) > self._before.get(requester, 0)
             ]
-            while not loop.stopping and any(pending.get(asker) is waiting for asker, waiting in begun):
+            while not loop.stopping and any(
+                pending.get(requester) is waiting for requester, waiting in begun
+            ):
                 self._hand_over()
         if self._over():
             self._hand_over()
