@@ -11,6 +11,7 @@ import pytest
 from compat_tests.benchmarks import expiry, load, tap, trace
 from compat_tests.benchmarks.cases import Case
 from compat_tests.benchmarks.cases_0_10 import CASES
+from compat_tests.benchmarks.first_connection import first_connection_seconds
 from compat_tests.benchmarks.imports import import_seconds
 from compat_tests.differential import rabbitmq_node
 from fakeamqp import Broker
@@ -155,6 +156,11 @@ def test_import_seconds() -> None:
     with pytest.raises(subprocess.CalledProcessError):
         import_seconds("import no_such_module", runs=1)
     assert len(import_seconds("import fakeamqp", compiled=False, runs=2)) == 2
+
+
+def test_first_connection_seconds_has_a_figure_for_each_run() -> None:
+    (seconds,) = first_connection_seconds(runs=1)
+    assert seconds > 0
 
 
 @pytest.mark.parametrize("requeues", [False, True])
