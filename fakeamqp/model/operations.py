@@ -5,7 +5,7 @@ other objects, and leaves the model consistent. The runtime says when a slice is
 with the rest in later turns (`step`). Without a runtime an operation runs to its end at once. So the order of
 its effects is always the same, and only what other connections do can come between them.
 
-The connection that asked for an operation handles no further input until it has ended (`Requester.busy`), and
+The connection that asked for an operation handles no further input until it has ended (`OperationRequester.busy`), and
 its operations run one after another. Operations of several connections take turns.
 """
 
@@ -16,7 +16,16 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any, Protocol, TypeVar, overload
 
-__all__ = ["STEP", "Operations", "Requester", "Values", "carry_out", "freeing", "gathered", "in_steps"]
+__all__ = [
+    "STEP",
+    "OperationRequester",
+    "Operations",
+    "Values",
+    "carry_out",
+    "freeing",
+    "gathered",
+    "in_steps",
+]
 
 STEP = 256
 """How many messages or bindings a step covers: a fraction of a millisecond to two milliseconds of work."""
@@ -24,7 +33,7 @@ STEP = 256
 _T = TypeVar("_T")
 
 
-class Requester(Protocol):
+class OperationRequester(Protocol):
     """The connection that asked for an operation."""
 
     busy: bool
@@ -40,16 +49,16 @@ class Operations:
     __slots__ = ("busy_seconds", "pauses", "pending", "requester")
 
     def __init__(self) -> None:
-        self.pending: dict[Requester | None, deque[Iterator[object]]] = {}
+        self.pending: dict[OperationRequester | None, deque[Iterator[object]]] = {}
         """Those that have not ended yet, by the connection that asked for them."""
-        self.requester: Requester | None = None
+        self.requester: OperationRequester | None = None
         """The connection whose input is being handled."""
         self.pauses: Callable[[], bool] | None = None
         """Whether the slice is over; None if operations run to their end."""
         self.busy_seconds: float = 0.0
         """Real seconds of all turns that kept peers waiting. Timeouts about peers are longer by as much."""
 
-    def run(self, steps: Iterator[object], requester: Requester | None = None) -> None:
+    def run(self, steps: Iterator[object], requester: OperationRequester | None = None) -> None:
         """Carry out an operation for `requester`, by default the connection whose input is being handled.
 
         It begins at once unless the connection waits for an earlier one. An exception of its first slice is
@@ -68,7 +77,7 @@ class Operations:
                     requester.busy = True
                 return
 
-    def then(self, act: Callable[[], object], requester: Requester | None = None) -> None:
+    def then(self, act: Callable[[], object], requester: OperationRequester | None = None) -> None:
         """Call `act` once the operations that a connection waits for have ended, perhaps at once.
 
         By default it is the connection whose input is being handled.
@@ -88,7 +97,7 @@ class Operations:
                 self.pending[requester] = self.pending.pop(requester)
                 return
 
-    def _continue(self, requester: Requester | None) -> bool:
+    def _continue(self, requester: OperationRequester | None) -> bool:
         """Go on with the operations of one connection. False if the slice ended before them."""
         waiting = self.pending[requester]
         pauses = self.pauses
@@ -106,7 +115,7 @@ class Operations:
             self._ended(requester)
         return True
 
-    def _ended(self, requester: Requester | None) -> None:
+    def _ended(self, requester: OperationRequester | None) -> None:
         waiting = self.pending[requester]
         waiting.popleft()
         if not waiting:

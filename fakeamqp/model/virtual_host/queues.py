@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from fakeamqp.model.deliveries.subscription import Subscription
     from fakeamqp.model.history import DropReason
     from fakeamqp.model.messages.message import Message
-    from fakeamqp.model.operations import Requester
+    from fakeamqp.model.operations import OperationRequester
     from fakeamqp.model.virtual_host.bindings import BindingRegister
     from fakeamqp.model.virtual_host.virtual_host import VirtualHost
 
@@ -319,7 +319,10 @@ class QueueRegister(dict[str, Queue]):
         self._owned.setdefault(owner, {})[queue] = None
 
     def release_owner(
-        self, owner: object, requester: Requester | None = None, release: Release = lambda _, free: free()
+        self,
+        owner: object,
+        requester: OperationRequester | None = None,
+        release: Release = lambda _, free: free(),
     ) -> None:
         """The owner has closed: delete its exclusive queues (queue.declare/exclusive-deleted-on-close).
 
