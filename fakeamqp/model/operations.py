@@ -5,8 +5,9 @@ other objects, and leaves the model consistent. The runtime says when a slice is
 with the rest in later turns (`step`). Without a runtime an operation runs to its end at once. So the order of
 its effects is always the same, and only what other connections do can come between them.
 
-The connection that asked for an operation handles no further input until it has ended (`OperationRequester.busy`), and
-its operations run one after another. Operations of several connections take turns.
+The connection that asked for an operation handles no further input until it has ended
+(`OperationRequester.busy`), and its operations run one after another. Operations of several connections take
+turns.
 """
 
 from __future__ import annotations
