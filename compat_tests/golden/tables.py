@@ -16,10 +16,9 @@ from uuid import UUID
 
 from compat_tests.golden.make import FOLDER
 from compat_tests.golden.values import cases
+from fakeamqp.dialects import dialect_named
 from fakeamqp.protocols.amqp_0_9.codec import (
     contents,
-    framing as framing_0_9,
-    framing_0_8 as framing_0_8,
     methods as methods_0_9,
     version_0_8,
 )
@@ -33,12 +32,11 @@ from fakeamqp.protocols.amqp_0_9.codec.requests import (
     encode_response,
 )
 from fakeamqp.protocols.amqp_0_9_1.codec import (
-    framing as framing_0_9_1,
     methods as methods_0_9_1,
     tables as field_tables,
 )
 from fakeamqp.protocols.amqp_0_9_1.codec.frames import HEARTBEAT_FRAME, content_frames, frame, method_frame
-from fakeamqp.protocols.amqp_0_10.codec import commands, controls, frames, framing, structs
+from fakeamqp.protocols.amqp_0_10.codec import commands, controls, frames, structs
 from fakeamqp.protocols.amqp_0_10.codec.frames import Assembler
 from fakeamqp.protocols.amqp_0_10.codec.packed import NESTED
 from fakeamqp.protocols.amqp_0_10.codec.serial import ByteRanges, SequenceSet
@@ -51,6 +49,7 @@ from fakeamqp.protocols.amqp_0_10.codec.types import (
     read_array,
     read_map,
 )
+from fakeamqp.protocols.amqp_0_10.dialect import framing
 from fakeamqp.timestamps import Timestamp
 
 __all__ = ["NOT_SPOKEN", "Row", "all_rows", "check", "head", "kind_of", "python_table", "record", "rows"]
@@ -62,7 +61,6 @@ METHODS = {
     "0-9": methods_0_9.METHODS,
     "0-9-1": methods_0_9_1.METHODS,
 }
-FRAMINGS = {"0-8": framing_0_8.FRAMING, "0-9": framing_0_9.FRAMING, "0-9-1": framing_0_9_1.FRAMING}
 GRAMMARS = {
     "rabbitmq": field_tables.RABBITMQ,
     "published-0-9-1": field_tables.PUBLISHED,
@@ -282,7 +280,7 @@ def _check_frame(protocol: str, row: Row) -> None:
         assert method_frame(channel, payload) == octets
     if kind == 8:
         assert octets == HEARTBEAT_FRAME
-    reader = FRAMINGS[protocol]
+    reader = dialect_named(protocol)
     assert reader.may_begin(octets[0])
     assert reader.length(octets[: reader.header_size]) == len(octets)
     assert reader.cut(octets * 2) == [(kind, channel, payload, len(payload))] * 2
@@ -301,7 +299,7 @@ def _check_content(protocol: str, row: Row) -> None:
         assert b"".join(content_frames(*arguments)) == octets
     assembler = contents.ContentAssembler()
     found = None
-    for kind, channel, payload, _ in FRAMINGS[protocol].cut(octets):
+    for kind, channel, payload, _ in dialect_named(protocol).cut(octets):
         assert channel == row["channel"]
         assert found is None
         found = assembler.add_header(payload) if kind == 2 else assembler.add_body(payload)
@@ -342,7 +340,7 @@ def _check_frames(protocol: str, row: Row) -> None:
         assert frames.control_frame(channel, segments[0][1], row["limit"]) == octets
     assembler = Assembler()
     found = None
-    for kind, number, payload, _ in framing.FRAMING.cut(octets):
+    for kind, number, payload, _ in dialect_named("0-10").cut(octets):
         assert number == channel
         assert found is None
         assert not kind & framing.OFF_TRACK
@@ -352,7 +350,7 @@ def _check_frames(protocol: str, row: Row) -> None:
     parts = {0: found.first, 1: found.first, 2: found.header, 3: found.body}
     assert all(parts[kind] == payload for kind, payload in segments)
     assert (found.header is None) is (2 not in dict(segments))
-    assert framing.FRAMING.length(octets[:12]) == int.from_bytes(octets[2:4], "big")
+    assert dialect_named("0-10").length(octets[:12]) == int.from_bytes(octets[2:4], "big")
 
 
 def _check_header(protocol: str, row: Row) -> None:

@@ -15,7 +15,7 @@ import pytest
 
 from compat_tests.conformance import MARKS, PROTOCOL_0_9_1, SHARING, catalogue_of
 from compat_tests.protocol.driver import Client, Server
-from fakeamqp.adapters import protocol_names
+from fakeamqp.dialects import protocol_names
 
 PERSONALITIES = ("rabbitmq-4.3", "spec")
 

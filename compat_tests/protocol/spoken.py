@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from fakeamqp.adapters import protocol_names
+from fakeamqp.dialects import protocol_names
 from fakeamqp.model.personality import Personality
 from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
 

@@ -11,8 +11,8 @@ import pytest
 
 from compat_tests.conformance import SHARING
 from compat_tests.protocol.driver import PROTOCOL_HEADERS, Client, QuietTap, Server
-from fakeamqp.adapters import protocol_names
 from fakeamqp.connection import PeerAddress
+from fakeamqp.dialects import protocol_names
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
 from fakeamqp.protocols.base.outbox import Outbox

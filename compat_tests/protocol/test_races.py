@@ -11,7 +11,7 @@ import pytest
 from compat_tests.protocol.driver import Client, Server
 from compat_tests.protocol.quorum import declare as declare_quorum
 from compat_tests.protocol.test_confirm import publishes
-from fakeamqp.adapters import protocol_names
+from fakeamqp.dialects import protocol_names
 from fakeamqp.model.races import Races, seeded
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.codec.frames import content_frames

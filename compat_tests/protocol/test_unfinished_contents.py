@@ -10,7 +10,7 @@ import pytest
 
 from compat_tests.conformance import SHARING
 from compat_tests.protocol.driver import Server
-from fakeamqp.adapters import protocol_names
+from fakeamqp.dialects import protocol_names
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.codec.frames import content_frames, frame
 

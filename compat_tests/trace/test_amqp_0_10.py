@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from compat_tests.protocol.amqp_0_10.driver import Client, Server, c, structs, x
-from fakeamqp.adapters import protocol_named
+from fakeamqp.dialects import dialect_named
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_10.codec.frames import LAST_FRAME, LAST_SEGMENT
 from fakeamqp.protocols.amqp_0_10.codec.packed import Command
@@ -166,13 +166,13 @@ def test_frames_can_be_written_again_as_they_were(
     session.accept(session.transfer().id)
     session.client.send_frame(c.ConnectionHeartbeat().encode(), track=1)
     session.client.expect_close(501)
-    frame = protocol_named("0-10").framing.frame
+    frame = dialect_named("0-10").frame
     frames = [event for event in recorder.trace().events if isinstance(event, FrameEvent)]
     for direction, octets in (("sent", session.client.bytes_in), ("received", b"".join(bytes_out))):
         made = b"".join(
             frame(each.type, each.channel, each.payload) for each in frames if each.direction == direction
         )
-        assert octets == protocol_named("0-10").framing.protocol_header + made
+        assert octets == dialect_named("0-10").protocol_header + made
 
 
 def test_the_page_puts_a_command_and_its_content_in_one_row(

@@ -13,7 +13,7 @@ import pytest
 from compat_tests.protocol import driver
 from compat_tests.protocol.amqp_0_9.driver import Child, Client, Server
 from compat_tests.protocol.amqp_0_9.requesting import Requester
-from fakeamqp.adapters import protocol_named
+from fakeamqp.dialects import dialect_named
 from fakeamqp.protocols.amqp_0_9.codec import (
     METHODS,
     BasicProperties,
@@ -186,7 +186,7 @@ def test_frames_can_be_written_again_as_they_were(
     monkeypatch.setattr(driver.Client, "send_bytes", sending)
     monkeypatch.setattr(Client, "send_bytes", sending, raising=False)
     conversation(server)
-    framing = protocol_named("0-9").framing
+    framing = dialect_named("0-9")
     made = b"".join(
         framing.frame(each.type, each.channel, each.payload)
         for each in frames(recorder.trace())

@@ -3,7 +3,7 @@
 `Faults` is the API, as `Broker.faults`. A rule (`base_rule`) is a condition (`condition`), a trigger and
 actions (`actions`). The `executor` owns the tap, the rules in force and the frame groups held back. Below
 the frames, network proxies shape the bytes of connections (`network`). `chaos` draws faults at random. This
-package imports no protocol: a protocol hands in its `adapter` and fault ports (`fault_port`), the broker its
+package imports no protocol: a protocol hands in its dialect and fault ports (`port`), the broker its
 `context`.
 """
 
@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from fakeamqp.adapters import default_protocol
+from fakeamqp.dialects import default_protocol
 from fakeamqp.faults.api import Faults
 from fakeamqp.faults.errors import FaultError, FaultNotSeen, UnusedFault
 from fakeamqp.faults.frame_group import FrameGroup
@@ -22,7 +22,7 @@ from fakeamqp.faults.rule import Rule
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from fakeamqp.faults.adapter import Malformation
+    from fakeamqp.dialects import Malformation
 
     MALFORMATIONS: Mapping[str, Malformation]
 
@@ -46,5 +46,5 @@ if not TYPE_CHECKING:  # Type checkers would accept any name.
     def __getattr__(name: str) -> Any:
         """`MALFORMATIONS`, which loads the codec of the most common protocol."""
         if name == "MALFORMATIONS":
-            return default_protocol().faults.malformations
+            return default_protocol().dialect.malformations
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -6,9 +6,8 @@ from collections.abc import Iterable, Mapping
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-from fakeamqp.adapters import default_protocol
+from fakeamqp.dialects import default_protocol, dialect_named
 from fakeamqp.errors import near_match
-from fakeamqp.faults.adapter import adapter_named
 from fakeamqp.faults.condition import ConnectionSelector, conditions
 from fakeamqp.faults.errors import FaultError, check_channel, checked
 from fakeamqp.faults.executor import FaultExecutor
@@ -19,9 +18,10 @@ from fakeamqp.faults.rule import Rule
 from fakeamqp.faults.subjects import subject_of
 
 if TYPE_CHECKING:
+    from fakeamqp.dialects import Direction
     from fakeamqp.faults.chaos import Chaos
     from fakeamqp.faults.context import BrokerContext
-    from fakeamqp.faults.fault_port import Direction, FaultPort, TappedConnection
+    from fakeamqp.faults.port import FaultPort, TappedConnection
 
 __all__ = ["Faults"]
 
@@ -257,7 +257,7 @@ class Faults:
         here = dict.fromkeys(
             (default_protocol().name, *(tapped.protocol for tapped in self._context.connections()))
         )
-        known = (*(name for each in here for name in adapter_named(each).properties), "headers")
+        known = (*(name for each in here for name in dialect_named(each).property_names), "headers")
         for name in properties:
             if name not in known:
                 raise FaultError(f"there is no property {name!r}{near_match(name, known)}")
@@ -272,11 +272,11 @@ class Faults:
                 raise FaultError(f"there is no open connection{self._said(connection, None)}")
             output: list[tuple[FaultPort, bytes]] = []
             for port in ports:
-                protocol = adapter_named(port.protocol)
+                protocol = dialect_named(port.protocol)
                 if octets is None and not protocol.has(what):
                     continue
                 for name in properties:
-                    if name not in (*protocol.properties, "headers"):
+                    if name not in (*protocol.property_names, "headers"):
                         raise FaultError(f"{protocol.name} has no property {name!r}")
                 made = protocol.encode(what, port, channel, body, properties) if octets is None else octets
                 output.append((port, made))

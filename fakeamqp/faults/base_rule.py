@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from fakeamqp.faults.actions.action import Action
     from fakeamqp.faults.condition import Condition, ConnectionSelector
     from fakeamqp.faults.executor import FaultExecutor
-    from fakeamqp.faults.fault_port import FaultPort
     from fakeamqp.faults.frame_group import FrameGroup
+    from fakeamqp.faults.port import FaultPort
     from fakeamqp.faults.subjects import Subject
 
 __all__ = ["BaseRule", "Trigger"]

@@ -11,8 +11,8 @@ from fakeamqp.faults.errors import FaultError
 from fakeamqp.faults.frame_group import ABSENT, HEARTBEAT
 
 if TYPE_CHECKING:
-    from fakeamqp.faults.fault_port import FaultPort
     from fakeamqp.faults.frame_group import FrameGroup
+    from fakeamqp.faults.port import FaultPort
     from fakeamqp.faults.subjects import Subject
 
 __all__ = ["Condition", "ConnectionSelector", "conditions", "topic_matches"]

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING
 
-from fakeamqp.faults.adapter import adapter_named
+from fakeamqp.dialects import dialect_named
 from fakeamqp.faults.frame_group import HEARTBEAT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from fakeamqp.faults.adapter import FaultAdapter
-    from fakeamqp.faults.fault_port import Direction, FaultPort, TappedConnection
+    from fakeamqp.dialects import Dialect, Direction
     from fakeamqp.faults.frame_group import FrameGroup
+    from fakeamqp.faults.port import FaultPort, TappedConnection
 
 __all__ = ["ConnectionFaultState"]
 
@@ -40,7 +40,7 @@ class ConnectionFaultState:
         self._note = note
         self._send = send
         self.port: FaultPort = tapped.fault_port
-        self.protocol: FaultAdapter = adapter_named(tapped.protocol)
+        self.protocol: Dialect = dialect_named(tapped.protocol)
         self.prefix_size: int = self.protocol.prefix_size
         self.confirms: frozenset[str] = self.protocol.confirms
         self.channel_closers: frozenset[str] = self.protocol.channel_closers
@@ -172,7 +172,7 @@ class ConnectionFaultState:
         groups: list[FrameGroup] = []
         protocol = self.protocol
         starts = protocol.starts
-        for kind, channel, payload, _ in protocol.framing.cut(octets):
+        for kind, channel, payload, _ in protocol.cut(octets):
             if groups and not starts(kind):
                 groups[-1].frames.append((kind, payload))
             else:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-    from fakeamqp.faults.fault_port import TappedConnection
     from fakeamqp.faults.next_tap import NextTap
+    from fakeamqp.faults.port import TappedConnection
 
 __all__ = ["BrokerContext", "Cancellable"]
 

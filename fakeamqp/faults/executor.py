@@ -16,11 +16,12 @@ from fakeamqp.faults.frame_group import HEARTBEAT
 from fakeamqp.faults.next_tap import NullTap
 
 if TYPE_CHECKING:
+    from fakeamqp.dialects import Direction
     from fakeamqp.faults.base_rule import BaseRule
     from fakeamqp.faults.context import BrokerContext, Cancellable
-    from fakeamqp.faults.fault_port import Direction, FaultPort, TappedConnection
     from fakeamqp.faults.frame_group import FrameGroup
     from fakeamqp.faults.next_tap import NextTap
+    from fakeamqp.faults.port import FaultPort, TappedConnection
 
 __all__ = ["FaultExecutor", "Interception"]
 
@@ -466,7 +467,7 @@ class FaultExecutor:
             if state.deaf or state.ended:
                 continue
             if not self._receive(state, kind, channel, payload):
-                state.port.receive(state.protocol.framing.frame(kind, channel, payload))
+                state.port.receive(state.protocol.frame(kind, channel, payload))
             self.confirm(state)
             if key in state.backlog:
                 state.backlog[key].extend(backlog)
@@ -518,7 +519,7 @@ class FaultExecutor:
     def cut(self, state: ConnectionFaultState, group: FrameGroup, count: int) -> None:
         """Send the first `count` bytes of a frame group. The next tap sees the frames that are whole."""
         octets = group.data[:count]
-        overhead = state.protocol.framing.overhead
+        overhead = state.protocol.overhead
         whole = 0
         for _, payload in group.frames:
             if whole + overhead + len(payload) > len(octets):

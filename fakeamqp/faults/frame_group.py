@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 from typing_extensions import Self
 
 if TYPE_CHECKING:
-    from fakeamqp.faults.adapter import FaultAdapter
+    from fakeamqp.dialects import Dialect, Direction
     from fakeamqp.faults.connection_state import ConnectionFaultState
-    from fakeamqp.faults.fault_port import Direction, FaultPort
+    from fakeamqp.faults.port import FaultPort
 
 __all__ = ["ABSENT", "HEARTBEAT", "FrameGroup"]
 
@@ -27,6 +27,7 @@ class FrameGroup:
     """A method with its content, or a heartbeat.
 
     Args:
+        protocol: the dialect of its connection.
         port: the fault port of its connection.
         direction: "received" from the client, or "sent" to the client.
         channel: its number.
@@ -45,17 +46,23 @@ class FrameGroup:
         "number",
         "original_channel",
         "port",
+        "protocol",
         "queues",
         "settles",
     )
 
-    protocol: FaultAdapter
     has_content: bool
     """True if a content follows the method."""
 
     def __init__(
-        self, port: FaultPort, direction: Direction, channel: int, frames: list[tuple[int, bytes]]
+        self,
+        protocol: Dialect,
+        port: FaultPort,
+        direction: Direction,
+        channel: int,
+        frames: list[tuple[int, bytes]],
     ) -> None:
+        self.protocol: Dialect = protocol
         self.port: FaultPort = port
         self.direction = direction
         self.channel: int = channel
@@ -124,13 +131,13 @@ class FrameGroup:
     @property
     def body(self) -> bytes:
         """The body of the content, as far as it has arrived."""
-        framing = self.protocol.framing
-        return b"".join(payload for kind, payload in self.frames if framing.part(kind, b"") == "body")
+        part = self.protocol.part
+        return b"".join(payload for kind, payload in self.frames if part(kind, b"") == "body")
 
     @property
     def data(self) -> bytes:
         """All frames, encoded."""
-        frame = self.protocol.framing.frame
+        frame = self.protocol.frame
         return b"".join([frame(kind, self.channel, payload) for kind, payload in self.frames])
 
     @property
@@ -183,8 +190,10 @@ class FrameGroup:
         """A copy that is not counted in the channel's numbering."""
         raise NotImplementedError
 
-    def _inherit(self, group: Self) -> Self:
-        """Copy the bookkeeping of this group to a copy of it."""
+    def _with_frames(self, frames: list[tuple[int, bytes]], channel: int | None = None) -> Self:
+        """A copy with other frames, on another channel if one is given."""
+        number = self.channel if channel is None else channel
+        group = type(self)(self.protocol, self.port, self.direction, number, frames)
         for slot in ("settles", "is_duplicate", "queues", "original_channel", "generation", "number"):
             setattr(group, slot, getattr(self, slot))
         return group

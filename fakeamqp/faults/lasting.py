@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from fakeamqp.faults.condition import ConnectionSelector
     from fakeamqp.faults.context import BrokerContext
     from fakeamqp.faults.executor import FaultExecutor
-    from fakeamqp.faults.fault_port import FaultPort
+    from fakeamqp.faults.port import FaultPort
 
 __all__ = ["Alarm", "Flow", "Redirection", "Starvation"]
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from fakeamqp.adapters import default_protocol
-from fakeamqp.faults.adapter import Malformation, adapter_named
+from fakeamqp.dialects import Malformation, default_protocol, dialect_named
 
 __all__ = ["malformations", "usual_malformations"]
 
@@ -14,11 +13,11 @@ def malformations(protocols: Iterable[str]) -> dict[str, Mapping[str, Malformati
     """By name and then by protocol: the malformations of these protocols."""
     found: dict[str, dict[str, Malformation]] = {}
     for protocol in protocols:
-        for name, malformation in adapter_named(protocol).malformations.items():
+        for name, malformation in dialect_named(protocol).malformations.items():
             found.setdefault(name, {})[protocol] = malformation
     return dict(found)
 
 
 def usual_malformations() -> Mapping[str, Malformation]:
     """By name: the malformations of the most common protocol."""
-    return adapter_named(default_protocol().name).malformations
+    return default_protocol().dialect.malformations

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fakeamqp.adapters import default_protocol, protocol_named, protocols_with
+from fakeamqp.dialects import default_protocol, dialect_named, protocols_with
 from fakeamqp.errors import near_match
 from fakeamqp.faults.errors import FaultError
 
@@ -21,7 +21,7 @@ def reply_text(code: int, text: str | None, name: str | None = None) -> str:
         if not isinstance(text, str):
             raise FaultError(f"a reply text is a str, not {text!r}")
         return text
-    name = name or default_protocol().faults.reply_names.get(code)
+    name = name or default_protocol().dialect.reply_names.get(code)
     return f"{name} - a fault that the test asked for" if name else "a fault that the test asked for"
 
 
@@ -34,7 +34,7 @@ def error_code(code: int | str) -> tuple[int, str | None]:
     names = {
         name: number
         for protocol in protocols_with("sessions")
-        for number, name in protocol_named(protocol).faults.reply_names.items()
+        for number, name in dialect_named(protocol).reply_names.items()
     }
     if isinstance(code, str):
         if code not in names:

@@ -6,15 +6,13 @@ from collections.abc import Iterable
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, NamedTuple
 
-from fakeamqp.adapters import protocol_named, protocol_names, protocols_with
+from fakeamqp.dialects import UnknownProtocol, dialect_named, protocol_named, protocol_names, protocols_with
 from fakeamqp.errors import near_match, nearest
-from fakeamqp.faults.adapter import adapter_named, check_protocol
 from fakeamqp.faults.errors import FaultError
 from fakeamqp.faults.frame_group import HEARTBEAT
 
 if TYPE_CHECKING:
-    from fakeamqp.faults.adapter import FaultAdapter, MethodInfo
-    from fakeamqp.faults.fault_port import Direction
+    from fakeamqp.dialects import Dialect, Direction, MethodInfo
 
 __all__ = ["CONFIRM", "Subject", "subject_of"]
 
@@ -48,18 +46,18 @@ class Subject(NamedTuple):
     only: str | None = None
 
     @property
-    def protocols(self) -> tuple[FaultAdapter, ...]:
+    def protocols(self) -> tuple[Dialect, ...]:
         """The protocols that have any of the methods, the most common first."""
-        return tuple(adapter_named(name) for name in protocol_names() if name in self.among)
+        return tuple(dialect_named(name) for name in protocol_names() if name in self.among)
 
-    def kinds(self, protocol: FaultAdapter) -> tuple[MethodInfo, ...]:
+    def kinds(self, protocol: Dialect) -> tuple[MethodInfo, ...]:
         """The methods in one protocol, without heartbeats."""
         return tuple(protocol.kinds[name] for name in sorted(self.names & protocol.kinds.keys()))
 
     @property
     def properties(self) -> tuple[str, ...]:
         """The names of the properties of contents in these protocols."""
-        return tuple(dict.fromkeys(name for each in self.protocols for name in each.properties))
+        return tuple(dict.fromkeys(name for each in self.protocols for name in each.property_names))
 
     @property
     def fields(self) -> frozenset[str]:
@@ -95,7 +93,7 @@ def subject_of(said: tuple[str, ...], direction: str | None, protocol: str | Non
         hint = near_match(direction, ("received", "sent"))
         raise FaultError(f"a direction is 'received' (by the broker) or 'sent', not {direction!r}{hint}")
     if protocol is not None:
-        check_protocol(protocol)
+        _check_protocol(protocol)
     if not said:
         raise FaultError("name the methods of the rule: on('basic.publish'), on('queue.*'), on('*'), ...")
     known = protocol_names() if protocol is None else (protocol,)
@@ -107,7 +105,7 @@ def subject_of(said: tuple[str, ...], direction: str | None, protocol: str | Non
         confirming = [each for each in known if each in protocols_with("confirms")]
         if not confirming:
             raise FaultError(f"there are no publisher confirms in {protocol}{_instead(known)}")
-        names = frozenset().union(*(adapter_named(each).confirms for each in confirming))
+        names = frozenset().union(*(dialect_named(each).confirms for each in confirming))
         return Subject(said, names, "sent", frozenset(confirming), True, protocol)
     named = [name for each in said for name in _named(each, known)]
     if direction is None:
@@ -122,6 +120,13 @@ def subject_of(said: tuple[str, ...], direction: str | None, protocol: str | Non
         if HEARTBEAT in going or not going.isdisjoint(protocol_named(each).method_names)
     )
     return Subject(said, going, "received" if direction == "received" else "sent", among, only=protocol)
+
+
+def _check_protocol(name: str) -> None:
+    try:
+        protocol_named(name)
+    except UnknownProtocol as problem:
+        raise FaultError(str(problem)) from None
 
 
 def _instead(known: tuple[str, ...]) -> str:
@@ -165,5 +170,5 @@ def _goes(name: str, direction: str, known: tuple[str, ...]) -> bool:
     """True if a method goes in a direction, in any protocol that has it."""
     if name == HEARTBEAT:
         return True
-    having = (adapter_named(each) for each in known if name in protocol_named(each).method_names)
+    having = (dialect_named(each) for each in known if name in protocol_named(each).method_names)
     return any(direction in each.kinds[name].directions for each in having)

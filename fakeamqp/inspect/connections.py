@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from fakeamqp.adapters import default_protocol, protocol_named
+from fakeamqp.dialects import default_protocol, protocol_named
 from fakeamqp.inspect.frozen import FrozenDict, frozen
 from fakeamqp.inspect.topology import ConsumerView, consumer_view
 

@@ -25,7 +25,7 @@ class Tapped(Protocol):
 
     name: str
     protocol: str
-    """The version it speaks, such as "0-9-1" or "0-10"; see `fakeamqp.adapters`."""
+    """The version it speaks, such as "0-9-1" or "0-10"; see `fakeamqp.dialects`."""
     heard_at: float
     """The instant of its latest input, on the broker's clock."""
 

@@ -10,15 +10,13 @@ from functools import cached_property
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from fakeamqp.adapters import register
+from fakeamqp.dialects import register
 
 if TYPE_CHECKING:
-    from fakeamqp.adapters import Framing
     from fakeamqp.connection import Connection, PeerAddress
-    from fakeamqp.faults.adapter import FaultAdapter
+    from fakeamqp.dialects import Dialect
     from fakeamqp.model.messages.message import Message
     from fakeamqp.model.state import BrokerState
-    from fakeamqp.trace.frame_readers import FrameReader
 
 __all__ = ["PROTOCOLS", "Row", "by_header", "check_absent", "named", "preload"]
 
@@ -32,11 +30,9 @@ class Row:
         name: as users write it, such as "0-9-1".
         headers: the protocol headers that select it; the first is the one that a client should send.
         package: the name of its package in `fakeamqp.protocols`.
-        capabilities: see `fakeamqp.adapters.ProtocolRow`.
+        capabilities: see `fakeamqp.dialects.ProtocolRow`.
         connection: makes a server-side connection of a broker, a peer address, a callback and a header.
-        framing: its `Framing`.
-        faults: its `FaultAdapter`.
-        trace: its `FrameReader`.
+        dialect: its `Dialect`.
         method_names: a tuple with the names of its methods.
         check_message: raises WireError for a message that this protocol cannot carry.
         public: makes what `Broker` shows of this protocol alone, of an engine and a broker.
@@ -50,9 +46,7 @@ class Row:
         capabilities: tuple[str, ...],
         *,
         connection: str,
-        framing: str = "codec.framing:FRAMING",
-        faults: str = "faults:ADAPTER",
-        trace: str = "trace:READER",
+        dialect: str = "dialect:DIALECT",
         method_names: str = "method_names:METHOD_NAMES",
         check_message: str = "",
         public: str = "",
@@ -63,9 +57,7 @@ class Row:
         self._package = f"{__package__}.{package}"
         self._entry_points = {
             "connection": connection,
-            "framing": framing,
-            "faults": faults,
-            "trace": trace,
+            "dialect": dialect,
             "method_names": method_names,
             "check_message": check_message,
             "public": public,
@@ -87,22 +79,10 @@ class Row:
         return connection
 
     @cached_property
-    def framing(self) -> Framing:
-        """How frames are put into bytes."""
-        framing: Framing = self._load("framing")
-        return framing
-
-    @cached_property
-    def faults(self) -> FaultAdapter:
-        """What fault rules ask of the protocol."""
-        adapter: FaultAdapter = self._load("faults")
-        return adapter
-
-    @cached_property
-    def trace(self) -> FrameReader:
-        """What traces ask of the protocol."""
-        reader: FrameReader = self._load("trace")
-        return reader
+    def dialect(self) -> Dialect:
+        """What the protocol says about its bytes."""
+        dialect: Dialect = self._load("dialect")
+        return dialect
 
     @cached_property
     def method_names(self) -> tuple[str, ...]:
@@ -130,6 +110,7 @@ PROTOCOLS = (
         "amqp_0_9_1",
         ("channels", "confirms"),
         connection="server_connection:Amqp091Connection",
+        method_names="dialect:METHOD_NAMES",
         check_message="publishing:check_message",
     ),
     Row(
@@ -153,9 +134,7 @@ PROTOCOLS = (
         "amqp_0_9",
         ("channels",),
         connection="version_0_8:connection",
-        framing="codec.framing_0_8:FRAMING",
-        faults="faults.version_0_8:ADAPTER",
-        trace="trace.version_0_8:READER",
+        dialect="dialect:DIALECT_0_8",
         method_names="method_names:METHOD_NAMES_0_8",
     ),
 )

@@ -24,7 +24,7 @@ from fakeamqp.protocols.amqp_0_9_1.codec.frames import (
 from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
 from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
 from fakeamqp.protocols.amqp_0_9_1.codec.tables import Timestamp
-from fakeamqp.protocols.amqp_0_9_1.trace import FRAME_TEXT
+from fakeamqp.protocols.amqp_0_9_1.dialect import DIALECT
 from fakeamqp.replay.recording import wrong_login
 from fakeamqp.trace.truncation import Truncated, full_size
 
@@ -112,8 +112,8 @@ class ReplyAssembler:
     def feed(self, frame_type: int, channel: int, payload: bytes) -> Iterator[RecordedReply]:
         """Add a frame. Yields the replies that it completes."""
         if frame_type == FRAME_METHOD:
-            method = FRAME_TEXT.decode_method(payload)
-            text = FRAME_TEXT.describe(frame_type, payload)
+            method = DIALECT.decode_method(payload)
+            text = DIALECT.describe(frame_type, payload)
             if isinstance(method, (m.BasicAck, m.BasicNack)):
                 yield from self._confirms(channel, method)
                 return
@@ -130,17 +130,17 @@ class ReplyAssembler:
                 reply.body.append(payload)
                 missing -= full_size(payload)
             else:
-                header = FRAME_TEXT.decode_header(payload)
+                header = DIALECT.decode_header(payload)
                 missing = int.from_bytes(payload[4:12], "big")
                 reply.properties = None if header is None else header[1]
-                reply.text += f", {FRAME_TEXT.describe(frame_type, payload)}"
+                reply.text += f", {DIALECT.describe(frame_type, payload)}"
             if missing > 0:
                 self._unfinished[channel] = (reply, missing)
             else:
                 yield reply
         elif frame_type in (FRAME_CONTENT_HEADER, FRAME_BODY):
             yield RecordedReply(
-                channel, ("answer",), None, f"{FRAME_TEXT.frame_name(frame_type, payload)} out of place"
+                channel, ("answer",), None, f"{DIALECT.frame_name(frame_type, payload)} out of place"
             )
 
     def _confirms(self, channel: int, method: m.BasicAck | m.BasicNack) -> Iterator[RecordedReply]:
@@ -273,7 +273,7 @@ class Peer:
     def send(self, frame_type: int, channel: int, payload: bytes) -> None:
         """Send a recorded frame, with the names and delivery tags of this broker."""
         if frame_type == FRAME_METHOD:
-            method = FRAME_TEXT.decode_method(payload)
+            method = DIALECT.decode_method(payload)
             changes = {} if method is None else self._changes(channel, method)
             if method is not None and changes:
                 for name, value in changes.items():
@@ -351,7 +351,7 @@ class Peer:
         return changes
 
     def _header(self, payload: bytes) -> bytes:
-        header = FRAME_TEXT.decode_header(payload)
+        header = DIALECT.decode_header(payload)
         if header is None or header[1].reply_to is None:
             return payload
         properties = header[1]

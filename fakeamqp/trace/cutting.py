@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fakeamqp.adapters import default_protocol, protocol_named
+from fakeamqp.dialects import default_protocol, protocol_named
 from fakeamqp.trace.truncation import Truncated
 
 if TYPE_CHECKING:
@@ -15,6 +15,6 @@ __all__ = ["frames_in"]
 
 def frames_in(octets: bytes, protocol: str | None = None) -> Iterator[tuple[int, int, bytes]]:
     """Type, channel and payload of each frame. A frame that is not complete has a `Truncated` payload."""
-    framing = (default_protocol() if protocol is None else protocol_named(protocol)).framing
-    for kind, channel, payload, size in framing.cut(octets):
+    row = default_protocol() if protocol is None else protocol_named(protocol)
+    for kind, channel, payload, size in row.dialect.cut(octets):
         yield kind, channel, payload if len(payload) == size else Truncated.of(payload, size)

@@ -1,6 +1,6 @@
 """What the frames of a connection mean to its peers, whatever the protocol: requests and answers, confirms.
 
-The checks of a trace (`fakeamqp.trace.checks`) know no protocol. Each protocol's `FrameReader` makes a
+The checks of a trace (`fakeamqp.trace.checks`) know no protocol. Each protocol's `Dialect` makes a
 `Dialogue` per connection, which translates frames into *steps*. A step belongs to a channel: the number of a
 channel or of the channel of a session, or None for the connection itself. The keys of a channel are unique
 from one `Opened` to the next.

@@ -6,14 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from fakeamqp.adapters import default_protocol
+from fakeamqp.dialects import default_protocol
 from fakeamqp.trace import event_text
 from fakeamqp.trace.peers import protocol_header
 from fakeamqp.trace.truncation import full_size
 
 if TYPE_CHECKING:
-    from fakeamqp.adapters import Part
-    from fakeamqp.trace.frame_readers import FrameReader
+    from fakeamqp.dialects import Dialect, Part
 
 __all__ = ["ConnectionEvent", "Event", "FrameEvent", "ModelEvent"]
 
@@ -59,7 +58,7 @@ class FrameEvent(Event):
         direction: "received" by the broker, or "sent" by it.
         type: in 0-9-1 1 method, 2 content header, 3 content body, 8 heartbeat, in 0-9 also 9 request, 10
             response and others; in 0-10 the flags and the type of the segment, `flags << 8 | type`: see
-            `fakeamqp.adapters`.
+            `fakeamqp.dialects`.
         channel: its number.
         payload: of the frame; a long one is truncated.
         protocol: "0-8", "0-9", "0-9-1" or "0-10".
@@ -93,7 +92,7 @@ class FrameEvent(Event):
     @property
     def name(self) -> str:
         """The name of the method, such as "basic.publish" or "message.transfer", or of the kind of frame."""
-        return self._reader.name(self.type, self.payload)
+        return self._reader.frame_name(self.type, self.payload)
 
     @property
     def method(self) -> Any:
@@ -127,10 +126,10 @@ class FrameEvent(Event):
         return self if payload is self.payload else replace(self, payload=payload)
 
     @property
-    def _reader(self) -> FrameReader:
-        from fakeamqp.trace.frame_readers import frame_reader
+    def _reader(self) -> Dialect:
+        from fakeamqp.dialects import dialect_named
 
-        return frame_reader(self.protocol)
+        return dialect_named(self.protocol)
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from fakeamqp.dialects import dialect_named
 from fakeamqp.trace.events import ConnectionEvent, FrameEvent
-from fakeamqp.trace.frame_readers import frame_reader
 from fakeamqp.trace.rendering import short
 from fakeamqp.trace.truncation import Truncated
 
@@ -58,7 +58,7 @@ class FoldedContent:
 
     def takes(self, event: FrameEvent) -> bool:
         """Add a header or a body frame, if the content may go on with it."""
-        reader = frame_reader(event.protocol)
+        reader = dialect_named(event.protocol)
         ends = reader.ends_content(event.type)
         outermost = len(self._levels) <= 1
         if event.part == "header":
@@ -191,7 +191,7 @@ def fold(events: Iterable[Event]) -> list[FoldedLine]:
                     del contents[place]
                 continue
         line = FoldedLine(number, event)
-        if part == "method" and frame_reader(event.protocol).begins_content(event.type, event.payload):
+        if part == "method" and dialect_named(event.protocol).begins_content(event.type, event.payload):
             line.content = FoldedContent()
             contents[place] = line
         lines.append(line)

@@ -13,7 +13,7 @@ Every event has
 | `real_time` | real seconds since the trace began; missing if the broker's clock was real |
 
 A frame also has `protocol` ("0-8", "0-9", "0-9-1" or "0-10"), `direction` ("received" by the broker or "sent"
-by it), `channel`, `type` (a number, see `fakeamqp.adapters`), `part` ("method", "header", "body",
+by it), `channel`, `type` (a number, see `fakeamqp.dialects`), `part` ("method", "header", "body",
 "heartbeat" or "" for any other), `size` (bytes of payload), `cut` (true if only the beginning of the payload
 was kept), `readable` (false if the bytes cannot be decoded, or are not complete), and
 
@@ -60,9 +60,9 @@ from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
+from fakeamqp.dialects import RedactedValue, dialect_named
 from fakeamqp.timestamps import Timestamp
 from fakeamqp.trace.events import ConnectionEvent, Event, FrameEvent, ModelEvent
-from fakeamqp.trace.frame_readers import RedactedValue, frame_reader
 from fakeamqp.trace.truncation import Truncated, full_size
 
 __all__ = ["PROPERTIES", "bytes_or_text", "event_to_json", "value_to_json"]
@@ -119,7 +119,7 @@ def event_to_json(event: Event) -> dict[str, Any]:
         said.update(
             type=event.type, part=event.part, size=event.size, cut=isinstance(event.payload, Truncated)
         )
-        said.update(frame_reader(event.protocol).to_json(event.type, event.redacted.payload))
+        said.update(dialect_named(event.protocol).to_json(event.type, event.redacted.payload))
     elif isinstance(event, ConnectionEvent):
         said.update(kind="connection", event=event.event, detail=event.detail)
     elif isinstance(event, ModelEvent):

@@ -14,7 +14,7 @@ import json
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from fakeamqp.adapters import default_protocol, protocol_names
+from fakeamqp.dialects import default_protocol, protocol_names
 from fakeamqp.trace.errors import RecordingError
 from fakeamqp.trace.events import ConnectionEvent, Event, FrameEvent, ModelEvent
 from fakeamqp.trace.json_form import event_to_json

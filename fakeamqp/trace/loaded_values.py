@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
-from fakeamqp.adapters import default_protocol
+from fakeamqp.dialects import default_protocol
 from fakeamqp.timestamps import Timestamp
 from fakeamqp.trace.truncation import Truncated, full_size
 
@@ -139,7 +139,7 @@ def _message(said: Any) -> LoadedMessage:
         routing_key=value_from_json(said["routing_key"]),
         body=body if size == len(body) else Truncated.of(body, size),
         publisher=None if publisher is None else LoadedPublisher(publisher),
-        properties=default_protocol().trace.make_properties(**_table(said["properties"])),
+        properties=default_protocol().dialect.make_properties(**_table(said["properties"])),
         number=said.get("number", 0),
     )
 

@@ -34,9 +34,9 @@ import json
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from fakeamqp.dialects import dialect_named
 from fakeamqp.trace.errors import PyarrowMissing
 from fakeamqp.trace.events import Event, FrameEvent
-from fakeamqp.trace.frame_readers import frame_reader
 from fakeamqp.trace.json_form import event_to_json, value_to_json
 
 if TYPE_CHECKING:
@@ -141,7 +141,7 @@ def _of_method(event: Event) -> dict[str, Any]:
     method = event.method
     if method is None:
         return {}
-    said = frame_reader(event.protocol).columns(method, event.direction)
+    said = dialect_named(event.protocol).columns(method, event.direction)
     return {name: _column(value_to_json(value)) for name, value in said.items()}
 
 
@@ -149,7 +149,7 @@ def _of_header(event: Event) -> dict[str, Any]:
     """The columns that a header fills, in its own row and in the row of its method."""
     assert isinstance(event, FrameEvent)
     redacted = event.redacted
-    said = frame_reader(event.protocol).columns_of_content(event.type, redacted.payload, event.direction)
+    said = dialect_named(event.protocol).columns_of_content(event.type, redacted.payload, event.direction)
     return {name: _column(value_to_json(value)) for name, value in said.items()}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from typing import TypeAlias
 
-from fakeamqp.adapters import default_protocol, protocol_of
+from fakeamqp.dialects import default_protocol, protocol_of
 
 __all__ = ["Peer", "Peers", "protocol_header"]
 

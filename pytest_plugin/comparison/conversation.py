@@ -207,13 +207,13 @@ def _line_of(event: Event, place: int) -> tuple[str, object, Line] | None:
 
 
 def _names_in_frame(event: FrameEvent) -> Iterator[object]:
-    from fakeamqp.trace.frame_readers import frame_reader
+    from fakeamqp.dialects import dialect_named
 
     for record in (event.method, event.properties):
         if record is not None:
-            yield from _names_in(dict(frame_reader(event.protocol).values(record)))
+            yield from _names_in(dict(dialect_named(event.protocol).values(record)))
     if event.properties is not None:
-        values = dict(frame_reader(event.protocol).values(event.properties))
+        values = dict(dialect_named(event.protocol).values(event.properties))
         yield from (values[name] for name in _PROPERTIES if isinstance(values.get(name), str))
     if event.part == "body":
         yield from _random_words(event.payload)

@@ -14,7 +14,7 @@ from compat_tests.fuzz.checks import inconsistencies
 from compat_tests.fuzz.mutations import Chunks, chunkings
 from compat_tests.fuzz.profile import examples
 from compat_tests.unit.faults.amqp_0_10.server import FaultServer
-from fakeamqp.adapters import protocol_named
+from fakeamqp.dialects import dialect_named
 from fakeamqp.faults import Faults, Rule
 from fakeamqp.faults.malformed import malformations
 from fakeamqp.trace import FrameEvent
@@ -106,7 +106,7 @@ def _check_trace(server: FaultServer) -> None:
     events = trace.events
     json.dumps([event_to_json(event) for event in events])
     assert page(events)
-    framing = protocol_named("0-10").framing
+    framing = dialect_named("0-10")
     for event in events:
         if isinstance(event, FrameEvent) and event.protocol == "0-10" and event.size == len(event.payload):
             [(kind, channel, payload, _)] = framing.cut(

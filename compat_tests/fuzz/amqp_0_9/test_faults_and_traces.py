@@ -17,7 +17,7 @@ from compat_tests.fuzz.profile import examples
 from compat_tests.fuzz.streams import Recording
 from compat_tests.fuzz.test_mutated_streams import feed
 from compat_tests.unit.faults.amqp_0_9.server import FaultServer
-from fakeamqp.adapters import protocol_named
+from fakeamqp.dialects import dialect_named
 from fakeamqp.faults import Faults, Rule
 from fakeamqp.faults.malformed import malformations
 from fakeamqp.trace import FrameEvent
@@ -122,6 +122,6 @@ def _check_trace(server: FaultServer) -> None:
     assert page(events)
     for event in events:
         if isinstance(event, FrameEvent) and event.size == len(event.payload):
-            framing = protocol_named(event.protocol).framing
+            framing = dialect_named(event.protocol)
             octets = framing.frame(event.type, event.channel, event.payload)
             assert framing.cut(octets) == [(event.type, event.channel, event.payload, event.size)]

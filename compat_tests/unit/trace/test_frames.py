@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, strategies as st
 
+from fakeamqp.dialects import dialect_named
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.codec.frames import CONTENT_HEADER
 from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
 from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
-from fakeamqp.protocols.amqp_0_9_1.trace import FRAME_TEXT
-from fakeamqp.trace.frame_readers import frame_reader
+from fakeamqp.protocols.amqp_0_9_1.dialect import DIALECT
 from fakeamqp.trace.truncation import Truncated
 
 
@@ -63,14 +63,14 @@ def header(body_size: int, octets: bytes, class_id: int = 60) -> bytes:
     ],
 )
 def test_methods(method: Method, words: str):
-    assert FRAME_TEXT.describe(1, method.encode()) == words
-    assert FRAME_TEXT.decode_method(method.encode()) == method
-    assert FRAME_TEXT.frame_name(1, method.encode()) == words.split()[0]
+    assert DIALECT.describe(1, method.encode()) == words
+    assert DIALECT.decode_method(method.encode()) == method
+    assert DIALECT.frame_name(1, method.encode()) == words.split()[0]
 
 
 def test_a_reply_text_is_shown_whole():
     text = "PRECONDITION_FAILED - " + "x" * 230
-    assert text in FRAME_TEXT.describe(1, m.ChannelClose(reply_code=406, reply_text=text).encode())
+    assert text in DIALECT.describe(1, m.ChannelClose(reply_code=406, reply_text=text).encode())
 
 
 @pytest.mark.parametrize(
@@ -82,25 +82,25 @@ def test_a_reply_text_is_shown_whole():
     ],
 )
 def test_secrets_are_not_shown(method: Method):
-    assert "swordfish" not in FRAME_TEXT.describe(1, method.encode())
-    assert "bytes)" in FRAME_TEXT.describe(1, method.encode())
+    assert "swordfish" not in DIALECT.describe(1, method.encode())
+    assert "bytes)" in DIALECT.describe(1, method.encode())
 
 
 @pytest.mark.parametrize("kind", m.METHODS.values(), ids=lambda kind: kind.NAME)
 def test_every_method_has_its_name_first(kind: type[Method]):
     payload = kind().encode()
-    assert FRAME_TEXT.describe(1, payload).split()[0] == kind.NAME == FRAME_TEXT.frame_name(1, payload)
+    assert DIALECT.describe(1, payload).split()[0] == kind.NAME == DIALECT.frame_name(1, payload)
 
 
 def test_content_headers():
     octets = BasicProperties(delivery_mode=2, headers={"shop": "north"}, message_id="m").encode()
     payload = header(10, octets)
-    assert FRAME_TEXT.describe(2, payload) == (
+    assert DIALECT.describe(2, payload) == (
         "content header body_size=10 headers={'shop': 'north'} delivery_mode=2 message_id='m'"
     )
-    assert FRAME_TEXT.decode_header(payload) == (10, BasicProperties.decode(octets, 0, _grammar()))
-    assert FRAME_TEXT.describe(2, header(0, b"\0\0")) == "content header body_size=0"
-    assert FRAME_TEXT.describe(2, header(1, b"\0\0", class_id=50)) == "content header class_id=50 body_size=1"
+    assert DIALECT.decode_header(payload) == (10, BasicProperties.decode(octets, 0, _grammar()))
+    assert DIALECT.describe(2, header(0, b"\0\0")) == "content header body_size=0"
+    assert DIALECT.describe(2, header(1, b"\0\0", class_id=50)) == "content header class_id=50 body_size=1"
 
 
 def _grammar():
@@ -113,17 +113,16 @@ def test_a_table_of_the_published_grammar_can_be_read():
     short_string = b"\x01as\x03abc"  # Tag s is a short string there, two bytes in RabbitMQ's.
     table = len(short_string).to_bytes(4, "big") + short_string
     payload = header(0, b"\x20\x00" + table)
-    assert FRAME_TEXT.describe(2, payload) == "content header body_size=0 headers={'a': 'abc'}"
+    assert DIALECT.describe(2, payload) == "content header body_size=0 headers={'a': 'abc'}"
 
 
 def test_bodies_and_heartbeats():
-    assert FRAME_TEXT.describe(3, b"two apples") == "content body b'two apples'"
-    assert FRAME_TEXT.describe(3, b"x" * 100) == f"content body b'{'x' * 60}'... (100 bytes)"
+    assert DIALECT.describe(3, b"two apples") == "content body b'two apples'"
+    assert DIALECT.describe(3, b"x" * 100) == f"content body b'{'x' * 60}'... (100 bytes)"
     assert (
-        FRAME_TEXT.describe(3, Truncated(b"x" * 10_000, 4096))
-        == f"content body b'{'x' * 60}'... (10000 bytes)"
+        DIALECT.describe(3, Truncated(b"x" * 10_000, 4096)) == f"content body b'{'x' * 60}'... (10000 bytes)"
     )
-    assert FRAME_TEXT.describe(8, b"") == "heartbeat"
+    assert DIALECT.describe(8, b"") == "heartbeat"
 
 
 @pytest.mark.parametrize(
@@ -147,14 +146,14 @@ def test_bodies_and_heartbeats():
     ],
 )
 def test_malformed_frames_have_a_line_too(frame_type: int, payload: bytes, start: str):
-    line = FRAME_TEXT.describe(frame_type, payload)
+    line = DIALECT.describe(frame_type, payload)
     assert line.startswith(start)
     assert line.isprintable()
 
 
 def test_the_reason_of_a_malformed_frame_names_the_field():
     payload = m.QueueDeclare(queue="orders").encode()[:8]
-    assert "field queue" in FRAME_TEXT.describe(1, payload)
+    assert "field queue" in DIALECT.describe(1, payload)
 
 
 @given(
@@ -170,11 +169,11 @@ def test_the_reason_of_a_malformed_frame_names_the_field():
     ),
 )
 def test_any_octets_have_one_printable_line(frame_type: int, payload: bytes):
-    assert FRAME_TEXT.describe(frame_type, payload).isprintable()
+    assert DIALECT.describe(frame_type, payload).isprintable()
 
 
 def test_which_methods_begin_a_content() -> None:
-    begins = frame_reader("0-9-1").begins_content
+    begins = dialect_named("0-9-1").begins_content
     assert begins(1, m.BasicPublish().encode())
     assert not begins(1, m.QueuePurge().encode())
     assert not begins(1, b"\0\x63\0\x01")

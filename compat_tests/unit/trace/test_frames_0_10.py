@@ -10,14 +10,13 @@ from uuid import UUID
 import pytest
 from hypothesis import given, strategies as st
 
-from fakeamqp.adapters import protocol_named, protocol_names, protocol_of
+from fakeamqp.dialects import dialect_named, protocol_names, protocol_of
 from fakeamqp.protocols.amqp_0_10.codec import commands as x, controls as c, structs
 from fakeamqp.protocols.amqp_0_10.codec.frames import FRAME_HEADER, control_frame, encode_frames
-from fakeamqp.protocols.amqp_0_10.codec.framing import FRAMING
 from fakeamqp.protocols.amqp_0_10.codec.packed import Command, Control
 from fakeamqp.protocols.amqp_0_10.codec.serial import SequenceSet
+from fakeamqp.protocols.amqp_0_10.dialect import DIALECT
 from fakeamqp.trace import FrameEvent, Trace
-from fakeamqp.trace.frame_readers import frame_reader
 from fakeamqp.trace.json_form import event_to_json
 from fakeamqp.trace.truncation import Truncated
 
@@ -242,7 +241,7 @@ def test_frames_are_cut_and_put_together_again() -> None:
     octets = control_frame(0, c.SessionAttach(name=b"s").encode()) + encode_frames(
         7, ((1, x.MessageTransfer(destination="").encode()), (2, b""), (3, b"b" * 100)), 60
     )
-    frames = list(FRAMING.cut(octets))
+    frames = list(DIALECT.cut(octets))
     assert [(kind >> 8, kind & 0xFF, channel) for kind, channel, _, _ in frames] == [
         (15, 0, 0),
         (11, 1, 7),
@@ -251,8 +250,8 @@ def test_frames_are_cut_and_put_together_again() -> None:
         (4, 3, 7),
         (5, 3, 7),
     ]
-    assert b"".join(FRAMING.frame(kind, channel, payload) for kind, channel, payload, _ in frames) == octets
-    *_, (_, _, payload, size) = FRAMING.cut(octets[:-1])
+    assert b"".join(DIALECT.frame(kind, channel, payload) for kind, channel, payload, _ in frames) == octets
+    *_, (_, _, payload, size) = DIALECT.cut(octets[:-1])
     assert len(payload) == size - 1
 
 
@@ -261,21 +260,19 @@ def test_a_frame_on_the_wrong_track_stays_there() -> None:
         FRAME_HEADER.pack(15, 0, 16, 0, 1, 3, 0) + c.ConnectionHeartbeat().encode(),
         FRAME_HEADER.pack(15, 1, 18, 0, 0, 3, 0) + x.TxSelect().encode(),
     ):
-        [(kind, channel, payload, _)] = FRAMING.cut(octets)
-        assert FRAMING.frame(kind, channel, payload) == octets
+        [(kind, channel, payload, _)] = DIALECT.cut(octets)
+        assert DIALECT.frame(kind, channel, payload) == octets
         assert event(kind, payload).text.endswith(" (on the wrong track)")
 
 
 @given(st.binary(max_size=40))
 @pytest.mark.parametrize("protocol", protocol_names())
 def test_any_octets_can_be_cut(protocol: str, octets: bytes) -> None:
-    assert sum(len(payload) for _, _, payload, _ in protocol_named(protocol).framing.cut(octets)) <= len(
-        octets
-    )
+    assert sum(len(payload) for _, _, payload, _ in dialect_named(protocol).cut(octets)) <= len(octets)
 
 
 def test_protocols_are_known_by_their_headers() -> None:
-    assert [protocol_of(protocol_named(each).framing.protocol_header) for each in protocol_names()] == list(
+    assert [protocol_of(dialect_named(each).protocol_header) for each in protocol_names()] == list(
         protocol_names()
     )
     assert protocol_of(b"AMQP\0\1\0\0") is None
@@ -308,7 +305,7 @@ def test_whether_a_frame_is_whole_is_in_its_json_form() -> None:
 
 
 def test_a_command_begins_a_content_if_another_segment_follows() -> None:
-    begins = frame_reader("0-10").begins_content
+    begins = dialect_named("0-10").begins_content
     transfer = x.MessageTransfer().encode()
     assert begins(0x0B01, transfer)
     assert not begins(WHOLE_COMMAND, transfer)
@@ -317,7 +314,7 @@ def test_a_command_begins_a_content_if_another_segment_follows() -> None:
 
 
 def test_columns_name_what_a_command_is_about() -> None:
-    columns = frame_reader("0-10").columns
+    columns = dialect_named("0-10").columns
     assert columns(x.ExchangeBind(queue="q", exchange="e", binding_key="k"), "received") == {
         "exchange": "e",
         "queue": "q",

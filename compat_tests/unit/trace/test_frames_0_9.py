@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, strategies as st
 
-from fakeamqp.adapters import protocol_named, protocol_names, protocol_of
+from fakeamqp.dialects import dialect_named, protocol_names, protocol_of
 from fakeamqp.protocols.amqp_0_9.codec import METHODS, FileProperties, methods as m, version_0_8
 from fakeamqp.protocols.amqp_0_9.codec.bodies import Body
 from fakeamqp.protocols.amqp_0_9.codec.contents import ContentHeader, encode_header
@@ -19,7 +19,6 @@ from fakeamqp.protocols.amqp_0_9.codec.requests import (
 )
 from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
 from fakeamqp.trace.events import FrameEvent
-from fakeamqp.trace.frame_readers import frame_reader
 from fakeamqp.trace.json_form import event_to_json
 from fakeamqp.trace.truncation import Truncated
 
@@ -123,10 +122,8 @@ def test_the_parts_of_frames() -> None:
         "",
     ]
     assert frame(9, b"", protocol="0-8").part == ""
-    assert [kind for kind in range(256) if protocol_named("0-9").framing.may_begin(kind)] == list(
-        range(1, 11)
-    )
-    assert [kind for kind in range(256) if protocol_named("0-8").framing.may_begin(kind)] == list(range(1, 9))
+    assert [kind for kind in range(256) if dialect_named("0-9").may_begin(kind)] == list(range(1, 11))
+    assert [kind for kind in range(256) if dialect_named("0-8").may_begin(kind)] == list(range(1, 9))
 
 
 def test_as_values() -> None:
@@ -209,7 +206,7 @@ def test_a_transfer_of_which_the_end_is_missing() -> None:
     hidden = event.redacted.payload
     assert isinstance(hidden, Truncated)
     assert (hidden.size, PASSWORD in hidden, b"xxx" in hidden) == (len(whole), False, True)
-    payload, remark = frame_reader("0-9").filled(9, hidden)
+    payload, remark = dialect_named("0-9").filled(9, hidden)
     assert remark == "its fields are not shown"
     filled = decode_request(payload)
     assert (filled.request_id, filled.response_mark) == (7, 6)
@@ -218,7 +215,7 @@ def test_a_transfer_of_which_the_end_is_missing() -> None:
 
 def test_a_response_of_which_the_end_is_missing() -> None:
     whole = encode_response(Response(3, 7, 2, TRANSFER.encode()))
-    payload, remark = frame_reader("0-9").filled(10, Truncated(whole, 40))
+    payload, remark = dialect_named("0-9").filled(10, Truncated(whole, 40))
     assert remark == "its fields are not shown"
     filled = decode_response(payload)
     assert (filled.response_id, filled.request_id, filled.batch_offset) == (3, 7, 2)
@@ -243,21 +240,21 @@ def test_any_frame_has_a_line(protocol: str, kind: int, payload: bytes, more: in
         assert event_to_json(event)["part"] == event.part
         assert len(event.redacted.payload) == len(event.payload)
         assert event.properties is None or event.part == "header"
-        reader = frame_reader(protocol)
+        reader = dialect_named(protocol)
         if isinstance(event.payload, Truncated):
             octets, remark = reader.filled(kind, event.payload)
             assert octets is not None and remark
 
 
 def test_protocols_are_known_by_their_headers() -> None:
-    assert [protocol_of(protocol_named(each).framing.protocol_header) for each in protocol_names()] == list(
+    assert [protocol_of(dialect_named(each).protocol_header) for each in protocol_names()] == list(
         protocol_names()
     )
     assert {protocol_of(header) for header in version_0_8.PROTOCOL_HEADERS} == {"0-8"}
 
 
 def test_columns_of_messages_and_their_answers() -> None:
-    columns = frame_reader("0-9").columns
+    columns = dialect_named("0-9").columns
     transfer = m.MessageTransfer(destination="d", routing_key="k", message_id="m1", body=Body(b"abc"))
     assert (
         columns(transfer, "received").items()

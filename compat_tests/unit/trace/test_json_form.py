@@ -14,7 +14,7 @@ from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.codec.frames import CONTENT_HEADER
 from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
 from fakeamqp.protocols.amqp_0_9_1.codec.tables import RABBITMQ, Timestamp, encode_table
-from fakeamqp.protocols.amqp_0_9_1.trace import READER
+from fakeamqp.protocols.amqp_0_9_1.dialect import DIALECT
 from fakeamqp.trace import ConnectionEvent, FrameEvent, ModelEvent
 from fakeamqp.trace.json_form import event_to_json, value_to_json
 from fakeamqp.trace.truncation import Truncated, TruncatedMessage
@@ -185,7 +185,7 @@ def test_no_password_is_shown_or_left_in_redacted_octets(method, cut_off):
     event = frame(1, payload)
     for known in (PASSWORD, PASSWORD[:6], PASSWORD[:6].encode().hex()):
         assert known not in json.dumps(event_to_json(event))
-    hidden = READER.redacted(1, payload, 0)
+    hidden = DIALECT.redacted(1, payload, 0)
     assert PASSWORD[:6].encode() not in hidden
     assert len(hidden) == len(payload)
     if not cut_off:
@@ -243,10 +243,10 @@ def test_passwords_in_urls_that_a_client_tells_are_hidden(told, shown):
 
 def test_user_names_stay():
     for method in SECRETS[:2]:
-        assert b"guest" in READER.redacted(1, method.encode(), 0)
+        assert b"guest" in DIALECT.redacted(1, method.encode(), 0)
 
 
 @given(st.sampled_from([1, 2, 3, 8, 9]), st.binary(max_size=64))
 def test_any_octets_make_json(frame_type, payload):
     json.dumps(event_to_json(frame(frame_type, payload)), allow_nan=False).encode("utf-8")
-    assert len(READER.redacted(frame_type, payload, 0)) == len(payload)
+    assert len(DIALECT.redacted(frame_type, payload, 0)) == len(payload)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from random import Random
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-from fakeamqp.adapters import protocol_named
+from fakeamqp.dialects import protocol_named
 from fakeamqp.errors import near_match
 from fakeamqp.faults.errors import FaultError
 

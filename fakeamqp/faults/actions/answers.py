@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from fakeamqp.adapters import protocols_with
+from fakeamqp.dialects import protocols_with
 from fakeamqp.faults.actions.action import PUBLISHES, WORK_0_10, Action, Drawn
 from fakeamqp.faults.errors import FaultError
 from fakeamqp.faults.replies import error_code, reply_text

@@ -14,7 +14,7 @@ from fakeamqp.faults.malformed import malformations, usual_malformations
 if TYPE_CHECKING:
     from random import Random
 
-    from fakeamqp.faults.adapter import Malformation
+    from fakeamqp.dialects import Malformation
     from fakeamqp.faults.executor import Interception
     from fakeamqp.faults.frame_group import FrameGroup
     from fakeamqp.faults.subjects import Subject
@@ -98,7 +98,7 @@ class Replace(Action):
                     if name in kind.fields and not callable(value):
                         _check_value(subject, name, value, partial(kind.make, **{name: value}))
             for name, value in self._properties.items():
-                if name in (*protocol.properties, "headers") and not callable(value):
+                if name in (*protocol.property_names, "headers") and not callable(value):
                     carrier = partial(protocol.make_properties, **{name: value})
                     _check_value("no content", name, value, carrier)
 

@@ -321,7 +321,7 @@ class CutConnection(CloseAction):
                 octets = self._after
             else:
                 frames = group.frames[: group.frames_through(str(self._after))]
-                overhead = group.protocol.framing.overhead
+                overhead = group.protocol.overhead
                 octets = sum(overhead + len(payload) for _, payload in frames)
             interception.executor.cut(interception.state, group, octets)
         super().apply(interception)

@@ -6,7 +6,7 @@ from math import isfinite
 from random import Random
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from fakeamqp.adapters import protocols_with
+from fakeamqp.dialects import protocols_with
 from fakeamqp.faults.actions.action import DELIVERIES, PUBLISHES, Action, Drawn
 from fakeamqp.faults.errors import FaultError
 from fakeamqp.faults.subjects import CONFIRM
@@ -110,8 +110,7 @@ class Reorder(Action):
             return ordered
         before = [group.method.delivery_tag for group in ordered]
         tags = dict(zip(before, sorted(before), strict=True))
-        port: Any = successor.port
-        port.renumber(successor.original_channel, tags)
+        successor.port.renumber(successor.original_channel, tags)
         return [
             group.replace(fields={"delivery_tag": tag})
             for group, tag in zip(ordered, tags.values(), strict=True)

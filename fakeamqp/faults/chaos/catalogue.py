@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from random import Random
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 from fakeamqp.errors import near_match
 from fakeamqp.faults.actions.action import PUBLISHES, WORK, Action, Drawn
@@ -100,9 +100,8 @@ class CancelConsumers(Deferred):
     def apply(self, interception: Interception) -> None:
         """The queue is looked up before the delivery is settled."""
         group = interception.group
-        port: Any = group.port
-        held = port.held_messages(group.channel, group.method.delivery_tag, group.method.multiple)
-        virtual_host = port.virtual_host
+        held = group.port.held_messages(group.channel, group.method)
+        virtual_host = group.port.virtual_host
         if held and virtual_host is not None:
             queue = held[-1][0]
             self._act = lambda chaos, group: chaos.executor.context.cancel_consumers(queue, virtual_host)

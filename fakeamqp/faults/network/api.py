@@ -16,8 +16,8 @@ from fakeamqp.faults.network.shapers import Bandwidth, Cut, Latency, SliceShaper
 from fakeamqp.faults.network.toxics import NetworkFault, ProxyRegistry
 
 if TYPE_CHECKING:
+    from fakeamqp.dialects import Direction
     from fakeamqp.faults.context import BrokerContext
-    from fakeamqp.faults.fault_port import Direction
     from fakeamqp.faults.handle import Handles
     from fakeamqp.faults.network.proxy import NetworkProxy
 

@@ -24,8 +24,8 @@ from fakeamqp.faults.network.shapers import ByteQueue, Cut, DelayBuffer, SliceSh
 
 if TYPE_CHECKING:
     from fakeamqp.connection import Connection
+    from fakeamqp.dialects import Direction
     from fakeamqp.faults.context import Cancellable
-    from fakeamqp.faults.fault_port import Direction
     from fakeamqp.faults.network.shapers import Shaper
     from fakeamqp.faults.network.toxics import NetworkFault, ProxyRegistry
 

@@ -9,7 +9,7 @@ from collections import deque
 from random import Random
 from typing import Literal, TypeAlias
 
-from fakeamqp.adapters import Framing, default_protocol, protocol_named, protocol_of
+from fakeamqp.dialects import Dialect, default_protocol, protocol_named, protocol_of
 
 __all__ = ["Bandwidth", "ByteQueue", "Cut", "DelayBuffer", "How", "Latency", "Shaper", "SliceShaper"]
 
@@ -194,7 +194,7 @@ class Cut:
         self.passed: int = 0
         self._octets = octets
         self._frames = frames
-        self._framing = _framing(protocol)
+        self._dialect = _dialect(protocol)
         self._header = b""
         self._rest = 0
         self._lost = False
@@ -213,18 +213,18 @@ class Cut:
 
     def _walk(self, octets: bytes, position: int) -> int:
         """Advance to the end of a frame, of its header or of the bytes, whichever comes first."""
-        framing = self._framing
+        dialect = self._dialect
         if self._lost:
             end = octets.find(_FRAME_END, position)
             self._lost = end < 0
             return len(octets) if self._lost else end + 1
         if not self._rest:
             of_protocol = (self._header or octets[position : position + 1])[:1] == b"A"
-            size = _PROTOCOL_HEADER if of_protocol else framing.header_size
+            size = _PROTOCOL_HEADER if of_protocol else dialect.header_size
             missing = size - len(self._header)
             self._header += octets[position : position + missing]
             position = min(position + missing, len(octets))
-            if not of_protocol and not framing.may_begin(self._header[0]):
+            if not of_protocol and not dialect.may_begin(self._header[0]):
                 back = len(self._header)
                 self._header = b""
                 self._lost = True
@@ -233,9 +233,9 @@ class Cut:
                 return position
             header, self._header = self._header, b""
             if of_protocol:
-                self._framing = _framing(protocol_of(header))
+                self._dialect = _dialect(protocol_of(header))
             else:
-                self._rest = framing.length(header) - size
+                self._rest = dialect.length(header) - size
                 self.passed += not self._rest
             return position
         count = min(self._rest, len(octets) - position)
@@ -245,6 +245,6 @@ class Cut:
         return position + count
 
 
-def _framing(protocol: str | None) -> Framing:
-    """The framing of a protocol; of the most common one if it is unknown."""
-    return (default_protocol() if protocol is None else protocol_named(protocol)).framing
+def _dialect(protocol: str | None) -> Dialect:
+    """The dialect of a protocol; that of the most common one if it is unknown."""
+    return (default_protocol() if protocol is None else protocol_named(protocol)).dialect

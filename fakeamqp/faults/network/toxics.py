@@ -12,8 +12,8 @@ from fakeamqp.faults.network.proxy import NetworkProxy
 
 if TYPE_CHECKING:
     from fakeamqp.connection import Connection
+    from fakeamqp.dialects import Direction
     from fakeamqp.faults.context import BrokerContext, Cancellable
-    from fakeamqp.faults.fault_port import Direction
     from fakeamqp.faults.handle import Handles
     from fakeamqp.faults.network.shapers import Shaper
 

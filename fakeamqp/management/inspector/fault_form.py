@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from fakeamqp.adapters import protocol_named, protocol_names
+from fakeamqp.dialects import protocol_named, protocol_names
 from fakeamqp.faults.errors import FaultError
 from fakeamqp.faults.rule import ACTIONS
 

@@ -2,5 +2,5 @@
 
 Reading order: `server_connection` cuts frames, `command_streams` numbers commands and carries them out for a
 session (`server_session`), and one module per AMQP class says what each command does. `codec` has the
-commands, `faults` and `trace` what fault rules and traces ask of the protocol.
+commands, `dialect` what other packages know of its bytes, `port` what faults may do to a connection.
 """

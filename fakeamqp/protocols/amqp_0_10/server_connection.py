@@ -34,7 +34,6 @@ from fakeamqp.protocols.amqp_0_10.codec.frames import (
     control_frame,
     encode_frames,
 )
-from fakeamqp.protocols.amqp_0_10.fault_port import Amqp010FaultPort
 from fakeamqp.protocols.amqp_0_10.replies import ConnectionFault, close_code, short_text
 from fakeamqp.protocols.amqp_0_10.states import CONNECTION_TRANSITIONS
 from fakeamqp.protocols.base.codec.errors import WireError
@@ -48,6 +47,7 @@ if TYPE_CHECKING:
     from fakeamqp.model.tap import Tap
     from fakeamqp.protocols.amqp_0_10.choices import Amqp010Choices
     from fakeamqp.protocols.amqp_0_10.codec.packed import Control
+    from fakeamqp.protocols.amqp_0_10.port import Amqp010FaultPort
     from fakeamqp.protocols.amqp_0_10.server_session import ServerSession
     from fakeamqp.protocols.base.connection_states import ConnectionTransitions
 
@@ -132,6 +132,8 @@ class Amqp010Connection(ServerConnection):
     @cached_property
     def fault_port(self) -> Amqp010FaultPort:
         """The fault port of this connection."""
+        from fakeamqp.protocols.amqp_0_10.port import Amqp010FaultPort
+
         return Amqp010FaultPort(self)
 
     def set_blocked(self, reason: str | None) -> None:
@@ -144,7 +146,7 @@ class Amqp010Connection(ServerConnection):
             return
         self.blocked_reason = reason
         for session in self.open_channels:
-            session.publisher.throttle(reason is not None)
+            session.throttle(reason is not None)
         if self.broker.tap is not None:
             event = "unblocked" if reason is None else "blocked"
             self.broker.tap.connection(self.name, event, reason or "")

@@ -10,7 +10,7 @@ are shared by file and stream. `opening` and `resume` open channels and resume i
 and `trace_frames` handle the other frame types.
 
 `choices` and `overrides` have the choices of a personality that are specific to 0-9. `codec` has the methods,
-`faults` and `fault_port` the protocol's part of fault rules, `trace` its part of traces, `public` the API
+`dialect` what other packages know of its bytes, `port` what faults may do to a connection, `public` the API
 `Broker.amqp_0_9`.
 
 RabbitMQ answers the protocol header of 0-9 with 0-9-1: no byte differs (measured on 4.0.5 and 4.3.6). So in

@@ -27,7 +27,6 @@ from fakeamqp.protocols.amqp_0_9.codec.constants import (
     VERSION_MINOR,
 )
 from fakeamqp.protocols.amqp_0_9.codec.frames import FRAME_TYPES, FRAME_TYPES_0_8, OUT_OF_BAND
-from fakeamqp.protocols.amqp_0_9.fault_port import Amqp09FaultPort
 from fakeamqp.protocols.amqp_0_9.overrides import with_overrides
 from fakeamqp.protocols.amqp_0_9.replies import REPLIES
 from fakeamqp.protocols.amqp_0_9.server_channel import Amqp09Channel
@@ -42,6 +41,7 @@ if TYPE_CHECKING:
     from fakeamqp.model.state import BrokerState
     from fakeamqp.protocols.amqp_0_9.choices import Amqp09Choices
     from fakeamqp.protocols.amqp_0_9.codec.requests import Request
+    from fakeamqp.protocols.amqp_0_9.port import Amqp09FaultPort
     from fakeamqp.protocols.amqp_0_9.vocabulary import Vocabulary09
     from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
     from fakeamqp.protocols.amqp_0_9_1.codec.tables import Grammar
@@ -119,6 +119,8 @@ class Amqp09Connection(Amqp091Connection[Amqp09Channel]):
     @cached_property
     def fault_port(self) -> Amqp09FaultPort:
         """The fault port of this connection."""
+        from fakeamqp.protocols.amqp_0_9.port import Amqp09FaultPort
+
         return Amqp09FaultPort(self)
 
     def begin_channel(self, number: int, method: Method) -> None:

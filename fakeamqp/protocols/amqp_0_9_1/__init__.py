@@ -6,6 +6,6 @@ channel: it assembles contents and sends publisher confirms; its base class in `
 and unacknowledged deliveries. `dispatch.HANDLERS` maps methods to handlers. One module per AMQP class has the
 handlers: `channel`, `access`, `exchange`, `queue`, `basic` (with `publishing`, `publish_checks`,
 `delivering`, `settling` and `windows`), `confirm`, `tx`.
-`codec` has the methods, `faults` and `fault_port` the protocol's part of fault rules, `trace` its part of
-traces.
+`codec` has the methods, `dialect` what other packages know of its bytes, `port` what faults may do to a
+connection.
 """

@@ -36,7 +36,6 @@ from fakeamqp.protocols.amqp_0_9_1.codec.frames import (
     method_frame,
 )
 from fakeamqp.protocols.amqp_0_9_1.codec.tables import PUBLISHED, RABBITMQ, RABBITMQ_INPUT
-from fakeamqp.protocols.amqp_0_9_1.fault_port import Amqp091FaultPort
 from fakeamqp.protocols.amqp_0_9_1.malformed import (
     UNKNOWN_FRAME,
     Malformed,
@@ -62,6 +61,7 @@ if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
     from fakeamqp.protocols.amqp_0_9_1.codec.tables import Grammar
     from fakeamqp.protocols.amqp_0_9_1.malformed import MalformedAnswers
+    from fakeamqp.protocols.amqp_0_9_1.port import Amqp091FaultPort
     from fakeamqp.protocols.amqp_0_9_1.vocabulary import Vocabulary
     from fakeamqp.protocols.base.connection_states import ConnectionTransitions
 
@@ -174,6 +174,8 @@ class Amqp091Connection(ServerConnection, Generic[C]):
     @cached_property
     def fault_port(self) -> Amqp091FaultPort:
         """The fault port of this connection."""
+        from fakeamqp.protocols.amqp_0_9_1.port import Amqp091FaultPort
+
         return Amqp091FaultPort(self)
 
     def begin_channel(self, number: int, method: Method) -> None:

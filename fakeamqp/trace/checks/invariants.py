@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Literal
 
+from fakeamqp.dialects import dialect_named
 from fakeamqp.trace.checks.answers import Answers
 from fakeamqp.trace.checks.finding import Finding
 from fakeamqp.trace.checks.messages import TrackedMessages
 from fakeamqp.trace.events import ConnectionEvent, FrameEvent, ModelEvent
-from fakeamqp.trace.frame_readers import frame_reader
 
 if TYPE_CHECKING:
     from fakeamqp.trace.checks.messages import Moment
@@ -105,7 +105,7 @@ class Invariants:
             self._messages.frame(event)
         dialogue = self._dialogues.get(event.alias)
         if dialogue is None:
-            dialogue = self._dialogues[event.alias] = frame_reader(event.protocol).dialogue()
+            dialogue = self._dialogues[event.alias] = dialect_named(event.protocol).dialogue()
         for step in dialogue.read(event):
             if self._messages is not None:
                 self._messages.step(self._number, event, step)

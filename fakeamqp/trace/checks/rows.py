@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, Protocol, TypeAlias
 
+from fakeamqp.dialects import dialect_named
 from fakeamqp.trace.events import ConnectionEvent, Event, FrameEvent, ModelEvent
-from fakeamqp.trace.frame_readers import frame_reader
 from fakeamqp.trace.json_form import value_to_json
 
 __all__ = ["Check", "Record", "TraceRow", "found", "row_of", "runs"]
@@ -117,7 +117,7 @@ def _fill_from_frame(row: TraceRow, event: FrameEvent) -> None:
     """Take what the checks need of a method or a header."""
     part = event.part
     if part == "header":
-        row.body_size = frame_reader(event.protocol).body_size(event.type, event.payload) or 0
+        row.body_size = dialect_named(event.protocol).body_size(event.type, event.payload) or 0
     if part != "method" or (method := event.method) is None:
         return
     row.queue = _plain(getattr(method, "queue", None))

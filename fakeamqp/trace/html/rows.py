@@ -31,9 +31,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from fakeamqp.dialects import dialect_named
 from fakeamqp.trace.events import ConnectionEvent, Event, FrameEvent, ModelEvent
 from fakeamqp.trace.folding import FoldedContent, FoldedLine, fold
-from fakeamqp.trace.frame_readers import frame_reader
 from fakeamqp.trace.html.queues import Queues, queues_of
 from fakeamqp.trace.html.values import Field, body_form, bounded, fields_of, flat, plain
 from fakeamqp.trace.rendering import one_line, short
@@ -97,7 +97,7 @@ class Rows:
         direction = _DIRECTIONS[event.direction]
         place = (connection, event.channel, direction)
         part = event.part
-        reader = frame_reader(event.protocol)
+        reader = dialect_named(event.protocol)
         method = event.method if part == "method" else None
         kind = _kind_of_frame(part, method)
         row = self._row(line, event, connection, kind, direction, event.channel)
@@ -123,7 +123,7 @@ class Rows:
 
     def _add_content(self, row: list[Any], content: FoldedContent) -> None:
         if content.header is not None and content.properties is not None:
-            values = frame_reader(content.header.protocol).values(content.properties)
+            values = dialect_named(content.header.protocol).values(content.properties)
             row[11] = self._put(bounded(fields_of(values, absent=False)))
         self._put_body(row, bytes(content.kept), content.size)
 

@@ -11,8 +11,8 @@ from decimal import Decimal
 from itertools import islice
 from typing import Any, TypeAlias
 
+from fakeamqp.dialects import RedactedValue
 from fakeamqp.timestamps import Timestamp
-from fakeamqp.trace.frame_readers import RedactedValue
 from fakeamqp.trace.truncation import full_size
 
 __all__ = ["Field", "body_form", "bounded", "fields_of", "flat", "plain"]

@@ -8,9 +8,8 @@ from dataclasses import dataclass, field
 from ipaddress import ip_address
 from typing import TYPE_CHECKING
 
-from fakeamqp.adapters import default_protocol, protocol_named, protocol_of
+from fakeamqp.dialects import default_protocol, dialect_named, protocol_of
 from fakeamqp.trace.events import ConnectionEvent, Event, FrameEvent
-from fakeamqp.trace.frame_readers import frame_reader
 from fakeamqp.trace.pcapng import blocks
 from fakeamqp.trace.pcapng.tcp import MOST, Address, Stream
 from fakeamqp.trace.truncation import Truncated
@@ -92,7 +91,7 @@ class _Capture:
                 )
                 self._write(
                     event,
-                    self._streams[event.alias].data("sent", protocol_named(event.protocol).framing.heartbeat),
+                    self._streams[event.alias].data("sent", dialect_named(event.protocol).heartbeat),
                 )
             self._write(event, self._streams[event.alias].data(event.direction, octets))
             if comment:
@@ -114,14 +113,14 @@ class _Capture:
         self.early.append(f"{event.alias} is {event.connection}{note}")
         self._write(event, stream.open())
         protocol = event.protocol if isinstance(event, FrameEvent) else default_protocol().name
-        header = protocol_named(protocol).framing.protocol_header
+        header = dialect_named(protocol).protocol_header
         if isinstance(event, ConnectionEvent):
             header = b"" if event.event == "refused" else event.protocol_header or header
         if header:
             self._write(event, stream.data("received", header))
             spoken = protocol_of(header)
-            if spoken is not None and protocol_named(spoken).framing.answer:
-                self._write(event, stream.data("sent", protocol_named(spoken).framing.answer))
+            if spoken is not None and dialect_named(spoken).answer:
+                self._write(event, stream.data("sent", dialect_named(spoken).answer))
             self._latest[event.alias].fresh = True
 
     def _write(self, event: Event, packets: Iterable[bytes]) -> None:
@@ -190,8 +189,8 @@ def _octets(event: FrameEvent, redact: bool) -> tuple[bytes, str]:
     comment = ""
     if isinstance(payload, Truncated):
         comment = f"{event.name} of {payload.size} bytes, of which the trace has {len(payload)}: "
-        payload, note = frame_reader(event.protocol).filled(event.type, payload)
+        payload, note = dialect_named(event.protocol).filled(event.type, payload)
         comment += note
-    elif not frame_reader(event.protocol).is_dissected(event.type):
+    elif not dialect_named(event.protocol).is_dissected(event.type):
         comment = event.text
-    return protocol_named(event.protocol).framing.frame(event.type, event.channel, payload), comment
+    return dialect_named(event.protocol).frame(event.type, event.channel, payload), comment

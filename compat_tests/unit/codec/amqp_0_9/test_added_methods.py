@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from fakeamqp.adapters import protocol_named
+from fakeamqp.dialects import dialect_named
 from fakeamqp.protocols.amqp_0_9.codec import methods as m09
 from fakeamqp.protocols.amqp_0_9.codec.rabbitmq_methods import ADDED, METHODS
 from fakeamqp.protocols.amqp_0_9.method_names import METHOD_NAMES
@@ -57,4 +57,4 @@ def test_one_method_has_two_names() -> None:
 
 
 def test_the_names_are_known_without_the_codec() -> None:
-    assert tuple(protocol_named("0-9").faults.kinds) == METHOD_NAMES
+    assert tuple(dialect_named("0-9").kinds) == METHOD_NAMES

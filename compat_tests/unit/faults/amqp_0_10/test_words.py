@@ -11,9 +11,8 @@ import pytest
 
 from compat_tests.protocol.amqp_0_10.driver import Session, x
 from compat_tests.unit.faults.amqp_0_10.server import FaultServer
-from fakeamqp.adapters import protocol_named, protocol_names
+from fakeamqp.dialects import dialect_named, protocol_named, protocol_names
 from fakeamqp.faults import FaultError, Faults
-from fakeamqp.faults.adapter import adapter_named
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 
 NONSENSE: list[tuple[Callable[[Faults], Any], str]] = [
@@ -136,7 +135,7 @@ def test_sentences(faults: Faults) -> None:
 
 def test_the_names_are_known_before_anything_else_is() -> None:
     for protocol in protocol_names():
-        assert protocol_named(protocol).method_names == tuple(adapter_named(protocol).kinds)
+        assert protocol_named(protocol).method_names == tuple(dialect_named(protocol).kinds)
 
 
 def test_a_rule_about_0_9_1_does_not_load_0_10() -> None:

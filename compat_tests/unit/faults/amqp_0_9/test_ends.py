@@ -8,7 +8,7 @@ import pytest
 
 from compat_tests.protocol.amqp_0_9.requesting import Requester
 from compat_tests.unit.faults.amqp_0_9.server import FaultServer
-from fakeamqp.adapters import protocol_named, protocol_of
+from fakeamqp.dialects import dialect_named, protocol_of
 from fakeamqp.faults import Faults
 from fakeamqp.protocols.amqp_0_9.codec import methods as m, version_0_8
 from fakeamqp.protocols.amqp_0_9.codec.bodies import Body
@@ -41,7 +41,7 @@ def test_a_connection_is_closed_in_the_words_of_its_protocol(
     client.send(m.ConnectionTuneOk(channel_max=10, frame_max=8192), 0)
     client.take_bytes()
     client.send(m.ConnectionOpen(virtual_host="/"), 0)
-    [(kind, channel, payload, _)] = protocol_named(protocol).framing.cut(client.take_bytes())
+    [(kind, channel, payload, _)] = dialect_named(protocol).cut(client.take_bytes())
     expected = m.ConnectionClose if protocol == "0-9" else version_0_8.ConnectionClose
     assert (kind, channel) == (1, 0)
     assert payload == expected(320, "gone", 10, 40).encode()

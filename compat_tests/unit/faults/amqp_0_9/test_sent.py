@@ -9,9 +9,8 @@ import pytest
 from compat_tests.protocol.amqp_0_9.driver import Client
 from compat_tests.protocol.amqp_0_9.requesting import Requester
 from compat_tests.unit.faults.amqp_0_9.server import FaultServer
-from fakeamqp.adapters import protocol_named
+from fakeamqp.dialects import dialect_named
 from fakeamqp.faults import FaultError, Faults
-from fakeamqp.faults.adapter import adapter_named
 from fakeamqp.protocols.amqp_0_9.codec import BasicProperties, StreamProperties, methods as m
 from fakeamqp.protocols.amqp_0_9.codec.bodies import Body
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as shared
@@ -97,10 +96,10 @@ def test_contents_of_other_classes(client: Client, faults: Faults) -> None:
     assert rule.hits == 1
 
 
-@pytest.mark.parametrize("how", sorted(adapter_named("0-9").malformations))
+@pytest.mark.parametrize("how", sorted(dialect_named("0-9").malformations))
 @pytest.mark.parametrize("what", ["basic.deliver", "message.transfer", "message.ok"])
 def test_malformed_deliveries_are_malformed(faults: Faults, server: FaultServer, how: str, what: str) -> None:
-    way = adapter_named("0-9").malformations[how]
+    way = dialect_named("0-9").malformations[how]
     if what == "message.ok" and how == "cut-arguments":
         return  # It has none.
     if way.content_only and what == "message.ok":
@@ -112,7 +111,7 @@ def test_malformed_deliveries_are_malformed(faults: Faults, server: FaultServer,
     broken = _delivered(server)
     assert rule.hits >= 1
     assert broken != well
-    assert len(protocol_named("0-9").framing.cut(broken)) >= 1
+    assert len(dialect_named("0-9").cut(broken)) >= 1
 
 
 def _delivered(server: FaultServer) -> bytes:

@@ -9,6 +9,7 @@ from fakeamqp.protocols.base.codec.errors import WireError
 __all__ = [
     "FramingError",
     "IllegalValue",
+    "OversizeAssembly",
     "SegmentError",
     "UnknownCommand",
     "UnknownControl",
@@ -19,6 +20,10 @@ class FramingError(WireError):
     """Frames that are malformed or out of order (501 framing-error, which closes the connection)."""
 
     condition: ClassVar[str] = "framing-error"
+
+
+class OversizeAssembly(FramingError):
+    """An assembly with more bytes than its reader's limit."""
 
 
 class UnknownControl(FramingError):

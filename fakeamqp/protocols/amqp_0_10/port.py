@@ -1,0 +1,288 @@
+"""The fault port of a 0-10 connection."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, cast
+
+from fakeamqp.model.errors import ModelError
+from fakeamqp.model.messages.message import Message
+from fakeamqp.protocols.amqp_0_10.codec import commands, controls
+from fakeamqp.protocols.amqp_0_10.codec.constants import (
+    AcceptMode,
+    CreditUnit,
+    DetachCode,
+    ErrorCode,
+    RejectCode,
+)
+from fakeamqp.protocols.amqp_0_10.codec.frames import Assembler, control_frame
+from fakeamqp.protocols.amqp_0_10.codec.serial import SequenceSet
+from fakeamqp.protocols.amqp_0_10.dialect import DIALECT
+from fakeamqp.protocols.amqp_0_10.dialect.framing import TYPE_MASK
+from fakeamqp.protocols.amqp_0_10.replies import ConnectionFault, short_text
+from fakeamqp.protocols.base.codec.errors import WireError
+from fakeamqp.protocols.base.connection_states import ConnectionState
+from fakeamqp.protocols.base.port import ConnectionFaultPort
+
+if TYPE_CHECKING:
+    from fakeamqp.protocols.amqp_0_10.codec.constants import CloseCode
+    from fakeamqp.protocols.amqp_0_10.codec.frames import Assembly
+    from fakeamqp.protocols.amqp_0_10.server_connection import Amqp010Connection
+    from fakeamqp.protocols.amqp_0_10.server_session import ServerSession
+    from fakeamqp.protocols.amqp_0_10.server_subscription import ServerSubscription
+
+__all__ = ["Amqp010FaultPort"]
+
+_LONGEST = 1000
+_UNLIMITED = 0xFFFFFFFF
+_BEFORE_OPEN = frozenset(
+    (ConnectionState.STARTING, ConnectionState.SECURING, ConnectionState.TUNING, ConnectionState.TUNED)
+)
+_ENDED = frozenset((ConnectionState.CLOSING, ConnectionState.CLOSED, ConnectionState.REFUSED))
+_NAMES = ("connection_name", "qpid.client_process")
+
+
+class Amqp010FaultPort(ConnectionFaultPort):
+    """The fault port of one 0-10 connection."""
+
+    __slots__ = ()
+
+    protocol = "0-10"
+
+    _connection: Amqp010Connection
+
+    # --- the connection ------------------------------------------------------------------------------------
+
+    @property
+    def client_name(self) -> str | None:
+        """Client property `connection_name`, otherwise the name of the client's program."""
+        properties = self._connection.client_properties
+        names = (properties.get(name) for name in _NAMES)
+        return next((name for name in names if isinstance(name, str) and name), None)
+
+    def channel_open(self, number: int) -> bool:
+        """True if a session is attached to the channel and no exception has ended it."""
+        return self._session(number) is not None
+
+    @property
+    def channels(self) -> tuple[int, ...]:
+        """The channels with such sessions."""
+        return tuple(session.channel for session in self._connection.open_channels)
+
+    def session_name(self, number: int) -> str | None:
+        """Bytes that are not UTF-8 become surrogates."""
+        session = self._connection.sessions.get(number)
+        return None if session is None else session.session_name.decode("utf-8", "surrogateescape")
+
+    @property
+    def largest_frame(self) -> int:
+        """The negotiated max-frame-size."""
+        return self._connection.max_frame_size
+
+    # --- frames ---------------------------------------------------------------------------------------
+
+    def flush_confirms(self) -> None:
+        """Send the completions that are due."""
+        self._connection.end_turn()
+
+    # --- received commands -----------------------------------------------------------------------
+
+    def drop(self, number: int, what: bytes) -> None:
+        """Count it without executing it."""
+        session = self._session(number)
+        if session is not None:
+            self._count(session, what)
+
+    def receive_unsecured(self, number: int, frames: bytes) -> None:
+        """A transfer is lost at once: it is counted, and neither executed nor completed."""
+        self.drop(number, frames)
+
+    def receive_duplicate(self, number: int, frames: bytes) -> None:
+        """Execute the duplicate under the id of the last received command."""
+        session = self._session(number)
+        assembly = self._assembled(frames)
+        if session is not None and assembly is not None:
+            session.incoming.execute(assembly)
+
+    def exception(self, number: int, frames: bytes, code: int, text: str, field_index: int | None) -> None:
+        """Count it, then end the session with the exception."""
+        session = self._session(number)
+        assembly = None if session is None else self._count(session, frames)
+        if session is None or assembly is None:
+            return
+        self._except(session, code, text, assembly.first[:2], session.incoming.current, field_index)
+
+    def nack(self, number: int, what: bytes) -> None:
+        """Count it, then send message.reject or an exception."""
+        session = self._session(number)
+        assembly = None if session is None else self._count(session, what)
+        if session is None or assembly is None:
+            return
+        text = "refused by a fault that the test asked for"
+        command_id = session.incoming.current
+        mode = None
+        with suppress(WireError):
+            mode = getattr(commands.decode(assembly.first)[0], "accept_mode", None)
+        if session.choices.answers_publishers and mode != AcceptMode.NONE:
+            session.incoming.finish(command_id)
+            which = SequenceSet.of(command_id)
+            session.send(commands.MessageReject(transfers=which, code=RejectCode.UNSPECIFIED, text=text))
+        else:
+            self._except(session, ErrorCode.RESOURCE_LIMIT_EXCEEDED, text, assembly.first[:2], command_id)
+
+    def _count(self, session: ServerSession, frames: bytes) -> Assembly | None:
+        """Count a command as received; None if it was received before or is not valid here."""
+        assembly = None
+        with suppress(WireError, ConnectionFault):
+            for flags, segment_type, payload in _frames(frames):
+                assembly = session.incoming.count(flags, segment_type, payload)
+        return assembly
+
+    def _assembled(self, frames: bytes) -> Assembly | None:
+        assembler, assembly = Assembler(), None
+        with suppress(WireError):
+            for flags, segment_type, payload in _frames(frames):
+                assembly = assembler.add(flags, segment_type, payload)
+        return assembly
+
+    # --- sent commands -----------------------------------------------------------------------
+
+    def withhold_command(self, number: int) -> int | None:
+        """Take the command back from the outgoing half of the session."""
+        session = self._connection.sessions.get(number)
+        return None if session is None else session.outgoing.unsay()
+
+    def spare_number(self, number: int) -> int:
+        """Reserve an id in the outgoing half of the session."""
+        session = self._connection.sessions.get(number)
+        return 0 if session is None else session.outgoing.spare()
+
+    def with_command_point(self, number: int, command_id: int, frames: bytes) -> bytes:
+        """Ask the outgoing half of the session whether the client expects this id."""
+        session = self._connection.sessions.get(number)
+        if session is None or not session.outgoing.announce(command_id):
+            return frames
+        point = controls.SessionCommandPoint(command_id=command_id, command_offset=0)
+        return control_frame(number, point.encode(), self.largest_frame) + frames
+
+    # --- closing -----------------------------------------------------------------------------------------
+
+    def close_channel(self, number: int, code: int, text: str, method: int) -> None:
+        """End a session by an exception, or by session.detached if the code is a detach code."""
+        session = self._session(number)
+        if session is None:
+            return
+        if code in tuple(DetachCode):
+            session.detach(DetachCode(code))
+        else:
+            self._except(session, code, text, method.to_bytes(2, "big") if method else b"")
+
+    def _except(
+        self,
+        session: ServerSession,
+        code: int,
+        text: str,
+        ids: bytes,
+        command_id: int | None = None,
+        field_index: int | None = None,
+    ) -> None:
+        session.incoming.end_turn()
+        exception = commands.ExecutionException(
+            error_code=code,
+            command_id=command_id,
+            class_code=ids[0] if ids else None,
+            command_code=ids[1] if ids else None,
+            field_index=field_index,
+            description=short_text(text, _LONGEST),
+        )
+        session.fail_with(exception, text)
+
+    def close_connection(self, code: int, text: str, method: int) -> None:
+        """Send connection.close; before the connection is open, fail the handshake."""
+        connection = self._connection
+        if connection.state in _BEFORE_OPEN and not connection.choices.speaks_of_failed_handshakes:
+            connection.refuse(text)
+        elif connection.state not in _ENDED:
+            connection.close(cast("CloseCode", code), text)  # Also a code that 0-10 does not know.
+
+    def refuse_login(self, text: str, client_properties: Any) -> None:
+        """Fail the handshake."""
+        connection = self._connection
+        if connection.state is ConnectionState.STARTING:
+            connection.client_properties = client_properties or {}
+        connection.refuse(text)
+
+    # --- publishes and deliveries ---------------------------------------------------------------------
+
+    def destinations(self, number: int, method: Any, properties: Any) -> tuple[str, ...]:
+        """Ask the router."""
+        session = self._session(number)
+        if session is None or method is None:
+            return ()
+        delivery = None if properties is None else properties.delivery
+        key = "" if delivery is None else delivery.routing_key or ""
+        message = Message(method.destination or "", key, properties, b"")
+        with suppress(ModelError):
+            return session.virtual_host.routing.preview(message)
+        return ()
+
+    def consumed_queue(self, number: int, consumer_tag: str) -> str | None:
+        """Look the subscription up by its destination."""
+        session = self._session(number)
+        found = None if session is None else session.consumers.get(consumer_tag)
+        return None if found is None else found.queue.name
+
+    def held_messages(self, number: int, settlement: Any) -> tuple[tuple[str, Any], ...]:
+        """Look the transfers up in the ledger."""
+        session = self._session(number)
+        if session is None:
+            return ()
+        outstanding = session.ledger.outstanding
+        found = [outstanding[each] for each in settlement.transfers.select(outstanding)]
+        return tuple((delivery.queue.name, delivery.queued.message) for delivery in found)
+
+    # --- flow -----------------------------------------------------------------------------------------
+
+    def set_flow(self, number: int, active: bool) -> None:
+        """Send message.stop, or message.flow with unlimited credit, for each destination of its publishes.
+
+        Before the session's first publish it is sent for the default exchange.
+        """
+        session = self._session(number)
+        if session is None:
+            return
+        for destination in list(session.publisher.targets) or [""]:
+            if not active:
+                session.send(commands.MessageStop(destination=destination))
+                continue
+            for unit in CreditUnit:
+                flow = commands.MessageFlow(destination=destination, unit=unit, value=_UNLIMITED)
+                session.send(flow)
+
+    def starve(self, owner: object, queue: str | None, destination: str | None, starved: bool) -> int:
+        """Starve or restore the credit of each subscription."""
+        count = 0
+        # A starved subscription may have lost its connection since.
+        for each in list(self._subscriptions(detached=not starved)):
+            here = queue in (None, each.subscription.queue.name) and destination in (None, each.destination)
+            if here:
+                count += 1
+                each.grant.starve(owner, starved)
+                each.grant.resume()
+        return count
+
+    def _subscriptions(self, *, detached: bool) -> Iterator[ServerSubscription]:
+        sessions = self._connection.broker.sessions.values() if detached else self._connection.open_channels
+        for session in sessions:
+            yield from cast("ServerSession", session).subscriptions.values()
+
+    def _session(self, number: int) -> ServerSession | None:
+        session = self._connection.sessions.get(number)
+        return session if session is not None and session.alive else None
+
+
+def _frames(octets: bytes) -> Iterator[tuple[int, int, bytes]]:
+    """Flags, segment type and payload of each frame."""
+    for kind, _, payload, _ in DIALECT.cut(octets):
+        yield kind >> 8 & 0xFF, kind & TYPE_MASK, payload
