@@ -57,6 +57,7 @@ class Books:
     """
 
     confirms_singly = False
+    intercepts = False
 
     def __init__(self, world: Any) -> None:
         self.world = world

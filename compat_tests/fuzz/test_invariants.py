@@ -28,6 +28,7 @@ class Both:
     """A tap in front of another one."""
 
     confirms_singly = False
+    intercepts = False
 
     def __init__(self, first: Any, second: Any) -> None:
         self._taps = first, second

@@ -55,6 +55,7 @@ class QuietTap:
     """A tap that lets everything pass and keeps nothing. Events of the model go to `happened`, by name."""
 
     confirms_singly = False
+    intercepts = False
 
     def received(self, *_: object) -> None:
         pass

@@ -44,6 +44,8 @@ class FaultExecutor:
         silence: silences the connection of a fault port.
     """
 
+    intercepts = True
+
     def __init__(self, context: BrokerContext, silence: Callable[[FaultPort], object]) -> None:
         self.context = context
         self.silence = silence

@@ -11,6 +11,7 @@ class NextTap(Protocol):
     """The tap that `FaultTap` passes everything on to: the trace's recorder. See `model.tap.Tap`."""
 
     confirms_singly: bool
+    intercepts: bool
 
     def received(self, connection: Any, frame_type: int, channel: int, payload: bytes) -> bool | None:
         """A whole frame has arrived."""
@@ -29,6 +30,7 @@ class NullTap:
     """A `NextTap` that ignores everything: the one of a broker without a recorder."""
 
     confirms_singly = False
+    intercepts = False
 
     def received(self, connection: Any, frame_type: int, channel: int, payload: bytes) -> None:
         """Ignored."""

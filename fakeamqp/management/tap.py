@@ -34,6 +34,8 @@ class CountingTap:
         following: the recorder of the trace; None without one.
     """
 
+    intercepts = False
+
     def __init__(self, statistics: Statistics, time: Callable[[], float], following: NextTap | None) -> None:
         self._statistics = statistics
         self._time = time

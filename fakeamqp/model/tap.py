@@ -42,6 +42,8 @@ class Tap(Protocol):
 
     confirms_singly: bool
     """True if every publish must be confirmed by a frame of its own."""
+    intercepts: bool
+    """True if `received` may keep frames; otherwise a connection may process several frames at once."""
 
     def received(self, connection: Tapped, frame_type: int, channel: int, payload: bytes) -> bool | None:
         """A whole frame was received. True means that the tap keeps it and the connection must ignore it.

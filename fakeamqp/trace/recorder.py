@@ -77,6 +77,7 @@ class Recorder:
     """
 
     confirms_singly = False
+    intercepts = False
 
     __slots__ = (
         "_began",

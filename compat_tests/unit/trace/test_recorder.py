@@ -11,8 +11,9 @@ import pytest
 from compat_tests.protocol.driver import Server
 from fakeamqp.model.tap import report_settled
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
-from fakeamqp.protocols.amqp_0_9_1.codec.frames import HEARTBEAT_FRAME
+from fakeamqp.protocols.amqp_0_9_1.codec.frames import HEARTBEAT_FRAME, content_frames, method_frame
 from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
+from fakeamqp.protocols.amqp_0_9_1.server_channel import Amqp091Channel
 from fakeamqp.trace import ConnectionEvent, FrameEvent, ModelEvent, Recorder
 from fakeamqp.trace.peers import Peers
 
@@ -449,3 +450,30 @@ def test_entries_are_read_on_from_a_serial_number(clock: Clock):
     clears = recorder.clears
     recorder.clear()
     assert recorder.clears == clears + 1 and read(0) == (0, [])
+
+
+# --- contents that have come as a whole -----------------------------------------------------------------
+
+
+def test_a_whole_content_is_processed_at_once_and_recorded_as_frame_by_frame(
+    server: Server, recorder: Recorder, monkeypatch: pytest.MonkeyPatch
+):
+    client = server.client()
+    client.declare("q")
+    octets = b"".join(
+        (
+            method_frame(1, m.BasicPublish(routing_key="q").encode()),
+            *content_frames(1, 60, BasicProperties().encode(), b"body", 131072),
+        )
+    )
+    recorded = []
+    for pieces in ([octets[:-5], octets[-5:]], [octets], [octets]):
+        recorder.clear()
+        if recorded:
+            # The properties are known by now; see `Amqp091Channel.take_content`.
+            monkeypatch.setattr(Amqp091Channel, "receive_header", None)
+        for piece in pieces:
+            client.send_bytes(piece)
+        recorded.append([(each.name, getattr(each, "payload", None)) for each in recorder.trace().events])
+    assert recorded[0] == recorded[1] == recorded[2]
+    assert [name for name, _ in recorded[0]][:3] == ["basic.publish", "content header", "content body"]
