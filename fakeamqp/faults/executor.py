@@ -115,7 +115,7 @@ class FaultExecutor:
         self._subscription_listeners.append(subscribed)
         self._install()
 
-    def ignore(self, subscribed: Callable[[str, str, str], object]) -> None:
+    def stop_listening(self, subscribed: Callable[[str, str, str], object]) -> None:
         """End `listen`."""
         if subscribed in self._subscription_listeners:
             self._subscription_listeners.remove(subscribed)

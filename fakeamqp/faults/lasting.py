@@ -153,7 +153,7 @@ class Starvation(LastingFault):
         return f"credit of {' '.join(words)} is ignored"
 
     def _withdraw(self) -> None:
-        self._executor.ignore(self.subscribed)
+        self._executor.stop_listening(self.subscribed)
         for port in self._executor.ports():
             port.starve(self, self._queue, self._destination, False)
         self._executor.settle()
