@@ -29,7 +29,7 @@ from fakeamqp import Broker
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.runtime import turns
 from fakeamqp.runtime.clock import wall_clock_hooks
-from fakeamqp.runtime.intercept_patches import patches
+from fakeamqp.runtime.intercept import patches
 from fakeamqp.runtime.thread import engine as engine_module, lock as lock_module
 
 pytestmark = pytest.mark.threads_only

@@ -15,8 +15,8 @@ from fakeamqp.runtime.errors import ClockError, NothingPending
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fakeamqp.runtime.clock.interface import ClockTimer
     from fakeamqp.runtime.clock.modes import Instant, Mode
+    from fakeamqp.runtime.clock.real import ClockTimer
     from fakeamqp.runtime.clock.virtual import VirtualClock
     from fakeamqp.runtime.engine import Engine
 

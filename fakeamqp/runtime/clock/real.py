@@ -1,4 +1,4 @@
-"""The real clock: the machine's time, even if the code under test has frozen it.
+"""The interfaces of clocks, and the real clock: the machine's time, even if a test has frozen it.
 
 Tests freeze time in two ways, and neither may affect the broker in its default mode:
 
@@ -13,13 +13,80 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
+from typing import Protocol
 
-if TYPE_CHECKING:
-    from fakeamqp.runtime.clock.interface import TimerQueue
+__all__ = ["ClockTimer", "EngineClock", "RealClock", "TimerQueue"]
 
-__all__ = ["RealClock"]
+
+class ClockTimer(Protocol):
+    """A timer that can be cancelled."""
+
+    @property
+    def due(self) -> float:
+        """The instant at which it is due."""
+        ...
+
+    @property
+    def housekeeping(self) -> bool:
+        """Whether a test that moves time to the next timer skips it."""
+        ...
+
+    @property
+    def awaits_peer(self) -> bool:
+        """Whether the next step of a client cancels it."""
+        ...
+
+    @property
+    def words(self) -> str:
+        """A description, for reports."""
+        ...
+
+    def cancel(self) -> None:
+        """Cancel the timer."""
+        ...
+
+
+class TimerQueue(Protocol):
+    """The timers of one clock, as the runtime sees them."""
+
+    def call_at(self, due: float, callback: Callable[[], object], label: str = ...) -> ClockTimer:
+        """Call `callback()` when the clock reaches `due`."""
+        ...
+
+    def next_due(self) -> float | None:
+        """The earliest instant at which a timer is due, or None."""
+        ...
+
+    def pending(self) -> Iterator[ClockTimer]:
+        """The pending timers, in the order in which they are due."""
+        ...
+
+    def run_due(self, pauses: Callable[[], bool] | None = None, until: float = ...) -> int:
+        """Run the timers that are due by `until`, or up to the one after which `pauses()` is true.
+
+        Returns how many ran.
+        """
+        ...
+
+
+class EngineClock(Protocol):
+    """The clock interface of the engine."""
+
+    def now(self) -> float:
+        """The instant that timers are compared with: seconds, never going back."""
+        ...
+
+    def time(self) -> float:
+        """Wall time in seconds since the epoch."""
+        ...
+
+    def seconds_until(self, due: float) -> float | None:
+        """How long, in real seconds, the loop may sleep before it checks whether `due` is reached.
+
+        None if only a test moves this clock.
+        """
+        ...
 
 
 def _real(name: str) -> Callable[[], float]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from fakeamqp.runtime.errors import ClockError
 
 if TYPE_CHECKING:
-    from fakeamqp.runtime.clock.interface import ClockTimer, TimerQueue
+    from fakeamqp.runtime.clock.real import ClockTimer, TimerQueue
 
 __all__ = ["MARGIN", "SteppedClock", "seconds_in_words"]
 

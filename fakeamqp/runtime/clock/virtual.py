@@ -9,7 +9,7 @@ from fakeamqp.runtime.clock.real import RealClock
 from fakeamqp.runtime.clock.stepped import SteppedClock, seconds_in_words
 
 if TYPE_CHECKING:
-    from fakeamqp.runtime.clock.interface import TimerQueue
+    from fakeamqp.runtime.clock.real import TimerQueue
 
 __all__ = ["VirtualClock"]
 

@@ -16,7 +16,7 @@ from fakeamqp.runtime.clock.real import RealClock
 from fakeamqp.runtime.clock.stepped import SteppedClock, seconds_in_words
 
 if TYPE_CHECKING:
-    from fakeamqp.runtime.clock.interface import TimerQueue
+    from fakeamqp.runtime.clock.real import TimerQueue
     from fakeamqp.runtime.clock.stepped import Settle
 
 __all__ = ["LIBRARIES", "Reading", "WallClock", "read"]
