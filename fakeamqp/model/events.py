@@ -38,10 +38,10 @@ class EventDeclaration:
     __slots__ = ("_given", "fields", "happens", "kept", "name", "of_message")
 
     def __init__(self, name: str, fields: str, happens: str, *, kept: str = "") -> None:
-        self.name = name
+        self.name: str = name
         self.fields: tuple[str, ...] = tuple(fields.split())
         self.kept: tuple[str, ...] = tuple(kept.split())
-        self.happens = happens
+        self.happens: str = happens
         self.of_message: bool = "message" in self.fields
         self._given: frozenset[str] = frozenset(self.fields + self.kept)
 

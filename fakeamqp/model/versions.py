@@ -59,7 +59,7 @@ SINCE_3_13: Final[Versions] = SINCE_4_0 | ONLY_3_13
 EVERY: Final[Versions] = SINCE_4_0 | UNTIL_3_13
 UNTIL_4_2: Final[Versions] = EVERY - SINCE_4_3
 
-NAMES: Final = (
+NAMES: Final[tuple[str, ...]] = (
     "rabbitmq-3.10",
     "rabbitmq-3.13",
     "rabbitmq-4.0",
@@ -87,9 +87,9 @@ class ChoiceRow:
     __slots__ = ("any_text", "most", "value")
 
     def __init__(self, value: Callable[[str], Any], any_text: bool, most: int | None = None) -> None:
-        self.value = value
-        self.any_text = any_text
-        self.most = most
+        self.value: Callable[[str], Any] = value
+        self.any_text: bool = any_text
+        self.most: int | None = most
 
 
 def choice(

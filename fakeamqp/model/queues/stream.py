@@ -172,7 +172,7 @@ class StreamQueue(Queue):
         self.log: Log[Message] = Log()
         self.log.lost = self._retired
         self._readers: dict[Subscription, _Reader] = {}
-        self.refuses_returns = self.virtual_host.state.personality.streams_refuse_rejects
+        self.refuses_returns: bool = self.virtual_host.state.personality.streams_refuse_rejects
         self._retention_timer: Timer | None = None
         self._last_properties: tuple[ReadableProperties, ReadableProperties, int] | None = None
         self._adopt_limits()
