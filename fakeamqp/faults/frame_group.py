@@ -15,12 +15,15 @@ if TYPE_CHECKING:
     from fakeamqp.faults.connection_state import ConnectionFaultState
     from fakeamqp.faults.port import FaultPort
 
-__all__ = ["ABSENT", "HEARTBEAT", "FrameGroup"]
+__all__ = ["ABSENT", "HEARTBEAT", "UNREAD", "FrameGroup"]
 
 HEARTBEAT = "heartbeat"
 
 ABSENT = object()
 """The value of a field or property that does not exist."""
+
+UNREAD = object()
+"""In place of what was not decoded yet."""
 
 
 class FrameGroup:
@@ -81,8 +84,8 @@ class FrameGroup:
         """How often that channel had been closed before it came."""
         self.number: int | None = None
         """In 0-10: the id of a sent command that a rule has taken."""
-        self._method: Any = "unread"
-        self._content: Any = "unread"
+        self._method: Any = UNREAD
+        self._content: Any = UNREAD
 
     # --- what it is -----------------------------------------------------------------------------------
 

@@ -35,6 +35,8 @@ from fakeamqp.protocols.amqp_0_9_1.codec.tables import PUBLISHED_0_9
 from fakeamqp.protocols.amqp_0_9_1.server_connection import Amqp091Connection
 
 if TYPE_CHECKING:
+    from types import ModuleType
+
     from fakeamqp.connection import Connection, PeerAddress
     from fakeamqp.model.deliveries.credit import Credit, Window
     from fakeamqp.model.personality import Personality
@@ -42,7 +44,6 @@ if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_0_9.choices import Amqp09Choices
     from fakeamqp.protocols.amqp_0_9.codec.requests import Request
     from fakeamqp.protocols.amqp_0_9.port import Amqp09FaultPort
-    from fakeamqp.protocols.amqp_0_9.vocabulary import Vocabulary09
     from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
     from fakeamqp.protocols.amqp_0_9_1.codec.tables import Grammar
     from fakeamqp.protocols.amqp_0_9_1.connection import Handlers
@@ -60,13 +61,13 @@ class Amqp09Connection(Amqp091Connection[Amqp09Channel]):
         state: the broker.
         peer: the client's address.
         notify: called when the runtime must check the connection.
-        vocabulary: the methods of 0-9 or of 0-8.
+        vocabulary: the module with the methods of 0-9 or of 0-8.
         protocol_header: the protocol header that the client sent.
         version: the version in connection.start (connection.start/version-fields).
         protocol: the name of the protocol.
     """
 
-    vocabulary: Vocabulary09
+    vocabulary: ModuleType
 
     CHANNEL: ClassVar[type[Amqp09Channel]] = Amqp09Channel
     TRANSITIONS: ClassVar[ConnectionTransitions] = CONNECTION_TRANSITIONS
@@ -83,7 +84,7 @@ class Amqp09Connection(Amqp091Connection[Amqp09Channel]):
         notify: Callable[[Connection], None],
         protocol_header: bytes = PROTOCOL_HEADER,
         *,
-        vocabulary: Vocabulary09 = m,
+        vocabulary: ModuleType = m,
         version: tuple[int, int] = (VERSION_MAJOR, VERSION_MINOR),
         protocol: str = "0-9",
     ) -> None:

@@ -53,6 +53,8 @@ from fakeamqp.protocols.base.connection_states import ConnectionState
 from fakeamqp.protocols.base.server_connection import ServerConnection
 
 if TYPE_CHECKING:
+    from types import ModuleType
+
     from fakeamqp.connection import Connection, PeerAddress
     from fakeamqp.model.personality import Personality
     from fakeamqp.model.state import BrokerState
@@ -62,12 +64,13 @@ if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_0_9_1.codec.tables import Grammar
     from fakeamqp.protocols.amqp_0_9_1.malformed import MalformedAnswers
     from fakeamqp.protocols.amqp_0_9_1.port import Amqp091FaultPort
-    from fakeamqp.protocols.amqp_0_9_1.vocabulary import Vocabulary
     from fakeamqp.protocols.base.connection_states import ConnectionTransitions
 
 __all__ = ["Amqp091Connection"]
 
 if TYPE_CHECKING:
+    from types import ModuleType
+
     from typing_extensions import TypeVar as TypeVarWithDefault
 
     C = TypeVarWithDefault("C", bound=Amqp091Channel, default=Amqp091Channel)
@@ -97,7 +100,7 @@ class Amqp091Connection(ServerConnection, Generic[C]):
         peer: the client's address.
         notify: called when the runtime must check the connection.
         protocol_header: the protocol header that the client sent.
-        vocabulary: the methods of the protocol.
+        vocabulary: the module with the methods of the protocol.
         personality: the broker's personality, with the overrides of the protocol.
     """
 
@@ -125,7 +128,7 @@ class Amqp091Connection(ServerConnection, Generic[C]):
         notify: Callable[[Connection], None],
         protocol_header: bytes = PROTOCOL_HEADER,
         *,
-        vocabulary: Vocabulary = m,
+        vocabulary: ModuleType = m,
         personality: Personality | None = None,
     ) -> None:
         personality = personality or state.personality
@@ -473,7 +476,7 @@ class Amqp091Connection(ServerConnection, Generic[C]):
         """
         self.check_payload(FRAME_METHOD, payload)
         self.method_index = index = int.from_bytes(payload[:4], "big")
-        method_class = self.vocabulary.METHODS.get(index)
+        method_class: type[Method] | None = self.vocabulary.METHODS.get(index)
         if method_class is None:
             raise UnknownMethod(
                 "not-implemented", f"there is no method {index & 0xFFFF} in class {index >> 16}", payload

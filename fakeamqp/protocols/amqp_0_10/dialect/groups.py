@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from typing_extensions import Self
 
-from fakeamqp.faults.frame_group import ABSENT, HEARTBEAT, FrameGroup
+from fakeamqp.faults.frame_group import ABSENT, HEARTBEAT, UNREAD, FrameGroup
 from fakeamqp.protocols.amqp_0_10.codec import commands, controls, structs
 from fakeamqp.protocols.amqp_0_10.codec.frames import (
     LARGEST_FRAME,
@@ -89,7 +89,7 @@ class CommandGroup(FrameGroup):
     @property
     def method(self) -> Any:
         """A `Command` or a `Control`."""
-        if self._method == "unread" and self.method_complete:
+        if self._method is UNREAD and self.method_complete:
             self._method = None
             octets = self.segment(self.frames[0][0] & TYPE_MASK) or b""
             try:
@@ -99,7 +99,7 @@ class CommandGroup(FrameGroup):
                     self._method = controls.decode(octets)
             except WireError:
                 pass
-        return None if self._method == "unread" else self._method
+        return None if self._method is UNREAD else self._method
 
     @property
     def method_complete(self) -> bool:
@@ -125,7 +125,7 @@ class CommandGroup(FrameGroup):
     @property
     def properties(self) -> Any:
         """`TransferProperties`."""
-        if self._content == "unread":
+        if self._content is UNREAD:
             from fakeamqp.protocols.amqp_0_10.properties import TransferProperties
 
             octets = self.segment(HEADER)

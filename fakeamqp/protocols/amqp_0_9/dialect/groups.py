@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from typing_extensions import Self
 
-from fakeamqp.faults.frame_group import ABSENT
+from fakeamqp.faults.frame_group import ABSENT, UNREAD
 from fakeamqp.protocols.amqp_0_9.codec.bodies import Body
 from fakeamqp.protocols.amqp_0_9.codec.constants import (
     FRAME_BODY,
@@ -159,7 +159,7 @@ class MethodGroup09(MethodGroup091):
         """Properties of its class; for a transfer, of class basic."""
         if not self.is_transfer:
             return super().properties
-        if self._content == "unread":
+        if self._content is UNREAD:
             # Imported late, because it imports 0-10 as well.
             from fakeamqp.protocols.amqp_0_9.property_mapping import from_transfer
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from typing_extensions import Self
 
-from fakeamqp.faults.frame_group import ABSENT, HEARTBEAT, FrameGroup
+from fakeamqp.faults.frame_group import ABSENT, HEARTBEAT, UNREAD, FrameGroup
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.codec.frames import (
     CONTENT_HEADER,
@@ -73,7 +73,7 @@ class MethodGroup091(FrameGroup):
     @property
     def method(self) -> Any:
         """A `Method`."""
-        if self._method == "unread":
+        if self._method is UNREAD:
             kind = self._kind
             self._method = None if kind is None else _read(self.protocol.grammars, kind.decode, self.payload)
         return self._method
@@ -106,7 +106,7 @@ class MethodGroup091(FrameGroup):
     def _read_content(self) -> tuple[Any, int] | None:
         if len(self.frames) < 2 or self.frames[1][0] != FRAME_CONTENT_HEADER:
             return None
-        if self._content == "unread":
+        if self._content is UNREAD:
             payload = self.frames[1][1]
             found = None
             if len(payload) >= CONTENT_HEADER.size + 2:
