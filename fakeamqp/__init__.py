@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from fakeamqp.model.limits.limits import Bounds, LimitsError
     from fakeamqp.model.personality import PERSONALITIES, FeatureError, Personality
     from fakeamqp.model.personality.variants import ChoiceDifference
-    from fakeamqp.model.policies import PolicyError
+    from fakeamqp.model.policies.policy import PolicyError
     from fakeamqp.runtime import (
         CannotListen,
         ClockError,
@@ -109,7 +109,7 @@ if not TYPE_CHECKING:
             "fakeamqp.model.limits.limits": ("Bounds", "LimitsError"),
             "fakeamqp.model.personality": ("PERSONALITIES", "FeatureError", "Personality"),
             "fakeamqp.model.personality.variants": ("ChoiceDifference",),
-            "fakeamqp.model.policies": ("PolicyError",),
+            "fakeamqp.model.policies.policy": ("PolicyError",),
             "fakeamqp.runtime": (
                 "CannotListen",
                 "ClockError",

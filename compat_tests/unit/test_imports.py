@@ -33,7 +33,7 @@ LATER = {
     "typing_extensions",
     "urllib.parse",
 }
-PACKAGES = ["fakeamqp", "fakeamqp.inspect", "fakeamqp.model.policies", "fakeamqp.spark", "fakeamqp.trace"]
+PACKAGES = ["fakeamqp", "fakeamqp.inspect", "fakeamqp.spark", "fakeamqp.trace"]
 
 
 def test_importing_a_broker_loads_nothing_that_can_wait() -> None:

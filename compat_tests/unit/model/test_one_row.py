@@ -72,14 +72,10 @@ def test_a_row_has_the_type_of_a_keyword_argument() -> None:
 
 ARGUMENT = """\
     most_readers: int | None = option(
-        QueueArgument(
-            "x-most-readers",
-            ArgumentReader.positive,
-            {"quorum": Taken(SINCE_4_3, position=210)},
-            PolicyKey(
-                values.positive("is not a valid number of readers"), versions=SINCE_4_3, merge={"quorum": min}
-            ),
-        )
+        "x-most-readers",
+        ArgumentReader.positive,
+        {"quorum": Taken(SINCE_4_3, position=210)},
+        PolicyKey(values.positive("is not a number of readers"), versions=SINCE_4_3, merge={"quorum": min}),
     )
     def __repr__(self)"""
 
@@ -109,7 +105,7 @@ from compat_tests.personalities import choices_table
 from fakeamqp import Broker, PERSONALITIES
 from fakeamqp.model.arguments.queue_arguments import compared_arguments, queue_options
 from fakeamqp.model.errors import PreconditionFailed
-from fakeamqp.model.policies import PolicyError
+from fakeamqp.model.policies.policy import PolicyError
 
 def refusal(kind, arguments):
     try:

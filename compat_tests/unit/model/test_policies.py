@@ -8,7 +8,7 @@ import pytest
 
 from fakeamqp.model.arguments import QueueOptions, queue_options
 from fakeamqp.model.personality import PERSONALITIES, DeprecatedFeatures
-from fakeamqp.model.policies import (
+from fakeamqp.model.policies.policy import (
     Policy,
     PolicyError,
     effective_definition,

@@ -14,7 +14,7 @@ from fakeamqp.model.policies.parameters import ParameterError
 
 if TYPE_CHECKING:
     from fakeamqp.management.resource import ApiCall, Handler
-    from fakeamqp.model.policies import Policy
+    from fakeamqp.model.policies.policy import Policy
     from fakeamqp.model.state import BrokerState
 
 __all__ = ["RESOURCES"]

@@ -87,7 +87,7 @@ class ConsumerOptions:
     """
 
     priority: int = option(
-        Argument("x-priority", ArgumentReader.integer, {"classic": Taken(), "quorum": Taken()}), default=0
+        "x-priority", ArgumentReader.integer, {"classic": Taken(), "quorum": Taken()}, default=0
     )
     cancel_on_failover: ClassVar[Argument] = Argument(
         "x-cancel-on-ha-failover", ArgumentReader.flag, {"classic": Taken(UNTIL_3_13)}
@@ -98,30 +98,26 @@ class ConsumerOptions:
         {"classic": Taken(UNTIL_3_13), "quorum": Taken(UNTIL_3_13), "stream": Taken(UNTIL_3_13)},
     )
     timeout: float | None = option(
-        Argument("x-consumer-timeout", ArgumentReader.any_milliseconds, {"quorum": Taken(SINCE_4_3)})
+        "x-consumer-timeout", ArgumentReader.any_milliseconds, {"quorum": Taken(SINCE_4_3)}
     )
     stream_offset: StreamOffset = option(
-        Argument(STREAM_OFFSET, _stream_offset, {"stream": Taken()}), default=StreamOffset()
+        STREAM_OFFSET, _stream_offset, {"stream": Taken()}, default=StreamOffset()
     )
     filters: tuple[str, ...] | None = option(
         # In 3.13 all queue types take the filters' arguments, and only streams heed them.
-        Argument(
-            "x-stream-filter",
-            _filters,
-            {"classic": Taken(ONLY_3_13), "quorum": Taken(ONLY_3_13), "stream": Taken(SINCE_3_13)},
-        )
+        "x-stream-filter",
+        _filters,
+        {"classic": Taken(ONLY_3_13), "quorum": Taken(ONLY_3_13), "stream": Taken(SINCE_3_13)},
     )
     match_unfiltered: bool = option(
-        Argument(
-            "x-stream-match-unfiltered",
-            _is_true,
-            {"classic": Taken(ONLY_3_13), "quorum": Taken(ONLY_3_13), "stream": Taken(SINCE_3_13)},
-        ),
+        "x-stream-match-unfiltered",
+        _is_true,
+        {"classic": Taken(ONLY_3_13), "quorum": Taken(ONLY_3_13), "stream": Taken(SINCE_3_13)},
         default=False,
     )
 
 
-CONSUMER_ARGUMENTS: tuple[Argument, ...] = rows_of(ConsumerOptions, Argument)
+CONSUMER_ARGUMENTS: tuple[Argument, ...] = rows_of(ConsumerOptions)
 
 
 def consumer_options(

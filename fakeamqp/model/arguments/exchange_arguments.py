@@ -51,25 +51,19 @@ class ExchangeOptions:
     """What the arguments of an exchange ask for; each field stands in the row of its argument."""
 
     alternate_exchange: str | None = option(
-        Argument(
-            "alternate-exchange",
-            ArgumentReader.exchange,
-            {ANY_TYPE: Taken()},
-            PolicyKey(text("is not a valid alternate exchange name"), merge={ANY_TYPE: argument_wins}),
-        )
+        "alternate-exchange",
+        ArgumentReader.exchange,
+        {ANY_TYPE: Taken()},
+        PolicyKey(text("is not a valid alternate exchange name"), merge={ANY_TYPE: argument_wins}),
     )
-    hash_header: str | None = option(
-        Argument("hash-header", _text, {"x-consistent-hash": Taken(compared=False)})
-    )
-    hash_property: str | None = option(
-        Argument("hash-property", _text, {"x-consistent-hash": Taken(compared=False)})
-    )
+    hash_header: str | None = option("hash-header", _text, {"x-consistent-hash": Taken(compared=False)})
+    hash_property: str | None = option("hash-property", _text, {"x-consistent-hash": Taken(compared=False)})
     delayed_type: str | None = option(
-        Argument(DELAYED_TYPE, ArgumentReader.text_if_any, {"x-delayed-message": Taken(compared=False)})
+        DELAYED_TYPE, ArgumentReader.text_if_any, {"x-delayed-message": Taken(compared=False)}
     )
 
 
-EXCHANGE_ARGUMENTS: tuple[Argument, ...] = rows_of(ExchangeOptions, Argument)
+EXCHANGE_ARGUMENTS: tuple[Argument, ...] = rows_of(ExchangeOptions)
 
 COMPARED_EXCHANGE_ARGUMENTS = tuple(
     row.name for row in EXCHANGE_ARGUMENTS if any(taken.compared for taken in row.types.values())

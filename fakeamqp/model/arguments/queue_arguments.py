@@ -17,7 +17,6 @@ from fakeamqp.model.arguments.rows import (
     Argument,
     Merge,
     PolicyKey,
-    QueueArgument,
     Taken,
     argument_wins,
     option,
@@ -185,101 +184,87 @@ class QueueOptions:
     """
 
     expires: float | None = option(
-        QueueArgument(
-            "x-expires",
-            ArgumentReader.positive_milliseconds,
-            {"classic": Taken(), "quorum": Taken(position=40)},
-            PolicyKey(
-                values.positive("is not a valid queue expiry"),
-                operator=EVERY,
-                operator_merge=min,
-                read=_seconds,
-                merge=_classic_and_quorum(min),
-                overrides=_decides_expiry,
-                foreign=_foreign_to("stream"),
-            ),
-        )
+        "x-expires",
+        ArgumentReader.positive_milliseconds,
+        {"classic": Taken(), "quorum": Taken(position=40)},
+        PolicyKey(
+            values.positive("is not a valid queue expiry"),
+            operator=EVERY,
+            operator_merge=min,
+            read=_seconds,
+            merge=_classic_and_quorum(min),
+            overrides=_decides_expiry,
+            foreign=_foreign_to("stream"),
+        ),
     )
     message_ttl: float | None = option(
-        QueueArgument(
-            "x-message-ttl",
-            ArgumentReader.milliseconds,
-            {"classic": Taken(), "quorum": Taken(position=140)},
-            PolicyKey(
-                values.natural("is not a valid message TTL"),
-                operator=EVERY,
-                operator_merge=min,
-                read=_seconds,
-                merge=_classic_and_quorum(min),
-                foreign=_foreign_to("stream"),
-            ),
-        )
+        "x-message-ttl",
+        ArgumentReader.milliseconds,
+        {"classic": Taken(), "quorum": Taken(position=140)},
+        PolicyKey(
+            values.natural("is not a valid message TTL"),
+            operator=EVERY,
+            operator_merge=min,
+            read=_seconds,
+            merge=_classic_and_quorum(min),
+            foreign=_foreign_to("stream"),
+        ),
     )
     dead_letter_exchange: str | None = option(
-        QueueArgument(
-            DEAD_LETTER_EXCHANGE,
-            ArgumentReader.exchange,
-            {"classic": Taken(), "quorum": Taken(position=10)},
-            PolicyKey(
-                values.text("is not a valid dead letter exchange name"),
-                merge=_classic_and_quorum(argument_wins),
-                foreign=_foreign_to("stream"),
-            ),
-        )
+        DEAD_LETTER_EXCHANGE,
+        ArgumentReader.exchange,
+        {"classic": Taken(), "quorum": Taken(position=10)},
+        PolicyKey(
+            values.text("is not a valid dead letter exchange name"),
+            merge=_classic_and_quorum(argument_wins),
+            foreign=_foreign_to("stream"),
+        ),
     )
     dead_letter_routing_key: str | None = option(
-        QueueArgument(
-            "x-dead-letter-routing-key",
-            _dead_letter_routing_key,
-            {"classic": Taken(), "quorum": Taken(position=20)},
-            PolicyKey(
-                values.routing_key("is not a valid dead letter routing key"),
-                merge=_classic_and_quorum(argument_wins),
-                foreign=_foreign_to("stream"),
-            ),
-        )
+        "x-dead-letter-routing-key",
+        _dead_letter_routing_key,
+        {"classic": Taken(), "quorum": Taken(position=20)},
+        PolicyKey(
+            values.routing_key("is not a valid dead letter routing key"),
+            merge=_classic_and_quorum(argument_wins),
+            foreign=_foreign_to("stream"),
+        ),
     )
     dead_letter_strategy: Strategy = option(
-        QueueArgument(
-            "x-dead-letter-strategy",
-            _strategy,
-            {"quorum": Taken(position=30)},
-            PolicyKey(
-                values.one_of("at-most-once", "at-least-once", refusal="is not a valid dead letter strategy"),
-                merge={"quorum": argument_wins},
-                foreign=_foreign_to("classic", "stream"),
-            ),
+        "x-dead-letter-strategy",
+        _strategy,
+        {"quorum": Taken(position=30)},
+        PolicyKey(
+            values.one_of("at-most-once", "at-least-once", refusal="is not a valid dead letter strategy"),
+            merge={"quorum": argument_wins},
+            foreign=_foreign_to("classic", "stream"),
         ),
         default="at-most-once",
     )
     max_length: int | None = option(
-        QueueArgument(
-            "x-max-length",
-            ArgumentReader.count,
-            {"classic": Taken(), "quorum": Taken(position=50)},
-            PolicyKey(
-                values.natural("is not a valid maximum length"),
-                operator=EVERY,
-                operator_merge=min,
-                merge=_classic_and_quorum(min),
-                foreign=_foreign_to("stream"),
-            ),
-        )
+        "x-max-length",
+        ArgumentReader.count,
+        {"classic": Taken(), "quorum": Taken(position=50)},
+        PolicyKey(
+            values.natural("is not a valid maximum length"),
+            operator=EVERY,
+            operator_merge=min,
+            merge=_classic_and_quorum(min),
+            foreign=_foreign_to("stream"),
+        ),
     )
     max_length_bytes: int | None = option(
-        QueueArgument(
-            "x-max-length-bytes",
-            ArgumentReader.count,
-            {"classic": Taken(), "quorum": Taken(position=60), "stream": Taken()},
-            PolicyKey(
-                values.natural("is not a valid maximum length in bytes"),
-                operator=EVERY,
-                operator_merge=min,
-                merge=_classic_and_quorum(min) | {"stream": policy_wins},
-            ),
-        )
+        "x-max-length-bytes",
+        ArgumentReader.count,
+        {"classic": Taken(), "quorum": Taken(position=60), "stream": Taken()},
+        PolicyKey(
+            values.natural("is not a valid maximum length in bytes"),
+            operator=EVERY,
+            operator_merge=min,
+            merge=_classic_and_quorum(min) | {"stream": policy_wins},
+        ),
     )
-    max_in_memory_length: ClassVar[QueueArgument] = QueueArgument(
+    max_in_memory_length: ClassVar[Argument] = Argument(
         "x-max-in-memory-length",
         ArgumentReader.count,
         {"quorum": Taken(position=70)},
@@ -290,7 +275,7 @@ class QueueOptions:
             foreign={"classic": SINCE_3_13, "stream": EVERY},
         ),
     )
-    max_in_memory_bytes: ClassVar[QueueArgument] = QueueArgument(
+    max_in_memory_bytes: ClassVar[Argument] = Argument(
         "x-max-in-memory-bytes",
         ArgumentReader.count,
         {"quorum": Taken(position=80)},
@@ -301,30 +286,26 @@ class QueueOptions:
             foreign={"classic": SINCE_3_13, "stream": EVERY},
         ),
     )
-    max_priority: int | None = option(
-        QueueArgument("x-max-priority", ArgumentReader.priority, {"classic": Taken()})
-    )
+    max_priority: int | None = option("x-max-priority", ArgumentReader.priority, {"classic": Taken()})
     overflow: Overflow = option(
-        QueueArgument(
-            "x-overflow",
-            _overflow,
-            {"classic": Taken(), "quorum": Taken(position=90)},
-            PolicyKey(
-                values.one_of(
-                    "drop-head",
-                    "reject-publish",
-                    "reject-publish-dlx",
-                    refusal="is not a valid overflow value",
-                ),
-                operator=SINCE_3_13,
-                read=_overflow_of_policy,
-                merge={"classic": argument_wins, "quorum": policy_wins},
-                foreign=_foreign_to("stream"),
+        "x-overflow",
+        _overflow,
+        {"classic": Taken(), "quorum": Taken(position=90)},
+        PolicyKey(
+            values.one_of(
+                "drop-head",
+                "reject-publish",
+                "reject-publish-dlx",
+                refusal="is not a valid overflow value",
             ),
+            operator=SINCE_3_13,
+            read=_overflow_of_policy,
+            merge={"classic": argument_wins, "quorum": policy_wins},
+            foreign=_foreign_to("stream"),
         ),
         default="drop-head",
     )
-    queue_mode: ClassVar[QueueArgument] = QueueArgument(
+    queue_mode: ClassVar[Argument] = Argument(
         "x-queue-mode",
         _mode,
         {"classic": Taken()},
@@ -334,7 +315,7 @@ class QueueOptions:
         ),
         values=((UNTIL_4_2, ("default", "lazy")),),
     )
-    queue_version: ClassVar[QueueArgument] = QueueArgument(
+    queue_version: ClassVar[Argument] = Argument(
         "x-queue-version",
         _version,
         {"classic": Taken()},
@@ -342,139 +323,122 @@ class QueueOptions:
         values=((UNTIL_4_2, (1, 2)), (SINCE_4_3, (2,))),
     )
     single_active_consumer: bool = option(
-        QueueArgument(
-            "x-single-active-consumer",
-            ArgumentReader.flag,
-            {"classic": Taken(), "quorum": Taken(position=100)},
-        ),
+        "x-single-active-consumer",
+        ArgumentReader.flag,
+        {"classic": Taken(), "quorum": Taken(position=100)},
         default=False,
     )
-    queue_type: ClassVar[QueueArgument] = QueueArgument(
+    queue_type: ClassVar[Argument] = Argument(
         QUEUE_TYPE, None, {"classic": Taken(), "quorum": Taken(position=110), "stream": Taken()}
     )
-    queue_master_locator: ClassVar[QueueArgument] = QueueArgument(
+    queue_master_locator: ClassVar[Argument] = Argument(
         "x-queue-master-locator",
         _master_locator,
         {"classic": Taken()},
         PolicyKey(values.master_locator, operator=SINCE_4_0, foreign=_foreign_to("quorum", "stream")),
         feature="queue_master_locator",
     )
-    quorum_initial_group_size: ClassVar[QueueArgument] = QueueArgument(
+    quorum_initial_group_size: ClassVar[Argument] = Argument(
         "x-quorum-initial-group-size", ArgumentReader.positive, {"quorum": Taken(position=120)}
     )
     consumer_timeout: float | None = option(
-        QueueArgument(
-            "x-consumer-timeout",
-            _consumer_timeout,
-            {
-                "classic": Taken(SINCE_3_13 & UNTIL_4_2, compared=False),
-                "quorum": Taken(SINCE_3_13, position=170, compared=_compared_if_checked),
-                "stream": Taken(SINCE_3_13 & UNTIL_4_2, compared=False),
-            },
-            PolicyKey(
-                values.natural("is not a valid consumer timeout"),
-                versions=SINCE_3_13,
-                read=_seconds,
-                merge=_every_type(min),
-            ),
-        )
+        "x-consumer-timeout",
+        _consumer_timeout,
+        {
+            "classic": Taken(SINCE_3_13 & UNTIL_4_2, compared=False),
+            "quorum": Taken(SINCE_3_13, position=170, compared=_compared_if_checked),
+            "stream": Taken(SINCE_3_13 & UNTIL_4_2, compared=False),
+        },
+        PolicyKey(
+            values.natural("is not a valid consumer timeout"),
+            versions=SINCE_3_13,
+            read=_seconds,
+            merge=_every_type(min),
+        ),
     )
-    consumer_disconnected_timeout: ClassVar[QueueArgument] = QueueArgument(
+    consumer_disconnected_timeout: ClassVar[Argument] = Argument(
         "x-consumer-disconnected-timeout",
         ArgumentReader.count,
         {"quorum": Taken(SINCE_4_3, position=160)},
         PolicyKey(values.natural("is not a valid consumer disconnected timeout"), versions=SINCE_4_3),
     )
     delivery_limit: float | None = option(
-        QueueArgument(
-            "x-delivery-limit",
-            _delivery_limit,
-            {"quorum": Taken(position=130)},
-            PolicyKey(
-                values.delivery_limit,
-                operator=EVERY,
-                operator_merge=stricter_limit,
-                merge={"quorum": stricter_limit},
-                foreign=_foreign_to("classic", "stream"),
-            ),
-        )
+        "x-delivery-limit",
+        _delivery_limit,
+        {"quorum": Taken(position=130)},
+        PolicyKey(
+            values.delivery_limit,
+            operator=EVERY,
+            operator_merge=stricter_limit,
+            merge={"quorum": stricter_limit},
+            foreign=_foreign_to("classic", "stream"),
+        ),
     )
     delayed_retry_type: str | None = option(
-        QueueArgument(
-            "x-delayed-retry-type",
-            ArgumentReader.text_if_any,
-            {"quorum": Taken(SINCE_4_3, position=180)},
-            PolicyKey(
-                values.one_of(
-                    "all",
-                    "failed",
-                    "returned",
-                    "disabled",
-                    refusal="is not a valid delayed retry type. "
-                    "Must be one of: all, failed, returned, disabled",
-                ),
-                versions=SINCE_4_3,
-                operator=SINCE_4_3,
-                merge={"quorum": policy_wins},
+        "x-delayed-retry-type",
+        ArgumentReader.text_if_any,
+        {"quorum": Taken(SINCE_4_3, position=180)},
+        PolicyKey(
+            values.one_of(
+                "all",
+                "failed",
+                "returned",
+                "disabled",
+                refusal="is not a valid delayed retry type. Must be one of: all, failed, returned, disabled",
             ),
-        )
+            versions=SINCE_4_3,
+            operator=SINCE_4_3,
+            merge={"quorum": policy_wins},
+        ),
     )
     delayed_retry_min: float | None = option(
-        QueueArgument(
-            "x-delayed-retry-min",
-            ArgumentReader.milliseconds_if_positive,
-            {"quorum": Taken(SINCE_4_3, position=190)},
-            PolicyKey(
-                values.positive("is not a valid delayed retry minimum delay. Must be a positive integer"),
-                versions=SINCE_4_3,
-                operator=SINCE_4_3,
-                operator_merge=max,
-                read=_seconds,
-                merge={"quorum": min},
-            ),
-        )
+        "x-delayed-retry-min",
+        ArgumentReader.milliseconds_if_positive,
+        {"quorum": Taken(SINCE_4_3, position=190)},
+        PolicyKey(
+            values.positive("is not a valid delayed retry minimum delay. Must be a positive integer"),
+            versions=SINCE_4_3,
+            operator=SINCE_4_3,
+            operator_merge=max,
+            read=_seconds,
+            merge={"quorum": min},
+        ),
     )
     delayed_retry_max: float | None = option(
-        QueueArgument(
-            "x-delayed-retry-max",
-            ArgumentReader.milliseconds_if_positive,
-            {"quorum": Taken(SINCE_4_3, position=200)},
-            PolicyKey(
-                values.positive("is not a valid delayed retry maximum delay. Must be a positive integer"),
-                versions=SINCE_4_3,
-                operator=SINCE_4_3,
-                operator_merge=min,
-                read=_seconds,
-                merge={"quorum": min},
-            ),
-        )
+        "x-delayed-retry-max",
+        ArgumentReader.milliseconds_if_positive,
+        {"quorum": Taken(SINCE_4_3, position=200)},
+        PolicyKey(
+            values.positive("is not a valid delayed retry maximum delay. Must be a positive integer"),
+            versions=SINCE_4_3,
+            operator=SINCE_4_3,
+            operator_merge=min,
+            read=_seconds,
+            merge={"quorum": min},
+        ),
     )
     max_age: float | None = option(
-        QueueArgument(
-            "x-max-age",
-            ArgumentReader.age,
-            {"stream": Taken()},
-            PolicyKey(
-                values.age("is not a valid max age"),
-                read=_seconds_of_age,
-                merge={"stream": policy_wins},
-                foreign=_foreign_to("classic", "quorum"),
-            ),
-        )
+        "x-max-age",
+        ArgumentReader.age,
+        {"stream": Taken()},
+        PolicyKey(
+            values.age("is not a valid max age"),
+            read=_seconds_of_age,
+            merge={"stream": policy_wins},
+            foreign=_foreign_to("classic", "quorum"),
+        ),
     )
     max_segment_size: int | None = option(
-        QueueArgument(
-            "x-stream-max-segment-size-bytes",
-            ArgumentReader.count,
-            {"stream": Taken()},
-            PolicyKey(
-                values.segment_size("is not a valid segment size"),
-                merge={"stream": policy_wins},
-                foreign=_foreign_to("classic", "quorum"),
-            ),
-        )
+        "x-stream-max-segment-size-bytes",
+        ArgumentReader.count,
+        {"stream": Taken()},
+        PolicyKey(
+            values.segment_size("is not a valid segment size"),
+            merge={"stream": policy_wins},
+            foreign=_foreign_to("classic", "quorum"),
+        ),
     )
-    stream_filter_size: ClassVar[QueueArgument] = QueueArgument(
+    stream_filter_size: ClassVar[Argument] = Argument(
         "x-stream-filter-size-bytes",
         ArgumentReader.count,
         {"stream": Taken(SINCE_4_2)},
@@ -483,13 +447,13 @@ class QueueOptions:
             versions=SINCE_3_13,
         ),
     )
-    initial_cluster_size: ClassVar[QueueArgument] = QueueArgument(
+    initial_cluster_size: ClassVar[Argument] = Argument(
         "x-initial-cluster-size",
         ArgumentReader.positive,
         {"stream": Taken()},
         PolicyKey(values.natural("is not a valid cluster size"), foreign=_foreign_to("classic", "quorum")),
     )
-    queue_leader_locator: ClassVar[QueueArgument] = QueueArgument(
+    queue_leader_locator: ClassVar[Argument] = Argument(
         "x-queue-leader-locator",
         _leader_locator,
         {"classic": Taken(SINCE_4_0), "quorum": Taken(position=150), "stream": Taken()},
@@ -505,7 +469,7 @@ class QueueOptions:
         return f"QueueOptions({', '.join(f'{name}={v!r}' for name, v, usual in shown if v != usual)})"
 
 
-QUEUE_ARGUMENTS: tuple[QueueArgument, ...] = rows_of(QueueOptions, QueueArgument)
+QUEUE_ARGUMENTS: tuple[Argument, ...] = rows_of(QueueOptions)
 
 
 # --- what is read off the rows -----------------------------------------------------------------------

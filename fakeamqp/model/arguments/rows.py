@@ -1,15 +1,15 @@
 """The parts of a row, and how a record of options is made of rows.
 
-An options record is a frozen dataclass. Each field is declared with `option(row)`: the row's argument sets
-that field. A `ClassVar` of the record holds the row of an argument that is checked and sets nothing. The
-order of the declarations is the order in which RabbitMQ checks the arguments.
+An options record is a frozen dataclass. Each field is declared with `option`, which has the row of the
+argument that sets it. A `ClassVar` of the record holds the row of an argument that is checked and sets
+nothing. The order of the declarations is the order in which RabbitMQ checks the arguments.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from fakeamqp.model.arguments.values import ArgumentReader, Check, any_value
 from fakeamqp.model.versions import EVERY, NONE, Versions
@@ -21,7 +21,6 @@ __all__ = [
     "Argument",
     "Merge",
     "PolicyKey",
-    "QueueArgument",
     "Taken",
     "argument_wins",
     "option",
@@ -121,6 +120,8 @@ class Argument:
         types: the types of queue or exchange that take it. It is refused on a queue type that does not take
             it where another one does.
         policy: how policies set the same option; None: they cannot.
+        values: the legal values where an argument takes only a few, by personality.
+        feature: the deprecated feature that must be permitted for it.
         option: the field of the options record that it sets, filled in from the record; empty: none.
     """
 
@@ -128,6 +129,8 @@ class Argument:
     read: Read | None
     types: Mapping[str, Taken] = field(default_factory=dict)
     policy: PolicyKey | None = None
+    values: tuple[tuple[Versions, tuple[str | int, ...]], ...] = ()
+    feature: Feature | None = None
     option: str = ""
 
     @property
@@ -136,33 +139,17 @@ class Argument:
         return self.name.removeprefix("x-")
 
 
-@dataclass(frozen=True)
-class QueueArgument(Argument):
-    """The row of one argument of `queue.declare`.
-
-    Args:
-        values: the legal values where an argument takes only a few, by personality.
-        feature: the deprecated feature that must be permitted for it.
-    """
-
-    values: tuple[tuple[Versions, tuple[str | int, ...]], ...] = ()
-    feature: Feature | None = None
+def option(
+    name: str, read: Read, types: Mapping[str, Taken], policy: PolicyKey | None = None, default: Any = None
+) -> Any:
+    """Declare the field of an options record that the argument `name` sets; see `Argument`."""
+    return field(default=default, metadata={"row": Argument(name, read, types, policy)})
 
 
-Row = TypeVar("Row", bound=Argument)
-
-
-def option(row: Argument, default: Any = None) -> Any:
-    """Declare the field of an options record that a row's argument sets."""
-    return field(default=default, metadata={"row": row})
-
-
-def rows_of(record: type[Any], kind: type[Row]) -> tuple[Row, ...]:
+def rows_of(record: type[Any]) -> tuple[Argument, ...]:
     """The rows of an options record, in order."""
     named = {each.name: replace(each.metadata["row"], option=each.name) for each in fields(record)}
-    found = [named.get(name) or getattr(record, name) for name in record.__annotations__]
-    assert all(isinstance(each, kind) for each in found)
-    return tuple(found)
+    return tuple(named.get(name) or getattr(record, name) for name in record.__annotations__)
 
 
 def read_options(
