@@ -7,10 +7,10 @@ consumers of a class in a session, and another one to all of them in a connectio
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 from fakeamqp.model.deliveries.credit import Gate, Window
 from fakeamqp.model.deliveries.subscription import ConsumerTerms, Subscription
@@ -35,9 +35,9 @@ if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_0_10.codec.frames import Assembly
     from fakeamqp.protocols.amqp_0_10.server_session import ServerSession
 
-__all__ = ["FILE", "STREAM", "Consume", "ContentClass", "ContentConsumers", "ContentTarget"]
-__all__ += ["ServerConsumer", "authorise", "cancel", "consumable", "header", "message", "note_publish"]
-__all__ += ["publish", "set_window", "start"]
+__all__ = ["FILE", "STREAM", "ContentClass", "ContentConsumers", "ContentTarget", "ServerConsumer"]
+__all__ += ["authorise", "cancel", "consumable", "header", "message", "note_publish", "publish"]
+__all__ += ["set_window", "start"]
 
 
 @dataclass(frozen=True)
@@ -249,17 +249,6 @@ class ContentConsumers:
             self.shared_window.rate.stop()
 
 
-class Consume(Protocol):
-    """What file.consume and stream.consume have in common."""
-
-    queue: str | None
-    consumer_tag: str | None
-    no_local: bool
-    exclusive: bool
-    nowait: bool
-    arguments: Mapping[str, Any] | None
-
-
 class ServerConsumer:
     """One consumer. It is also its own subscriber, see `model.subscription.Subscriber`.
 
@@ -275,7 +264,7 @@ class ServerConsumer:
         self,
         consumers: ContentConsumers,
         queue: Queue,
-        command: Consume,
+        command: commands.FileConsume | commands.StreamConsume,
         *,
         acknowledges: bool,
         windowed: bool,
@@ -348,7 +337,7 @@ class ServerConsumer:
         """0-10 has no such timeout; another consumer has it."""
 
 
-def consumable(consumers: ContentConsumers, command: Consume) -> Queue:
+def consumable(consumers: ContentConsumers, command: commands.FileConsume | commands.StreamConsume) -> Queue:
     """The queue that a consume command names.
 
     Raises:

@@ -18,10 +18,9 @@ from fakeamqp.protocols.amqp_0_10 import tx
 from fakeamqp.protocols.amqp_0_10.codec import commands, structs
 from fakeamqp.protocols.amqp_0_10.codec.constants import AcceptMode, AcquireMode, CreditUnit, FlowMode
 from fakeamqp.protocols.amqp_0_10.codec.serial import SequenceSet
-from fakeamqp.protocols.amqp_0_10.fragments import resume
 from fakeamqp.protocols.amqp_0_10.replies import SessionFault
 from fakeamqp.protocols.amqp_0_10.server_subscription import ServerSubscription
-from fakeamqp.protocols.amqp_0_10.transfers import transfer
+from fakeamqp.protocols.amqp_0_10.transfers import resume, transfer
 
 if TYPE_CHECKING:
     from fakeamqp.model.deliveries.delivery import Delivery

@@ -49,7 +49,7 @@ AnyStruct: TypeAlias = "Struct | UnknownStruct"
 
 
 class OtherProperties(Protocol):
-    """The model's properties; see `model.message.ReadableProperties`."""
+    """The model's properties; see `model.messages.message.ReadableProperties`."""
 
     @property
     def headers(self) -> Mapping[str, Any] | None:
@@ -64,7 +64,7 @@ def _of_table(name: str) -> Any:
 
 
 class View:
-    """The structs of a header segment, with the interface of `model.message.ReadableProperties`."""
+    """The structs of a header segment, with the interface of `model.messages.message.ReadableProperties`."""
 
     __slots__ = ("_headers", "_octets", "others")
 

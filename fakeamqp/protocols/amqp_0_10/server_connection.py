@@ -146,7 +146,7 @@ class Amqp010Connection(ServerConnection):
             return
         self.blocked_reason = reason
         for session in self.open_channels:
-            session.throttle(reason is not None)
+            session.publisher.throttle(reason is not None)
         if self.broker.tap is not None:
             event = "unblocked" if reason is None else "blocked"
             self.broker.tap.connection(self.name, event, reason or "")

@@ -337,10 +337,6 @@ class ServerSession:
         """Send a command without header and body. Returns its id."""
         return self.outgoing.send(((SegmentType.COMMAND, command.encode()),))
 
-    def throttle(self, throttled: bool) -> None:
-        """Ask the client to stop publishing or to continue, by personality (message/throttling)."""
-        self.publisher.throttle(throttled)
-
     # --- what handlers need ---------------------------------------------------------------------------
 
     def authorise(self, action: Action, kind: str, name: str) -> None:
@@ -435,7 +431,7 @@ class ServerSession:
         for each in ended:
             each.end()
         self.virtual_host.queues.release_owner(self)
-        self.publisher.ended()
+        self.publisher.fragments.keep()
         self.outgoing.clear()
 
 

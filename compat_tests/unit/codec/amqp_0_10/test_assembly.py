@@ -9,7 +9,7 @@ from hypothesis import given, strategies as st
 
 from compat_tests.fuzz.profile import examples
 from compat_tests.unit.codec.amqp_0_10.cutting import assemblies, cut
-from fakeamqp.protocols.amqp_0_10.codec.errors import FramingError, OversizeAssembly
+from fakeamqp.protocols.amqp_0_10.codec.errors import FramingError
 from fakeamqp.protocols.amqp_0_10.codec.frames import (
     FIRST_FRAME,
     FIRST_SEGMENT,
@@ -153,21 +153,6 @@ def test_every_frame_is_taken_or_refused_as_the_table_says(before: str) -> None:
             with pytest.raises(FramingError, match=r"frame of|one segment") as problem:
                 assembler.add(flags, kind, b"y")
             assert problem.value.condition == "framing-error"
-
-
-# --- a limit -------------------------------------------------------------------------------------------
-
-
-def test_an_assembly_has_no_more_octets_than_the_limit() -> None:
-    assembler = Assembler(limit=11)
-    assert feed(assembler, TRANSFER) is not None
-    assembler.limit = 10
-    with pytest.raises(OversizeAssembly, match="more than 10 bytes"):
-        feed(assembler, TRANSFER)
-    assembler.clear()
-    assert assembler.add(WHOLE, COMMAND, bytes(10)) is not None
-    with pytest.raises(OversizeAssembly):
-        assembler.add(WHOLE, COMMAND, bytes(11))
 
 
 # --- going back ----------------------------------------------------------------------------------------

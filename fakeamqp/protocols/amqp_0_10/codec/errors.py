@@ -9,7 +9,6 @@ from fakeamqp.protocols.base.codec.errors import WireError
 __all__ = [
     "FramingError",
     "IllegalValue",
-    "OversizeAssembly",
     "SegmentError",
     "UnknownCommand",
     "UnknownControl",
@@ -20,10 +19,6 @@ class FramingError(WireError):
     """Frames that are malformed or out of order (501 framing-error, which closes the connection)."""
 
     condition: ClassVar[str] = "framing-error"
-
-
-class OversizeAssembly(FramingError):
-    """An assembly with more bytes than its reader's limit."""
 
 
 class UnknownControl(FramingError):

@@ -25,7 +25,7 @@ from collections.abc import Sequence
 from struct import Struct
 from typing import Final, NamedTuple
 
-from fakeamqp.protocols.amqp_0_10.codec.errors import FramingError, OversizeAssembly
+from fakeamqp.protocols.amqp_0_10.codec.errors import FramingError
 from fakeamqp.protocols.base.codec.pieces import add_piece
 
 __all__ = ["FIRST_FRAME", "FIRST_SEGMENT", "FRAME_HEADER", "HEADER_SIZE", "LARGEST_FRAME", "LAST_FRAME"]
@@ -169,12 +169,11 @@ class _Segment:
 
 
 class Assembler:
-    """Joins the frames of one track; an assembly has at most `limit` bytes, if that is set."""
+    """Joins the frames of one track."""
 
-    __slots__ = ("limit", "received", "segments")
+    __slots__ = ("received", "segments")
 
-    def __init__(self, limit: int | None = None) -> None:
-        self.limit: int | None = limit
+    def __init__(self) -> None:
         self.received: int = 0
         """Bytes of the unfinished assembly, without frame headers."""
         self.segments: list[_Segment] = []
@@ -186,11 +185,8 @@ class Assembler:
         Raises:
             FramingError: flags or type do not fit the frames before (assembly/flag-consistency,
                 assembly/segment-order, assembly/first-segment-type, assembly/no-interleave-track).
-            OversizeAssembly: the assembly would have more bytes than the limit.
         """
         segments = self.segments
-        if self.limit is not None and self.received + len(payload) > self.limit:
-            raise OversizeAssembly(f"an assembly has more than {self.limit} bytes")
         if not segments:
             if not flags & FIRST_SEGMENT or not flags & FIRST_FRAME or segment_type not in _FIRST:
                 raise FramingError(f"{_describe(flags, segment_type)} has come where an assembly begins")
