@@ -4,9 +4,9 @@ A test of a rule counts in the report if its body exchanges octets with a broker
 of a codec have no broker: there the body has to run the codec. What fixtures do does not count, so that a
 body that was emptied shows nothing.
 
-Octets are seen at `Negotiation`, through which every connection goes, with and without sockets. Assertions
-are found in the source: `assert`, `pytest.raises` and `pytest.fail`, steps of the drivers that assert, and
-functions and methods of the same module, and helpers from others, that have one of these.
+Octets are seen at `Negotiation` and at the connection that takes its place, with and without sockets.
+Assertions are found in the source: `assert`, `pytest.raises` and `pytest.fail`, steps of the drivers that
+assert, and functions and methods of the same module, and helpers from others, that have one of these.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from __future__ import annotations
 import ast
 import gc
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -26,6 +26,8 @@ import fakeamqp
 from fakeamqp.model.deliveries.subscription import Subscription
 from fakeamqp.model.personality import PERSONALITIES, Personality
 from fakeamqp.model.queues import Queue
+from fakeamqp.model.state import BrokerState
+from fakeamqp.protocols.base.server_connection import ServerConnection
 from fakeamqp.protocols.negotiation import Negotiation
 
 __all__ = ["Evidence", "asserts", "gathering", "mute_deliveries", "watch_connections"]
@@ -65,23 +67,30 @@ _gathered: Evidence | None = None
 
 def watch_connections() -> None:
     """Have all connections of this process noted, for the rest of its life."""
-    receive, pending = Negotiation.receive, Negotiation.pending
+    _watch(Negotiation, lambda negotiation: negotiation._state)
+    _watch(ServerConnection, lambda connection: connection.broker)
 
-    def received(self: Negotiation, data: bytes) -> None:
-        if _gathered is not None and data:
-            _gathered.received += len(data)
-            _gathered.personalities.add(_name(self._state.personality))
+
+def _watch(kind: type[Any], broker: Callable[[Any], BrokerState]) -> None:
+    receive, pending = kind.receive, kind.pending
+
+    def received(self: Any, data: bytes) -> None:
+        before = _gathered.received if _gathered is not None else 0
         receive(self, data)
+        if _gathered is not None and data:
+            # A negotiation passes on what follows the protocol header, which is counted once.
+            _gathered.received = before + len(data)
+            _gathered.personalities.add(_name(broker(self).personality))
 
-    def sending(self: Negotiation) -> list[bytes | memoryview]:
-        octets = pending(self)
+    def sending(self: Any) -> list[bytes | memoryview]:
+        octets: list[bytes | memoryview] = pending(self)
         if _gathered is not None and octets:
             _gathered.sent += sum(map(len, octets))
-            _gathered.personalities.add(_name(self._state.personality))
+            _gathered.personalities.add(_name(broker(self).personality))
         return octets
 
-    Negotiation.receive = received  # type: ignore[method-assign]
-    Negotiation.pending = sending  # type: ignore[method-assign]
+    kind.receive = received
+    kind.pending = sending
 
 
 def mute_deliveries() -> None:

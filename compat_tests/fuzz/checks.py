@@ -11,6 +11,7 @@ from fakeamqp.connection import Connection
 from fakeamqp.model.queues import Queue
 from fakeamqp.model.state import BrokerState
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
+from fakeamqp.protocols.negotiation import Negotiation
 
 __all__ = [
     "active_timers",
@@ -57,8 +58,8 @@ def connection_closes(client: Client) -> list[Any]:
 
 
 def connection_of(connection: Connection) -> Any:
-    """The endpoint of its protocol, or None while none was chosen."""
-    return getattr(connection, "chosen", connection)
+    """The connection of its protocol, or None before the protocol header."""
+    return None if isinstance(connection, Negotiation) else connection
 
 
 def serves_others(server: Server, queue: str = "of the next client") -> None:

@@ -33,9 +33,11 @@ class Link:
         if self.wrapping is None and not self.over:
             self.connection = self.wrapping = wrap(self.connection, self._stir)
 
-    def _stir(self, _connection: object = None) -> None:
+    def _stir(self, connection: object = None) -> None:
         if self.wrapping is not None:
-            self.wrapping.notified()
+            self.wrapping.notified(connection)
+        elif connection is not None:
+            self.connection = connection
 
     def send(self, octets: bytes) -> None:
         """Bytes of the client's; they wait as long as the broker does not read."""

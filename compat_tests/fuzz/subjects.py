@@ -81,7 +81,7 @@ class _Client(driver_0_9.Client):
     """One that may find itself speaking 0-8."""
 
     def read(self, payload: bytes) -> Method:
-        vocabulary = getattr(getattr(self.connection, "chosen", None), "vocabulary", None)
+        vocabulary = getattr(self.connection, "vocabulary", None)
         methods = METHODS if vocabulary is not version_0_8 else version_0_8.METHODS
         method = methods[int.from_bytes(payload[:4], "big")].decode(payload, self.grammar)
         assert isinstance(method, Method)
@@ -106,7 +106,7 @@ def _interrupted(personality: str) -> Any:
     client.consume("q", "again")
     client.call(m.StreamConsume(queue="q", consumer_tag="stream"), m.StreamConsumeOk)
     client.call(m.TxSelect(), m.TxSelectOk)
-    (channel,) = client.connection.chosen.open_channels  # type: ignore[attr-defined]
+    (channel,) = client.connection.open_channels  # type: ignore[attr-defined]
     client.drop()
     return server.vhost.extensions[InterruptedChannels].take("guest", channel.channel_id)
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from compat_tests.protocol.spoken import METHODS_0_9, checks_tickets
-from fakeamqp.connection import PeerAddress
+from fakeamqp.connection import Connection, PeerAddress
 from fakeamqp.model.events import EVENTS
 from fakeamqp.model.personality import Personality, personality
 from fakeamqp.model.state import BrokerState
@@ -163,7 +163,7 @@ class Client:
 
     def __init__(self, server: Server, peer: PeerAddress) -> None:
         self.server = server
-        self.connection = accept(server.state, peer, lambda _connection: None)
+        self.connection = accept(server.state, peer, self._use)
         published = server.state.personality.published_field_grammar
         self.protocol_header = PROTOCOL_HEADERS[server.protocol]
         self.methods: Mapping[int, type[Method]] = METHODS
@@ -173,6 +173,9 @@ class Client:
         self._octets = b""
         self._inbox: list[Frame] = []
         self._tickets: dict[int, int] = {}
+
+    def _use(self, connection: Connection) -> None:
+        self.connection = connection
 
     # --- out ---------------------------------------------------------------------------------------
 
@@ -329,7 +332,7 @@ class Client:
     @property
     def explained_to(self) -> bool:
         """Malformed input is answered with an explanation, not as RabbitMQ does."""
-        endpoint: Any = getattr(self.connection, "chosen", self.connection)
+        endpoint: Any = self.connection
         return bool(endpoint.personality.explains_malformed_input)
 
     def expect_end_of_frames(self) -> m.ConnectionClose:
@@ -356,7 +359,7 @@ class Client:
     def expect_end_after_close(self) -> None:
         """The connection is over. Where the transport is left to the client, it has not ended; now it has."""
         self.expect_nothing()
-        endpoint = getattr(self.connection, "chosen", self.connection)
+        endpoint = self.connection
         assert endpoint not in self.server.state.connections
         assert self.closed is not self.server.state.personality.client_ends_closed_transport
         self.drop()

@@ -20,6 +20,7 @@ from fakeamqp.replay.target import remote_broker
 
 if TYPE_CHECKING:
     from fakeamqp.broker import Broker
+    from fakeamqp.connection import Connection
     from fakeamqp.replay.peer import ReplayLogin
     from fakeamqp.trace import Recorder
 
@@ -173,12 +174,15 @@ class InProcessLine:
         self._state = broker._state
         peer = PeerAddress("amqp_queue", 0, "broker")
         apart: Any = _Apart(broker)
-        self._connection: Any = accept(apart, peer, lambda _: None)
+        self._connection: Any = accept(apart, peer, self._use)
+
+    def _use(self, connection: Connection) -> None:
+        self._connection = connection
 
     @property
     def ended(self) -> bool:
         """A reset replaces each virtual host by a new object of the same name."""
-        opened = self._connection.chosen.virtual_host
+        opened = self._connection.virtual_host
         known = opened is not None and self._state.virtual_hosts.get(opened.name) is opened
         return not (known and self._broker.running)
 

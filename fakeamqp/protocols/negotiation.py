@@ -30,63 +30,38 @@ _HINTS = (
 
 
 class Negotiation:
-    """A connection that reads the protocol header, then delegates to the connection of that protocol."""
+    """A connection that reads the protocol header, and makes the connection of that protocol.
+
+    It passes that to `notify`; from then on nothing calls the negotiation.
+    """
+
+    reading = True
+    occupied = False
+    resets = False
 
     def __init__(self, state: BrokerState, peer: PeerAddress, notify: Callable[[Connection], None]) -> None:
+        self.name: str = peer.name
+        self.finished: bool = False
+        self.aborted: bool = False
         self._state = state
         self._peer = peer
         self._notify = notify
         self._octets = b""
         self._answer: list[bytes | memoryview] = []
-        self._refused = False
-        self._lost = False
-        self._chosen: Connection | None = None
-        self._handshake_timeout = HandshakeTimeout(
+        self._timeout = HandshakeTimeout(
             state,
             _HANDSHAKE_TIMEOUT,
             f"connection {peer.name} closes without a protocol header",
-            self._give_up,
+            self._time_out,
         )
         self._pending = state.extensions[PendingHandshakes]
         self._pending.begin(self, peer.name)
 
     def __repr__(self) -> str:
-        return f"<Negotiation {self.name}>" if self._chosen is None else repr(self._chosen)
-
-    @property
-    def chosen(self) -> Connection | None:
-        """The connection of the protocol; None until the header is complete."""
-        return self._chosen
-
-    @property
-    def name(self) -> str:
-        return self._peer.name
-
-    @property
-    def finished(self) -> bool:
-        return self._refused if self._chosen is None else self._chosen.finished
-
-    @property
-    def reading(self) -> bool:
-        return True if self._chosen is None else self._chosen.reading
-
-    @property
-    def occupied(self) -> bool:
-        return self._chosen is not None and self._chosen.occupied
-
-    @property
-    def aborted(self) -> bool:
-        return self._lost if self._chosen is None else self._chosen.aborted
-
-    @property
-    def resets(self) -> bool:
-        return False if self._chosen is None else self._chosen.resets
+        return f"<Negotiation {self.name}>"
 
     def receive(self, data: bytes) -> None:
-        if self._chosen is not None:
-            self._chosen.receive(data)
-            return
-        if self._refused or self._lost:
+        if self.finished or self.aborted:
             return
         octets = self._octets = self._octets + data
         if len(octets) < 8:
@@ -98,65 +73,57 @@ class Negotiation:
         if row is None:
             self._refuse(octets)
             return
-        self._handshake_timeout.cancel()
-        self._pending.end(self)
-        self._octets = b""
-        self._chosen = row.connection(self._state, self._peer, lambda _: self._notify(self), octets[:8])
+        self._end()
+        connection = row.connection(self._state, self._peer, self._notify, octets[:8])
+        self._notify(connection)
         if len(octets) > 8:
-            self._chosen.receive(octets[8:])
+            connection.receive(octets[8:])
 
     def receive_eof(self) -> None:
-        self._handshake_timeout.cancel()
-        self._pending.end(self)
-        if self._chosen is not None:
-            self._chosen.receive_eof()
-        else:
-            self._lost = True
+        self._end()
+        self.aborted = True
 
     def pending(self) -> list[bytes | memoryview]:
-        if self._chosen is not None:
-            return self._chosen.pending()
         answer, self._answer = self._answer, []
         return answer
 
     def sent(self, count: int) -> None:
-        if self._chosen is not None:
-            self._chosen.sent(count)
+        """Nothing depends on when the answer is sent."""
 
     def next_deadline(self) -> float | None:
-        if self._chosen is not None:
-            return self._chosen.next_deadline()
-        return self._handshake_timeout.due
+        return self._timeout.due
+
+    def give_way(self) -> None:
+        self._give_up("too many connections have not logged in")
+
+    def _time_out(self) -> None:
+        late = f"sent no protocol header within {_HANDSHAKE_TIMEOUT:g} seconds"
+        self._state.extensions[HandshakeLog].warning("%s %s", self.name, late)
+        self._give_up(f"it {late}")
+
+    def _give_up(self, why: str) -> None:
+        self._end()
+        self.aborted = True
+        self._report(why)
+        self._notify(self)
 
     def _refuse(self, octets: bytes) -> None:
         hint = next((f": {hint}" for start, hint in _HINTS if octets.startswith(start)), "")
-        log = self._state.extensions[HandshakeLog]
-        log.warning("%s sent %r instead of a protocol header%s", self._peer.name, octets[:8], hint)
-        self._handshake_timeout.cancel()
-        self._pending.end(self)
-        if self._state.tap is not None:
-            sent = f"it sent {octets[:8]!r} instead of a protocol header{hint}"
-            self._state.tap.connection(self._peer.name, "refused", sent)
-        self._refused = True
+        sent = f"sent {octets[:8]!r} instead of a protocol header{hint}"
+        self._state.extensions[HandshakeLog].warning("%s %s", self.name, sent)
+        self._end()
+        self._report(f"it {sent}")
+        self.finished = True
         self._answer.append(_answer_to(octets, self._state.personality))
         self._notify(self)
 
-    def _give_up(self) -> None:
-        log = self._state.extensions[HandshakeLog]
-        log.warning("%s sent no protocol header within %g seconds", self._peer.name, _HANDSHAKE_TIMEOUT)
-        self._lost = True
+    def _end(self) -> None:
+        self._timeout.cancel()
         self._pending.end(self)
-        if self._state.tap is not None:
-            late = f"it sent no protocol header within {_HANDSHAKE_TIMEOUT:g} seconds"
-            self._state.tap.connection(self._peer.name, "refused", late)
-        self._notify(self)
 
-    def give_way(self) -> None:
-        self._handshake_timeout.cancel()
-        self._lost = True
+    def _report(self, why: str) -> None:
         if self._state.tap is not None:
-            self._state.tap.connection(self._peer.name, "refused", "too many connections have not logged in")
-        self._notify(self)
+            self._state.tap.connection(self.name, "refused", why)
 
 
 def _answer_to(octets: bytes, personality: Personality) -> bytes:
@@ -169,7 +136,12 @@ def _answer_to(octets: bytes, personality: Personality) -> bytes:
 def accept(state: BrokerState, peer: PeerAddress, notify: Callable[[Connection], None]) -> Connection:
     """Return a connection for a transport that has just been opened.
 
-    The connection calls `notify`, inside the engine, when it has bytes to send, has started or stopped
-    reading, has finished or has aborted.
+    It reads the protocol header. Then the connection of the protocol takes its place.
+
+    Args:
+        state: the broker.
+        peer: the client's address.
+        notify: called inside the engine, with the connection to use from now on: when it has taken the place
+            of the one before, has bytes to send, has started or stopped reading, has finished or has aborted.
     """
     return Negotiation(state, peer, notify)

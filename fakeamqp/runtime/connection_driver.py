@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from fakeamqp.runtime.transport import Transport
     from fakeamqp.runtime.turns import Turns
 
-    #: Creates the connection for a new peer, which calls the second argument when it has output or changes.
+    #: Creates the connection for a new peer, which calls the second argument when it has output or changes,
+    #: with itself or with the connection that takes its place.
     Accept = Callable[[PeerAddress, Callable[[Connection], None]], Connection]
 
 __all__ = ["HANDSHAKE_SECONDS", "LINGER_SECONDS", "ConnectionDriver", "DriverState", "Wrap", "Wrapping"]
@@ -59,8 +60,8 @@ _LAST_WRITES = 4096
 class Wrapping(Connection, Protocol):
     """A connection that wraps another one, such as a simulated network."""
 
-    def notified(self) -> None:
-        """The wrapped connection may have output or may have changed."""
+    def notified(self, connection: Connection | None = None) -> None:
+        """The wrapped connection may have output or may have changed; `connection` takes its place."""
 
     def unwrap(self) -> Connection | None:
         """The wrapped connection, if the wrapper holds nothing back; otherwise None."""
@@ -173,10 +174,16 @@ class ConnectionDriver:
         self._open()
         self.notify()
 
-    def notify(self, _connection: object = None) -> None:
-        """Note that there is output or a change of state; it is handled when the turn ends."""
+    def notify(self, connection: Connection | None = None) -> None:
+        """Note that there is output or a change of state; it is handled when the turn ends.
+
+        Args:
+            connection: what has it; it takes the place of the connection that read the protocol header.
+        """
         if self.wrapping is not None:
-            self.wrapping.notified()
+            self.wrapping.notified(connection)
+        elif connection is not None:
+            self.connection = connection
         if not self.dirty and self.state is not CLOSED:
             self.dirty = True
             self._loop.dirty.append(self)
@@ -279,7 +286,7 @@ class ConnectionDriver:
             if count < self.smallest_read:
                 self.smallest_read = count
             self.unanswered += 1
-            self._process(connection, data)
+            self._process(data)
             self._loop.input_came(self, count)
         elif data is not None:
             # The peer ended its side, but may still read: the output of the connection is written first.
@@ -289,7 +296,7 @@ class ConnectionDriver:
         if self.transport.backlog or self.transport.input_left or self._unread:
             self.notify()
 
-    def _process(self, connection: Connection, data: bytes) -> None:
+    def _process(self, data: bytes) -> None:
         """Process input until a turn is used up; keep the rest."""
         self._unread = b""
         loop = self._loop
@@ -299,6 +306,8 @@ class ConnectionDriver:
         start = 0
         size = min(self._slice, _SMALLEST_SLICE) if loop.costly else self._slice
         while True:
+            connection = self.connection  # The first slice may put another one in its place.
+            assert connection is not None
             connection.receive(data[start : start + size] if start or len(data) > size else data)
             start += size
             after = now()

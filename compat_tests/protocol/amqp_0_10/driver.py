@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from compat_tests.protocol.driver import Server as _Server
-from fakeamqp.connection import PeerAddress
+from fakeamqp.connection import Connection, PeerAddress
 from fakeamqp.protocols.amqp_0_10.codec import commands as x, controls as c, structs
 from fakeamqp.protocols.amqp_0_10.codec.constants import PROTOCOL_HEADER, SegmentType
 from fakeamqp.protocols.amqp_0_10.codec.frames import (
@@ -105,7 +105,7 @@ class Client:
 
     def __init__(self, server: Server, peer: PeerAddress) -> None:
         self.server = server
-        self.connection = accept(server.state, peer, lambda _connection: None)
+        self.connection = accept(server.state, peer, self._use)
         self.header = b""
         """Bytes that came before the first frame: the protocol header."""
         self.max_frame_size = 65535
@@ -117,6 +117,9 @@ class Client:
         self._names: dict[int, bytes | None] = {}
         """The session that was attached last, by channel."""
         self._next_ids: dict[int, int] = {}
+
+    def _use(self, connection: Connection) -> None:
+        self.connection = connection
 
     # --- out ---------------------------------------------------------------------------------------
 

@@ -525,7 +525,7 @@ def test_commands_wait_while_the_client_takes_no_answers(server: Server) -> None
     session = server.session()
     client, connection = session.client, session.client.connection
     client.send_bytes(client.command_bytes(x.QueueQuery(queue="q"), session.channel) * 100)
-    assert 1000 <= connection.chosen.unsent < 1100
+    assert 1000 <= connection.unsent < 1100
     assert not connection.reading
     count = -1
     while count != len(client.inbox):

@@ -103,10 +103,10 @@ def test_a_client_learns_that_its_queue_is_deleted(client: Client, server: Serve
 
 
 def test_a_client_learns_that_it_is_blocked(client: Client, server: Server) -> None:
-    client.connection.chosen.set_blocked("low on memory")  # type: ignore[union-attr]
+    client.connection.set_blocked("low on memory")  # type: ignore[union-attr]
     client.publish(b"x")
     assert client.expect(shared.ConnectionBlocked, 0).reason == "low on memory"
-    client.connection.chosen.set_blocked(None)  # type: ignore[union-attr]
+    client.connection.set_blocked(None)  # type: ignore[union-attr]
     client.expect(shared.ConnectionUnblocked, 0)
 
 
@@ -179,7 +179,7 @@ def test_cancel_is_for_consumers_of_class_basic(client: Client) -> None:
     client.declare("q")
     client.call(m.FileConsume(queue="q", consumer_tag="f"), m.FileConsumeOk)
     client.call(m.BasicCancel(consumer_tag="f"), m.BasicCancelOk)
-    assert list(client.connection.chosen.channels[1].consumers) == ["f"]  # type: ignore[union-attr]
+    assert list(client.connection.channels[1].consumers) == ["f"]  # type: ignore[union-attr]
 
 
 def test_a_method_in_a_request_is_that_of_0_9(client: Client) -> None:

@@ -118,8 +118,8 @@ class Transport:
     def written(self) -> bytes:
         return b"".join(self.writes)
 
-    def notify(self) -> None:
-        self.proxy.notified() if isinstance(self.proxy, NetworkProxy) else None
+    def notify(self, connection: object = None) -> None:
+        self.proxy.notified(connection) if isinstance(self.proxy, NetworkProxy) else None
         self.dirty = True
 
     def flush(self) -> None:

@@ -344,7 +344,7 @@ def test_consumers_come_and_go(client: Client, recorder: Recorder):
 def test_a_consumer_that_may_no_longer_read_ends_once(server: Server, client: Client, recorder: Recorder):
     client.declare("q")
     client.consume("q", "tag")
-    endpoint = client.connection.chosen
+    endpoint = client.connection
     [channel, _] = endpoint.open_channels
     channel.authorise = lambda *_: (_ for _ in ()).throw(AccessRefused("no"))
     channel.check_consumers(endpoint.user)

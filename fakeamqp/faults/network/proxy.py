@@ -81,8 +81,7 @@ class NetworkProxy:
     @property
     def protocol(self) -> str | None:
         """What the connection speaks, or None before the client's protocol header."""
-        chosen = getattr(self.inner, "chosen", self.inner)
-        return getattr(chosen, "protocol", None)
+        return getattr(self.inner, "protocol", None)
 
     @property
     def finished(self) -> bool:
@@ -170,8 +169,14 @@ class NetworkProxy:
         dues = [due for due in (self.inner.next_deadline(), self._due) if due is not None]
         return min(dues, default=None)
 
-    def notified(self) -> None:
-        """The connection may have output: its delay begins now, not when the turn ends."""
+    def notified(self, connection: InnerConnection | None = None) -> None:
+        """The connection may have output: its delay begins now, not when the turn ends.
+
+        Args:
+            connection: what has output; it takes the place of the connection that read the protocol header.
+        """
+        if connection is not None:
+            self.inner = connection
         if self._out.buffers and not self._mutes and not self._over:
             self._pull()
             self._set_timer()

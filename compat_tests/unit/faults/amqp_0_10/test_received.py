@@ -363,7 +363,7 @@ def test_a_refused_login(server: FaultServer, faults: Faults) -> None:
     product = {"product": "orders"}
     client.send(c.ConnectionStartOk(client_properties=product, mechanism="PLAIN", response=b"\0guest\0guest"))
     assert client.expect_close(320).reply_text == "not today"
-    assert client.connection.chosen.client_properties == product
+    assert client.connection.client_properties == product
 
 
 def test_a_crash_takes_what_was_not_completed(server: FaultServer, session: Session, faults: Faults) -> None:
