@@ -35,7 +35,7 @@ _MOST_HELD = 1024 * 1024
 
 
 class NetworkProxy:
-    """A connection with a simulated network around it. See `protocols.interface.Connection`.
+    """A connection with a simulated network around it. See `fakeamqp.connection.Connection`.
 
     Args:
         inner: the connection.
@@ -49,7 +49,7 @@ class NetworkProxy:
     ) -> None:
         self.inner = inner
         self.number = number
-        #: The fault port of the connection, once its protocol is known: `fault_port.ConfirmingFaultPort`.
+        #: The fault port of the connection, once its protocol is known: a `FaultPort`.
         self.port: Any = None
         self._notify = notify
         self._registry = registry
@@ -169,7 +169,7 @@ class NetworkProxy:
         dues = [due for due in (self.inner.next_deadline(), self._due) if due is not None]
         return min(dues, default=None)
 
-    def notified(self, connection: InnerConnection | None = None) -> None:
+    def notified(self, connection: Connection | None = None) -> None:
         """The connection may have output: its delay begins now, not when the turn ends.
 
         Args:
