@@ -39,7 +39,7 @@ HOT: Mapping[str, Mapping[str, int]] = {
     "protocols/amqp_0_9_1/delivering.py": {"deliver": 1, "get_ok": 1},
     "protocols/amqp_0_9_1/server_connection.py": {"_cut_frames": 3},
     "protocols/base/server_connection.py": {"_handle": 1},
-    "protocols/amqp_0_9_1/settling.py": {"settle": 1},
+    "protocols/amqp_0_9_1/basic.py": {"settle": 1},
     "protocols/base/outbox.py": {"write": 1},
 }
 """By file and function on the way of a message: in how many places it looks for a tap."""

@@ -14,7 +14,7 @@ from fakeamqp.model.errors import PreconditionFailed
 from fakeamqp.protocols.amqp_0_9 import publishing
 from fakeamqp.protocols.amqp_0_9.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1 import delivering
-from fakeamqp.protocols.amqp_0_9_1.settling import refusal, release_kept, send_again, settle
+from fakeamqp.protocols.amqp_0_9_1.basic import refusal, release_kept, send_again, settle
 from fakeamqp.protocols.amqp_0_9_1.windows import set_documented_window, shares_windows
 
 if TYPE_CHECKING:

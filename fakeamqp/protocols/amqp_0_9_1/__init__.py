@@ -5,7 +5,7 @@ Reading order: `server_connection.Amqp091Connection` splits bytes into frames an
 channel: it assembles contents and sends publisher confirms; its base class in `base_channel` keeps consumers
 and unacknowledged deliveries. `dispatch.HANDLERS` maps methods to handlers. One module per AMQP class has the
 handlers: `channel`, `access`, `exchange`, `queue`, `basic` (with `publishing`, `publish_checks`,
-`delivering`, `settling` and `windows`), `confirm`, `tx`.
+`delivering` and `windows`), `confirm`, `tx`.
 `codec` has the methods, `dialect` what other packages know of its bytes, `port` what faults may do to a
 connection.
 """

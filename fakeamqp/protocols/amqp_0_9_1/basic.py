@@ -7,29 +7,33 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from fakeamqp.model.deliveries.credit import Credit, Limit
-from fakeamqp.model.deliveries.delivery import accept_all, release_all
+from fakeamqp.model.deliveries.delivery import accept_all, check_returns, reject_all, release_all
 from fakeamqp.model.deliveries.subscription import ConsumerTerms, DeliveryLimits, Subscription
 from fakeamqp.model.errors import ChannelCrash, NotAllowed, PreconditionFailed
 from fakeamqp.model.limits.limits import check_consumer_bound
 from fakeamqp.model.queues import ClassicQueue
 from fakeamqp.model.routing import PSEUDO_QUEUE
+from fakeamqp.model.tap import report_settled
 from fakeamqp.protocols.amqp_0_9_1 import delivering, publishing
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.replies import ProtocolError
-from fakeamqp.protocols.amqp_0_9_1.settling import refusal, release_kept, send_again, settle
 from fakeamqp.protocols.amqp_0_9_1.windows import set_documented_window, set_window, shares_windows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fakeamqp.model.deliveries.delivery import Delivery, Ending
+    from fakeamqp.model.tap import Settlement
+    from fakeamqp.protocols.amqp_0_9_1.base_channel import BaseChannel
     from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
     from fakeamqp.protocols.amqp_0_9_1.server_channel import Amqp091Channel
 
-__all__ = ["HANDLERS"]
+    Act: TypeAlias = Callable[[Sequence[Delivery]], None]
+
+__all__ = ["HANDLERS", "refusal", "release_kept", "send_again", "settle"]
 
 
 # --- qos ---------------------------------------------------------------------------------------------
@@ -286,6 +290,70 @@ def _send_again(channel: Amqp091Channel, deliveries: Sequence[Delivery], requeue
 def _check_recover(channel: Amqp091Channel, requeue: bool) -> None:
     if not requeue and not channel.personality.recovers_to_original_consumer:
         raise ProtocolError("not-implemented", "requeue=false")
+
+
+# --- settlement, in 0-9 as well ------------------------------------------------------------------------
+
+
+def refusal(channel: BaseChannel, ending: Ending) -> tuple[Act, Settlement]:
+    """Return the settlement of a rejected delivery, and its event name; see `deliveries.delivery.Ending`."""
+    if ending in ("rejected", "refused"):
+        return partial(reject_all, ending=ending), "rejected"
+    if channel.personality.rejected_avoids_same_channel:
+        return partial(release_all, ending=ending, avoid=channel), "requeued"
+    return partial(release_all, ending=ending), "requeued"
+
+
+def settle(channel: BaseChannel, act: Act, event: Settlement, tag: int, multiple: bool) -> None:
+    """Settle the delivery with this tag, or with `multiple` all up to it.
+
+    Raises:
+        PreconditionFailed: no unacknowledged delivery has the tag.
+        NotImplementedHere: a queue does not take deliveries back.
+    """
+    deliveries = channel.ledger.take(tag, multiple)
+    if deliveries is None:
+        raise PreconditionFailed(f"unknown delivery tag {tag}")
+    returns = event != "acked"
+    if channel.transaction is not None:
+        channel.transaction.settle(partial(_carry_out, channel, act, event), deliveries, returns)
+        return
+    tap = channel.connection.broker.tap
+    if tap is not None:
+        report_settled(tap, event, deliveries, channel.connection, channel.number)
+    if returns:
+        check_returns(deliveries)
+    act(deliveries)
+
+
+def _carry_out(channel: BaseChannel, act: Act, event: Settlement, deliveries: Sequence[Delivery]) -> None:
+    """Carry out a settlement of a transaction, at commit."""
+    channel.note_settled(event, deliveries)
+    act(deliveries)
+
+
+def release_kept(channel: BaseChannel) -> list[Delivery]:
+    """Release the deliveries whose queue keeps delivered messages, and return the others.
+
+    Messages that this makes deliverable go out before the answer to the client (RabbitMQ).
+    """
+    deliveries = channel.ledger.take_all()
+    channel.note_settled("requeued", deliveries)
+    release_all([delivery for delivery in deliveries if delivery.queue.keeps_delivered])
+    return [delivery for delivery in deliveries if not delivery.queue.keeps_delivered]
+
+
+def send_again(outstanding: Sequence[Delivery], requeue: bool) -> None:
+    """Requeue deliveries, or redeliver them to the same consumer (basic.recover/requeue-false)."""
+    if requeue:
+        release_all(outstanding)
+    else:
+        release_all([delivery for delivery in outstanding if not _redelivered(delivery)])
+
+
+def _redelivered(delivery: Delivery) -> bool:
+    """Redeliver to the same consumer; False if that is impossible (basic.recover/requeue-false)."""
+    return delivery.queue.redeliver(delivery)
 
 
 HANDLERS: dict[type[Method], Callable[[Amqp091Channel, Any], None]] = {

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from fakeamqp.faults.connection_state import ConnectionFaultState
     from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
     from fakeamqp.protocols.amqp_0_9_1.codec.tables import Grammar
-    from fakeamqp.protocols.amqp_0_9_1.dialect.text import FrameText091
+    from fakeamqp.protocols.amqp_0_9_1.dialect import Dialect091
 
 __all__ = ["CONFIRMS", "LARGEST_PAYLOAD", "PUBLISH", "MethodGroup091", "changed_method"]
 
@@ -41,7 +41,7 @@ class MethodGroup091(FrameGroup):
 
     __slots__ = ("_kind", "has_content")
 
-    protocol: FrameText091
+    protocol: Dialect091
 
     # --- what it is -----------------------------------------------------------------------------------
 

@@ -12,7 +12,7 @@ from fakeamqp.trace.truncation import Truncated
 
 if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
-    from fakeamqp.protocols.amqp_0_9_1.dialect.text import FrameText091
+    from fakeamqp.protocols.amqp_0_9_1.dialect import Dialect091
 
 __all__ = ["redacted"]
 
@@ -27,7 +27,7 @@ _SIZES = {
 _LENGTHS = {"shortstr": 1, "longstr": 4, "table": 4, "content": 4}
 
 
-def redacted(dialect: FrameText091, frame_type: int, payload: bytes, channel: int) -> bytes:
+def redacted(dialect: Dialect091, frame_type: int, payload: bytes, channel: int) -> bytes:
     """The payload with each secret replaced by asterisks of the same length.
 
     The secret of a PLAIN or AMQPLAIN response is the password, that of any other response is all of it.
@@ -45,7 +45,7 @@ def redacted(dialect: FrameText091, frame_type: int, payload: bytes, channel: in
     return Truncated.of(hidden, payload.size) if isinstance(payload, Truncated) else hidden
 
 
-def _redacted_method(dialect: FrameText091, payload: bytes) -> bytes:
+def _redacted_method(dialect: Dialect091, payload: bytes) -> bytes:
     kind = dialect.methods[int.from_bytes(payload[:_IDS], "big")]
     if not _readable(dialect, kind, payload):
         return payload[:_IDS] + _FILLER * (len(payload) - _IDS)
@@ -62,7 +62,7 @@ def _redacted_method(dialect: FrameText091, payload: bytes) -> bytes:
     return bytes(octets)
 
 
-def _readable(dialect: FrameText091, kind: type[Method], payload: bytes) -> bool:
+def _readable(dialect: Dialect091, kind: type[Method], payload: bytes) -> bool:
     """True if the secrets are at their places in the payload.
 
     For a truncated method this is unknown. A method of the connection class is then hidden, since it has
