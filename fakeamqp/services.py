@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from fakeamqp.errors import near_match
 from fakeamqp.inspect.messages import ContentView, content_of, elsewhere, name_of
@@ -43,14 +43,6 @@ class ServiceMessage(ContentView):
         return f"<message {self.said()}{elsewhere(self.virtual_host)} for a service>"
 
 
-class _Publish(Protocol):
-    """`Broker.publish`, as far as a reply uses it."""
-
-    def __call__(
-        self, body: bytes | str, *, routing_key: str, virtual_host: str, correlation_id: str | None
-    ) -> object: ...
-
-
 class Services:
     """Registers the services of one broker, from any thread.
 
@@ -60,7 +52,7 @@ class Services:
         publish: publishes the replies.
     """
 
-    def __init__(self, engine: Engine, state: BrokerState, publish: _Publish) -> None:
+    def __init__(self, engine: Engine, state: BrokerState, publish: Callable[..., object]) -> None:
         self._engine = engine
         self._state = state
         self._publish = publish

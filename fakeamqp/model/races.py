@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from fakeamqp.model.deliveries.subscription import Subscription
     from fakeamqp.model.messages.message import Message
     from fakeamqp.model.outcome import Outcome
+    from fakeamqp.model.state import ClientConnection
     from fakeamqp.model.timers import Timer, Timers
     from fakeamqp.model.virtual_host import VirtualHost
 
@@ -142,12 +143,12 @@ class Races:
         """The races of a new channel."""
         return ChannelRaces(self, channel, f"channel {channel.number} of {self._name(channel.connection)}")
 
-    def _name(self, connection: NamedConnection) -> str:
+    def _name(self, connection: ClientConnection) -> str:
         self._names.setdefault(connection.name)
         alias = self._alias(connection.name) or f"c{list(self._names).index(connection.name) + 1}"
         return named(alias, connection.client_properties)
 
-    def release(self, connection: NamedConnection, queue: Queue, release: Callable[[], object]) -> None:
+    def release(self, connection: ClientConnection, queue: Queue, release: Callable[[], object]) -> None:
         """Release a queue that is exclusive to a connection which has ended: now, or later."""
         what = f"{self._name(connection)} to queue {printable(queue.name)}"
         seconds = self.draw("release", what)
@@ -217,18 +218,11 @@ class Races:
             act()
 
 
-class NamedConnection(Protocol):
-    """The parts of a connection that its name is made of."""
-
-    name: str
-    client_properties: Mapping[str, Any]
-
-
 class PublishingChannel(Protocol):
     """A channel whose publishes may be late."""
 
     @property
-    def connection(self) -> NamedConnection:
+    def connection(self) -> ClientConnection:
         """The connection of the channel."""
 
     number: int

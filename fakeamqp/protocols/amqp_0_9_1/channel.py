@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.replies import ProtocolError
@@ -15,13 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["HANDLERS", "close", "close_ok", "flow", "flow_ok"]
 
 
-class FlowMethod(Protocol):
-    """channel.flow and channel.flow-ok of either protocol."""
-
-    active: bool
-
-
-def flow(channel: BaseChannel, method: FlowMethod) -> None:
+def flow(channel: BaseChannel, method: m.ChannelFlow) -> None:
     """Stop or resume deliveries on the channel, if the personality supports it (channel.flow/*)."""
     if not method.active and not channel.personality.honours_client_flow:
         raise ProtocolError("not-implemented", "active=false")
@@ -32,7 +26,7 @@ def flow(channel: BaseChannel, method: FlowMethod) -> None:
         channel.gate.shut()
 
 
-def flow_ok(channel: BaseChannel, method: FlowMethod) -> None:
+def flow_ok(channel: BaseChannel, method: m.ChannelFlowOk) -> None:
     """Accept the answer to a channel.flow of the broker (channel.flow/throttling)."""
     if channel.awaited_flow_oks:
         channel.awaited_flow_oks -= 1

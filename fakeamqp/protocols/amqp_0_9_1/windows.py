@@ -3,26 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from fakeamqp.model.deliveries.credit import Credit
 
 if TYPE_CHECKING:
     from fakeamqp.model.queues import Queue
     from fakeamqp.protocols.amqp_0_9_1.base_channel import BaseChannel
+    from fakeamqp.protocols.amqp_0_9_1.codec.methods import BasicQos
 
 __all__ = ["set_documented_window", "set_window", "shares_windows"]
 
 
-class Qos(Protocol):
-    """basic.qos of either protocol."""
-
-    prefetch_size: int
-    prefetch_count: int
-    global_: bool
-
-
-def set_documented_window(channel: BaseChannel, method: Qos) -> Credit:
+def set_documented_window(channel: BaseChannel, method: BasicQos) -> Credit:
     """Set the window of the channel, or with `global` of the connection; existing consumers are included."""
     count, size = method.prefetch_count, method.prefetch_size
     if method.global_:

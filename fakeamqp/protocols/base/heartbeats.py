@@ -3,36 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from fakeamqp.model.state import BrokerState
     from fakeamqp.model.timers import Timer
-    from fakeamqp.protocols.base.outbox import Outbox
+    from fakeamqp.protocols.base.server_connection import ServerConnection
 
-__all__ = ["HeartbeatConnection", "Heartbeats"]
+__all__ = ["Heartbeats"]
 
 _MARGIN = 1e-6
 """Seconds. Sums of instants are not exact, so a remainder below this counts as elapsed."""
-
-
-class HeartbeatConnection(Protocol):
-    """What `Heartbeats` needs of a connection."""
-
-    broker: BrokerState
-    outbox: Outbox
-
-    @property
-    def reading(self) -> bool:
-        """False while the broker does not read from the connection, so that silence means nothing."""
-
-    def abort(self, why: str) -> None:
-        """Close the transport immediately, without sending a close method."""
-
-    def after(
-        self, delay: float, callback: Callable[[], None], what: str, *, housekeeping: bool = False
-    ) -> Timer:
-        """Call `callback` in `delay` seconds on the broker's clock."""
 
 
 class Heartbeats:
@@ -65,7 +45,7 @@ class Heartbeats:
         "heard_before",
     )
 
-    def __init__(self, connection: HeartbeatConnection, frame: bytes, *, ticks: bool = False) -> None:
+    def __init__(self, connection: ServerConnection, frame: bytes, *, ticks: bool = False) -> None:
         self.heard_at: float = 0.0
         """When the last bytes of any kind arrived (heartbeat/any-octet-counts)."""
         self.heard_before: float = 0.0

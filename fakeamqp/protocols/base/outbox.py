@@ -11,24 +11,17 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from fakeamqp.model.deliveries.credit import Gate
-from fakeamqp.model.tap import Tapped
-from fakeamqp.protocols.base.send_timeout import SendTimeout, TimedConnection
+from fakeamqp.protocols.base.send_timeout import SendTimeout
 
 if TYPE_CHECKING:
     from fakeamqp.model.limits.memory import Charge
     from fakeamqp.model.messages.message import Message
-    from fakeamqp.model.state import BrokerState
+    from fakeamqp.protocols.base.server_connection import ServerConnection
 
-__all__ = ["Outbox", "OutboxConnection"]
-
-
-class OutboxConnection(Tapped, TimedConnection, Protocol):
-    """What `Outbox` needs of a connection."""
-
-    broker: BrokerState
+__all__ = ["Outbox"]
 
 
 class Outbox:
@@ -60,7 +53,7 @@ class Outbox:
         "used",
     )
 
-    def __init__(self, connection: OutboxConnection, notify: Callable[[], None]) -> None:
+    def __init__(self, connection: ServerConnection, notify: Callable[[], None]) -> None:
         self.gate: Gate = Gate()
         """Shut while deliveries are stopped."""
         self.used: bool = False

@@ -2,30 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from fakeamqp.model.personality import Personality
-    from fakeamqp.model.state import BrokerState
     from fakeamqp.model.timers import Timer
-    from fakeamqp.protocols.base.outbox import Outbox
+    from fakeamqp.protocols.base.server_connection import ServerConnection
 
-__all__ = ["SendTimeout", "TimedConnection"]
+__all__ = ["SendTimeout"]
 
 _LOOKS = 10
 """How often `SendTimeout` looks in each of its periods, so that it ends at most a tenth later."""
-
-
-class TimedConnection(Protocol):
-    """What `SendTimeout` needs of a connection."""
-
-    name: str
-    broker: BrokerState
-    personality: Personality
-    outbox: Outbox
-
-    def abort(self, why: str) -> None:
-        """Close the transport immediately, without sending a close method."""
 
 
 class SendTimeout:
@@ -37,7 +23,7 @@ class SendTimeout:
 
     __slots__ = ("_busy", "_connection", "_looks", "_taken", "_timer")
 
-    def __init__(self, connection: TimedConnection) -> None:
+    def __init__(self, connection: ServerConnection) -> None:
         self._connection = connection
         self._timer: Timer | None = None
         self._taken = 0
