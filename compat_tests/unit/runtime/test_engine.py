@@ -723,6 +723,24 @@ class TestQuiet:
         assert engine.wait_until(engine.quiet, SECONDS)
 
 
+def test_function_posted_while_a_turn_begins_is_called_in_the_next_turn(
+    engine: ThreadEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loop = cast(Loop, engine._loop)
+    called = threading.Event()
+    begin = loop._begin_slice
+
+    def post_and_begin(operations: Any) -> None:
+        # The turn has called what was posted, and not yet read the byte that woke it.
+        monkeypatch.undo()
+        loop.post(called.set)
+        begin(operations)
+
+    monkeypatch.setattr(loop, "_begin_slice", post_and_begin)
+    loop.wake()
+    assert called.wait(10)
+
+
 def test_idle_means_asleep(engine: ThreadEngine, echoes: Echoes) -> None:
     """A forced wake-up costs one turn; nothing else ever turns the loop, whatever state the peers are in."""
     with (

@@ -166,7 +166,9 @@ class Loop(Turns):
             if self.waiters and not operations.pending and handover is None:
                 self.check_waiters()
             # The events of this turn may be older than the handover: the next turn has those it is about.
-            return self._sleep() if self.handover is expected else 0.0
+            # The events of this turn may be older than the handover: the next turn has those it is about.
+            # A function that was posted after `_call_posted` may have sent no byte of its own.
+            return self._sleep() if self.handover is expected and not self._posted else 0.0
         finally:
             self.operations.pauses = None
             self.count_busy(seen)
