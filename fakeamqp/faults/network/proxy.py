@@ -47,7 +47,7 @@ class NetworkProxy:
     def __init__(
         self, inner: Connection, notify: Callable[[], object], registry: ProxyRegistry, number: int
     ) -> None:
-        self.inner = inner
+        self.inner: Connection = inner
         self.number = number
         #: The fault port of the connection, once its protocol is known: a `FaultPort`.
         self.port: Any = None

@@ -46,7 +46,7 @@ from fakeamqp.trace.json_form import PROPERTIES, bytes_or_text, value_to_json
 from fakeamqp.trace.truncation import Truncated
 
 if TYPE_CHECKING:
-    from fakeamqp.dialects import Direction
+    from fakeamqp.dialects import Direction, Malformation
     from fakeamqp.faults.port import FaultPort
 
 __all__ = ["DIALECT", "Dialect010"]
@@ -80,7 +80,7 @@ class Dialect010(Framing010):
 
     name = "0-10"
     reply_names: Mapping[int, str] = {int(code): code.name.lower().replace("_", "-") for code in ErrorCode}
-    malformations = MALFORMATIONS
+    malformations: Mapping[str, Malformation] = MALFORMATIONS
     property_names: tuple[str, ...] = tuple(
         dict.fromkeys(
             (

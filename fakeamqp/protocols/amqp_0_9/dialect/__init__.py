@@ -7,7 +7,7 @@ and trace frames is not decoded.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from fakeamqp.protocols.amqp_0_9.codec import version_0_8
 from fakeamqp.protocols.amqp_0_9.codec.bodies import Body
@@ -54,6 +54,9 @@ if TYPE_CHECKING:
     from fakeamqp.dialects import Part
     from fakeamqp.faults.port import FaultPort
     from fakeamqp.protocols.amqp_0_9_1.codec.method import Method, Record
+    from fakeamqp.protocols.amqp_0_9_1.codec.properties import Properties
+    from fakeamqp.protocols.amqp_0_9_1.codec.tables import Grammar
+    from fakeamqp.protocols.amqp_0_9_1.dialect.groups import MethodGroup091
 
 __all__ = ["DIALECT", "DIALECT_0_8", "Dialect09", "Envelope"]
 
@@ -82,14 +85,14 @@ class Envelope(NamedTuple):
 class Dialect09(Dialect091):
     """0-9 or 0-8. Requests and responses hold methods and count as methods."""
 
-    contents = PROPERTIES
-    grammars = (RABBITMQ,)
-    secret_fields = frozenset(("response", "challenge", "security_token"))
-    fields_with_urls = frozenset(("client_properties", "out_of_band"))
-    reply_names = REPLY_NAMES
-    publishes = frozenset((PUBLISH, TRANSFER))
-    wrapper_prefix = bytes(4)
-    group_class = MethodGroup09
+    contents: ClassVar[Mapping[int, type[Properties]]] = PROPERTIES
+    grammars: ClassVar[tuple[Grammar, ...]] = (RABBITMQ,)
+    secret_fields: ClassVar[frozenset[str]] = frozenset(("response", "challenge", "security_token"))
+    fields_with_urls: ClassVar[frozenset[str]] = frozenset(("client_properties", "out_of_band"))
+    reply_names: Mapping[int, str] = REPLY_NAMES
+    publishes: frozenset[str] = frozenset((PUBLISH, TRANSFER))
+    wrapper_prefix: bytes | None = bytes(4)
+    group_class: ClassVar[type[MethodGroup091]] = MethodGroup09
 
     def __init__(
         self,

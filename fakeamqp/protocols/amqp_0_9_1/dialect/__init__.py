@@ -34,7 +34,7 @@ from fakeamqp.trace.rendering import one_line, short
 from fakeamqp.trace.truncation import Truncated
 
 if TYPE_CHECKING:
-    from fakeamqp.dialects import Direction, Part
+    from fakeamqp.dialects import Direction, Malformation, Part
     from fakeamqp.faults.port import FaultPort
     from fakeamqp.protocols.amqp_0_9_1.codec.method import Record
     from fakeamqp.protocols.amqp_0_9_1.codec.properties import Properties
@@ -84,7 +84,7 @@ class Dialect091(Dialect):
     channel_opener = "channel.open"
     channel_closers: frozenset[str] = frozenset(("channel.close", "channel.close-ok"))
     allowed_while_closing: frozenset[str] = frozenset(("channel.close",))
-    malformations = MALFORMATIONS
+    malformations: Mapping[str, Malformation] = MALFORMATIONS
     prefix_size = 4
     group_class: ClassVar[type[MethodGroup091]] = MethodGroup091
     contents: ClassVar[Mapping[int, type[Properties]]] = {BasicProperties.CLASS_ID: BasicProperties}
