@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from compat_tests.unit.faults.amqp_0_9 import server as server_0_9
 from compat_tests.unit.faults.amqp_0_10 import server as server_0_10
 from compat_tests.unit.faults.server import FaultServer
 from compat_tests.unit.faults.test_sent import bodies_and_tags, consumer
-from fakeamqp.faults import FaultError, Faults
+from fakeamqp.faults import FaultError, Faults, Rule
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 
 
@@ -74,25 +75,17 @@ def test_every_two_deliveries_change_places(server: FaultServer, faults: Faults)
     assert not unsettled(server)
 
 
-def test_a_delivery_without_a_successor_is_sent_when_the_rule_is_removed(
-    server: FaultServer, faults: Faults
+@pytest.mark.parametrize("end", [Rule.remove, Rule.release], ids=["removed", "released"])
+def test_a_delivery_without_a_successor_is_sent_when_its_rule_is_removed_or_released(
+    server: FaultServer, faults: Faults, end: Callable[[Rule], object]
 ) -> None:
     rule = faults.on("basic.deliver").reorder()
     client = consumer(server, b"1")
     assert (rule.held, bodies_and_tags(client)) == (1, [])
-    rule.remove()
-    assert bodies_and_tags(client) == [(b"1", 1)]
+    end(rule)
+    assert (rule.held, bodies_and_tags(client)) == (0, [(b"1", 1)])
     client.send(m.BasicAck(delivery_tag=1))
     assert not unsettled(server)
-
-
-def test_a_delivery_without_a_successor_is_sent_when_it_is_released(
-    server: FaultServer, faults: Faults
-) -> None:
-    rule = faults.on("basic.deliver").reorder()
-    client = consumer(server, b"1")
-    assert rule.release() == 1
-    assert bodies_and_tags(client) == [(b"1", 1)]
 
 
 def test_a_delivery_without_a_successor_returns_to_its_queue_with_its_connection(
@@ -163,7 +156,7 @@ def test_a_delivery_of_0_9_comes_behind_the_next_one() -> None:
     ],
     ids=["publish", "get", "confirm", "received", "0-9", "both"],
 )
-def test_what_cannot_be_overtaken_is_an_error(
+def test_reorder_of_a_method_without_an_order_is_an_error(
     faults: Faults, methods: tuple[str, ...], how: dict[str, Any], error: str
 ) -> None:
     with pytest.raises(FaultError, match=error):

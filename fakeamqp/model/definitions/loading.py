@@ -86,7 +86,7 @@ _LIMITS = SectionKind(
 )
 """Or a list of pairs, as some versions of RabbitMQ export (measured)."""
 _ANY = SectionKind("any value", lambda _: True)
-"""Whoever uses it checks it."""
+"""The code that reads the value checks it."""
 
 _METADATA: dict[str, SectionKind] = {
     "description": _TEXT,
