@@ -6,16 +6,18 @@ a control, and "channel" for the channel of a session.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
-from typing_extensions import Self
+from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from typing_extensions import Self
+
     from fakeamqp.dialects import Dialect, Direction
     from fakeamqp.faults.connection_state import ConnectionFaultState
     from fakeamqp.faults.port import FaultPort
 
-__all__ = ["ABSENT", "HEARTBEAT", "UNREAD", "FrameGroup"]
+__all__ = ["ABSENT", "HEARTBEAT", "UNREAD", "FrameGroup", "changed_record"]
 
 HEARTBEAT = "heartbeat"
 
@@ -56,6 +58,8 @@ class FrameGroup:
 
     has_content: bool
     """True if a content follows the method."""
+    _settling_field: ClassVar[str]
+    """The field of a method from the client that names the deliveries it settles."""
 
     def __init__(
         self,
@@ -160,15 +164,105 @@ class FrameGroup:
     # --- fields -------------------------------------------------------------------------------
 
     def values_of(self, name: str) -> tuple[Any, ...]:
-        """All values it has for a field; a condition holds if one of them matches."""
-        raise NotImplementedError
+        """All values it has for a field; a condition holds if one of them matches.
+
+        The field is one that every method has, a field of the method, or a property. A confirm has the values
+        of the publishes that it settles, the settlement of deliveries those of their messages.
+        """
+        read = _READERS.get(name)
+        if read is not None:
+            return read(self)
+        value = self._field(name)
+        return self._property(name) if value is ABSENT else (value,)
+
+    def _field(self, name: str) -> Any:
+        """A field of the method, named without a trailing underscore; `ABSENT` if there is none."""
+        method = self.method
+        return getattr(method, name, getattr(method, f"{name}_", ABSENT))
 
     def known_early(self, name: str) -> bool:
         """True if the method alone, without the content, has the value of an early field."""
         return True
 
+    @property
+    def _brings_message(self) -> bool:
+        """True if it carries a message, in content frames or inside the method."""
+        return self.has_content
+
+    @property
+    def _published_to(self) -> str | None:
+        """The exchange that the client publishes to; None if this is not a publish."""
+        raise NotImplementedError
+
+    @property
+    def _consumer(self) -> str | None:
+        """The tag of the consumer that it concerns; None if it concerns none."""
+        raise NotImplementedError
+
+    def _held_messages(self) -> tuple[tuple[str, Any], ...]:
+        """Queue name and message of each delivery that it settles, as the broker has them."""
+        if self.direction == "received" and getattr(self.method, self._settling_field, None) is not None:
+            return self.port.held_messages(self.channel, self.method)
+        return ()
+
+    def _destinations(self) -> tuple[str, ...]:
+        """The queues that a publish is routed to."""
+        return self.port.destinations(self.channel, self.method, self.properties)
+
     def note_destinations(self) -> None:
         """Remember the queues that a publish is routed to now."""
+        self.queues = self._destinations()
+
+    def _address(self, name: str) -> tuple[Any, ...]:
+        value = self._field(name)
+        if value is not ABSENT:
+            return (value,)
+        if self.settles:
+            return tuple(publish._field(name) for publish in self.settles)
+        return tuple(getattr(message, name) for _, message in self._held_messages())
+
+    def _queue(self) -> tuple[Any, ...]:
+        if self.queues is not None:
+            return self.queues
+        if self._published_to is not None:
+            return self._destinations()
+        if self.settles:
+            return tuple(name for publish in self.settles for name in publish._queue())
+        value = self._field("queue")
+        if value is not ABSENT:
+            return (value,)
+        if self._consumer is not None:
+            queue = self.port.consumed_queue(self.channel, self._consumer)
+            return () if queue is None else (queue,)
+        return tuple(name for name, _ in self._held_messages())
+
+    def _exchange_type(self) -> tuple[Any, ...]:
+        if self.name == "exchange.declare":
+            return (self.method.type,)
+        types = (self.port.exchange_type(name) for name in self._address("exchange"))
+        return tuple(each for each in types if each is not None)
+
+    def _body(self) -> tuple[Any, ...]:
+        if self._brings_message:
+            return (self.body,)
+        if self.settles:
+            return tuple(publish.body for publish in self.settles)
+        return tuple(message.body for _, message in self._held_messages())
+
+    def _property(self, name: str) -> tuple[Any, ...]:
+        if self._brings_message:
+            return self._own_property(name)
+        if self.settles:
+            return tuple(value for publish in self.settles for value in publish._own_property(name))
+        return tuple(getattr(message.properties, name, ABSENT) for _, message in self._held_messages())
+
+    def _own_property(self, name: str) -> tuple[Any, ...]:
+        """The values that its own content has for a property."""
+        return (getattr(self.properties, name, ABSENT),)
+
+    def _session(self) -> tuple[Any, ...]:
+        name = self.port.session_name(self.channel)
+        return () if name is None else (name,)
 
     # --- copies ---------------------------------------------------------------------------------
 
@@ -251,3 +345,34 @@ class FrameGroup:
 
     def __repr__(self) -> str:
         return f"<{self} {self.direction} on {self.port.name} channel {self.channel}>"
+
+
+_READERS: dict[str, Callable[[FrameGroup], tuple[Any, ...]]] = {
+    "exchange": lambda group: group._address("exchange"),
+    "routing_key": lambda group: group._address("routing_key"),
+    "queue": lambda group: group._queue(),
+    "exchange_type": lambda group: group._exchange_type(),
+    "body": lambda group: group._body(),
+    "headers": lambda group: group._property("headers"),
+    "channel": lambda group: (group.channel,),
+    "session": lambda group: group._session(),
+}
+"""The fields that every method has for conditions, besides its own."""
+
+
+def changed_record(record: Any, fields: Iterable[tuple[str, Any]], changes: Mapping[str, Any]) -> Any:
+    """A copy of a method with other values; None if it has none of these fields.
+
+    Args:
+        record: the method.
+        fields: its fields; the first item of each is the name.
+        changes: by the name without a trailing underscore: the value, or a function of the old value.
+    """
+    names = {name.rstrip("_"): name for name, _ in fields}
+    wanted = {names[name]: value for name, value in changes.items() if name in names}
+    if not wanted:
+        return None
+    values = {name: getattr(record, name) for name in names.values()}
+    for name, value in wanted.items():
+        values[name] = value(values[name]) if callable(value) else value
+    return type(record)(**values)

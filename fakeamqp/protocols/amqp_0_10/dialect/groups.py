@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from typing_extensions import Self
 
-from fakeamqp.faults.frame_group import ABSENT, HEARTBEAT, UNREAD, FrameGroup
+from fakeamqp.faults.frame_group import ABSENT, HEARTBEAT, UNREAD, FrameGroup, changed_record
 from fakeamqp.protocols.amqp_0_10.codec import commands, controls, structs
 from fakeamqp.protocols.amqp_0_10.codec.frames import (
     LARGEST_FRAME,
@@ -15,7 +14,6 @@ from fakeamqp.protocols.amqp_0_10.codec.frames import (
     LAST_SEGMENT,
     encode_frames,
 )
-from fakeamqp.protocols.amqp_0_10.codec.structs import DeliveryProperties
 from fakeamqp.protocols.amqp_0_10.dialect.framing import (
     BODY,
     COMMAND,
@@ -29,7 +27,7 @@ from fakeamqp.protocols.base.codec.errors import WireError
 
 if TYPE_CHECKING:
     from fakeamqp.faults.connection_state import ConnectionFaultState
-    from fakeamqp.protocols.amqp_0_10.codec.packed import Packed, Struct
+    from fakeamqp.protocols.amqp_0_10.codec.packed import Struct
 
 __all__ = ["COMMON", "TRANSFER", "CommandGroup", "structs_with"]
 
@@ -50,12 +48,16 @@ COMMON = (
 )
 """Properties that messages of all protocols have. They are compared as in 0-9-1."""
 _END = LAST_SEGMENT | LAST_FRAME
+_BLANK = ("exchange", "routing_key", "queue")
+"""Fields that are blank where a command leaves them out."""
 
 
 class CommandGroup(FrameGroup):
     """See `FrameGroup`."""
 
     __slots__ = ("has_content", "sync")
+
+    _settling_field: ClassVar[str] = "transfers"
 
     # --- what it is -----------------------------------------------------------------------------------
 
@@ -162,16 +164,53 @@ class CommandGroup(FrameGroup):
 
     # --- what rules ask -------------------------------------------------------------------------------
 
-    def values_of(self, name: str) -> tuple[Any, ...]:
-        return _values_of(self, name)
+    def _field(self, name: str) -> Any:
+        """The exchange that a client sends a transfer to is its destination; the rest is in the header."""
+        if self.name == TRANSFER and (name == "exchange" or name == "routing_key"):
+            if name == "exchange" and self.direction == "received":
+                return self.method.destination or ""
+            headers = (each for each in self.structs if isinstance(each, structs.DeliveryProperties))
+            header = next(headers, None)
+            if header is None:
+                return None if name == "exchange" else ""
+            return getattr(header, name) or ""
+        said = name
+        if name == "routing_key" and hasattr(self.method, "binding_key"):
+            said = "binding_key"
+        elif name == "exchange" and self.name == "exchange.query":
+            said = "name"
+        value = super()._field(said)
+        return "" if value is None and name in _BLANK else value
 
     def known_early(self, name: str) -> bool:
         """The routing key of a transfer is in its header, like some fields of other protocols."""
         return name in ("exchange", "channel") or name in self.protocol.kinds[self.name].fields
 
-    def note_destinations(self) -> None:
-        """The queues that a transfer is routed to."""
-        self.queues: tuple[str, ...] = self.port.destinations(self.channel, self.method, self.properties)
+    @property
+    def _brings_message(self) -> bool:
+        return self.name == TRANSFER or self.has_content
+
+    @property
+    def _published_to(self) -> str | None:
+        is_publish = self.name == TRANSFER and self.direction == "received"
+        return self.method.destination or "" if is_publish else None
+
+    @property
+    def _consumer(self) -> str | None:
+        """A subscription is called by its destination."""
+        return self.method.destination or "" if hasattr(self.method, "destination") else None
+
+    def _own_property(self, name: str) -> tuple[Any, ...]:
+        """A property that messages of all protocols have, otherwise a field of a struct in the header."""
+        if name in COMMON or name == "headers":
+            return super()._own_property(name)
+        return tuple(getattr(each, name) for each in self.structs if hasattr(each, name)) or (ABSENT,)
+
+    def _session(self) -> tuple[Any, ...]:
+        """The session's name as text: in session controls their own, otherwise that of the channel."""
+        if self.name.startswith("session.") and hasattr(self.method, "name"):
+            return ((self.method.name or b"").decode("utf-8", "surrogateescape"),)
+        return super()._session()
 
     # --- other shapes ---------------------------------------------------------------------------------
 
@@ -193,7 +232,8 @@ class CommandGroup(FrameGroup):
         altered = False
         method = self.method
         if fields and method is not None:
-            made, altered = _with(method, fields)
+            made = changed_record(method, method.FIELDS, fields)
+            altered = made is not None
             if altered:
                 segments[first_type] = made.encode(self.sync) if self.is_command else made.encode()
         if properties and self.has_content:
@@ -265,19 +305,6 @@ class CommandGroup(FrameGroup):
 _TABLES: dict[int, dict[int, type[Any]]] = {CONTROL: controls.CONTROLS, COMMAND: commands.COMMANDS}
 
 
-def _with(record: Packed, changes: dict[str, Any]) -> tuple[Any, bool]:
-    """A copy with other values, and whether it has any of these fields."""
-    names = {name.rstrip("_"): name for name, _ in record.FIELDS}
-    values = {name: getattr(record, name) for name, _ in record.FIELDS}
-    altered = False
-    for name, value in changes.items():
-        if name in names:
-            altered = True
-            field = names[name]
-            values[field] = value(values[field]) if callable(value) else value
-    return type(record)(**values), altered
-
-
 def structs_with(found: tuple[Any, ...], changes: dict[str, Any]) -> list[Any]:
     """The structs of a header with other values; a missing struct is added if a value needs it.
 
@@ -306,114 +333,3 @@ def structs_with(found: tuple[Any, ...], changes: dict[str, Any]) -> list[Any]:
             values[name] = value
         made[place] = owner(**values)
     return made
-
-
-def _values_of(group: CommandGroup, name: str) -> tuple[Any, ...]:
-    """All values of a field: one that every method has, a field of the method, or a property."""
-    read = _READERS.get(name)
-    if read is not None:
-        return read(group)
-    method = group.method
-    value = getattr(method, name, getattr(method, f"{name}_", ABSENT))
-    if value is not ABSENT:
-        return (value,)
-    return _property(group, name)
-
-
-def _brings_message(group: CommandGroup) -> bool:
-    return group.name == "message.transfer"
-
-
-def _held_messages(group: CommandGroup) -> tuple[Any, ...]:
-    """Queue name and message of each transfer that a settlement concerns."""
-    if group.direction == "received" and getattr(group.method, "transfers", None) is not None:
-        return group.port.held_messages(group.channel, group.method)
-    return ()
-
-
-def _delivery(group: CommandGroup) -> DeliveryProperties | None:
-    return next((each for each in group.structs if isinstance(each, DeliveryProperties)), None)
-
-
-def _exchange(group: CommandGroup) -> tuple[Any, ...]:
-    """Of a received transfer its destination; of a sent one the exchange of its publish."""
-    method = group.method
-    if _brings_message(group):
-        if group.direction == "received":
-            return (method.destination or "",)
-        delivery = _delivery(group)
-        return (None if delivery is None else delivery.exchange or "",)
-    if hasattr(method, "exchange"):
-        return (method.exchange or "",)
-    if group.name == "exchange.query":
-        return (method.name or "",)
-    return tuple(message.exchange for _, message in _held_messages(group))
-
-
-def _routing_key(group: CommandGroup) -> tuple[Any, ...]:
-    method = group.method
-    if _brings_message(group):
-        delivery = _delivery(group)
-        return ("" if delivery is None else delivery.routing_key or "",)
-    for name in ("routing_key", "binding_key"):
-        if hasattr(method, name):
-            return (getattr(method, name) or "",)
-    return tuple(message.routing_key for _, message in _held_messages(group))
-
-
-def _queue(group: CommandGroup) -> tuple[Any, ...]:
-    """The queues of a transfer, a subscription or settled messages, or the queue that a command names."""
-    if group.queues is not None:
-        return group.queues
-    method = group.method
-    if _brings_message(group) and group.direction == "received":
-        found: tuple[Any, ...] = group.port.destinations(group.channel, method, group.properties)
-        return found
-    if hasattr(method, "queue"):
-        return (method.queue or "",)
-    if hasattr(method, "destination"):
-        queue = group.port.consumed_queue(group.channel, method.destination or "")
-        return () if queue is None else (queue,)
-    return tuple(name for name, _ in _held_messages(group))
-
-
-def _exchange_type(group: CommandGroup) -> tuple[Any, ...]:
-    if group.name == "exchange.declare":
-        return (group.method.type,)
-    return tuple(kind for name in _exchange(group) if (kind := group.port.exchange_type(name)) is not None)
-
-
-def _body(group: CommandGroup) -> tuple[Any, ...]:
-    if _brings_message(group) or group.has_content:
-        return (group.body,)
-    return tuple(message.body for _, message in _held_messages(group))
-
-
-def _session(group: CommandGroup) -> tuple[Any, ...]:
-    """The session's name as text: in session controls their own, otherwise that of the channel."""
-    if group.name.startswith("session.") and hasattr(group.method, "name"):
-        return ((group.method.name or b"").decode("utf-8", "surrogateescape"),)
-    name = group.port.session_name(group.channel)
-    return () if name is None else (name,)
-
-
-def _property(group: CommandGroup, name: str) -> tuple[Any, ...]:
-    """A property that messages of all protocols have, otherwise a field of a struct in the header."""
-    if _brings_message(group) or group.has_content:
-        if name in COMMON or name == "headers":
-            return (getattr(group.properties, name, ABSENT),)
-        return tuple(getattr(each, name) for each in group.structs if hasattr(each, name)) or (ABSENT,)
-    return tuple(getattr(message.properties, name, ABSENT) for _, message in _held_messages(group))
-
-
-_READERS: dict[str, Callable[[CommandGroup], tuple[Any, ...]]] = {
-    "exchange": _exchange,
-    "routing_key": _routing_key,
-    "queue": _queue,
-    "exchange_type": _exchange_type,
-    "body": _body,
-    "headers": lambda group: _property(group, "headers"),
-    "channel": lambda group: (group.channel,),
-    "session": _session,
-}
-"""The fields that every command and control has for conditions, besides its own."""

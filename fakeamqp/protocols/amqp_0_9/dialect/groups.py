@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from typing_extensions import Self
 
-from fakeamqp.faults.frame_group import ABSENT, UNREAD
+from fakeamqp.faults.frame_group import ABSENT, UNREAD, changed_record
 from fakeamqp.protocols.amqp_0_9.codec.bodies import Body
 from fakeamqp.protocols.amqp_0_9.codec.constants import (
     FRAME_BODY,
@@ -30,12 +30,7 @@ from fakeamqp.protocols.amqp_0_9.codec.requests import (
     encode_response,
 )
 from fakeamqp.protocols.amqp_0_9_1.codec.tables import RABBITMQ
-from fakeamqp.protocols.amqp_0_9_1.dialect.groups import (
-    CONFIRMS,
-    PUBLISH,
-    MethodGroup091,
-    changed_method,
-)
+from fakeamqp.protocols.amqp_0_9_1.dialect.groups import CONFIRMS, PUBLISH, MethodGroup091
 from fakeamqp.protocols.base.codec.errors import WireError
 
 if TYPE_CHECKING:
@@ -109,7 +104,7 @@ class MethodGroup09(MethodGroup091):
         return self.is_transfer
 
     @property
-    def brings_message(self) -> bool:
+    def _brings_message(self) -> bool:
         """True also for a transfer."""
         return self.has_content or self.is_transfer
 
@@ -168,17 +163,17 @@ class MethodGroup09(MethodGroup091):
 
     # --- what rules ask -------------------------------------------------------------------------------
 
-    def field(self, name: str) -> Any:
+    def _field(self, name: str) -> Any:
         """The `destination` of a transfer from a client is its exchange."""
         if self.is_transfer:
             if name in IN_PROPERTIES:
                 return ABSENT
             if name == "exchange" and self.direction == "received":
                 name = "destination"
-        return super().field(name)
+        return super()._field(name)
 
     @property
-    def published_to(self) -> str | None:
+    def _published_to(self) -> str | None:
         """The exchange; transfers from a client are publishes."""
         if self.direction != "received" or self.method is None:
             return None
@@ -187,23 +182,20 @@ class MethodGroup09(MethodGroup091):
         return str(self.method.exchange) if self.name in _PUBLISHES else None
 
     @property
-    def consumer(self) -> str | None:
+    def _consumer(self) -> str | None:
         """In class message the consumer tag is called `destination`."""
         destination = getattr(self.method, "destination", None)
-        return super().consumer if destination is None else destination
+        return super()._consumer if destination is None else destination
 
-    def held_messages(self) -> tuple[tuple[str, Any], ...]:
+    def _held_messages(self) -> tuple[tuple[str, Any], ...]:
         """A response settles transfers that the broker has sent as requests."""
         if self.direction == "received" and isinstance(self._held, Response):
             return self.port.held_messages(self.channel, self._held)
-        return super().held_messages()
+        return super()._held_messages()
 
-    def destinations(self) -> tuple[str, ...]:
-        address = _Address(self.published_to or "", self.method.routing_key)
-        found: tuple[str, ...] = self.port.destinations(
-            self.channel, address, self.properties or BasicProperties()
-        )
-        return found
+    def _destinations(self) -> tuple[str, ...]:
+        address = _Address(self._published_to or "", self.method.routing_key)
+        return self.port.destinations(self.channel, address, self.properties or BasicProperties())
 
     # --- other shapes ---------------------------------------------------------------------------------
 
@@ -232,16 +224,11 @@ class MethodGroup09(MethodGroup091):
         from fakeamqp.protocols.amqp_0_9.property_mapping import FIELDS, encode_transfer, to_transfer
 
         known = self.properties
-        names = {name for name, _ in known.LAYOUT}
-        values = {
-            name: value(getattr(known, name)) if callable(value) else value
-            for name, value in changes.items()
-            if name in names
-        }
-        method = changed_method(self.method, fields) or self.method
-        if not values and method is self.method and body is None:
+        made = self.changed_properties(changes)
+        method = changed_record(self.method, self.method.LAYOUT, fields) or self.method
+        if made is known and method is self.method and body is None:
             return self.payload
-        crossed, table = to_transfer(known.replace(**values) if values else known)
+        crossed, table = to_transfer(made)
         crossing = {place.field for place in FIELDS if place.field and place.field not in fields}
         wanted: dict[str, Any] = {
             name: getattr(method, name)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from typing_extensions import Self
 
-from fakeamqp.faults.frame_group import ABSENT, HEARTBEAT, UNREAD, FrameGroup
+from fakeamqp.faults.frame_group import HEARTBEAT, UNREAD, FrameGroup, changed_record
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.codec.frames import (
     CONTENT_HEADER,
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_0_9_1.codec.tables import Grammar
     from fakeamqp.protocols.amqp_0_9_1.dialect import Dialect091
 
-__all__ = ["CONFIRMS", "LARGEST_PAYLOAD", "PUBLISH", "MethodGroup091", "changed_method"]
+__all__ = ["CONFIRMS", "LARGEST_PAYLOAD", "PUBLISH", "MethodGroup091"]
 
 PUBLISH = "basic.publish"
 CONFIRMS = frozenset(("basic.ack", "basic.nack"))
@@ -42,6 +41,7 @@ class MethodGroup091(FrameGroup):
     __slots__ = ("_kind", "has_content")
 
     protocol: Dialect091
+    _settling_field: ClassVar[str] = "delivery_tag"
 
     # --- what it is -----------------------------------------------------------------------------------
 
@@ -128,44 +128,15 @@ class MethodGroup091(FrameGroup):
         """Method and header are one frame each."""
         return min(len(self.frames), 1 if part == "method" else 2)
 
-    @property
-    def brings_message(self) -> bool:
-        """True if it carries a message, in content frames or inside the method."""
-        return self.has_content
-
     # --- what rules ask -------------------------------------------------------------------------------
 
-    def field(self, name: str) -> Any:
-        """A field of the method, named without a trailing underscore; `ABSENT` if there is none."""
-        method = self.method
-        return getattr(method, name, getattr(method, f"{name}_", ABSENT))
-
-    def values_of(self, name: str) -> tuple[Any, ...]:
-        return _values_of(self, name)
-
     @property
-    def published_to(self) -> str | None:
-        """The exchange that the client publishes to; None if this is not a publish."""
+    def _published_to(self) -> str | None:
         return self.method.exchange if self.name == PUBLISH else None
 
     @property
-    def consumer(self) -> str | None:
-        """The tag of the consumer that it concerns; None if it concerns none."""
+    def _consumer(self) -> str | None:
         return getattr(self.method, "consumer_tag", None)
-
-    def held_messages(self) -> tuple[tuple[str, Any], ...]:
-        """Queue name and message of each delivery that it settles, as the broker has them."""
-        if self.direction == "received" and hasattr(self.method, "delivery_tag"):
-            return self.port.held_messages(self.channel, self.method)
-        return ()
-
-    def note_destinations(self) -> None:
-        """The routing may have changed by the time of the confirm."""
-        self.queues: tuple[str, ...] = self.destinations()
-
-    def destinations(self) -> tuple[str, ...]:
-        """The queues that a publish is routed to."""
-        return self.port.destinations(self.channel, self.method, self.properties)
 
     # --- other shapes ---------------------------------------------------------------------------------
 
@@ -179,7 +150,7 @@ class MethodGroup091(FrameGroup):
     ) -> Self:
         """Frames without a change keep their bytes."""
         frames = list(self.frames)
-        made = changed_method(self.method, fields or {})
+        made = changed_record(self.method, getattr(self.method, "LAYOUT", ()), fields or {})
         if made is not None:
             frames[0] = self.first_frame(made.encode())
         if self.has_content and (properties or body is not None):
@@ -190,7 +161,8 @@ class MethodGroup091(FrameGroup):
         """The first frame with another method."""
         return FRAME_METHOD, payload
 
-    def _changed_content(self, changes: Mapping[str, Any], body: bytes | None) -> list[tuple[int, bytes]]:
+    def changed_properties(self, changes: Mapping[str, Any]) -> Any:
+        """Its properties with other values."""
         known = self.properties or self.protocol.properties_class(self.index >> 16)()
         names = {name for name, _ in known.LAYOUT}
         values = {
@@ -198,7 +170,10 @@ class MethodGroup091(FrameGroup):
             for name, value in changes.items()
             if name in names
         }
-        made = known.replace(**values) if values else known
+        return known.replace(**values) if values else known
+
+    def _changed_content(self, changes: Mapping[str, Any], body: bytes | None) -> list[tuple[int, bytes]]:
+        made = self.changed_properties(changes)
         octets = self.body if body is None else body
         limit = self.port.largest_frame - 8 if self.port.largest_frame else LARGEST_PAYLOAD
         class_id, weight, _ = self._header_numbers()
@@ -302,96 +277,3 @@ def _read(grammars: tuple[Grammar, ...], decode: Any, *where: Any) -> Any:
         except WireError:
             continue
     return None
-
-
-def changed_method(method: Any, changes: Mapping[str, Any]) -> Any:
-    """A copy of a method with other values; None if it has none of these fields.
-
-    Field names have no trailing underscores. A value that is callable is called with the old value.
-    """
-    names = {field.rstrip("_"): field for field, _ in getattr(method, "LAYOUT", ())}
-    wanted = {names[name]: value for name, value in changes.items() if name in names}
-    if not wanted:
-        return None
-    values = {name: getattr(method, name) for name, _ in method.LAYOUT}
-    for name, value in wanted.items():
-        values[name] = value(values[name]) if callable(value) else value
-    return type(method)(**values)
-
-
-def _values_of(group: MethodGroup091, name: str) -> tuple[Any, ...]:
-    """All values of a field: one that every method has, a field of the method, or a property."""
-    read = _READERS.get(name)
-    if read is not None:
-        return read(group)
-    value = group.field(name)
-    if value is not ABSENT:
-        return (value,)
-    return _property(group, name)
-
-
-def _reads_address(field: str) -> Callable[[MethodGroup091], tuple[Any, ...]]:
-    """Reads the exchange or routing key: of the method, or of the messages that it settles."""
-
-    def read(group: MethodGroup091) -> tuple[Any, ...]:
-        value = group.field(field)
-        if value is not ABSENT:
-            return (value,)
-        if group.settles:
-            return tuple(publish.field(field) for publish in group.settles)
-        return tuple(getattr(message, field) for _, message in group.held_messages())
-
-    return read
-
-
-def _read_queue(group: MethodGroup091) -> tuple[Any, ...]:
-    port = group.port
-    if group.queues is not None:
-        return group.queues
-    if group.published_to is not None:
-        return group.destinations()
-    if group.settles:
-        return tuple(name for publish in group.settles for name in _read_queue(publish))
-    if hasattr(group.method, "queue"):
-        return (group.method.queue,)
-    if group.consumer is not None:
-        queue = port.consumed_queue(group.channel, group.consumer)
-        return () if queue is None else (queue,)
-    return tuple(name for name, _ in group.held_messages())
-
-
-def _read_exchange_type(group: MethodGroup091) -> tuple[Any, ...]:
-    if group.name == "exchange.declare":
-        return (group.method.type,)
-    return tuple(
-        kind for name in _READERS["exchange"](group) if (kind := group.port.exchange_type(name)) is not None
-    )
-
-
-def _read_body(group: MethodGroup091) -> tuple[Any, ...]:
-    if group.brings_message:
-        return (group.body,)
-    if group.settles:
-        return tuple(publish.body for publish in group.settles)
-    return tuple(message.body for _, message in group.held_messages())
-
-
-def _property(group: MethodGroup091, name: str) -> tuple[Any, ...]:
-    if group.brings_message:
-        return (getattr(group.properties, name, ABSENT),)
-    if group.settles:
-        return tuple(getattr(publish.properties, name, ABSENT) for publish in group.settles)
-    return tuple(getattr(message.properties, name, ABSENT) for _, message in group.held_messages())
-
-
-_READERS: dict[str, Callable[[MethodGroup091], tuple[Any, ...]]] = {
-    "exchange": _reads_address("exchange"),
-    "routing_key": _reads_address("routing_key"),
-    "queue": _read_queue,
-    "exchange_type": _read_exchange_type,
-    "body": _read_body,
-    "headers": lambda group: _property(group, "headers"),
-    "channel": lambda group: (group.channel,),
-    "session": lambda group: (),
-}
-"""The fields that every method has for conditions, besides its own."""
