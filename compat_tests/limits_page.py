@@ -13,7 +13,7 @@ from fakeamqp.protocols.amqp_0_9.codec import contents
 from fakeamqp.protocols.amqp_0_9_1.codec.tables import MAX_DEPTH
 from fakeamqp.protocols.amqp_0_10 import server_connection as connection_0_10
 from fakeamqp.protocols.amqp_0_10.codec import types
-from fakeamqp.protocols.base import limited_log, server_connection as connection
+from fakeamqp.protocols.base import handshakes, server_connection as connection
 
 __all__ = ["PAGE", "ROWS", "main", "with_tables"]
 
@@ -148,7 +148,7 @@ def _others() -> str:
         ],
         [
             "warnings about clients before their login, and about detached sessions that end",
-            f"{limited_log.MOST_WARNINGS} in {limited_log.PERIOD:g} s",
+            f"{handshakes.MOST_WARNINGS} in {handshakes.PERIOD:g} s",
             "",
             "nothing; the rest is counted in one warning",
         ],

@@ -14,7 +14,7 @@ from fakeamqp.model.limits.limits import Bounds, BoundsError
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.codec.frames import HEARTBEAT_FRAME, content_frames, frame
 from fakeamqp.protocols.amqp_0_9_1.codec.tables import MAX_DEPTH
-from fakeamqp.protocols.base.pending_handshakes import PendingHandshakes
+from fakeamqp.protocols.base.handshakes import PendingHandshakes
 from fakeamqp.trace import Recorder
 
 FRAMED = [each for each in SHARING if each in protocol_names()]

@@ -12,9 +12,7 @@ from fakeamqp.connection import Connection, PeerAddress
 from fakeamqp.model.personality import Personality
 from fakeamqp.model.state import BrokerState
 from fakeamqp.protocols import registry
-from fakeamqp.protocols.base.handshake_timeout import HandshakeTimeout
-from fakeamqp.protocols.base.limited_log import HandshakeLog
-from fakeamqp.protocols.base.pending_handshakes import PendingHandshakes
+from fakeamqp.protocols.base.handshakes import HandshakeLog, HandshakeTimeout, PendingHandshakes
 
 __all__ = ["Negotiation", "accept"]
 

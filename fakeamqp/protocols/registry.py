@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from fakeamqp.dialects import register
+from fakeamqp.errors import FakeAMQPError, near_match
 
 if TYPE_CHECKING:
     from fakeamqp.connection import Connection, PeerAddress
@@ -18,7 +19,21 @@ if TYPE_CHECKING:
     from fakeamqp.model.messages.message import Message
     from fakeamqp.model.state import BrokerState
 
-__all__ = ["PROTOCOLS", "Row", "by_header", "check_absent", "named", "preload"]
+__all__ = ["PROTOCOLS", "BadAbsence", "Row", "by_header", "check_absent", "named", "preload"]
+
+_NEEDED = (
+    "connection",
+    "session",
+    "execution",
+    "channel.open",
+    "channel.close",
+    "channel.close-ok",
+)
+"""The classes and methods without which there is no conversation."""
+
+
+class BadAbsence(FakeAMQPError):
+    """`not_implemented` names something that no protocol has, or that no broker can be without."""
 
 
 class Row:
@@ -168,12 +183,28 @@ def preload() -> None:
         _ = row.connection
 
 
-def check_absent(names: object) -> None:
-    """Check the classes and methods that a broker is to be made without.
+def check_absent(absent: object) -> None:
+    """Check the names of the classes and methods that a broker is to be made without.
 
     Raises:
-        FakeAMQPError: see `fakeamqp.protocols.base.absent.check_names`.
+        BadAbsence: they are not a tuple of str; no method has a name or is of the class; or one is needed.
     """
-    from fakeamqp.protocols.base.absent import check_names
+    from fakeamqp.protocols.base.absent import is_absent
 
-    check_names(names, (method for each in PROTOCOLS for method in each.method_names))
+    if not isinstance(absent, tuple) or not all(isinstance(name, str) for name in absent):
+        raise BadAbsence(
+            f"not_implemented must be a tuple of class and method names, such as ('dtx',), not {absent!r}"
+        )
+    known = {
+        name: None
+        for row in PROTOCOLS
+        for method in row.method_names
+        for name in (method.partition(".")[0], method)
+    }
+    for name in absent:
+        if name not in known:
+            raise BadAbsence(
+                f"not_implemented: no protocol has a class or method {name!r}{near_match(name, known)}"
+            )
+        if name == "channel" or is_absent(name, _NEEDED):
+            raise BadAbsence(f"not_implemented: no broker can be without {name!r}")

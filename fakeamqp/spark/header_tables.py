@@ -18,7 +18,7 @@ from struct import Struct, error as StructError
 from typing import Any, TypeAlias
 
 from fakeamqp.protocols.amqp_0_9_1.codec.tables import RABBITMQ
-from fakeamqp.protocols.base.codec.errors import FieldError, FrameError, WireError
+from fakeamqp.protocols.base.codec import FieldError, FrameError, WireError
 
 __all__ = ["LAST_SECOND", "as_json", "as_map", "fields"]
 

@@ -27,7 +27,7 @@ from fakeamqp.protocols.amqp_0_9_1.codec.methods import (
     BasicGetOk,
     BasicReturn,
 )
-from fakeamqp.protocols.base.codec.errors import FrameError
+from fakeamqp.protocols.base.codec import FrameError
 
 __all__ = ["Contents", "IncomingRows", "Receive"]
 

@@ -7,7 +7,7 @@ from struct import Struct, error as StructError
 from typing import Any
 
 from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
-from fakeamqp.protocols.base.codec.errors import WireError
+from fakeamqp.protocols.base.codec import WireError
 from fakeamqp.spark.header_tables import fields
 
 __all__ = ["NAMES", "cut", "value_of", "without_header"]

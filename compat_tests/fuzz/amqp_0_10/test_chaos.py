@@ -24,7 +24,7 @@ from fakeamqp.protocols.amqp_0_10.codec.frames import (
 )
 from fakeamqp.protocols.amqp_0_10.codec.packed import Command, Control
 from fakeamqp.protocols.amqp_0_10.codec.serial import SequenceSet, successor
-from fakeamqp.protocols.base.codec.errors import WireError
+from fakeamqp.protocols.base.codec import WireError
 
 STEPS = 80
 UNLIMITED = 0xFFFFFFFF

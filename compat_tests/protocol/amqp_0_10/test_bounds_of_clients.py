@@ -10,7 +10,7 @@ from fakeamqp.model.limits.memory import MESSAGE
 from fakeamqp.protocols.amqp_0_10.codec import commands as x, controls as c
 from fakeamqp.protocols.amqp_0_10.codec.constants import CloseCode, ErrorCode
 from fakeamqp.protocols.amqp_0_10.codec.frames import control_frame
-from fakeamqp.protocols.base.limited_log import MOST_WARNINGS, PERIOD
+from fakeamqp.protocols.base.handshakes import MOST_WARNINGS, PERIOD
 
 LIMIT = 100_000
 BODY = bytes(20_000)

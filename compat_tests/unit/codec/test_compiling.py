@@ -16,7 +16,7 @@ from fakeamqp.protocols.amqp_0_9_1.codec.fields import EMPTY_TABLE, Headers, Lon
 from fakeamqp.protocols.amqp_0_9_1.codec.method import SERVER, Method, method
 from fakeamqp.protocols.amqp_0_9_1.codec.properties import Properties, RawTable, properties
 from fakeamqp.protocols.amqp_0_9_1.codec.tables import RABBITMQ
-from fakeamqp.protocols.base.codec.errors import FieldError, FrameError
+from fakeamqp.protocols.base.codec import FieldError, FrameError
 
 rule = pytest.mark.rule
 

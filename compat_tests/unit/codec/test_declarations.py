@@ -182,8 +182,7 @@ def test_importing_the_codec_loads_no_machinery() -> None:
 
 def test_the_shared_codec_imports_no_protocol() -> None:
     code = (
-        "import pkgutil, sys; import fakeamqp.protocols.base.codec as shared;"
-        "[__import__(shared.__name__ + '.' + each.name) for each in pkgutil.iter_modules(shared.__path__)];"
+        "import sys; import fakeamqp.protocols.base.codec;"
         "print(*[name for name in sys.modules if name.endswith(('.amqp_0_9', '.amqp_0_9_1', '.amqp_0_10'))])"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from fakeamqp.protocols.amqp_0_9_1.codec import constants, frames
-from fakeamqp.protocols.base.codec.errors import FieldError
+from fakeamqp.protocols.base.codec import FieldError
 
 rule = pytest.mark.rule
 both = pytest.mark.protocols("0-9-1", "0-9")

@@ -17,8 +17,7 @@ from fakeamqp.protocols.amqp_0_9.codec.bodies import Body
 from fakeamqp.protocols.amqp_0_9_1.codec import METHODS, methods as m
 from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
 from fakeamqp.protocols.amqp_0_9_1.codec.tables import PUBLISHED, RABBITMQ, Grammar
-from fakeamqp.protocols.base.codec.errors import FieldError, FieldNameError, FrameError, WireError
-from fakeamqp.protocols.base.codec.hiding import SECRET_FIELDS
+from fakeamqp.protocols.base.codec import SECRET_FIELDS, FieldError, FieldNameError, FrameError, WireError
 
 rule = pytest.mark.rule
 both = pytest.mark.protocols("0-9-1", "0-9")

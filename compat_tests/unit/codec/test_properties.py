@@ -20,7 +20,7 @@ from fakeamqp.protocols.amqp_0_9_1.codec.tables import (
     edit_table,
     encode_table,
 )
-from fakeamqp.protocols.base.codec.errors import FieldError, FieldNameError, FrameError, WireError
+from fakeamqp.protocols.base.codec import FieldError, FieldNameError, FrameError, WireError
 
 rule = pytest.mark.rule
 both = pytest.mark.protocols("0-9-1", "0-9")

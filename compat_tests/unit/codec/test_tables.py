@@ -27,7 +27,7 @@ from fakeamqp.protocols.amqp_0_9_1.codec.tables import (
     encode_table,
     rewritten_table,
 )
-from fakeamqp.protocols.base.codec.errors import FieldError, FieldNameError, FrameError, WireError
+from fakeamqp.protocols.base.codec import FieldError, FieldNameError, FrameError, WireError
 
 GRAMMARS = [RABBITMQ, PUBLISHED]
 rule = pytest.mark.rule

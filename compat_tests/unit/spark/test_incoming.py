@@ -14,7 +14,7 @@ from fakeamqp.protocols.amqp_0_9_1.codec.methods import (
     BasicReturn,
     QueueDeclareOk,
 )
-from fakeamqp.protocols.base.codec.errors import FrameError
+from fakeamqp.protocols.base.codec import FrameError
 from fakeamqp.spark.incoming import Contents, IncomingRows
 
 ROUTE = b"\x01x\x03a.b"

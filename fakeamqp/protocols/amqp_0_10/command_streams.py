@@ -34,7 +34,7 @@ from fakeamqp.protocols.amqp_0_10.codec.serial import SequenceSet, precedes, suc
 from fakeamqp.protocols.amqp_0_10.replies import ConnectionFault, SessionFault
 from fakeamqp.protocols.amqp_0_10.states import SessionState
 from fakeamqp.protocols.base.absent import is_absent
-from fakeamqp.protocols.base.codec.errors import WireError
+from fakeamqp.protocols.base.codec import WireError
 
 if TYPE_CHECKING:
     from fakeamqp.model.deliveries.credit import Limit

@@ -21,7 +21,7 @@ from fakeamqp.protocols.amqp_0_10.codec.serial import SequenceSet
 from fakeamqp.protocols.amqp_0_10.dialect import DIALECT
 from fakeamqp.protocols.amqp_0_10.dialect.framing import TYPE_MASK
 from fakeamqp.protocols.amqp_0_10.replies import ConnectionFault, short_text
-from fakeamqp.protocols.base.codec.errors import WireError
+from fakeamqp.protocols.base.codec import WireError
 from fakeamqp.protocols.base.connection_states import ConnectionState
 from fakeamqp.protocols.base.port import ConnectionFaultPort
 

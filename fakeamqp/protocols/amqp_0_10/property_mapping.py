@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from fakeamqp.protocols.amqp_0_10.codec.structs import ReplyTo
 from fakeamqp.protocols.amqp_0_10.codec.types import CODES, MAX_DEPTH, Map, code_of, encode_value
-from fakeamqp.protocols.base.codec.errors import WireError
-from fakeamqp.protocols.base.codec.property_headers import (
+from fakeamqp.protocols.base.codec import (
     EXPIRATION_HEADER,
     MESSAGE_ID_HEADER,
     TYPE_HEADER,
+    WireError,
     encoded,
     fits_short_string,
     ttl,

@@ -10,7 +10,7 @@ from __future__ import annotations
 from fakeamqp.errors import FakeAMQPError
 from fakeamqp.model.errors import ModelError
 from fakeamqp.protocols.amqp_0_10.codec.constants import CloseCode, ErrorCode
-from fakeamqp.protocols.base.codec.errors import WireError
+from fakeamqp.protocols.base.codec import WireError
 
 __all__ = ["ConnectionFault", "SessionFault", "close_code", "error_code", "short_text"]
 

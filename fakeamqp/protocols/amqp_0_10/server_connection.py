@@ -36,7 +36,7 @@ from fakeamqp.protocols.amqp_0_10.codec.frames import (
 )
 from fakeamqp.protocols.amqp_0_10.replies import ConnectionFault, close_code, short_text
 from fakeamqp.protocols.amqp_0_10.states import CONNECTION_TRANSITIONS
-from fakeamqp.protocols.base.codec.errors import WireError
+from fakeamqp.protocols.base.codec import WireError
 from fakeamqp.protocols.base.connection_states import ConnectionState
 from fakeamqp.protocols.base.server_connection import ServerConnection
 

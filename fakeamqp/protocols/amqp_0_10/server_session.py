@@ -21,8 +21,8 @@ from fakeamqp.protocols.amqp_0_10.command_streams import Incoming, Outgoing
 from fakeamqp.protocols.amqp_0_10.replies import SessionFault, error_code, short_text
 from fakeamqp.protocols.amqp_0_10.states import SESSION_TRANSITIONS, SessionState
 from fakeamqp.protocols.amqp_0_10.transfers import Publisher
-from fakeamqp.protocols.base.codec.errors import WireError
-from fakeamqp.protocols.base.limited_log import LimitedLog
+from fakeamqp.protocols.base.codec import WireError
+from fakeamqp.protocols.base.handshakes import LimitedLog
 
 if TYPE_CHECKING:
     from fakeamqp.model.access.control import AccessControl

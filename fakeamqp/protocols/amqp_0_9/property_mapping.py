@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 from fakeamqp.protocols.amqp_0_9.codec.bodies import encode_body
 from fakeamqp.protocols.amqp_0_9.codec.methods import MessageTransfer
 from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties, Properties
-from fakeamqp.protocols.base.codec.property_headers import (
+from fakeamqp.protocols.base.codec import (
     EXPIRATION_HEADER,
     TYPE_HEADER,
     fits_short_string,

@@ -14,11 +14,12 @@ from fakeamqp.model.errors import AuthenticationFailed, InvalidPath, NotAllowed
 from fakeamqp.model.limits.limits import check_connection_limits
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.codec.constants import VERSION_MAJOR, VERSION_MINOR
+from fakeamqp.protocols.amqp_0_9_1.codec.tables import RABBITMQ
 from fakeamqp.protocols.amqp_0_9_1.replies import ProtocolError
 from fakeamqp.protocols.base.absent import is_absent
+from fakeamqp.protocols.base.codec import WireError
 from fakeamqp.protocols.base.connection_states import ConnectionState
-from fakeamqp.protocols.base.login import LOCALES, NotOffered, why_not_opened
-from fakeamqp.protocols.base.sasl import MalformedResponse
+from fakeamqp.protocols.base.login import LOCALES, MalformedResponse, Mechanism, NotOffered, why_not_opened
 
 if TYPE_CHECKING:
     from fakeamqp.model.virtual_host import VirtualHost
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "HANDLERS",
+    "AmqPlain",
     "Handlers",
     "notify_blocked",
     "open_virtual_host",
@@ -112,13 +114,35 @@ def receive(connection: Amqp091Connection[Any], method: Method) -> None:
         raise connection.out_of_order("channel-error")  # frame/channel-nonzero-others
 
 
+class AmqPlain(Mechanism):
+    """The SASL mechanism AMQPLAIN (RabbitMQ: documented): LOGIN and PASSWORD in a field table."""
+
+    def step(self, response: bytes) -> User | bytes:
+        octets = len(response).to_bytes(4, "big") + response
+        try:
+            table, _ = RABBITMQ.decode(octets, 0, len(octets))
+        except WireError as problem:
+            raise MalformedResponse(f"response is not a field table: {problem}") from None
+        login = _credential(table.get("LOGIN"))
+        if login is None or "PASSWORD" not in table:
+            raise MalformedResponse("response lacks LOGIN or PASSWORD")
+        # A password of another type is a wrong one (measured), as the empty one is.
+        return self._state.access.authenticate(login, _credential(table["PASSWORD"]) or "")
+
+
+def _credential(value: object) -> str | None:
+    """A long string or a byte array as text; None for other types."""
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "surrogateescape")
+    return value if isinstance(value, str) else None
+
+
 def _start_ok(connection: Amqp091Connection[Any], method: Any) -> None:
     connection.client_properties = method.client_properties
     try:
         connection.login.choose(method.mechanism, method.locale)
-    except (
-        NotOffered
-    ) as problem:  # connection.start-ok/mechanism-validity, connection.start-ok/locale-one-offered
+    except NotOffered as problem:
+        # connection.start-ok/mechanism-validity, connection.start-ok/locale-one-offered
         connection.refuse(str(problem))
         return
     _authenticate(connection, method.response)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from fakeamqp.protocols.amqp_0_9_1 import access, basic, channel, confirm, exchange, queue, tx
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.base.absent import is_absent, refuse_if_absent
-from fakeamqp.protocols.base.codec.errors import FrameError
+from fakeamqp.protocols.base.codec import FrameError
 
 if TYPE_CHECKING:
     from typing import TypeAlias

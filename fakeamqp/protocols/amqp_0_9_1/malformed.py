@@ -19,7 +19,7 @@ from fakeamqp.protocols.amqp_0_9_1.replies import ProtocolError
 if TYPE_CHECKING:
     from fakeamqp.model.personality import Personality
     from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
-    from fakeamqp.protocols.base.codec.errors import WireError
+    from fakeamqp.protocols.base.codec import WireError
 
 __all__ = [
     "UNKNOWN_FRAME",

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from fakeamqp.errors import FakeAMQPError
 from fakeamqp.model.errors import ChannelCrash, ModelError
 from fakeamqp.protocols.amqp_0_9_1.codec.constants import HARD_ERRORS, REPLY_NAMES
-from fakeamqp.protocols.base.codec.errors import WireError
+from fakeamqp.protocols.base.codec import WireError
 
 __all__ = ["REPLIES", "CloseReply", "ProtocolError", "Replies", "short_text", "stripped"]
 

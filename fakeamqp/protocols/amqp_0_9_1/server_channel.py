@@ -38,8 +38,7 @@ from fakeamqp.protocols.amqp_0_9_1.malformed import MalformedContent, MalformedM
 from fakeamqp.protocols.amqp_0_9_1.publish_checks import UnknownContent, UnreadableContent
 from fakeamqp.protocols.amqp_0_9_1.replies import CloseReply, ProtocolError
 from fakeamqp.protocols.amqp_0_9_1.states import ChannelState
-from fakeamqp.protocols.base.codec.errors import WireError
-from fakeamqp.protocols.base.codec.pieces import add_piece
+from fakeamqp.protocols.base.codec import WireError, add_piece
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

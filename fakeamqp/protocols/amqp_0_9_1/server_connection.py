@@ -18,7 +18,6 @@ from fakeamqp.model.erlang import Atom
 from fakeamqp.model.errors import ChannelCrash, ModelError, NotFound
 from fakeamqp.model.limits.limits import check_channel_limit
 from fakeamqp.protocols.amqp_0_9_1 import connection as connection_class
-from fakeamqp.protocols.amqp_0_9_1.amqplain import AmqPlain
 from fakeamqp.protocols.amqp_0_9_1.assembly import ContentAssembly, not_a_method
 from fakeamqp.protocols.amqp_0_9_1.base_channel import NO_QUEUE, lacks_queue
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
@@ -47,9 +46,9 @@ from fakeamqp.protocols.amqp_0_9_1.malformed import (
 from fakeamqp.protocols.amqp_0_9_1.replies import REPLIES, CloseReply, ProtocolError, Replies, short_text
 from fakeamqp.protocols.amqp_0_9_1.server_channel import Amqp091Channel, BoundedChannel
 from fakeamqp.protocols.amqp_0_9_1.states import CONNECTION_TRANSITIONS, ChannelState
-from fakeamqp.protocols.base import sasl
-from fakeamqp.protocols.base.codec.errors import WireError
+from fakeamqp.protocols.base.codec import WireError
 from fakeamqp.protocols.base.connection_states import ConnectionState
+from fakeamqp.protocols.base.login import MECHANISMS, Mechanism
 from fakeamqp.protocols.base.server_connection import ServerConnection
 
 if TYPE_CHECKING:
@@ -104,8 +103,10 @@ class Amqp091Connection(ServerConnection, Generic[C]):
         personality: the broker's personality, with the overrides of the protocol.
     """
 
-    MECHANISMS: ClassVar[Mapping[str, type[sasl.Mechanism]]] = {**sasl.MECHANISMS, "AMQPLAIN": AmqPlain}
-
+    MECHANISMS: ClassVar[Mapping[str, type[Mechanism]]] = {
+        **MECHANISMS,
+        "AMQPLAIN": connection_class.AmqPlain,
+    }
     TRANSITIONS: ClassVar[ConnectionTransitions] = CONNECTION_TRANSITIONS
     HANDLERS: ClassVar[connection_class.Handlers] = connection_class.HANDLERS
     """The handlers of class connection."""

@@ -16,13 +16,10 @@ from fakeamqp.model.errors import ResourceError
 from fakeamqp.model.limits.memory import Charge
 from fakeamqp.model.messages.message import Identity
 from fakeamqp.protocols.base.connection_states import ConnectionState
-from fakeamqp.protocols.base.handshake_timeout import HandshakeTimeout
+from fakeamqp.protocols.base.handshakes import HandshakeLog, HandshakeTimeout, PendingHandshakes
 from fakeamqp.protocols.base.heartbeats import Heartbeats
-from fakeamqp.protocols.base.limited_log import HandshakeLog
-from fakeamqp.protocols.base.login import Login
+from fakeamqp.protocols.base.login import MECHANISMS, Login, Mechanism
 from fakeamqp.protocols.base.outbox import Outbox
-from fakeamqp.protocols.base.pending_handshakes import PendingHandshakes
-from fakeamqp.protocols.base.sasl import MECHANISMS, Mechanism
 
 if TYPE_CHECKING:
     from fakeamqp.connection import PeerAddress

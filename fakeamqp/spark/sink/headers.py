@@ -18,7 +18,7 @@ from typing import Any
 import pyarrow as pa
 
 from fakeamqp.protocols.amqp_0_9_1.codec.tables import encode_table
-from fakeamqp.protocols.base.codec.errors import WireError
+from fakeamqp.protocols.base.codec import WireError
 from fakeamqp.spark.sink.arrays import is_text, microseconds, octets
 
 __all__ = ["header_tables"]

@@ -23,7 +23,7 @@ from fakeamqp.protocols.amqp_0_9.codec.properties import (
     TunnelProperties,
 )
 from fakeamqp.protocols.amqp_0_9_1.codec import frames
-from fakeamqp.protocols.base.codec.errors import FieldError, FrameError, WireError
+from fakeamqp.protocols.base.codec import FieldError, FrameError, WireError
 
 rule = pytest.mark.rule
 NONE = b"\0\0"

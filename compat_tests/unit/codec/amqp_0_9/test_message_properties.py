@@ -13,7 +13,7 @@ from fakeamqp.protocols.amqp_0_9.codec.message_properties import (
 from fakeamqp.protocols.amqp_0_9.codec.properties import BasicProperties, FileProperties, StreamProperties
 from fakeamqp.protocols.amqp_0_9_1.codec.tables import RABBITMQ
 from fakeamqp.protocols.amqp_0_10.properties import ContentProperties
-from fakeamqp.protocols.base.codec.errors import FieldError
+from fakeamqp.protocols.base.codec import FieldError
 
 KINDS: dict[Any, Any] = {FileMessageProperties: FileProperties, StreamMessageProperties: StreamProperties}
 

@@ -14,7 +14,7 @@ from fakeamqp.protocols.amqp_0_9.codec.contents import PROPERTIES
 from fakeamqp.protocols.amqp_0_9_1.codec import BasicProperties as BasicProperties_0_9_1
 from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
 from fakeamqp.protocols.amqp_0_9_1.codec.tables import PUBLISHED_0_9, RABBITMQ
-from fakeamqp.protocols.base.codec.errors import FieldError, FrameError
+from fakeamqp.protocols.base.codec import FieldError, FrameError
 
 if sys.version_info >= (3, 11):
     import tomllib

@@ -18,7 +18,7 @@ from fakeamqp.protocols.amqp_0_9_1.codec import BasicProperties
 from fakeamqp.protocols.amqp_0_9_1.codec.tables import PUBLISHED, RABBITMQ
 from fakeamqp.protocols.amqp_0_10.properties import TransferProperties
 from fakeamqp.protocols.amqp_0_10.property_mapping import EXPIRATION_HEADER, TYPE_HEADER
-from fakeamqp.protocols.base.codec.errors import FieldError
+from fakeamqp.protocols.base.codec import FieldError
 
 TRANSACTION_ID = "x-amqp-0-9-transaction-id"
 SECURITY_TOKEN = "x-amqp-0-9-security-token"

@@ -15,7 +15,7 @@ from fakeamqp.protocols.amqp_0_9.codec.requests import (
     encode_request,
     encode_response,
 )
-from fakeamqp.protocols.base.codec.errors import FieldError, FrameError, WireError
+from fakeamqp.protocols.base.codec import FieldError, FrameError, WireError
 
 rule = pytest.mark.rule
 PING = m.ChannelPing().encode()

@@ -16,7 +16,7 @@ from fakeamqp.protocols.amqp_0_9_1.codec.tables import (
     Timestamp,
     encode_table,
 )
-from fakeamqp.protocols.base.codec.errors import FieldError, FieldNameError, WireError
+from fakeamqp.protocols.base.codec import FieldError, FieldNameError, WireError
 
 rule = pytest.mark.rule
 both = pytest.mark.parametrize("grammar", [RABBITMQ, PUBLISHED_0_9], ids=repr)

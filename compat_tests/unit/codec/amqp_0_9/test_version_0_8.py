@@ -7,7 +7,7 @@ import pytest
 from fakeamqp.protocols.amqp_0_9.codec import methods as m, version_0_8 as v
 from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
 from fakeamqp.protocols.amqp_0_9_1.codec.tables import RABBITMQ
-from fakeamqp.protocols.base.codec.errors import FrameError
+from fakeamqp.protocols.base.codec import FrameError
 
 CONSUMES = [
     (v.BasicConsume(1, "q", "t", no_ack=True), "003c0014 0001 01 71 01 74 02"),

@@ -35,7 +35,7 @@ from fakeamqp.protocols.amqp_0_10.codec.types import (
     read_map,
     read_struct32,
 )
-from fakeamqp.protocols.base.codec.errors import WireError
+from fakeamqp.protocols.base.codec import WireError
 
 if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_0_10.codec.packed import Packed

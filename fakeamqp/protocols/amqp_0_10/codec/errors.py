@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from fakeamqp.protocols.base.codec.errors import WireError
+from fakeamqp.protocols.base.codec import WireError
 
 __all__ = [
     "FramingError",

@@ -26,7 +26,7 @@ from struct import Struct
 from typing import Final, NamedTuple
 
 from fakeamqp.protocols.amqp_0_10.codec.errors import FramingError
-from fakeamqp.protocols.base.codec.pieces import add_piece
+from fakeamqp.protocols.base.codec import add_piece
 
 __all__ = ["FIRST_FRAME", "FIRST_SEGMENT", "FRAME_HEADER", "HEADER_SIZE", "LARGEST_FRAME", "LAST_FRAME"]
 __all__ += ["LAST_SEGMENT", "Assembler", "Assembly", "check_header", "control_frame", "encode_frames"]

@@ -28,7 +28,7 @@ from typing import (
 from fakeamqp.protocols.amqp_0_10.codec.errors import IllegalValue
 from fakeamqp.protocols.amqp_0_10.codec.serial import ByteRanges, SequenceSet
 from fakeamqp.protocols.amqp_0_10.codec.types import NESTED, STRUCTS, UnknownStruct, read_struct32
-from fakeamqp.protocols.base.codec.hiding import shown_fields
+from fakeamqp.protocols.base.codec import shown_fields
 
 __all__ = ["NESTED", "Command", "Control", "Packed", "Struct", "decode_header", "encode_header"]
 __all__ += ["header_entries"]

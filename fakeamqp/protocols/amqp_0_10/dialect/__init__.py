@@ -41,7 +41,7 @@ from fakeamqp.protocols.amqp_0_10.dialect.text import (
     read_structs,
 )
 from fakeamqp.protocols.amqp_0_10.properties import TransferProperties
-from fakeamqp.protocols.base.codec.errors import WireError
+from fakeamqp.protocols.base.codec import WireError
 from fakeamqp.trace.json_form import PROPERTIES, bytes_or_text, value_to_json
 from fakeamqp.trace.truncation import Truncated
 

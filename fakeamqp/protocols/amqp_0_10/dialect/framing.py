@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from fakeamqp.dialects import Dialect
 from fakeamqp.protocols.amqp_0_10.codec.frames import FIRST_FRAME, FIRST_SEGMENT, FRAME_HEADER, HEADER_SIZE
-from fakeamqp.protocols.base.codec.errors import FieldError
+from fakeamqp.protocols.base.codec import FieldError
 
 if TYPE_CHECKING:
     from fakeamqp.dialects import Part

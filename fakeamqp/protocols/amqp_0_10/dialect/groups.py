@@ -23,7 +23,7 @@ from fakeamqp.protocols.amqp_0_10.dialect.framing import (
     is_heartbeat,
     starts,
 )
-from fakeamqp.protocols.base.codec.errors import WireError
+from fakeamqp.protocols.base.codec import WireError
 
 if TYPE_CHECKING:
     from fakeamqp.faults.connection_state import ConnectionFaultState

@@ -5,8 +5,7 @@ from __future__ import annotations
 from fakeamqp.protocols.amqp_0_10.codec import controls
 from fakeamqp.protocols.amqp_0_10.codec.frames import FIRST_FRAME, LAST_FRAME
 from fakeamqp.protocols.amqp_0_10.dialect.framing import COMMAND, CONTROL, TYPE_MASK
-from fakeamqp.protocols.base.codec.errors import WireError
-from fakeamqp.protocols.base.codec.hiding import hide_in_urls
+from fakeamqp.protocols.base.codec import WireError, hide_in_urls
 from fakeamqp.trace.truncation import Truncated
 
 __all__ = ["redacted"]

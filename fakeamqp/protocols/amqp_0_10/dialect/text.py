@@ -14,7 +14,7 @@ from fakeamqp.protocols.amqp_0_10.codec.frames import FIRST_FRAME, LAST_FRAME
 from fakeamqp.protocols.amqp_0_10.codec.packed import Packed
 from fakeamqp.protocols.amqp_0_10.codec.serial import ByteRanges, SequenceSet
 from fakeamqp.protocols.amqp_0_10.dialect.framing import BODY, COMMAND, CONTROL, HEADER, OFF_TRACK, TYPE_MASK
-from fakeamqp.protocols.base.codec.errors import WireError
+from fakeamqp.protocols.base.codec import WireError
 from fakeamqp.trace.rendering import one_line, short
 from fakeamqp.trace.truncation import Truncated
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeAlias
 
 from fakeamqp.protocols.amqp_0_9_1.codec.fields import WireType, check_bytes, skipped, skipped_string
-from fakeamqp.protocols.base.codec.errors import FieldError, FrameError
+from fakeamqp.protocols.base.codec import FieldError, FrameError
 
 if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_0_9_1.codec.compiling import Reader, Writer

@@ -20,8 +20,7 @@ from fakeamqp.protocols.amqp_0_9.codec.properties import (
     TunnelProperties,
 )
 from fakeamqp.protocols.amqp_0_9_1.codec.frames import CONTENT_HEADER, body_pieces, frame
-from fakeamqp.protocols.base.codec.errors import FieldError, FrameError
-from fakeamqp.protocols.base.codec.pieces import add_piece
+from fakeamqp.protocols.base.codec import FieldError, FrameError, add_piece
 
 if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_0_9_1.codec.properties import Properties

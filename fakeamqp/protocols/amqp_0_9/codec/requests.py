@@ -11,7 +11,7 @@ from __future__ import annotations
 import struct
 from typing import NamedTuple
 
-from fakeamqp.protocols.base.codec.errors import FieldError, FrameError
+from fakeamqp.protocols.base.codec import FieldError, FrameError
 
 __all__ = ["Request", "Response", "decode_request", "decode_response", "encode_request", "encode_response"]
 

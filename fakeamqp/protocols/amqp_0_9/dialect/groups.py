@@ -31,7 +31,7 @@ from fakeamqp.protocols.amqp_0_9.codec.requests import (
 )
 from fakeamqp.protocols.amqp_0_9_1.codec.tables import RABBITMQ
 from fakeamqp.protocols.amqp_0_9_1.dialect.groups import CONFIRMS, PUBLISH, MethodGroup091
-from fakeamqp.protocols.base.codec.errors import WireError
+from fakeamqp.protocols.base.codec import WireError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

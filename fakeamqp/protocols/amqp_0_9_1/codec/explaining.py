@@ -10,7 +10,7 @@ import struct
 from typing import TYPE_CHECKING
 
 from fakeamqp.protocols.amqp_0_9_1.codec.fields import BitType
-from fakeamqp.protocols.base.codec.errors import FieldError, FrameError, WireError
+from fakeamqp.protocols.base.codec import FieldError, FrameError, WireError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

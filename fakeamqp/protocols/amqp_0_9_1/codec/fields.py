@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, TypeAlias
 
 from fakeamqp.protocols.amqp_0_9_1.codec.strings import encode_short_string
 from fakeamqp.protocols.amqp_0_9_1.codec.tables import FieldValue, encode_table
-from fakeamqp.protocols.base.codec.errors import FieldError, FrameError
+from fakeamqp.protocols.base.codec import FieldError, FrameError
 
 if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_0_9_1.codec.compiling import Reader, Writer

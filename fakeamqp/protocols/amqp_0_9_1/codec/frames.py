@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import struct
 
-from fakeamqp.protocols.base.codec.errors import FieldError
+from fakeamqp.protocols.base.codec import FieldError
 
 __all__ = [
     "CONTENT_HEADER",

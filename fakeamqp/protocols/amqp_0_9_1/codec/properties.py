@@ -31,7 +31,7 @@ from fakeamqp.protocols.amqp_0_9_1.codec.tables import (
     rewritten_table,
     splice_table,
 )
-from fakeamqp.protocols.base.codec.errors import FieldError, FrameError, WireError
+from fakeamqp.protocols.base.codec import FieldError, FrameError, WireError
 
 if TYPE_CHECKING:
     from typing_extensions import Self

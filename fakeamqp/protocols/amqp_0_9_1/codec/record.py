@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias, TypeVar,
 
 from fakeamqp.protocols.amqp_0_9_1.codec.compiling import OnFirstUse, Variable, compile_init
 from fakeamqp.protocols.amqp_0_9_1.codec.fields import WireType, wire_type
-from fakeamqp.protocols.base.codec.hiding import shown_fields
+from fakeamqp.protocols.base.codec import shown_fields
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

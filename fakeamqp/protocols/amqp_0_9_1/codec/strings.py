@@ -6,7 +6,7 @@ so any name can be decoded and encoded without a change.
 
 from __future__ import annotations
 
-from fakeamqp.protocols.base.codec.errors import FieldError
+from fakeamqp.protocols.base.codec import FieldError
 
 __all__ = ["OCTET", "encode_short_string", "text"]
 

@@ -32,7 +32,7 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, Union
 
 from fakeamqp.protocols.amqp_0_9_1.codec.strings import encode_short_string
-from fakeamqp.protocols.base.codec.errors import FieldError, FieldNameError, FrameError
+from fakeamqp.protocols.base.codec import FieldError, FieldNameError, FrameError
 from fakeamqp.timestamps import Timestamp
 
 if TYPE_CHECKING:

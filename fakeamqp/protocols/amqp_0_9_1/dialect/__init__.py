@@ -28,7 +28,7 @@ from fakeamqp.protocols.amqp_0_9_1.dialect.dialogue import Dialogue091
 from fakeamqp.protocols.amqp_0_9_1.dialect.groups import CONFIRMS, LARGEST_PAYLOAD, PUBLISH, MethodGroup091
 from fakeamqp.protocols.amqp_0_9_1.dialect.malformations import MALFORMATIONS
 from fakeamqp.protocols.amqp_0_9_1.dialect.secrets import redacted
-from fakeamqp.protocols.base.codec.errors import WireError
+from fakeamqp.protocols.base.codec import WireError
 from fakeamqp.trace.json_form import bytes_or_text, value_to_json
 from fakeamqp.trace.rendering import one_line, short
 from fakeamqp.trace.truncation import Truncated

@@ -16,7 +16,7 @@ from fakeamqp.protocols.amqp_0_9_1.codec.frames import (
     FRAME_METHOD,
     split_body,
 )
-from fakeamqp.protocols.base.codec.errors import WireError
+from fakeamqp.protocols.base.codec import WireError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

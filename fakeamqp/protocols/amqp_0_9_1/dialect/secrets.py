@@ -7,7 +7,7 @@ from struct import calcsize
 from typing import TYPE_CHECKING
 
 from fakeamqp.protocols.amqp_0_9_1.codec.frames import FRAME_METHOD
-from fakeamqp.protocols.base.codec.hiding import hide_in_urls
+from fakeamqp.protocols.base.codec import hide_in_urls
 from fakeamqp.trace.truncation import Truncated
 
 if TYPE_CHECKING:

@@ -1,1 +1,0 @@
-"""What the codecs of all protocols share: errors and timestamps."""

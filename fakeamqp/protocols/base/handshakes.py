@@ -1,0 +1,177 @@
+"""The limits for clients that have not logged in: their number, their time, and the warnings they cause."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import TYPE_CHECKING, ClassVar, Protocol
+
+from fakeamqp.model.extensions import Extension
+
+if TYPE_CHECKING:
+    from fakeamqp.model.state import BrokerState
+    from fakeamqp.model.timers import Timer
+
+__all__ = ["MOST_WARNINGS", "PERIOD", "HandshakeLog", "HandshakeTimeout", "LimitedLog", "PendingHandshakes"]
+
+_log = logging.getLogger("fakeamqp")
+
+#: How many warnings are logged in each period.
+MOST_WARNINGS = 50
+#: The length of a period, in seconds on the clock of the clients.
+PERIOD = 10.0
+
+
+class LimitedLog(Extension):
+    """The warnings of one broker about one subject, which `about` names.
+
+    In each period the first `MOST_WARNINGS` are logged. The others are counted, and one warning at the end of
+    the period says how many they were.
+    """
+
+    about: ClassVar[str]
+
+    def __init__(self, owner: BrokerState) -> None:
+        self._timers = owner.peer_timers
+        self._ends = 0.0
+        self._logged = 0
+        self._left_out = 0
+
+    def warning(self, text: str, *arguments: object) -> None:
+        """Log a warning, or count it."""
+        now = self._timers.clock.now()
+        if not self._left_out and now >= self._ends:
+            self._ends = now + PERIOD
+            self._logged = 0
+        if self._logged < MOST_WARNINGS:
+            self._logged += 1
+            _log.warning(text, *arguments)
+            return
+        if not self._left_out:
+            self._timers.call_at(
+                self._ends, self._sum_up, f"counts warnings about {self.about}", housekeeping=True
+            )
+        self._left_out += 1
+
+    def _sum_up(self) -> None:
+        count, self._left_out = self._left_out, 0
+        _log.warning("%d more warnings about %s, within %g seconds, were left out", count, self.about, PERIOD)
+
+
+class HandshakeLog(LimitedLog):
+    """The warnings about handshakes."""
+
+    about = "clients that have not logged in"
+
+
+class Pending(Protocol):
+    """A connection that is not open yet."""
+
+    def give_way(self) -> None:
+        """Close the transport, since there are too many such connections."""
+
+
+class PendingHandshakes(Extension):
+    """The connections to one broker that are not open yet, the oldest first.
+
+    Beyond `Bounds.pending_handshakes` the oldest is closed: a client that means to log in does so at once.
+    RabbitMQ has a timeout for handshakes only, which the broker has as well.
+    """
+
+    def __init__(self, owner: BrokerState) -> None:
+        self._log = owner.extensions[HandshakeLog]
+        self._most = owner.bounds.pending_handshakes
+        self._pending: dict[Pending, None] = {}
+
+    def __len__(self) -> int:
+        return len(self._pending)
+
+    def begin(self, connection: Pending, name: str) -> None:
+        """A handshake begins."""
+        self._pending[connection] = None
+        if len(self._pending) > self._most:
+            oldest = next(iter(self._pending))
+            del self._pending[oldest]
+            self._log.warning(
+                "%s: more than %d connections have not logged in; the oldest is closed", name, self._most
+            )
+            oldest.give_way()
+
+    def end(self, connection: Pending) -> None:
+        """The handshake is complete, or the connection has ended."""
+        self._pending.pop(connection, None)
+
+
+class HandshakeTimeout:
+    """Expires after `seconds` on the client's clock, unless cancelled.
+
+    The broker's clock can differ from the client's (virtual time). The timeout then also expires on the
+    broker's clock, if that clock holds new connections to it (`Clock.holds_newcomers`). On the client's clock
+    the time does not count in which the broker was too busy to serve the client.
+
+    Args:
+        state: the broker.
+        seconds: the length of the timeout.
+        label: a description of the expiry that can precede "in 10 s".
+        on_expiry: called when the timeout expires.
+    """
+
+    __slots__ = ("_busy", "_label", "_on_expiry", "_peer_timer", "_seconds", "_state", "_timer")
+
+    def __init__(
+        self, state: BrokerState, seconds: float, label: str, on_expiry: Callable[[], object]
+    ) -> None:
+        self._state = state
+        self._seconds = seconds
+        self._label = label
+        self._on_expiry = on_expiry
+        self._busy = state.operations.busy_seconds
+        self._timer = self._set_timer(state.clock.now() + seconds)
+        timers = state.peer_timers
+        self._peer_timer = None
+        if timers is not state.timers:
+            self._peer_timer = self._set_peer_timer(seconds)
+
+    @property
+    def due(self) -> float | None:
+        """The instant of expiry on the broker's clock; None after expiry or cancellation."""
+        return self._timer.due if self._timer.active else None
+
+    def cancel(self) -> None:
+        """Stop both timers."""
+        self._timer.cancel()
+        if self._peer_timer is not None:
+            self._peer_timer.cancel()
+
+    def _on_timer(self) -> None:
+        clock = self._state.clock
+        if not clock.holds_newcomers:
+            self._timer = self._set_timer(clock.heading() + self._seconds)
+        elif self._peer_timer is None and (busy := self._busy_meanwhile()):
+            self._timer = self._set_timer(clock.now() + busy)
+        else:
+            self._expire()
+
+    def _on_peer_timer(self) -> None:
+        if busy := self._busy_meanwhile():
+            self._peer_timer = self._set_peer_timer(busy)
+        else:
+            self._expire()
+
+    def _busy_meanwhile(self) -> float:
+        """How long the broker was too busy to serve the client, since the last call."""
+        before, self._busy = self._busy, self._state.operations.busy_seconds
+        return self._busy - before
+
+    def _set_peer_timer(self, seconds: float) -> Timer:
+        timers = self._state.peer_timers
+        due = timers.clock.now() + seconds
+        return timers.call_at(due, self._on_peer_timer, self._label, housekeeping=True)
+
+    def _set_timer(self, due: float) -> Timer:
+        timers = self._state.timers
+        return timers.call_at(due, self._on_timer, self._label, housekeeping=True, awaits_peer=True)
+
+    def _expire(self) -> None:
+        self.cancel()
+        self._on_expiry()
