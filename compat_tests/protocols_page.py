@@ -7,7 +7,7 @@ from pathlib import Path
 
 from compat_tests import tables
 from fakeamqp.protocols.amqp_0_9.property_mapping import FIELDS
-from fakeamqp.protocols.amqp_0_10.codec.scalars import SCALARS
+from fakeamqp.protocols.amqp_0_10.codec.types import SCALARS
 from fakeamqp.protocols.amqp_0_10.property_mapping import (
     FILE,
     STREAM,

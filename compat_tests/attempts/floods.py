@@ -220,7 +220,7 @@ def _packed_unit(kind: Any) -> Callable[[int], bytes]:
             channel = number + 1 if kind.NAME == "session.attach" else 0
             said = fields | ({"name": b"%d" % number} if kind.NAME == "session.attach" else {})
             return b"".join(streams_0_10.control(kind(**said), channel))
-        content = kind.BODY
+        content = kind.HEADER is not None
         before = b"" if select is None or number else b"".join(streams_0_10.command(select()))
         return before + b"".join(
             streams_0_10.command(

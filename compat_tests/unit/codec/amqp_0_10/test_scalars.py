@@ -11,10 +11,10 @@ from hypothesis import given, strategies as st
 from compat_tests.fuzz.profile import examples
 from compat_tests.unit.codec.amqp_0_10.strategies import SCALARS as STRATEGIES
 from fakeamqp.protocols.amqp_0_10.codec.errors import IllegalValue, SegmentError
-from fakeamqp.protocols.amqp_0_10.codec.scalars import SCALARS
 from fakeamqp.protocols.amqp_0_10.codec.structs import MessageProperties
 from fakeamqp.protocols.amqp_0_10.codec.types import (
     CODES,
+    SCALARS,
     Array,
     List,
     Map,

@@ -18,7 +18,6 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from fakeamqp.protocols.amqp_0_10.codec.errors import IllegalValue, SegmentError
-from fakeamqp.protocols.amqp_0_10.codec.scalars import read_uuid
 from fakeamqp.protocols.amqp_0_10.codec.serial import (
     ByteRanges,
     SequenceSet,
@@ -34,6 +33,7 @@ from fakeamqp.protocols.amqp_0_10.codec.types import (
     read_array,
     read_map,
     read_struct32,
+    read_uuid,
 )
 from fakeamqp.protocols.base.codec import WireError
 

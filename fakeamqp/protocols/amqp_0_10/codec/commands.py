@@ -31,19 +31,17 @@ from fakeamqp.protocols.amqp_0_10.codec.packed import (
 from fakeamqp.protocols.amqp_0_10.codec.serial import SequenceSet
 from fakeamqp.protocols.amqp_0_10.codec.structs import Xid
 
-# --- execution (3) --------------------------------------------------------------------------------------
 
-
-class ExecutionSync(Command, name="execution.sync", code=(3, 1), received_by="server client"):
+class ExecutionSync(Command, code=(3, 1), received_by="server client"):
     pass
 
 
-class ExecutionResult(Command, name="execution.result", code=(3, 2), received_by="server client"):
+class ExecutionResult(Command, code=(3, 2), received_by="server client"):
     command_id: Required[SequenceNo] = None
     value: AnyStruct32 = None
 
 
-class ExecutionException(Command, name="execution.exception", code=(3, 3), received_by="client server"):
+class ExecutionException(Command, code=(3, 3), received_by="client server"):
     error_code: Required[Annotated[Uint16, ErrorCode]] = None
     command_id: SequenceNo = None
     class_code: Uint8 = None
@@ -53,54 +51,44 @@ class ExecutionException(Command, name="execution.exception", code=(3, 3), recei
     error_info: AnyMap = None
 
 
-# --- message (4) ----------------------------------------------------------------------------------------
-
-
 class MessageTransfer(
     Command,
-    name="message.transfer",
     code=(4, 1),
     received_by="server client",
-    header="message.delivery-properties message.fragment-properties message.message-properties",
+    header="delivery-properties fragment-properties message-properties",
 ):
     destination: Str8 = None
     accept_mode: Required[Annotated[Uint8, AcceptMode]] = None
     acquire_mode: Required[Annotated[Uint8, AcquireMode]] = None
 
 
-class MessageAccept(Command, name="message.accept", code=(4, 2), received_by="server client"):
+class MessageAccept(Command, code=(4, 2), received_by="server client"):
     transfers: Required[SequenceSet | None] = None
 
 
-class MessageReject(Command, name="message.reject", code=(4, 3), received_by="server client"):
+class MessageReject(Command, code=(4, 3), received_by="server client"):
     transfers: Required[SequenceSet | None] = None
     code: Required[Annotated[Uint16, RejectCode]] = None
     text: Str8 = None
 
 
-class MessageRelease(Command, name="message.release", code=(4, 4), received_by="server client"):
+class MessageRelease(Command, code=(4, 4), received_by="server client"):
     transfers: Required[SequenceSet | None] = None
     set_redelivered: Bit = False
 
 
-class MessageAcquire(
-    Command, name="message.acquire", code=(4, 5), received_by="server", result="message.acquired"
-):
+class MessageAcquire(Command, code=(4, 5), result="message.acquired"):
     transfers: Required[SequenceSet | None] = None
 
 
 class MessageResume(
-    Command,
-    name="message.resume",
-    code=(4, 6),
-    received_by="server client",
-    result="message.message-resume-result",
+    Command, code=(4, 6), received_by="server client", result="message.message-resume-result"
 ):
     destination: Str8 = None
     resume_id: Required[Str16] = None
 
 
-class MessageSubscribe(Command, name="message.subscribe", code=(4, 7), received_by="server"):
+class MessageSubscribe(Command, code=(4, 7)):
     queue: Required[Str8] = None
     destination: Str8 = None
     accept_mode: Required[Annotated[Uint8, AcceptMode]] = None
@@ -111,99 +99,88 @@ class MessageSubscribe(Command, name="message.subscribe", code=(4, 7), received_
     arguments: AnyMap = None
 
 
-class MessageCancel(Command, name="message.cancel", code=(4, 8), received_by="server"):
+class MessageCancel(Command, code=(4, 8)):
     destination: Required[Str8] = None
 
 
-class MessageSetFlowMode(Command, name="message.set-flow-mode", code=(4, 9), received_by="server client"):
+class MessageSetFlowMode(Command, code=(4, 9), received_by="server client"):
     destination: Str8 = None
     flow_mode: Required[Annotated[Uint8, FlowMode]] = None
 
 
-class MessageFlow(Command, name="message.flow", code=(4, 10), received_by="server client"):
+class MessageFlow(Command, code=(4, 10), received_by="server client"):
     destination: Str8 = None
     unit: Required[Annotated[Uint8, CreditUnit]] = None
     value: Uint32 = None
 
 
-class MessageFlush(Command, name="message.flush", code=(4, 11), received_by="server"):
+class MessageFlush(Command, code=(4, 11)):
     destination: Str8 = None
 
 
-class MessageStop(Command, name="message.stop", code=(4, 12), received_by="server client"):
+class MessageStop(Command, code=(4, 12), received_by="server client"):
     destination: Str8 = None
 
 
-# --- tx (5) ---------------------------------------------------------------------------------------------
-
-
-class TxSelect(Command, name="tx.select", code=(5, 1), received_by="server"):
+class TxSelect(Command, code=(5, 1)):
     pass
 
 
-class TxCommit(Command, name="tx.commit", code=(5, 2), received_by="server"):
+class TxCommit(Command, code=(5, 2)):
     pass
 
 
-class TxRollback(Command, name="tx.rollback", code=(5, 3), received_by="server"):
+class TxRollback(Command, code=(5, 3)):
     pass
 
 
-# --- dtx (6) --------------------------------------------------------------------------------------------
-
-
-class DtxSelect(Command, name="dtx.select", code=(6, 1), received_by="server"):
+class DtxSelect(Command, code=(6, 1)):
     pass
 
 
-class DtxStart(Command, name="dtx.start", code=(6, 2), received_by="server", result="dtx.xa-result"):
+class DtxStart(Command, code=(6, 2), result="dtx.xa-result"):
     xid: Required[Xid | None] = None
     join: Bit = False
     resume: Bit = False
 
 
-class DtxEnd(Command, name="dtx.end", code=(6, 3), received_by="server", result="dtx.xa-result"):
+class DtxEnd(Command, code=(6, 3), result="dtx.xa-result"):
     xid: Required[Xid | None] = None
     fail: Bit = False
     suspend: Bit = False
 
 
-class DtxCommit(Command, name="dtx.commit", code=(6, 4), received_by="server", result="dtx.xa-result"):
+class DtxCommit(Command, code=(6, 4), result="dtx.xa-result"):
     xid: Required[Xid | None] = None
     one_phase: Bit = False
 
 
-class DtxForget(Command, name="dtx.forget", code=(6, 5), received_by="server"):
+class DtxForget(Command, code=(6, 5)):
     xid: Required[Xid | None] = None
 
 
-class DtxGetTimeout(
-    Command, name="dtx.get-timeout", code=(6, 6), received_by="server", result="dtx.get-timeout-result"
-):
+class DtxGetTimeout(Command, code=(6, 6), result="dtx.get-timeout-result"):
     xid: Required[Xid | None] = None
 
 
-class DtxPrepare(Command, name="dtx.prepare", code=(6, 7), received_by="server", result="dtx.xa-result"):
+class DtxPrepare(Command, code=(6, 7), result="dtx.xa-result"):
     xid: Required[Xid | None] = None
 
 
-class DtxRecover(Command, name="dtx.recover", code=(6, 8), received_by="server", result="dtx.recover-result"):
+class DtxRecover(Command, code=(6, 8), result="dtx.recover-result"):
     pass
 
 
-class DtxRollback(Command, name="dtx.rollback", code=(6, 9), received_by="server", result="dtx.xa-result"):
+class DtxRollback(Command, code=(6, 9), result="dtx.xa-result"):
     xid: Required[Xid | None] = None
 
 
-class DtxSetTimeout(Command, name="dtx.set-timeout", code=(6, 10), received_by="server"):
+class DtxSetTimeout(Command, code=(6, 10)):
     xid: Required[Xid | None] = None
     timeout: Required[Uint32] = None
 
 
-# --- exchange (7) ---------------------------------------------------------------------------------------
-
-
-class ExchangeDeclare(Command, name="exchange.declare", code=(7, 1), received_by="server"):
+class ExchangeDeclare(Command, code=(7, 1)):
     exchange: Required[Str8] = None
     type: Required[Str8] = None
     alternate_exchange: Str8 = None
@@ -213,43 +190,36 @@ class ExchangeDeclare(Command, name="exchange.declare", code=(7, 1), received_by
     arguments: AnyMap = None
 
 
-class ExchangeDelete(Command, name="exchange.delete", code=(7, 2), received_by="server"):
+class ExchangeDelete(Command, code=(7, 2)):
     exchange: Required[Str8] = None
     if_unused: Bit = False
 
 
-class ExchangeQuery(
-    Command, name="exchange.query", code=(7, 3), received_by="server", result="exchange.exchange-query-result"
-):
+class ExchangeQuery(Command, code=(7, 3), result="exchange.exchange-query-result"):
     name: Str8 = None
 
 
-class ExchangeBind(Command, name="exchange.bind", code=(7, 4), received_by="server"):
+class ExchangeBind(Command, code=(7, 4)):
     queue: Required[Str8] = None
     exchange: Required[Str8] = None
     binding_key: Required[Str8] = None
     arguments: AnyMap = None
 
 
-class ExchangeUnbind(Command, name="exchange.unbind", code=(7, 5), received_by="server"):
+class ExchangeUnbind(Command, code=(7, 5)):
     queue: Required[Str8] = None
     exchange: Required[Str8] = None
     binding_key: Required[Str8] = None
 
 
-class ExchangeBound(
-    Command, name="exchange.bound", code=(7, 6), received_by="server", result="exchange.exchange-bound-result"
-):
+class ExchangeBound(Command, code=(7, 6), result="exchange.exchange-bound-result"):
     exchange: Str8 = None
     queue: Required[Str8] = None
     binding_key: Str8 = None
     arguments: AnyMap = None
 
 
-# --- queue (8) ------------------------------------------------------------------------------------------
-
-
-class QueueDeclare(Command, name="queue.declare", code=(8, 1), received_by="server"):
+class QueueDeclare(Command, code=(8, 1)):
     queue: Required[Str8] = None
     alternate_exchange: Str8 = None
     passive: Bit = False
@@ -259,38 +229,31 @@ class QueueDeclare(Command, name="queue.declare", code=(8, 1), received_by="serv
     arguments: AnyMap = None
 
 
-class QueueDelete(Command, name="queue.delete", code=(8, 2), received_by="server"):
+class QueueDelete(Command, code=(8, 2)):
     queue: Required[Str8] = None
     if_unused: Bit = False
     if_empty: Bit = False
 
 
-class QueuePurge(Command, name="queue.purge", code=(8, 3), received_by="server"):
+class QueuePurge(Command, code=(8, 3)):
     queue: Required[Str8] = None
 
 
-class QueueQuery(
-    Command, name="queue.query", code=(8, 4), received_by="server", result="queue.queue-query-result"
-):
+class QueueQuery(Command, code=(8, 4), result="queue.queue-query-result"):
     queue: Required[Str8] = None
 
 
-# --- file (9) -------------------------------------------------------------------------------------------
-
-
-class FileQos(Command, name="file.qos", code=(9, 1), received_by="server", responses="file.qos-ok"):
+class FileQos(Command, code=(9, 1), responses="qos-ok"):
     prefetch_size: Uint32 = None
     prefetch_count: Uint16 = None
     global_: Bit = False
 
 
-class FileQosOk(Command, name="file.qos-ok", code=(9, 2), received_by="client"):
+class FileQosOk(Command, code=(9, 2), received_by="client"):
     pass
 
 
-class FileConsume(
-    Command, name="file.consume", code=(9, 3), received_by="server", responses="file.consume-ok"
-):
+class FileConsume(Command, code=(9, 3), responses="consume-ok"):
     queue: Str8 = None
     consumer_tag: Str8 = None
     no_local: Bit = False
@@ -300,32 +263,28 @@ class FileConsume(
     arguments: AnyMap = None
 
 
-class FileConsumeOk(Command, name="file.consume-ok", code=(9, 4), received_by="client"):
+class FileConsumeOk(Command, code=(9, 4), received_by="client"):
     consumer_tag: Str8 = None
 
 
-class FileCancel(Command, name="file.cancel", code=(9, 5), received_by="server"):
+class FileCancel(Command, code=(9, 5)):
     consumer_tag: Str8 = None
 
 
-class FileOpen(Command, name="file.open", code=(9, 6), received_by="server client", responses="file.open-ok"):
+class FileOpen(Command, code=(9, 6), received_by="server client", responses="open-ok"):
     identifier: Str8 = None
     content_size: Uint64 = None
 
 
-class FileOpenOk(
-    Command, name="file.open-ok", code=(9, 7), received_by="server client", responses="file.stage"
-):
+class FileOpenOk(Command, code=(9, 7), received_by="server client", responses="stage"):
     staged_size: Uint64 = None
 
 
-class FileStage(
-    Command, name="file.stage", code=(9, 8), received_by="server client", header="file.file-properties"
-):
+class FileStage(Command, code=(9, 8), received_by="server client", header="file-properties"):
     pass
 
 
-class FilePublish(Command, name="file.publish", code=(9, 9), received_by="server"):
+class FilePublish(Command, code=(9, 9)):
     exchange: Str8 = None
     routing_key: Str8 = None
     mandatory: Bit = False
@@ -333,16 +292,14 @@ class FilePublish(Command, name="file.publish", code=(9, 9), received_by="server
     identifier: Str8 = None
 
 
-class FileReturn(
-    Command, name="file.return", code=(9, 10), received_by="client", header="file.file-properties"
-):
+class FileReturn(Command, code=(9, 10), received_by="client", header="file-properties"):
     reply_code: Annotated[Uint16, ReturnCode] = None
     reply_text: Str8 = None
     exchange: Str8 = None
     routing_key: Str8 = None
 
 
-class FileDeliver(Command, name="file.deliver", code=(9, 11), received_by="client"):
+class FileDeliver(Command, code=(9, 11), received_by="client"):
     consumer_tag: Str8 = None
     delivery_tag: Uint64 = None
     redelivered: Bit = False
@@ -351,33 +308,28 @@ class FileDeliver(Command, name="file.deliver", code=(9, 11), received_by="clien
     identifier: Str8 = None
 
 
-class FileAck(Command, name="file.ack", code=(9, 12), received_by="server"):
+class FileAck(Command, code=(9, 12)):
     delivery_tag: Uint64 = None
     multiple: Bit = False
 
 
-class FileReject(Command, name="file.reject", code=(9, 13), received_by="server"):
+class FileReject(Command, code=(9, 13)):
     delivery_tag: Uint64 = None
     requeue: Bit = False
 
 
-# --- stream (10) ----------------------------------------------------------------------------------------
-
-
-class StreamQos(Command, name="stream.qos", code=(10, 1), received_by="server", responses="stream.qos-ok"):
+class StreamQos(Command, code=(10, 1), responses="qos-ok"):
     prefetch_size: Uint32 = None
     prefetch_count: Uint16 = None
     consume_rate: Uint32 = None
     global_: Bit = False
 
 
-class StreamQosOk(Command, name="stream.qos-ok", code=(10, 2), received_by="client"):
+class StreamQosOk(Command, code=(10, 2), received_by="client"):
     pass
 
 
-class StreamConsume(
-    Command, name="stream.consume", code=(10, 3), received_by="server", responses="stream.consume-ok"
-):
+class StreamConsume(Command, code=(10, 3), responses="consume-ok"):
     queue: Str8 = None
     consumer_tag: Str8 = None
     no_local: Bit = False
@@ -386,35 +338,29 @@ class StreamConsume(
     arguments: AnyMap = None
 
 
-class StreamConsumeOk(Command, name="stream.consume-ok", code=(10, 4), received_by="client"):
+class StreamConsumeOk(Command, code=(10, 4), received_by="client"):
     consumer_tag: Str8 = None
 
 
-class StreamCancel(Command, name="stream.cancel", code=(10, 5), received_by="server"):
+class StreamCancel(Command, code=(10, 5)):
     consumer_tag: Str8 = None
 
 
-class StreamPublish(
-    Command, name="stream.publish", code=(10, 6), received_by="server", header="stream.stream-properties"
-):
+class StreamPublish(Command, code=(10, 6), header="stream-properties"):
     exchange: Str8 = None
     routing_key: Str8 = None
     mandatory: Bit = False
     immediate: Bit = False
 
 
-class StreamReturn(
-    Command, name="stream.return", code=(10, 7), received_by="client", header="stream.stream-properties"
-):
+class StreamReturn(Command, code=(10, 7), received_by="client", header="stream-properties"):
     reply_code: Annotated[Uint16, ReturnCode] = None
     reply_text: Str8 = None
     exchange: Str8 = None
     routing_key: Str8 = None
 
 
-class StreamDeliver(
-    Command, name="stream.deliver", code=(10, 8), received_by="client", header="stream.stream-properties"
-):
+class StreamDeliver(Command, code=(10, 8), received_by="client", header="stream-properties"):
     consumer_tag: Str8 = None
     delivery_tag: Uint64 = None
     exchange: Str8 = None

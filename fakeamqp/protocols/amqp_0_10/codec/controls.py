@@ -26,163 +26,126 @@ from fakeamqp.protocols.amqp_0_10.codec.packed import (
 from fakeamqp.protocols.amqp_0_10.codec.serial import SequenceSet
 from fakeamqp.protocols.amqp_0_10.codec.structs import CommandFragment
 
-# --- connection (1) -------------------------------------------------------------------------------------
 
-
-class ConnectionStart(
-    Control, name="connection.start", code=(1, 1), received_by="client", responses="connection.start-ok"
-):
+class ConnectionStart(Control, code=(1, 1), received_by="client", responses="start-ok"):
     server_properties: AnyMap = None
     mechanisms: Required[AnyArray] = None
     locales: Required[AnyArray] = None
 
 
-class ConnectionStartOk(Control, name="connection.start-ok", code=(1, 2), received_by="server"):
+class ConnectionStartOk(Control, code=(1, 2), received_by="server"):
     client_properties: AnyMap = None
     mechanism: Required[Str8] = None
     response: Required[Vbin32] = None
     locale: Required[Str8] = None
 
 
-class ConnectionSecure(
-    Control, name="connection.secure", code=(1, 3), received_by="client", responses="connection.secure-ok"
-):
+class ConnectionSecure(Control, code=(1, 3), received_by="client", responses="secure-ok"):
     challenge: Required[Vbin32] = None
 
 
-class ConnectionSecureOk(Control, name="connection.secure-ok", code=(1, 4), received_by="server"):
+class ConnectionSecureOk(Control, code=(1, 4), received_by="server"):
     response: Required[Vbin32] = None
 
 
-class ConnectionTune(
-    Control, name="connection.tune", code=(1, 5), received_by="client", responses="connection.tune-ok"
-):
+class ConnectionTune(Control, code=(1, 5), received_by="client", responses="tune-ok"):
     channel_max: Uint16 = None
     max_frame_size: Uint16 = None
     heartbeat_min: Uint16 = None
     heartbeat_max: Uint16 = None
 
 
-class ConnectionTuneOk(Control, name="connection.tune-ok", code=(1, 6), received_by="server"):
+class ConnectionTuneOk(Control, code=(1, 6), received_by="server"):
     channel_max: Required[Uint16] = None
     max_frame_size: Uint16 = None
     heartbeat: Uint16 = None
 
 
-class ConnectionOpen(
-    Control,
-    name="connection.open",
-    code=(1, 7),
-    received_by="server",
-    responses="connection.open-ok connection.redirect",
-):
+class ConnectionOpen(Control, code=(1, 7), received_by="server", responses="open-ok redirect"):
     virtual_host: Required[Str8] = None
     capabilities: AnyArray = None
     insist: Bit = False
 
 
-class ConnectionOpenOk(Control, name="connection.open-ok", code=(1, 8), received_by="client"):
+class ConnectionOpenOk(Control, code=(1, 8), received_by="client"):
     known_hosts: AnyArray = None
 
 
-class ConnectionRedirect(Control, name="connection.redirect", code=(1, 9), received_by="client"):
+class ConnectionRedirect(Control, code=(1, 9), received_by="client"):
     host: Required[Str16] = None
     known_hosts: AnyArray = None
 
 
-class ConnectionHeartbeat(Control, name="connection.heartbeat", code=(1, 10)):
+class ConnectionHeartbeat(Control, code=(1, 10)):
     pass
 
 
-class ConnectionClose(
-    Control,
-    name="connection.close",
-    code=(1, 11),
-    received_by="client server",
-    responses="connection.close-ok",
-):
+class ConnectionClose(Control, code=(1, 11), received_by="client server", responses="close-ok"):
     reply_code: Required[Annotated[Uint16, CloseCode]] = None
     reply_text: Str8 = None
 
 
-class ConnectionCloseOk(Control, name="connection.close-ok", code=(1, 12), received_by="client server"):
+class ConnectionCloseOk(Control, code=(1, 12), received_by="client server"):
     pass
 
 
-# --- session (2) ----------------------------------------------------------------------------------------
-
-
-class SessionAttach(
-    Control,
-    name="session.attach",
-    code=(2, 1),
-    received_by="server client",
-    responses="session.attached session.detached",
-):
+class SessionAttach(Control, code=(2, 1), received_by="server client", responses="attached detached"):
     name: Required[Vbin16] = None
     force: Bit = False
 
 
-class SessionAttached(Control, name="session.attached", code=(2, 2), received_by="server client"):
+class SessionAttached(Control, code=(2, 2), received_by="server client"):
     name: Required[Vbin16] = None
 
 
-class SessionDetach(
-    Control, name="session.detach", code=(2, 3), received_by="server client", responses="session.detached"
-):
+class SessionDetach(Control, code=(2, 3), received_by="server client", responses="detached"):
     name: Required[Vbin16] = None
 
 
-class SessionDetached(Control, name="session.detached", code=(2, 4), received_by="server client"):
+class SessionDetached(Control, code=(2, 4), received_by="server client"):
     name: Required[Vbin16] = None
     code: Required[Annotated[Uint8, DetachCode]] = None
 
 
-class SessionRequestTimeout(
-    Control,
-    name="session.request-timeout",
-    code=(2, 5),
-    received_by="sender receiver",
-    responses="session.timeout",
-):
+class SessionRequestTimeout(Control, code=(2, 5), received_by="sender receiver", responses="timeout"):
     timeout: Uint32 = None
 
 
-class SessionTimeout(Control, name="session.timeout", code=(2, 6), received_by="sender receiver"):
+class SessionTimeout(Control, code=(2, 6), received_by="sender receiver"):
     timeout: Uint32 = None
 
 
-class SessionCommandPoint(Control, name="session.command-point", code=(2, 7), received_by="receiver"):
+class SessionCommandPoint(Control, code=(2, 7), received_by="receiver"):
     command_id: Required[SequenceNo] = None
     command_offset: Required[Uint64] = None
 
 
-class SessionExpected(Control, name="session.expected", code=(2, 8), received_by="sender"):
+class SessionExpected(Control, code=(2, 8), received_by="sender"):
     commands: Required[SequenceSet | None] = None
     fragments: Sequence[CommandFragment] | None = None
 
 
-class SessionConfirmed(Control, name="session.confirmed", code=(2, 9), received_by="sender"):
+class SessionConfirmed(Control, code=(2, 9), received_by="sender"):
     commands: SequenceSet | None = None
     fragments: Sequence[CommandFragment] | None = None
 
 
-class SessionCompleted(Control, name="session.completed", code=(2, 10), received_by="sender"):
+class SessionCompleted(Control, code=(2, 10), received_by="sender"):
     commands: SequenceSet | None = None
     timely_reply: Bit = False
 
 
-class SessionKnownCompleted(Control, name="session.known-completed", code=(2, 11), received_by="receiver"):
+class SessionKnownCompleted(Control, code=(2, 11), received_by="receiver"):
     commands: SequenceSet | None = None
 
 
-class SessionFlush(Control, name="session.flush", code=(2, 12), received_by="receiver"):
+class SessionFlush(Control, code=(2, 12), received_by="receiver"):
     expected: Bit = False
     confirmed: Bit = False
     completed: Bit = False
 
 
-class SessionGap(Control, name="session.gap", code=(2, 13), received_by="receiver"):
+class SessionGap(Control, code=(2, 13), received_by="receiver"):
     commands: SequenceSet | None = None
 
 

@@ -1,15 +1,18 @@
 """The bases of all controls, commands and structs, and header segments.
 
-A declaration is a class with a name, a code and annotated fields:
+A declaration is a class with a code and annotated fields:
 
-    class MessageCancel(Command, name="message.cancel", code=(4, 8), received_by="server"):
-        destination: Required[Str8] = None
+    class MessageSetFlowMode(Command, code=(4, 9), received_by="server client"):
+        destination: Str8 = None
+        flow_mode: Required[Annotated[Uint8, FlowMode]] = None
 
-`codec` makes its `__init__`, `encode` and `decode` when they are first used.
+Its name on the wire, message.set-flow-mode, follows from that of the class. `codec` makes its `__init__`,
+`encode` and `decode` when they are first used.
 """
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import (
@@ -168,6 +171,10 @@ class Packed(metaclass=_Declared):
     FLAGS_AT: ClassVar[int | None] = 2
     #: how many bytes its size has
     SIZE_WIDTH: ClassVar[int] = 0
+    #: the sides that must or may deal with it: client, server, sender, receiver
+    RECEIVED_BY: ClassVar[tuple[str, ...]] = ()
+    #: the controls or commands that answer it
+    RESPONSES: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, *args: Any, **values: Any) -> None:
         _build(type(self), "__init__")
@@ -196,10 +203,18 @@ class Packed(metaclass=_Declared):
         return f"{type(self).__name__}({shown_fields(there)})"
 
     @classmethod
-    def _declare(cls, name: str, code: tuple[int, int]) -> None:
+    def _declare(
+        cls, code: tuple[int, int], name: str = "", received_by: str = "", responses: str = ""
+    ) -> None:
+        if not name:
+            first, *rest = re.findall("[A-Z][a-z]*", cls.__name__)
+            name = f"{first}.{'-'.join(rest)}".lower()
+        owner = name.partition(".")[0]
         cls.NAME = name
         cls.CLASS, cls.CODE = code
         cls.INDEX = cls.CLASS << 8 | cls.CODE
+        cls.RECEIVED_BY = tuple(received_by.split())
+        cls.RESPONSES = tuple(f"{owner}.{each}" for each in responses.split())
         cls.__doc__ = cls.__doc__ or f"{name} ({cls.CLASS}.{cls.CODE})."
 
 
@@ -209,17 +224,8 @@ class Control(Packed):
     __slots__ = ()
     HEAD: ClassVar[str] = "control"
 
-    #: the sides that must or may deal with it: client, server, sender, receiver
-    RECEIVED_BY: ClassVar[tuple[str, ...]] = ()
-    #: the controls that answer it
-    RESPONSES: ClassVar[tuple[str, ...]] = ()
-
-    def __init_subclass__(
-        cls, *, name: str, code: tuple[int, int], received_by: str = "", responses: str = ""
-    ) -> None:
-        cls._declare(name, code)
-        cls.RECEIVED_BY = tuple(received_by.split())
-        cls.RESPONSES = tuple(responses.split())
+    def __init_subclass__(cls, *, code: tuple[int, int], received_by: str = "", responses: str = "") -> None:
+        cls._declare(code, "", received_by, responses)
 
     def encode(self) -> bytes:
         """The whole control segment. Raises SegmentError for a value that its field cannot hold."""
@@ -234,33 +240,24 @@ class Command(Packed):
     HEAD: ClassVar[str] = "command"
     FLAGS_AT: ClassVar[int | None] = 4
 
-    #: the sides that must or may deal with it: client, server
-    RECEIVED_BY: ClassVar[tuple[str, ...]] = ()
-    #: the commands that answer it
-    RESPONSES: ClassVar[tuple[str, ...]] = ()
     #: the struct of its result
     RESULT: ClassVar[str | None] = None
-    #: the structs that its header segment may have; None where it has no header segment
+    #: the structs that its header segment may have; None where it has neither header nor body
     HEADER: ClassVar[tuple[str, ...] | None] = None
-    #: whether it may have a body segment
-    BODY: ClassVar[bool] = False
 
     def __init_subclass__(
         cls,
         *,
-        name: str,
         code: tuple[int, int],
-        received_by: str,
+        received_by: str = "server",
         responses: str = "",
         result: str | None = None,
         header: str | None = None,
     ) -> None:
-        cls._declare(name, code)
-        cls.RECEIVED_BY = tuple(received_by.split())
-        cls.RESPONSES = tuple(responses.split())
+        cls._declare(code, "", received_by, responses)
         cls.RESULT = result
-        cls.HEADER = None if header is None else tuple(header.split())
-        cls.BODY = header is not None
+        owner = cls.NAME.partition(".")[0]
+        cls.HEADER = None if header is None else tuple(f"{owner}.{each}" for each in header.split())
 
     def encode(self, sync: bool = False) -> bytes:
         """The whole command segment. Raises SegmentError for a value that its field cannot hold."""
@@ -277,7 +274,7 @@ class Struct(Packed):
 
     def __init_subclass__(cls, *, name: str, code: tuple[int, int] = (0, 0), size: int = 4) -> None:
         """A struct without code has a size of `size` bytes; one without size (0) has no flags either."""
-        cls._declare(name, code)
+        cls._declare(code, name)
         coded = code != (0, 0)
         cls.HEAD = "coded struct" if coded else "struct" if size else ""
         cls.SIZE_WIDTH = size

@@ -1,4 +1,19 @@
-"""Values with a type code, and the types that hold them: map, list, array, struct32 (types/*).
+"""Values with a type code: scalars, and the types that hold them, map, list, array and struct32 (types/*).
+
+| Scalar types | In Python |
+|---|---|
+| int*, uint* | int |
+| float, double | float |
+| boolean | bool |
+| char, char-utf32, str* | str |
+| bin*, vbin* | bytes |
+| dec32, dec64 | Decimal |
+| datetime | Timestamp, seconds since 1970 |
+| uuid | UUID |
+| void | None |
+| bit | True |
+
+Bytes that are no UTF-8 become lone surrogates ("surrogateescape"), which are written as the same bytes.
 
 A `Map`, `List` or `Array` that was read keeps its bytes, and is written from these as far as its values have
 not changed; so type codes, which Python's values do not show, stay the same. Every other value gets the code
@@ -22,17 +37,192 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from decimal import Decimal
+from functools import partial
+from operator import attrgetter, methodcaller
 from struct import Struct, error
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from fakeamqp.protocols.amqp_0_10.codec.errors import IllegalValue, SegmentError
-from fakeamqp.protocols.amqp_0_10.codec.scalars import SCALARS, dec32, dec64
 from fakeamqp.timestamps import Timestamp
 
-__all__ = ["CODES", "MAX_DEPTH", "NESTED", "STRUCTS", "Array", "List", "Map", "UnknownStruct", "code_of"]
-__all__ += ["encode_array", "encode_entries", "encode_list", "encode_map", "encode_struct32"]
-__all__ += ["encode_value", "map_entries", "read_array", "read_list", "read_map", "read_struct32", "same"]
+if TYPE_CHECKING:
+    from uuid import UUID
+
+__all__ = ["CODES", "MAX_DEPTH", "NESTED", "SCALARS", "STRUCTS", "Array", "List", "Map", "UnknownStruct"]
+__all__ += ["code_of", "encode_array", "encode_list", "encode_map", "encode_struct32", "encode_value"]
+__all__ += ["map_entries", "read_array", "read_list", "read_map", "read_struct32", "read_uuid", "same"]
 __all__ += ["splice_map"]
+
+# --- scalars -----------------------------------------------------------------------------------------------
+
+_LATIN = "iso8859-15"
+_MOST_PLACES = 255
+
+
+class Scalar(NamedTuple):
+    """One type. A value has `width` bytes, or a size of `prefix` bytes in front that says how many."""
+
+    name: str
+    code: int
+    width: int
+    prefix: int
+    read: Callable[[bytes], Any]
+    """From the bytes of a value, without its size."""
+    write: Callable[[Any], bytes]
+    """To the bytes of a value, without its size. Raises SegmentError, or one of Python's errors."""
+
+
+def _octets(width: int | None = None) -> Callable[[Any], bytes]:
+    """Writes bytes, of exactly that width if one is given."""
+
+    def write(value: Any) -> bytes:
+        if not isinstance(value, (bytes, bytearray, memoryview)):
+            raise SegmentError(f"it must be bytes, not {type(value).__name__}")
+        octets = bytes(value)
+        if width is not None and len(octets) != width:
+            raise SegmentError(f"it must have {width} bytes, not {len(octets)}")
+        return octets
+
+    return write
+
+
+def _number(name: str, code: int, letter: str) -> Scalar:
+    packer = Struct(">" + letter)
+    unpack = packer.unpack
+    return Scalar(name, code, packer.size, 0, lambda octets: unpack(octets)[0], packer.pack)
+
+
+def _binary(name: str, code: int, width: int) -> Scalar:
+    return Scalar(name, code, width, 0, bytes, _octets(width))
+
+
+def _text(name: str, code: int, prefix: int, encoding: str, errors: str) -> Scalar:
+    read = partial(str, encoding=encoding, errors=errors)
+    return Scalar(name, code, 0, prefix, read, methodcaller("encode", encoding, errors))
+
+
+def _decimal(name: str, code: int, letter: str) -> Scalar:
+    packer = Struct(">B" + letter)
+
+    def read(octets: bytes) -> Decimal:
+        places, mantissa = packer.unpack(octets)
+        digits = tuple(map(int, str(abs(mantissa))))
+        return Decimal((mantissa < 0, digits, -places))
+
+    def write(value: Decimal) -> bytes:
+        sign, digits, places = value.as_tuple()
+        if not isinstance(places, int):
+            raise SegmentError(f"{value} has no representation as {name}")
+        exponent: int = places
+        mantissa = int("".join(map(str, digits[:30])))
+        if not mantissa:
+            exponent = min(exponent, 0)
+        elif 0 < exponent <= 20:
+            mantissa, exponent = mantissa * 10**exponent, 0
+        if len(digits) > 20 or not -_MOST_PLACES <= exponent <= 0:
+            raise SegmentError(f"{value} does not fit {name}, which has 0 to {_MOST_PLACES} decimal places")
+        return packer.pack(-exponent, -mantissa if sign else mantissa)
+
+    return Scalar(name, code, packer.size, 0, read, write)
+
+
+def _character(name: str, code: int, width: int, encoding: str) -> Scalar:
+    def read(octets: bytes) -> str:
+        try:
+            return octets.decode(encoding)
+        except UnicodeDecodeError:
+            raise IllegalValue(f"0x{octets.hex()} is no UTF-32 character") from None
+
+    def write(value: str) -> bytes:
+        octets = value.encode(encoding)
+        if len(octets) != width:
+            raise SegmentError(f"{value!r:.40} is not one character")
+        return octets
+
+    return Scalar(name, code, width, 0, read, write)
+
+
+def read_uuid(octets: bytes) -> UUID:
+    """The UUID of 16 bytes. Raises ValueError where they are more or fewer."""
+    from uuid import UUID  # on first use: importing it takes as long as a fifth of this package
+
+    return UUID(bytes=octets)
+
+
+_read_datetime = Struct(">Q").unpack
+
+
+def _write_datetime(value: Any) -> bytes:
+    if not hasattr(value, "__index__"):
+        from calendar import timegm
+
+        value = timegm(value.utctimetuple())
+    return int(value).to_bytes(8, "big")
+
+
+def _write_void(value: object) -> bytes:
+    if value is not None:
+        raise SegmentError(f"{value!r:.40} is not void")
+    return b""
+
+
+def _write_bit(value: object) -> bytes:
+    if value is not True:
+        raise SegmentError(f"a bit that is there is true, not {value!r:.40}")
+    return b""
+
+
+dec32: Final = _decimal("dec32", 0xC8, "i")
+dec64: Final = _decimal("dec64", 0xD8, "q")
+
+#: type code -> type
+SCALARS: Final[dict[int, Scalar]] = {
+    scalar.code: scalar
+    for scalar in (
+        _binary("bin8", 0x00, 1),
+        _number("int8", 0x01, "b"),
+        _number("uint8", 0x02, "B"),
+        _character("char", 0x04, 1, _LATIN),
+        Scalar(
+            "boolean", 0x08, 1, 0, lambda octets: octets != b"\0", lambda value: b"\1" if value else b"\0"
+        ),
+        _binary("bin16", 0x10, 2),
+        _number("int16", 0x11, "h"),
+        _number("uint16", 0x12, "H"),
+        _binary("bin32", 0x20, 4),
+        _number("int32", 0x21, "i"),
+        _number("uint32", 0x22, "I"),
+        _number("float", 0x23, "f"),
+        _character("char-utf32", 0x27, 4, "utf-32-be"),
+        _binary("bin64", 0x30, 8),
+        _number("int64", 0x31, "q"),
+        _number("uint64", 0x32, "Q"),
+        _number("double", 0x33, "d"),
+        Scalar("datetime", 0x38, 8, 0, lambda octets: Timestamp(_read_datetime(octets)[0]), _write_datetime),
+        _binary("bin128", 0x40, 16),
+        Scalar("uuid", 0x48, 16, 0, read_uuid, attrgetter("bytes")),
+        _binary("bin256", 0x50, 32),
+        _binary("bin512", 0x60, 64),
+        _binary("bin1024", 0x70, 128),
+        Scalar("vbin8", 0x80, 0, 1, bytes, _octets()),
+        _text("str8-latin", 0x84, 1, _LATIN, "strict"),
+        _text("str8", 0x85, 1, "utf-8", "surrogateescape"),
+        _text("str8-utf16", 0x86, 1, "utf-16-be", "surrogatepass"),
+        Scalar("vbin16", 0x90, 0, 2, bytes, _octets()),
+        _text("str16-latin", 0x94, 2, _LATIN, "strict"),
+        _text("str16", 0x95, 2, "utf-8", "surrogateescape"),
+        _text("str16-utf16", 0x96, 2, "utf-16-be", "surrogatepass"),
+        Scalar("vbin32", 0xA0, 0, 4, bytes, _octets()),
+        _binary("bin40", 0xC0, 5),
+        dec32,
+        _binary("bin72", 0xD0, 9),
+        dec64,
+        Scalar("void", 0xF0, 0, 0, lambda octets: None, _write_void),
+        Scalar("bit", 0xF1, 0, 0, lambda octets: True, _write_bit),
+    )
+}
+
+# --- types that hold values --------------------------------------------------------------------------------
 
 #: Maps, lists and arrays may nest this deep. The protocol names no limit, Python's stack does.
 MAX_DEPTH: Final = 100
@@ -74,7 +264,12 @@ class Map(dict[str, Any]):
         """A map that is written with these types: (key, value, code). Raises SegmentError."""
         listed = list(entries)
         made = cls((key, value) for key, value, _ in listed)
-        made.octets = encode_entries(listed)
+        made.octets = _map_of(
+            [
+                encode_value(key, _STR8) + bytes((code,)) + encode_value(value, code)
+                for key, value, code in listed
+            ]
+        )
         return made
 
 
@@ -347,9 +542,7 @@ def code_of(value: object) -> int:
 def _code_of_decimal(value: Decimal) -> int:
     try:
         dec32.write(value)
-    except _UNFIT:
-        return dec64.code
-    except SegmentError:
+    except (*_UNFIT, SegmentError):
         return dec64.code
     return dec32.code
 
@@ -414,13 +607,6 @@ def encode_map(value: Mapping[str, Any], depth: int = 0) -> bytes:
         except SegmentError as problem:
             raise type(problem)(f"{key!r:.40}: {problem}") if depth < 8 else problem from None
     return _map_of(found)
-
-
-def encode_entries(listed: Iterable[tuple[str, Any, int]]) -> bytes:
-    """A map of (key, value, code), with its size. Raises SegmentError."""
-    return _map_of(
-        [encode_value(key, _STR8) + bytes((code,)) + encode_value(value, code) for key, value, code in listed]
-    )
 
 
 def _map_of(octets: list[bytes]) -> bytes:

@@ -292,7 +292,7 @@ def _method_info(kind: type[Command] | type[Control]) -> MethodInfo:
     return MethodInfo(
         directions=frozenset(name for name, here in _SIDES.items() if sides & here),
         fields=tuple(names),
-        has_content=issubclass(kind, Command) and (kind.HEADER is not None or kind.BODY),
+        has_content=issubclass(kind, Command) and kind.HEADER is not None,
         prefixes=frozenset((bytes((kind.CLASS, kind.CODE)),)),
         make=lambda **values: kind(**{names[name]: value for name, value in values.items()}),
     )
