@@ -12,7 +12,7 @@ from fakeamqp.model.state import Redirect
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-    from fakeamqp.faults.context import BrokerContext
+    from fakeamqp.faults.port import BrokerContext
     from fakeamqp.inspect import QueueInspector
     from fakeamqp.model.state import BrokerState
     from fakeamqp.model.tap import Tap
@@ -34,7 +34,7 @@ class Owner(Protocol):
 
 
 class FaultContext:
-    """Implements `faults.context.BrokerContext` for a running broker; the methods are documented there.
+    """Implements `faults.port.BrokerContext` for a running broker; the methods are documented there.
 
     Args:
         owner: the broker.

@@ -4,7 +4,7 @@ import re
 
 from compat_tests.docs.pages import ROOT
 from fakeamqp.faults import MALFORMATIONS, Rule
-from fakeamqp.faults.malformed import malformations
+from fakeamqp.faults.actions import malformations
 
 PAGE = (ROOT / "docs" / "fault-injection.md").read_text()
 

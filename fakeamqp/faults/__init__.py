@@ -1,10 +1,9 @@
 """Faults: rules about methods, the network, alarms and chaos.
 
-`Faults` is the API, as `Broker.faults`. A rule (`base_rule`) is a condition (`condition`), a trigger and
-actions (`actions`). The `executor` owns the tap, the rules in force and the frame groups held back. Below
-the frames, network proxies shape the bytes of connections (`network`). `chaos` draws faults at random. This
-package imports no protocol: a protocol hands in its dialect and fault ports (`port`), the broker its
-`context`.
+`Faults` is the API, as `Broker.faults`. A `rule` is a condition (`matching`), a trigger and `actions`. The
+`executor` owns the tap, the rules in force and the frame groups held back. Below the frames, network proxies
+shape the bytes of connections (`network`). `chaos` draws faults at random. This package imports no protocol:
+a protocol hands in its dialect and fault ports, the broker its context (`port`).
 """
 
 from __future__ import annotations

@@ -8,20 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 from fakeamqp.dialects import default_protocol, dialect_named
 from fakeamqp.errors import near_match
-from fakeamqp.faults.condition import ConnectionSelector, conditions
 from fakeamqp.faults.errors import FaultError, check_channel, checked
 from fakeamqp.faults.executor import FaultExecutor
 from fakeamqp.faults.handle import Handle, Handles
 from fakeamqp.faults.lasting import Alarm, Flow, Redirection, Starvation
+from fakeamqp.faults.matching import ConnectionSelector, conditions, subject_of
 from fakeamqp.faults.network import Network
 from fakeamqp.faults.rule import Rule
-from fakeamqp.faults.subjects import subject_of
 
 if TYPE_CHECKING:
     from fakeamqp.dialects import Direction
     from fakeamqp.faults.chaos import Chaos
-    from fakeamqp.faults.context import BrokerContext
-    from fakeamqp.faults.port import FaultPort, TappedConnection
+    from fakeamqp.faults.port import BrokerContext, FaultPort, TappedConnection
 
 __all__ = ["Faults"]
 

@@ -13,15 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 from fakeamqp.faults.connection_state import ConnectionFaultState
 from fakeamqp.faults.frame_group import HEARTBEAT
-from fakeamqp.faults.next_tap import NullTap
+from fakeamqp.faults.port import NullTap
 
 if TYPE_CHECKING:
     from fakeamqp.dialects import Direction
-    from fakeamqp.faults.base_rule import BaseRule
-    from fakeamqp.faults.context import BrokerContext, Cancellable
     from fakeamqp.faults.frame_group import FrameGroup
-    from fakeamqp.faults.next_tap import NextTap
-    from fakeamqp.faults.port import FaultPort, TappedConnection
+    from fakeamqp.faults.port import BrokerContext, Cancellable, FaultPort, NextTap, TappedConnection
+    from fakeamqp.faults.rule import BaseRule
 
 __all__ = ["FaultExecutor", "Interception"]
 

@@ -11,7 +11,7 @@ from fakeamqp.faults.errors import FaultError, FaultNotSeen, UnusedFault
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-    from fakeamqp.faults.context import BrokerContext
+    from fakeamqp.faults.port import BrokerContext
 
 __all__ = ["Handle", "Handles"]
 

@@ -12,10 +12,9 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-    from fakeamqp.faults.condition import ConnectionSelector
-    from fakeamqp.faults.context import BrokerContext
     from fakeamqp.faults.executor import FaultExecutor
-    from fakeamqp.faults.port import FaultPort
+    from fakeamqp.faults.matching import ConnectionSelector
+    from fakeamqp.faults.port import BrokerContext, FaultPort
 
 __all__ = ["Alarm", "Flow", "Redirection", "Starvation"]
 

@@ -1,7 +1,7 @@
-"""The fault port: what faults may read of a connection and do to it.
+"""What faults need of a broker, of its tap, and of a connection.
 
-Each protocol implements it in its module `port`. Faults know the dialect and this port; they do not know the
-connection behind it.
+The broker hands in its context: see `fakeamqp.fault_context`. Each protocol implements the fault port in its
+module `port`: faults know the dialect and this port; they do not know the connection behind it.
 """
 
 from __future__ import annotations
@@ -10,9 +10,11 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
-__all__ = ["FaultPort", "TappedConnection"]
+    from typing_extensions import Self
+
+__all__ = ["BrokerContext", "Cancellable", "FaultPort", "NextTap", "NullTap", "TappedConnection"]
 
 
 class FaultPort(ABC):
@@ -235,3 +237,124 @@ class TappedConnection(Protocol):
     @property
     def fault_port(self) -> Any:
         """Its `FaultPort`; the same object each time."""
+
+
+class Cancellable(Protocol):
+    """A timer."""
+
+    def cancel(self) -> None:
+        """Stop the timer, unless it has already run."""
+
+
+class BrokerContext(Protocol):
+    """What faults need of the broker. As a context manager it holds the engine's lock."""
+
+    def __enter__(self) -> Self:
+        """Take the engine's lock."""
+
+    def __exit__(self, *error: Any) -> None:
+        """Send what the block has caused, and release the engine's lock."""
+
+    def wait_until(self, predicate: Callable[[], object], timeout: float) -> bool:
+        """Wait at most `timeout` real seconds until the predicate holds; returns whether it did."""
+
+    async def wait_until_async(self, predicate: Callable[[], object], timeout: float) -> bool:
+        """`wait_until` for coroutines: the event loop keeps running."""
+
+    def span(self, timeout: float) -> str:
+        """How long a wait was, for a timeout error."""
+
+    def report(self) -> str:
+        """Text to append to a timeout error: hints, what the broker holds, and the latest events."""
+
+    @property
+    def seed(self) -> int | str | None:
+        """The seed that the broker was made with; without one, that of the simulation; or None."""
+
+    def now(self) -> float:
+        """The current instant of the broker's clock, in seconds."""
+
+    def call_at(self, due: float, callback: Callable[[], object], label: str) -> Cancellable:
+        """Call `callback` at an instant of the broker's clock."""
+
+    def connections(self) -> Iterable[TappedConnection]:
+        """The open connections, oldest first."""
+
+    def alias(self, name: str) -> str | None:
+        """The short name that the trace gives a connection, such as "c1", or None."""
+
+    def wrap_connections(self, wrap: Callable[[Any, Callable[[], object]], Any] | None) -> None:
+        """Put a wrapper around every connection, open or to come; None removes it from idle connections."""
+
+    def refuse(self, refusing: bool) -> None:
+        """Close the listening port, so that the operating system refuses connections; or open it again."""
+
+    def note(self, connection: str, event: str, detail: str) -> None:
+        """Add an event of a connection to the trace."""
+
+    @property
+    def exchange_types(self) -> frozenset[str]:
+        """The names of the exchange types."""
+
+    @property
+    def simulation_seed(self) -> int | str | None:
+        """The seed of the simulation that the broker runs in; None outside of simulations."""
+
+    def next_tap(self) -> NextTap | None:
+        """The tap that is in place without faults (the trace's recorder), or None."""
+
+    def install(self, tap: Any) -> None:
+        """Make `tap` the broker's tap; None restores the one that was there before."""
+
+    def restart(self, *, crash: bool, durable: bool) -> None:
+        """Restart the broker on the same port."""
+
+    def block(self, source: str, reason: str | None) -> None:
+        """Block all publishers; with None, end this source's alarm."""
+
+    def redirect(
+        self, host: str | None, known_hosts: tuple[str, ...] = (), note: Callable[[], object] = ...
+    ) -> None:
+        """Redirect clients that open a connection; None stops it. `note` is called once per client."""
+
+    def cancel_consumers(self, queue: str, virtual_host: str) -> int:
+        """Cancel the consumers of a queue from the server's side; returns how many there were."""
+
+
+class NextTap(Protocol):
+    """The tap that `FaultTap` passes everything on to: the trace's recorder. See `model.tap.Tap`."""
+
+    confirms_singly: bool
+    intercepts: bool
+
+    def received(self, connection: Any, frame_type: int, channel: int, payload: bytes) -> bool | None:
+        """A whole frame has arrived."""
+
+    def sending(self, connection: Any, octets: bytes) -> bytes:
+        """Whole frames are about to be sent; returns what to send."""
+
+    def connection(self, connection: str, event: str, detail: str = "") -> None:
+        """A connection event."""
+
+    def event(self, event: str, connection: Any, message: Any, *values: object) -> None:
+        """An event of the model."""
+
+
+class NullTap:
+    """A `NextTap` that ignores everything: the one of a broker without a recorder."""
+
+    confirms_singly = False
+    intercepts = False
+
+    def received(self, connection: Any, frame_type: int, channel: int, payload: bytes) -> None:
+        """Ignored."""
+
+    def sending(self, connection: Any, octets: bytes) -> bytes:
+        """Bytes are sent unchanged."""
+        return octets
+
+    def connection(self, connection: str, event: str, detail: str = "") -> None:
+        """Ignored."""
+
+    def event(self, event: str, connection: Any, message: Any, *values: object) -> None:
+        """Ignored."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from fakeamqp.faults.next_tap import NullTap
+from fakeamqp.faults.port import NullTap
 from fakeamqp.model.events import EVENTS
 
 if TYPE_CHECKING:
-    from fakeamqp.faults.next_tap import NextTap
+    from fakeamqp.faults.port import NextTap
     from fakeamqp.management.counters import Statistics
 
 __all__ = ["CountingTap"]

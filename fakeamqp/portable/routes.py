@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from fakeamqp.connection import PeerAddress
 from fakeamqp.errors import FakeAMQPError, check_timeout
-from fakeamqp.faults.next_tap import NullTap
+from fakeamqp.faults.port import NullTap
 from fakeamqp.inspect.hints import loop_hint, span, wait_report
 from fakeamqp.protocols.negotiation import accept
 from fakeamqp.replay.target import remote_broker

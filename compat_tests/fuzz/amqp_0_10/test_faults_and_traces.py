@@ -16,7 +16,7 @@ from compat_tests.fuzz.profile import examples
 from compat_tests.unit.faults.amqp_0_10.server import FaultServer
 from fakeamqp.dialects import dialect_named
 from fakeamqp.faults import Faults, Rule
-from fakeamqp.faults.malformed import malformations
+from fakeamqp.faults.actions import malformations
 from fakeamqp.trace import FrameEvent
 from fakeamqp.trace.html import page
 from fakeamqp.trace.json_form import event_to_json

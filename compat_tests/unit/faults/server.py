@@ -7,7 +7,7 @@ from typing import Any
 from compat_tests.protocol.driver import Client, Frame, Server
 from compat_tests.protocol.fault_context import FaultContext
 from fakeamqp.faults import Faults
-from fakeamqp.faults.context import BrokerContext
+from fakeamqp.faults.port import BrokerContext
 from fakeamqp.model.personality import Personality
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.codec.frames import CONTENT_HEADER, frame, method_frame

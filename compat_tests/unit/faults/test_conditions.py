@@ -13,9 +13,8 @@ from compat_tests.matrix import cases
 from compat_tests.protocol.driver import Client
 from compat_tests.unit.faults.server import FaultServer, bytes_of, publish_bytes
 from fakeamqp.faults import Faults
-from fakeamqp.faults.condition import conditions, topic_matches
 from fakeamqp.faults.frame_group import ABSENT
-from fakeamqp.faults.subjects import subject_of
+from fakeamqp.faults.matching import conditions, subject_of, topic_matches
 from fakeamqp.model.exchanges.topic import TopicExchange
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 

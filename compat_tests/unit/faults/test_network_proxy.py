@@ -16,8 +16,8 @@ from compat_tests.matrix import cases
 from fakeamqp.faults.errors import FaultError, UnusedFault
 from fakeamqp.faults.handle import Handles
 from fakeamqp.faults.network import Network
-from fakeamqp.faults.network.proxy import NetworkProxy
-from fakeamqp.faults.network.shapers import Bandwidth
+from fakeamqp.faults.network_proxy import NetworkProxy
+from fakeamqp.faults.shapers import Bandwidth
 from fakeamqp.model.timers import Timers
 
 MIB = 1024 * 1024

@@ -9,7 +9,7 @@ import pytest
 from compat_tests.protocol.amqp_0_10.driver import Session, c, x
 from compat_tests.unit.faults.amqp_0_10.server import FaultServer
 from fakeamqp.faults import Faults
-from fakeamqp.faults.network.shapers import Cut
+from fakeamqp.faults.shapers import Cut
 from fakeamqp.protocols.amqp_0_10.codec.constants import PROTOCOL_HEADER
 from fakeamqp.protocols.amqp_0_10.codec.frames import control_frame
 

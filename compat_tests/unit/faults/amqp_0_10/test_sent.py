@@ -8,7 +8,7 @@ from compat_tests.protocol.amqp_0_10.driver import Session, c, structs, x
 from compat_tests.unit.faults.amqp_0_10.server import FaultServer
 from fakeamqp.errors import FakeAMQPError
 from fakeamqp.faults import FaultError, Faults
-from fakeamqp.faults.malformed import malformations
+from fakeamqp.faults.actions import malformations
 from fakeamqp.protocols.amqp_0_10.codec.commands import decode as decode_command
 from fakeamqp.protocols.amqp_0_10.codec.controls import decode as decode_control
 from fakeamqp.protocols.amqp_0_10.codec.frames import FRAME_HEADER, HEADER_SIZE, Assembler, check_header

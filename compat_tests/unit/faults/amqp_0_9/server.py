@@ -8,7 +8,7 @@ from compat_tests.protocol.amqp_0_9.driver import Server
 from compat_tests.protocol.amqp_0_9.requesting import Requester
 from compat_tests.protocol.fault_context import FaultContext
 from fakeamqp.faults import Faults
-from fakeamqp.faults.context import BrokerContext
+from fakeamqp.faults.port import BrokerContext
 from fakeamqp.model.personality import Personality
 from fakeamqp.trace import ConnectionEvent, Recorder
 

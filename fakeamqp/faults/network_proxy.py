@@ -20,14 +20,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal
 
-from fakeamqp.faults.network.shapers import ByteQueue, Cut, DelayBuffer, SliceShaper
+from fakeamqp.faults.shapers import ByteQueue, Cut, DelayBuffer, SliceShaper
 
 if TYPE_CHECKING:
     from fakeamqp.connection import Connection
     from fakeamqp.dialects import Direction
-    from fakeamqp.faults.context import Cancellable
-    from fakeamqp.faults.network.shapers import Shaper
-    from fakeamqp.faults.network.toxics import NetworkFault, ProxyRegistry
+    from fakeamqp.faults.network import NetworkFault, ProxyRegistry
+    from fakeamqp.faults.port import Cancellable
+    from fakeamqp.faults.shapers import Shaper
 
 __all__ = ["NetworkProxy"]
 

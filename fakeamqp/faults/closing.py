@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias, get_args
 
 from fakeamqp.errors import near_match
-from fakeamqp.faults.actions.action import (
+from fakeamqp.faults.actions import (
     DELIVERIES,
     PUBLISHES,
     WORK,
@@ -14,10 +14,10 @@ from fakeamqp.faults.actions.action import (
     Action,
     Drawn,
     one_of,
+    reply_text,
 )
 from fakeamqp.faults.errors import FaultError
 from fakeamqp.faults.frame_group import HEARTBEAT
-from fakeamqp.faults.replies import reply_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from fakeamqp.faults.executor import Interception
     from fakeamqp.faults.frame_group import FrameGroup
-    from fakeamqp.faults.subjects import Subject
+    from fakeamqp.faults.matching import Subject
 
 __all__ = [
     "CloseChannel",
