@@ -49,7 +49,7 @@ from fakeamqp.protocols.amqp_0_10.codec.types import (
     read_array,
     read_map,
 )
-from fakeamqp.protocols.amqp_0_10.dialect import framing
+from fakeamqp.protocols.amqp_0_10.dialect import frames as framing
 from fakeamqp.timestamps import Timestamp
 
 __all__ = ["NOT_SPOKEN", "Row", "all_rows", "check", "head", "kind_of", "python_table", "record", "rows"]

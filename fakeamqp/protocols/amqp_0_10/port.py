@@ -19,7 +19,7 @@ from fakeamqp.protocols.amqp_0_10.codec.constants import (
 from fakeamqp.protocols.amqp_0_10.codec.frames import Assembler, control_frame
 from fakeamqp.protocols.amqp_0_10.codec.serial import SequenceSet
 from fakeamqp.protocols.amqp_0_10.dialect import DIALECT
-from fakeamqp.protocols.amqp_0_10.dialect.framing import TYPE_MASK
+from fakeamqp.protocols.amqp_0_10.dialect.frames import TYPE_MASK
 from fakeamqp.protocols.amqp_0_10.replies import ConnectionFault, short_text
 from fakeamqp.protocols.base.codec import WireError
 from fakeamqp.protocols.base.connection_states import ConnectionState

@@ -37,7 +37,14 @@ from fakeamqp.protocols.amqp_0_10.property_mapping import (
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = ["ENCODING", "FILE_ENCODING", "STREAM_ENCODING", "ContentProperties", "FileContentProperties"]
+__all__ = [
+    "COMMON",
+    "ENCODING",
+    "FILE_ENCODING",
+    "STREAM_ENCODING",
+    "ContentProperties",
+    "FileContentProperties",
+]
 __all__ += ["TransferProperties"]
 
 ENCODING: Final = "0-10 message"
@@ -294,7 +301,9 @@ class View:
         return f"{type(self).__name__}({shown})"
 
 
-_NAMES = ("headers", *TRANSFER)
+COMMON = tuple(TRANSFER)
+"""Properties that messages of all protocols have, besides headers."""
+_NAMES = ("headers", *COMMON)
 
 
 def _untagged(name: str) -> None:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterator, Mapping
+from enum import IntEnum
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from fakeamqp.dialects import MethodInfo, RedactedValue
-from fakeamqp.protocols.amqp_0_10.codec import commands, controls, structs
-from fakeamqp.protocols.amqp_0_10.codec.constants import ErrorCode
+from fakeamqp.dialects import Dialect, MethodInfo, RedactedValue
+from fakeamqp.protocols.amqp_0_10.codec import commands, constants, controls, structs
 from fakeamqp.protocols.amqp_0_10.codec.frames import (
+    FIRST_FRAME,
+    FRAME_HEADER,
+    HEADER_SIZE,
     LARGEST_FRAME,
     LAST_FRAME,
     LAST_SEGMENT,
@@ -19,39 +23,37 @@ from fakeamqp.protocols.amqp_0_10.codec.frames import (
 from fakeamqp.protocols.amqp_0_10.codec.packed import Command, Control, Packed
 from fakeamqp.protocols.amqp_0_10.codec.serial import ByteRanges, SequenceSet
 from fakeamqp.protocols.amqp_0_10.dialect.dialogue import Dialogue010
-from fakeamqp.protocols.amqp_0_10.dialect.framing import (
+from fakeamqp.protocols.amqp_0_10.dialect.frames import (
     BODY,
     COMMAND,
     CONTROL,
     HEADER,
+    HEARTBEAT_CODE,
+    OFF_TRACK,
+    TABLES,
     TYPE_MASK,
-    Framing010,
+    decode,
+    is_heartbeat,
+    is_whole,
+    kind_of,
+    read_structs,
+    redacted,
     starts,
 )
-from fakeamqp.protocols.amqp_0_10.dialect.groups import COMMON, TRANSFER, CommandGroup, structs_with
+from fakeamqp.protocols.amqp_0_10.dialect.groups import TRANSFER, CommandGroup, structs_with
 from fakeamqp.protocols.amqp_0_10.dialect.malformations import MALFORMATIONS
-from fakeamqp.protocols.amqp_0_10.dialect.secrets import redacted
-from fakeamqp.protocols.amqp_0_10.dialect.text import (
-    SECRET_FIELDS,
-    decode,
-    describe,
-    frame_name,
-    kind_of,
-    ranges,
-    read_structs,
-)
-from fakeamqp.protocols.amqp_0_10.properties import TransferProperties
-from fakeamqp.protocols.base.codec import WireError
+from fakeamqp.protocols.amqp_0_10.properties import COMMON, TransferProperties
+from fakeamqp.protocols.base.codec import FieldError, WireError
 from fakeamqp.trace.json_form import PROPERTIES, bytes_or_text, value_to_json
+from fakeamqp.trace.rendering import one_line, short
 from fakeamqp.trace.truncation import Truncated
 
 if TYPE_CHECKING:
-    from fakeamqp.dialects import Direction, Malformation
+    from fakeamqp.dialects import Direction, Malformation, Part
     from fakeamqp.faults.port import FaultPort
 
 __all__ = ["DIALECT", "Dialect010"]
 
-_HEARTBEAT = controls.ConnectionHeartbeat
 _OF_CONNECTION = bytes((controls.ConnectionStart.CLASS,))
 _END = LAST_SEGMENT | LAST_FRAME
 _SIDES = {
@@ -62,6 +64,24 @@ _SIDES = {
 
 _DESTINATION = {"received": "exchange", "sent": "consumer_tag"}
 """The column for the destination of a transfer, by its direction."""
+_PARTS: dict[int, Part] = {CONTROL: "method", COMMAND: "method", HEADER: "header", BODY: "body"}
+_SECRET_FIELDS = frozenset(("response", "challenge"))
+"""Fields of controls that are never shown."""
+_WHO = ("product", "version", "platform", "qpid.client_process")
+_WORDS = {CONTROL: "control", COMMAND: "command", HEADER: "header", BODY: "body"}
+_VALUES: dict[str, type[IntEnum]] = {
+    "accept_mode": constants.AcceptMode,
+    "acquire_mode": constants.AcquireMode,
+    "delivery_mode": constants.DeliveryMode,
+    "error_code": constants.ErrorCode,
+    "flow_mode": constants.FlowMode,
+    "status": constants.XaStatus,
+    "unit": constants.CreditUnit,
+    "session.detached.code": constants.DetachCode,
+    "message.reject.code": constants.RejectCode,
+    "connection.close.reply_code": constants.CloseCode,
+}
+"""Fields whose numbers have names, by the name of the field, or of the method and the field."""
 
 
 class _Properties:
@@ -75,11 +95,23 @@ class _Properties:
         return structs.encode_header(self._structs)
 
 
-class Dialect010(Framing010):
-    """0-10: commands with their header and body, and controls."""
+class Dialect010(Dialect):
+    """0-10: commands with their header and body, and controls.
+
+    A frame is a header of 12 bytes, which has the size of the whole frame, and the payload. The track is 0
+    for controls and 1 for everything else, unless the kind has `OFF_TRACK`.
+    """
 
     name = "0-10"
-    reply_names: Mapping[int, str] = {int(code): code.name.lower().replace("_", "-") for code in ErrorCode}
+    protocol_header = b"AMQP\1\1\0\x0a"
+    answer = protocol_header
+    heartbeat = b"\x0f\0\0\x10\0\0\0\0\0\0\0\0" + HEARTBEAT_CODE + b"\0\0"
+    heartbeat_prefix = HEARTBEAT_CODE
+    overhead: int = HEADER_SIZE
+    header_size: int = HEADER_SIZE
+    reply_names: Mapping[int, str] = {
+        int(code): code.name.lower().replace("_", "-") for code in constants.ErrorCode
+    }
     malformations: Mapping[str, Malformation] = MALFORMATIONS
     property_names: tuple[str, ...] = tuple(
         dict.fromkeys(
@@ -101,8 +133,61 @@ class Dialect010(Framing010):
     def __init__(self) -> None:
         known: tuple[Any, ...] = (*controls.CONTROLS.values(), *commands.COMMANDS.values())
         self.kinds: dict[Any, MethodInfo] = {
-            kind.NAME: _method_info(kind) for kind in known if kind is not _HEARTBEAT
+            kind.NAME: _method_info(kind) for kind in known if kind is not controls.ConnectionHeartbeat
         }
+
+    # --- frames -----------------------------------------------------------------------------------------
+
+    def length(self, header: bytes) -> int:
+        return max(HEADER_SIZE, int.from_bytes(header[2:4], "big"))
+
+    def may_begin(self, octet: int) -> bool:
+        """The first byte has the version, 0, and the flags."""
+        return octet <= 0x0F
+
+    def cut(self, octets: bytes) -> list[tuple[int, int, bytes, int]]:
+        """An incomplete header counts as one on channel 0."""
+        found = []
+        position, end = 0, len(octets)
+        while end - position >= HEADER_SIZE:
+            flags, segment_type, size, _, track, channel, _ = FRAME_HEADER.unpack_from(octets, position)
+            size = max(HEADER_SIZE, size)
+            payload = octets[position + HEADER_SIZE : position + size]
+            kind = flags << 8 | segment_type
+            if track != (segment_type != CONTROL):
+                kind |= OFF_TRACK
+            found.append((kind, channel, payload, size - HEADER_SIZE))
+            position += size
+        if position < end:
+            kind = int.from_bytes(octets[position : position + 2].ljust(2, b"\0"), "big")
+            found.append((kind, 0, octets[position + 2 :], HEADER_SIZE))
+        return found
+
+    def frame(self, kind: int, channel: int, payload: bytes) -> bytes:
+        segment_type = kind & TYPE_MASK
+        track = (segment_type != CONTROL) ^ bool(kind & OFF_TRACK)
+        size = HEADER_SIZE + len(payload)
+        try:
+            header = FRAME_HEADER.pack(kind >> 8 & 0xFF, segment_type, size, 0, track, channel, 0)
+        except struct.error:
+            raise FieldError(
+                f"no frame of kind {kind!r} and {size} bytes on channel {channel!r}: number out of range"
+            ) from None
+        return header + payload
+
+    def part(self, kind: int, payload: bytes) -> Part:
+        """What the segment's type says; heartbeats are controls of their own kind."""
+        part = _PARTS.get(kind & TYPE_MASK, "")
+        return "heartbeat" if part == "method" and is_heartbeat(kind, payload) else part
+
+    def starts(self, kind: int) -> bool:
+        return starts(kind)
+
+    def stands_alone(self, kind: int) -> bool:
+        """Controls: they have a track of their own."""
+        return kind & TYPE_MASK == CONTROL
+
+    # --- methods, properties and groups -----------------------------------------------------------------
 
     def make_properties(self, **values: Any) -> _Properties:
         """They become delivery-properties and message-properties."""
@@ -143,12 +228,40 @@ class Dialect010(Framing010):
     # --- reading ----------------------------------------------------------------------------------------
 
     def frame_name(self, kind: int, payload: bytes) -> str:
-        """The name of a control or a command, or "header", "body"."""
-        return frame_name(kind, payload)
+        """The name of the control or command, or "header", "body"."""
+        segment_type = kind & TYPE_MASK
+        word = _WORDS.get(segment_type)
+        if word is None:
+            return f"unknown segment type {segment_type}"
+        if segment_type not in TABLES:
+            return word
+        if not kind >> 8 & FIRST_FRAME:
+            return f"{word}, continued"
+        if len(payload) < 2:
+            return f"malformed {word}"
+        found = kind_of(kind, payload)
+        return f"unknown {word} {payload[0]}.{payload[1]}" if found is None else str(found.NAME)
 
     def describe(self, kind: int, payload: bytes) -> str:
-        """One line."""
-        return describe(kind, payload)
+        """The frame in one line."""
+        name = self.frame_name(kind, payload)
+        segment_type = kind & TYPE_MASK
+        words: list[str] | None = None
+        if segment_type in TABLES:
+            read = decode(kind, payload)
+            if read is not None:
+                words = [*_fields(read[0]), *(["sync"] if read[1] else [])]
+        elif segment_type == HEADER:
+            found = read_structs(kind, payload)
+            if found is not None:
+                words = [f"{_struct_name(each)}({', '.join(_fields(each))})" for each in found]
+        elif segment_type == BODY:
+            words = [short(payload)]
+        if words is None:
+            return f"{name}: {_why_not(kind, payload)}"
+        if kind & OFF_TRACK:
+            words.append("(on the wrong track)")
+        return " ".join((name, *words))
 
     def method(self, kind: int, payload: bytes) -> Any:
         """A `Control` or a `Command`."""
@@ -184,7 +297,7 @@ class Dialect010(Framing010):
         if isinstance(record, Packed):
             for name, _ in record.FIELDS:
                 value = getattr(record, name)
-                if name in SECRET_FIELDS and value is not None:
+                if name in _SECRET_FIELDS and value is not None:
                     yield name, RedactedValue(len(value))
                 else:
                     yield name.rstrip("_"), _value(value)
@@ -274,7 +387,7 @@ def _present(record: Packed) -> dict[str, Any]:
 def _value(value: Any) -> Any:
     """Sets of ids and structs as values that JSON can have."""
     if isinstance(value, (SequenceSet, ByteRanges)):
-        return ranges(value)
+        return _ranges(value)
     if isinstance(value, Packed):
         return {value.NAME: _present(value)}
     if isinstance(value, (list, tuple)):
@@ -284,6 +397,83 @@ def _value(value: Any) -> Any:
 
 def _plain(value: Any) -> Any:
     return bytes_or_text(value) if isinstance(value, bytes) else value_to_json(value)
+
+
+# --- text --------------------------------------------------------------------------------------------------
+
+
+def _why_not(kind: int, payload: bytes) -> str:
+    """Why a frame cannot be decoded, and its first bytes."""
+    size = f"{len(payload)} bytes"
+    if isinstance(payload, Truncated):
+        return f"too long to be kept whole ({payload.size} bytes)"
+    if kind & TYPE_MASK in _WORDS and not is_whole(kind):
+        return f"a part of its segment ({size})"
+    found = kind_of(kind, payload)
+    if found is not None and _SECRET_FIELDS & {name for name, _ in found.FIELDS}:
+        # The reason would depend on hidden bytes.
+        return f"malformed ({size})"
+    reason = "cannot be read"
+    try:
+        if kind & TYPE_MASK == CONTROL and found is not None:
+            controls.decode(payload)
+        elif kind & TYPE_MASK == COMMAND and found is not None:
+            commands.decode(payload)
+        elif kind & TYPE_MASK == HEADER:
+            structs.decode_header(payload)
+    except WireError as problem:
+        reason = f"malformed: {one_line(str(problem), 160)}"
+    return f"{reason} ({size}: {payload[:24].hex()}{'...' if len(payload) > 24 else ''})"
+
+
+def _struct_name(struct: Any) -> str:
+    """Without its class and the suffix "-properties"."""
+    name = getattr(struct, "NAME", "")
+    return name.rpartition(".")[2].removesuffix("-properties") or "unknown struct"
+
+
+def _fields(record: Any) -> list[str]:
+    """The fields that are present, without flags that are off."""
+    if not isinstance(record, Packed):
+        return [short(record)]
+    words = []
+    for field, _ in record.FIELDS:
+        value = getattr(record, field)
+        name = field.rstrip("_")
+        if value is None or value is False:
+            continue
+        if value is True:
+            words.append(name)
+        elif name in _SECRET_FIELDS:
+            words.append(f"{name}=({len(value)} bytes)")
+        elif name in ("client_properties", "server_properties"):
+            words.append(f"{name}={short({key: value[key] for key in _WHO if key in value})}")
+        else:
+            words.append(f"{name}={_word(record.NAME, name, value)}")
+    return words
+
+
+def _word(owner: str, name: str, value: Any) -> str:
+    """A value in short: a number by its name, a set of ids by its ranges."""
+    named = _VALUES.get(name) or _VALUES.get(f"{owner}.{name}")
+    if named is not None and value in tuple(named):
+        known = named(value).name.lower().replace("_", "-")
+        return f"{value} {known}" if value >= 100 else known
+    if isinstance(value, (SequenceSet, ByteRanges)):
+        return one_line(_ranges(value), 120) or "none"
+    if isinstance(value, Packed):
+        return f"{_struct_name(value)}({', '.join(_fields(value))})"
+    if isinstance(value, bytes):
+        try:
+            return short(value.decode())
+        except UnicodeDecodeError:
+            return short(value)
+    return short(value)
+
+
+def _ranges(which: SequenceSet | ByteRanges) -> str:
+    """Such as "0-4,7"."""
+    return ",".join(str(lower) if lower == upper else f"{lower}-{upper}" for lower, upper in which.ranges)
 
 
 def _method_info(kind: type[Command] | type[Control]) -> MethodInfo:

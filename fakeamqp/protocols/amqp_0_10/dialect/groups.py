@@ -14,39 +14,26 @@ from fakeamqp.protocols.amqp_0_10.codec.frames import (
     LAST_SEGMENT,
     encode_frames,
 )
-from fakeamqp.protocols.amqp_0_10.dialect.framing import (
+from fakeamqp.protocols.amqp_0_10.dialect.frames import (
     BODY,
     COMMAND,
     CONTROL,
     HEADER,
     TYPE_MASK,
     is_heartbeat,
+    kind_of,
     starts,
 )
+from fakeamqp.protocols.amqp_0_10.properties import COMMON, TransferProperties
 from fakeamqp.protocols.base.codec import WireError
 
 if TYPE_CHECKING:
     from fakeamqp.faults.connection_state import ConnectionFaultState
     from fakeamqp.protocols.amqp_0_10.codec.packed import Struct
 
-__all__ = ["COMMON", "TRANSFER", "CommandGroup", "structs_with"]
+__all__ = ["TRANSFER", "CommandGroup", "structs_with"]
 
 TRANSFER = "message.transfer"
-COMMON = (
-    "content_type",
-    "content_encoding",
-    "delivery_mode",
-    "priority",
-    "correlation_id",
-    "reply_to",
-    "expiration",
-    "message_id",
-    "timestamp",
-    "type",
-    "user_id",
-    "app_id",
-)
-"""Properties that messages of all protocols have. They are compared as in 0-9-1."""
 _END = LAST_SEGMENT | LAST_FRAME
 _BLANK = ("exchange", "routing_key", "queue")
 """Fields that are blank where a command leaves them out."""
@@ -70,7 +57,7 @@ class CommandGroup(FrameGroup):
             return HEARTBEAT
         if not starts(kind):
             return ""  # The rest of an assembly that began on another transport.
-        found = _TABLES.get(kind & TYPE_MASK, {}).get(int.from_bytes(payload[:2], "big"))
+        found = kind_of(kind, payload)
         return "" if found is None else found.NAME
 
     @property
@@ -128,8 +115,6 @@ class CommandGroup(FrameGroup):
     def properties(self) -> Any:
         """`TransferProperties`."""
         if self._content is UNREAD:
-            from fakeamqp.protocols.amqp_0_10.properties import TransferProperties
-
             octets = self.segment(HEADER)
             if octets is None:
                 return None
@@ -300,9 +285,6 @@ class CommandGroup(FrameGroup):
         if not self.is_duplicate:
             self.port.nack(self.channel, self.data)
         return None
-
-
-_TABLES: dict[int, dict[int, type[Any]]] = {CONTROL: controls.CONTROLS, COMMAND: commands.COMMANDS}
 
 
 def structs_with(found: tuple[Any, ...], changes: dict[str, Any]) -> list[Any]:

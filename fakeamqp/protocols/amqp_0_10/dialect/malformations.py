@@ -12,7 +12,7 @@ from fakeamqp.protocols.amqp_0_10.codec.frames import (
     HEADER_SIZE,
     LARGEST_FRAME,
 )
-from fakeamqp.protocols.amqp_0_10.dialect.framing import BODY, COMMAND, CONTROL, HEADER, TYPE_MASK
+from fakeamqp.protocols.amqp_0_10.dialect.frames import BODY, COMMAND, CONTROL, HEADER, TYPE_MASK
 
 if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_0_10.dialect.groups import CommandGroup
