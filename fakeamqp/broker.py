@@ -780,7 +780,7 @@ class Broker(Inspection):
         """
         from fakeamqp.trace.checks.checked import Checked
 
-        return Checked(_Checkable(self), self._running_recorder(), names, allow, timeout)
+        return Checked(self, self._running_recorder(), names, allow, timeout)
 
     def expect_no_findings(self, *names: str, allow: Allow = (), timeout: float = 5.0) -> None:
         """Check the trace at the end of a test.
@@ -804,14 +804,14 @@ class Broker(Inspection):
         from fakeamqp.trace.checks.checked import Checked
 
         recorder = self._running_recorder()
-        Checked(_Checkable(self), recorder, names, allow, timeout, from_start=True).finish()
+        Checked(self, recorder, names, allow, timeout, from_start=True).finish()
 
     async def expect_no_findings_async(self, *names: str, allow: Allow = (), timeout: float = 5.0) -> None:
         """`expect_no_findings` for coroutines: it does not block the event loop."""
         from fakeamqp.trace.checks.checked import Checked
 
         recorder = self._running_recorder()
-        checked = Checked(_Checkable(self), recorder, names, allow, timeout, from_start=True)
+        checked = Checked(self, recorder, names, allow, timeout, from_start=True)
         await checked.finish_async()
 
     def _running_recorder(self) -> Recorder:
@@ -1178,32 +1178,6 @@ def _unknown_password(name: str) -> str:
         f"Tell it with Broker(users={{{name!r}: '...'}}, definitions=...), or add an account for the test "
         "with broker.add_user('test', '...')"
     )
-
-
-class _Checkable:
-    """A broker, as the checks of a running one use it; see `fakeamqp.trace.checks.checked.Running`."""
-
-    def __init__(self, broker: Broker) -> None:
-        self._broker = broker
-
-    def inside(self, act: Callable[[], T], /) -> T:
-        return self._broker._reader.read(lambda _: act())
-
-    def wait_for(self, predicate: Callable[[], object], /, timeout: float) -> bool:
-        """After each turn."""
-        return self._broker._reader.wait_for(lambda _: predicate(), timeout)
-
-    def wait_until_idle(self, timeout: float) -> None:
-        """The broker's."""
-        self._broker.wait_until_idle(timeout)
-
-    async def wait_for_async(self, predicate: Callable[[], object], /, timeout: float) -> bool:
-        """Without blocking the event loop, as the next."""
-        return await self._broker._reader.wait_for_async(lambda _: predicate(), timeout)
-
-    async def wait_until_idle_async(self, timeout: float) -> None:
-        """The broker's."""
-        await self._broker.wait_until_idle_async(timeout)
 
 
 def _accept(state: BrokerState, peer: Any, notify: Any) -> Any:

@@ -28,6 +28,7 @@ __all__ = [
     "UnknownProtocol",
     "default_protocol",
     "dialect_named",
+    "protocol_header",
     "protocol_named",
     "protocol_names",
     "protocol_of",
@@ -344,6 +345,19 @@ def dialect_named(name: str) -> Dialect:
         UnknownProtocol: there is no protocol of this name.
     """
     return protocol_named(name).dialect
+
+
+def protocol_header(detail: str) -> bytes:
+    """The protocol header for a detail such as "AMQP 0-0-9-1"; b"" for any other text."""
+    letters, _, numbers = detail.partition(" ")
+    parts = numbers.split("-")
+    if (
+        letters != "AMQP"
+        or len(parts) != 4
+        or not all(part.isdecimal() and int(part) < 256 for part in parts)
+    ):
+        return b""
+    return b"AMQP" + bytes(int(part) for part in parts)
 
 
 def protocol_of(header: bytes) -> str | None:

@@ -74,7 +74,7 @@ def problem(given: Mapping[str, Any]) -> str:
     if checks and given.get("trace") == 0:
         return f"checks={checks!r} needs the trace, and trace=0 switches it off"
     from fakeamqp.trace.checks import UnknownCheck, UnknownRule
-    from fakeamqp.trace.checks.findings import allowed, chosen
+    from fakeamqp.trace.checks.checked import allowed, chosen
 
     try:
         chosen(_names(given), at_end=True)

@@ -11,8 +11,7 @@ import pytest
 import trustme  # noqa: F401
 
 import fakeamqp.broker
-import fakeamqp.trace.entries
-import fakeamqp.trace.events  # noqa: F401
+import fakeamqp.trace.timeline  # noqa: F401
 
 # What pytest-asyncio wants to be told, and warnings that must not be lost in an inner run.
 INI = """

@@ -24,7 +24,7 @@ LATER = {
     "fakeamqp.model.policies.policy",
     "fakeamqp.protocols.negotiation",
     "fakeamqp.runtime.thread.loop",
-    "fakeamqp.trace.entries",
+    "fakeamqp.trace.timeline",
     "fakeamqp.trace.events",
     "json",
     "logging",

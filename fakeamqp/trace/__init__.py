@@ -15,9 +15,17 @@ if TYPE_CHECKING:
     import os
 
     from fakeamqp.trace.checks.checked import Checked
-    from fakeamqp.trace.checks.finding import Finding, Findings, UnknownCheck, UnknownRule
-    from fakeamqp.trace.errors import CheckFailed, PyarrowMissing, RecordingError, TraceIncomplete
+    from fakeamqp.trace.checks.finding import (
+        CheckFailed,
+        Finding,
+        Findings,
+        TraceIncomplete,
+        UnknownCheck,
+        UnknownRule,
+    )
     from fakeamqp.trace.events import ConnectionEvent, Event, FrameEvent, ModelEvent
+    from fakeamqp.trace.json_lines import RecordingError
+    from fakeamqp.trace.parquet import PyarrowMissing
     from fakeamqp.trace.recorder import Recorder
     from fakeamqp.trace.timeline import Trace
 
@@ -45,9 +53,17 @@ if not TYPE_CHECKING:
         __name__,
         {
             "fakeamqp.trace.checks.checked": ("Checked",),
-            "fakeamqp.trace.checks.finding": ("Finding", "Findings", "UnknownCheck", "UnknownRule"),
-            "fakeamqp.trace.errors": ("CheckFailed", "PyarrowMissing", "RecordingError", "TraceIncomplete"),
+            "fakeamqp.trace.checks.finding": (
+                "CheckFailed",
+                "Finding",
+                "Findings",
+                "TraceIncomplete",
+                "UnknownCheck",
+                "UnknownRule",
+            ),
             "fakeamqp.trace.events": ("ConnectionEvent", "Event", "FrameEvent", "ModelEvent"),
+            "fakeamqp.trace.json_lines": ("RecordingError",),
+            "fakeamqp.trace.parquet": ("PyarrowMissing",),
             "fakeamqp.trace.recorder": ("Recorder",),
             "fakeamqp.trace.timeline": ("Trace",),
         },

@@ -1,20 +1,29 @@
-"""The events of a trace, as typed records. Frames are decoded when an attribute needs it."""
+"""The events of a trace, as typed records, and their text. Frames are decoded when an attribute needs it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
-from fakeamqp.dialects import default_protocol
-from fakeamqp.trace import event_text
-from fakeamqp.trace.peers import protocol_header
+from fakeamqp.dialects import default_protocol, dialect_named, protocol_header
+from fakeamqp.trace.rendering import one_line, short
 from fakeamqp.trace.truncation import full_size
 
 if TYPE_CHECKING:
     from fakeamqp.dialects import Dialect, Part
 
-__all__ = ["ConnectionEvent", "Event", "FrameEvent", "ModelEvent"]
+__all__ = [
+    "ConnectionEvent",
+    "Event",
+    "FrameEvent",
+    "ModelEvent",
+    "connection_text",
+    "model_text",
+    "publisher_name",
+    "reason_text",
+]
+
 
 _T = TypeVar("_T")
 
@@ -127,8 +136,6 @@ class FrameEvent(Event):
 
     @property
     def _reader(self) -> Dialect:
-        from fakeamqp.dialects import dialect_named
-
         return dialect_named(self.protocol)
 
 
@@ -151,7 +158,7 @@ class ConnectionEvent(Event):
     @property
     def text(self) -> str:
         """The event and its detail."""
-        return event_text.connection_text(self.event, self.connection or "", self.detail)
+        return connection_text(self.event, self.connection or "", self.detail)
 
     @property
     def protocol_header(self) -> bytes:
@@ -184,7 +191,7 @@ class ModelEvent(Event):
     @property
     def text(self) -> str:
         """The event as a sentence."""
-        return event_text.model_text(self.event, self.facts, self.alias)
+        return model_text(self.event, self.facts, self.alias)
 
     @property
     def queue(self) -> str | None:
@@ -204,3 +211,177 @@ class ModelEvent(Event):
     def _fact(self, name: str, kind: type[_T]) -> _T | None:
         value = self.facts.get(name)
         return value if isinstance(value, kind) else None
+
+
+# --- text: facts are read by their names and attributes only -------------------------------------------
+
+Facts: TypeAlias = Mapping[str, object]
+
+_REASONS = {
+    "rejected": "it was rejected",
+    "expired": "it had expired",
+    "maxlen": "the queue was full",
+    "delivery_limit": "it was delivered too often",
+    "deleted": "the queue was deleted",
+    "unroutable": "no queue was there for it",
+    "cycle": "it had died there before",
+    "purged": "the queue was purged",
+    "restart": "the broker restarted",
+    "crash": "the broker crashed",
+    "retention": "the stream had become too large or the message too old",
+    "unstorable": "the stream cannot store it",
+    "local": "it came over the connection that the queue is exclusive to",
+    "replaced": "a newer message with the same value came",
+}
+_DEATHS = frozenset(("rejected", "expired", "maxlen", "delivery_limit"))
+
+
+def connection_text(event: str, connection: str, detail: str) -> str:
+    """The line of a connection event."""
+    if event == "connected":
+        detail = f"{connection} {detail}".rstrip()
+    return one_line(f"{event}: {detail}" if detail else event)
+
+
+def model_text(event: str, facts: Facts, alias: str = "") -> str:
+    """The line of a model event. An unknown event is shown with all of its facts.
+
+    Args:
+        event: its name.
+        facts: what the broker reported, by name.
+        alias: the short name of the client's connection.
+    """
+    try:
+        text = _TEXTS.get(event)
+        if text is not None:
+            return one_line(text.format_map(_Words(facts, alias)))
+        words = [event, *(f"{name}={_said(value)}" for name, value in facts.items())]
+        return one_line(" ".join(words))
+    except Exception as error:  # One broken fact must not prevent the timeline.
+        return f"{one_line(event)} (its facts cannot be shown: {type(error).__name__})"
+
+
+def publisher_name(facts: Facts) -> str | None:
+    """The name of the connection that published the message an event is about."""
+    name = getattr(getattr(facts.get("message"), "publisher", None), "name", None)
+    return name if isinstance(name, str) else None
+
+
+def reason_text(reason: str) -> str:
+    """Why a message was dropped or dead-lettered, as the end of a sentence with "because"."""
+    return _REASONS.get(reason, f"of {reason}")
+
+
+class _Words(dict[str, str]):
+    """What the texts of events are made of: the parts below, and facts as source code."""
+
+    def __init__(self, facts: Facts, alias: str) -> None:
+        self._facts = facts
+        self._alias = alias
+
+    def __missing__(self, name: str) -> str:
+        part = _PARTS.get(name)
+        return short(self._facts[name]) if part is None else part(self._facts, self._alias)
+
+
+def _address(facts: Facts, _alias: str) -> str:
+    message = facts["message"]
+    exchange, key = getattr(message, "exchange", None), getattr(message, "routing_key", None)
+    return f"exchange={short(exchange)} routing_key={short(key)}"
+
+
+def _taker(facts: Facts, _alias: str) -> str:
+    consumer = facts["consumer"]
+    return "a get" if consumer is None else f"consumer {short(consumer)}"
+
+
+def _source(facts: Facts, _alias: str) -> str:
+    queue = facts.get("queue")
+    return "" if queue is None and facts.get("reason") is not None else f" from queue {short(queue)}"
+
+
+def _why(facts: Facts, _alias: str) -> str:
+    reason = str(facts.get("reason"))
+    why = reason_text(reason)
+    detail = str(facts.get("detail") or why)
+    # `detail` tells why the message was not dead-lettered.
+    return f"{why}, and {detail}" if reason in _DEATHS and not detail.startswith(why) else detail
+
+
+def _end(facts: Facts, _alias: str) -> str:
+    detail = facts.get("detail")
+    return f": {detail}" if detail and detail != "the queue was deleted" else ""
+
+
+def _on(facts: Facts, alias: str) -> str:
+    """The connection and the channel, if known."""
+    channel = facts.get("channel")
+    words = [alias] if alias else []
+    if channel is not None:
+        words.append(f"channel {channel}")
+    return f" on {' '.join(words)}" if words else ""
+
+
+def _elsewhere(facts: Facts, _alias: str) -> str:
+    """The virtual host, unless it is "/"."""
+    name = facts.get("virtual_host", "/")
+    return "" if name == "/" else f" in virtual host {short(name)}"
+
+
+def _said(value: object) -> str:
+    """Strings, numbers and collections as source code, any other value by its `str`."""
+    return (
+        short(value) if isinstance(value, (str, bytes, int, float, list, dict)) else one_line(str(value), 120)
+    )
+
+
+_PARTS: dict[str, Callable[[Facts, str], str]] = {
+    "address": _address,
+    "again": lambda facts, _: ", redelivered" if facts["redelivered"] else "",
+    "because": lambda facts, _: f" because {facts['detail']}" if facts.get("detail") else "",
+    "by": lambda facts, _: (
+        "" if facts.get("consumer") is None else f" by consumer {short(facts['consumer'])}"
+    ),
+    "code": lambda facts, _: str(facts["code"]),
+    "count": lambda facts, _: f"{facts['messages']} message{'' if facts['messages'] == 1 else 's'}",
+    "delayer": lambda facts, _: f"exchange {short(facts.get('exchange'))}",
+    "destination": lambda facts, _: (
+        f"queue {short(facts['queue'])}" if "queue" in facts else f"exchange {short(facts['to'])}"
+    ),
+    "elsewhere": _elsewhere,
+    "end": _end,
+    "message": lambda facts, _: f"message {short(getattr(facts.get('message'), 'body', None))}",
+    "on": _on,
+    "outcome": lambda facts, _: str(facts["outcome"]),
+    "source": _source,
+    "taker": _taker,
+    "target": lambda facts, _: f" to exchange {short(facts['exchange'])}" if "exchange" in facts else "",
+    "text": lambda facts, _: str(facts["text"]),
+    "type": lambda facts, _: str(facts["type"]),
+    "why": _why,
+}
+_TEXTS = {
+    "published": "message with {address}{elsewhere}: {outcome}",
+    "enqueued": "{message} enqueued in queue {queue}{elsewhere}",
+    "delivered": "{message} delivered from queue {queue} to {taker}{on}{again}",
+    "acked": "{message} of queue {queue} acked{by}{on}{because}",
+    "rejected": "{message} of queue {queue} rejected{by}{on}{because}",
+    "requeued": "{message} of queue {queue} requeued{by}{on}{because}",
+    "delay over": "{message} published by {delayer}{elsewhere} after its delay: {outcome}",
+    "expired": "{message} expired in queue {queue}{elsewhere}",
+    "dead-lettered": "{message} dead-lettered{source}{target}{elsewhere} because {why}",
+    "dropped": "{message} dropped{source}{elsewhere} because {why}",
+    "returned": "{message} returned to its publisher: {code} {text}",
+    "queue declared": "queue {queue} of type {type} declared{elsewhere}",
+    "queue deleted": "queue {queue} deleted{elsewhere}{end}",
+    "queue purged": "queue {queue} purged of {count}{elsewhere}",
+    "exchange declared": "exchange {exchange} of type {type} declared{elsewhere}",
+    "exchange deleted": "exchange {exchange} deleted{elsewhere}{end}",
+    "bound": "{destination} bound to exchange {exchange} by routing key {routing_key}{elsewhere}",
+    "unbound": "{destination} unbound from exchange {exchange} by routing key {routing_key}{elsewhere}",
+    "consumer added": "consumer {consumer} added to queue {queue}{on}{elsewhere}",
+    "consumer ended": "consumer {consumer} of queue {queue} ended{on}{elsewhere}",
+    "session attached": "session {session} attached{on}{elsewhere}{end}",
+    "session detached": "session {session} detached{on}{elsewhere}{end}",
+    "session failed": "session {session} failed{on}{elsewhere}{end}",
+}

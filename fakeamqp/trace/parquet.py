@@ -35,7 +35,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from fakeamqp.dialects import dialect_named
-from fakeamqp.trace.errors import PyarrowMissing
+from fakeamqp.errors import FakeAMQPError
 from fakeamqp.trace.events import Event, FrameEvent
 from fakeamqp.trace.json_form import event_to_json, value_to_json
 
@@ -44,7 +44,13 @@ if TYPE_CHECKING:
 
     from fakeamqp.trace.timeline import Trace
 
-__all__ = ["write"]
+__all__ = ["PyarrowMissing", "write"]
+
+
+class PyarrowMissing(FakeAMQPError):
+    """Parquet needs pyarrow, which is not installed."""
+
+    __module__ = "fakeamqp.trace"
 
 
 def write(trace: Trace, path: str | os.PathLike[str]) -> None:

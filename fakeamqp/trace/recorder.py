@@ -7,16 +7,15 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias
 
-from fakeamqp.trace.cutting import frames_in
-from fakeamqp.trace.peers import Peers
-from fakeamqp.trace.truncation import Truncated, TruncatedMessage
+from fakeamqp.dialects import default_protocol, protocol_header, protocol_of
+from fakeamqp.trace.truncation import Truncated, TruncatedMessage, frames_in
 
 if TYPE_CHECKING:
-    from fakeamqp.trace.entries import Packed
     from fakeamqp.trace.events import Event
-    from fakeamqp.trace.timeline import Trace
+    from fakeamqp.trace.timeline import Packed, Trace
 
-__all__ = ["Recorder", "RecorderMark"]
+__all__ = ["Peer", "Peers", "Recorder", "RecorderMark"]
+
 
 Direction: TypeAlias = Literal["received", "sent"]
 
@@ -65,7 +64,7 @@ class Recorder:
     `most_octets` together, the oldest entries are dropped.
 
     A message passes the tap six times or more, so each method of the tap only stores a plain tuple; see
-    `fakeamqp.trace.entries`.
+    `fakeamqp.trace.timeline`.
 
     Args:
         now: the broker's clock, in seconds.
@@ -222,7 +221,7 @@ class Recorder:
 
     def events_of(self, entries: Iterable[Packed], real_times: Iterable[float] = ()) -> Iterator[Event]:
         """The events that some of the entries stand for. It needs no lock."""
-        from fakeamqp.trace.entries import events_of
+        from fakeamqp.trace.timeline import events_of
 
         aliases = {name: alias for name, alias, _ in [*self._peers.values()]}
         return events_of(entries, self._began, aliases, real_times)
@@ -371,3 +370,56 @@ def _size(entry: Packed, seen: set[int], *, charged: bool) -> int:
         if charged or getattr(item, "charge", None) is None:
             octets += len(body) + _DECODED * len(getattr(item, "properties_bytes", b""))
     return octets
+
+
+_MOST_CLOSED = 1000
+"""The number of closed connections whose short names are kept. Events about them may still follow."""
+
+
+Peer: TypeAlias = "tuple[str, str, str]"
+"""A connection: its name, its short name such as "c1", and its protocol. A plain tuple; see `entries`."""
+
+
+class Peers(dict[str, Peer]):
+    """Peers by the name of the connection. A lookup adds a connection that is missing."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._added = 0
+        self._closed: deque[Peer] = deque()
+        self._protocols: dict[str, str] = {}
+        """The protocols of the open connections. They outlast `clear`."""
+
+    def __missing__(self, connection: str) -> Peer:
+        return self.add(connection)
+
+    def add(self, connection: str, detail: str = "") -> Peer:
+        """Give a connection the next short name, also if an earlier connection had the same name.
+
+        Args:
+            connection: its name.
+            detail: of the event "connected", which tells the protocol. Without it the protocol of the
+                connection stays.
+        """
+        header = protocol_header(detail)
+        if header:
+            self._protocols[connection] = protocol_of(header) or default_protocol().name
+        self._added += 1
+        protocol = self._protocols.get(connection) or default_protocol().name
+        peer = self[connection] = (connection, f"c{self._added}", protocol)
+        return peer
+
+    def close(self, peer: Peer) -> None:
+        """Mark a connection as closed. Its short name is kept until 1000 more connections have closed."""
+        self._closed.append(peer)
+        self._protocols.pop(peer[0], None)
+        if len(self._closed) > _MOST_CLOSED:
+            oldest = self._closed.popleft()
+            if self.get(oldest[0]) is oldest:
+                del self[oldest[0]]
+
+    def clear(self) -> None:
+        """Forget all short names; numbers begin at 1 again."""
+        super().clear()
+        self._added = 0
+        self._closed.clear()

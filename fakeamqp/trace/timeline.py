@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Mapping, MutableMapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from fakeamqp.trace.entries import events_of
-from fakeamqp.trace.errors import CheckFailed
-from fakeamqp.trace.events import ConnectionEvent, Event, FrameEvent
+from fakeamqp.model.events import EVENTS
+from fakeamqp.trace.events import ConnectionEvent, Event, FrameEvent, ModelEvent, publisher_name
 from fakeamqp.trace.folding import FoldedLine, fold, is_fault, latest
+from fakeamqp.trace.truncation import frames_in
 
 if TYPE_CHECKING:
     import os
@@ -16,9 +18,9 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from fakeamqp.trace.checks import Allow, Findings
-    from fakeamqp.trace.entries import Packed
 
-__all__ = ["Trace", "line_of"]
+__all__ = ["Packed", "Trace", "events_of", "line_of"]
+
 
 _ARROWS = {"received": "->", "sent": "<-"}
 
@@ -27,7 +29,7 @@ class Trace:
     """An immutable snapshot of a recorder.
 
     Args:
-        entries: as the recorder packed them; see `fakeamqp.trace.entries`.
+        entries: as the recorder packed them; see `fakeamqp.trace.timeline`.
         dropped: the number of older entries that are no longer kept.
         began: the instant that times are counted from.
         capacity: the number of latest events to keep, or None for all events of the entries.
@@ -233,6 +235,8 @@ class Trace:
         Raises:
             CheckFailed: there are findings; the text shows the events that led to each.
         """
+        from fakeamqp.trace.checks.finding import CheckFailed
+
         found = self.check(*names, allow=allow, at_end=at_end)
         if found:
             raise CheckFailed(found)
@@ -316,3 +320,86 @@ def line_of(event: Event, width: int = 0, text: str | None = None, real_time: st
         return f"{start} {_ARROWS[event.direction]} {event.channel:<4} {text}"
     mark = "--" if isinstance(event, ConnectionEvent) else "=="
     return f"{start} {mark}      {text}"
+
+
+Packed: TypeAlias = "tuple[Any, ...]"
+"""An entry."""
+Aliases: TypeAlias = MutableMapping[str, str]
+"""Short names of connections, by their names."""
+
+_ROUTED = frozenset(("published", "dead-lettered", "delay over"))
+"""Events about a message that an exchange has routed."""
+
+
+def events_of(
+    entries: Iterable[Packed],
+    began: float,
+    aliases: Mapping[str, str],
+    real_times: Iterable[float] = (),
+) -> Iterator[Event]:
+    """The events that entries stand for.
+
+    Time never runs backwards. Of frames that arrived together, the first has the instant of their arrival,
+    the others have the instants at which the broker handled them.
+
+    Args:
+        entries: in order.
+        began: the instant that times are counted from.
+        aliases: short names of connections, for those that no entry introduces.
+        real_times: of the entries, since the same instant; none if time is real.
+    """
+    times = iter(real_times)
+    known = dict(aliases)
+    latest = began
+    for entry in entries:
+        latest = max(latest, entry[1])
+        real = next(times, None)
+        events = _events(entry, latest - began, known)
+        yield from events if real is None else (replace(event, real_time=real) for event in events)
+
+
+def _events(entry: Packed, time: float, aliases: Aliases) -> Iterator[Event]:
+    """The events of one entry. If it has a peer, its short name is known from here on."""
+    kind, _, peer, *values = entry
+    if peer is None:
+        yield from _model_events(kind, time, aliases, *values)
+        return
+    name, alias, protocol = peer
+    aliases[name] = alias
+    if kind == "frame":
+        direction, frame_type, channel, payload = values
+        yield FrameEvent(time, name, alias, direction, frame_type, channel, payload, protocol)
+    elif kind == "frames sent":
+        for frame_type, channel, payload in frames_in(values[0], protocol):
+            yield FrameEvent(time, name, alias, "sent", frame_type, channel, payload, protocol)
+    elif kind == "connection":
+        event, detail = values
+        yield ConnectionEvent(time, name, alias, event, detail)
+    else:
+        message, others = values
+        yield ModelEvent(time, name, alias, kind, EVENTS[kind].facts(name, message, others))
+
+
+def _model_events(
+    kind: str, time: float, aliases: Aliases, message: object, values: tuple[object, ...]
+) -> Iterator[ModelEvent]:
+    """An event of the connection that the facts name, or else of the publisher's.
+
+    For a message that was routed, "enqueued" follows for each queue that accepted it.
+    """
+    facts = EVENTS[kind].facts(None, message, values)
+    name = facts.get("connection")
+    connection = name if isinstance(name, str) else publisher_name(facts)
+    alias = aliases.get(connection or "", "")
+    yield ModelEvent(time, connection, alias, kind, facts)
+    outcome = facts.get("outcome")
+    if kind not in _ROUTED or getattr(outcome, "unconsumed", False):
+        return
+    # Queues that it reaches late have an event of their own.
+    others = (*getattr(outcome, "refused", ()), *getattr(outcome, "late", ()))
+    for queue in getattr(outcome, "queues", ()):
+        if queue not in others:
+            enqueued = {"message": message, "queue": queue.name}
+            if "virtual_host" in facts:
+                enqueued["virtual_host"] = facts["virtual_host"]
+            yield ModelEvent(time, connection, alias, "enqueued", enqueued)

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fakeamqp.dialects import default_protocol, protocol_named
+
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from typing_extensions import Self
 
-__all__ = ["Truncated", "TruncatedMessage", "full_size"]
+__all__ = ["Truncated", "TruncatedMessage", "frames_in", "full_size"]
 
 
 class Truncated(bytes):
@@ -44,3 +48,10 @@ class TruncatedMessage:
 def full_size(octets: bytes) -> int:
     """The number of bytes before truncation."""
     return octets.size if isinstance(octets, Truncated) else len(octets)
+
+
+def frames_in(octets: bytes, protocol: str | None = None) -> Iterator[tuple[int, int, bytes]]:
+    """Type, channel and payload of each frame. A frame that is not complete has a `Truncated` payload."""
+    row = default_protocol() if protocol is None else protocol_named(protocol)
+    for kind, channel, payload, size in row.dialect.cut(octets):
+        yield kind, channel, payload if len(payload) == size else Truncated.of(payload, size)

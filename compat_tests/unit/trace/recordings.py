@@ -12,7 +12,7 @@ from fakeamqp.protocols.amqp_0_9_1.codec.frames import CONTENT_HEADER
 from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
 from fakeamqp.protocols.amqp_0_9_1.codec.tables import Timestamp
 from fakeamqp.trace import ConnectionEvent, Event, FrameEvent, ModelEvent
-from fakeamqp.trace.loaded_values import (
+from fakeamqp.trace.json_lines import (
     LoadedDelay,
     LoadedMessage,
     LoadedObject,

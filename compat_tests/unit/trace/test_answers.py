@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from fakeamqp.trace.checks.answers import Answers
+from fakeamqp.trace.checks.messages import Moment
 from fakeamqp.trace.dialogue import Asked, Opened
 
 KEY = ("request", 1)
@@ -26,9 +27,9 @@ def test_only_the_brokers_request_for_an_end_may_stay_unanswered(
     step: Asked, direction: str, unanswered: bool
 ) -> None:
     reported: list[str] = []
-    answers = Answers(lambda _check, _rule, text, _places, **_more: reported.append(text))
+    answers = Answers(lambda _rule, text, _places, **_more: reported.append(text))
     event: Any = SimpleNamespace(alias="a", direction=direction)
-    answers.step(1, event, Opened(1))
-    answers.step(2, event, step)
+    answers.step(Moment(1, event), event, Opened(1))
+    answers.step(Moment(2, event), event, step)
     answers.at_end()
     assert reported == ([f"{step.name} has no answer"] if unanswered else [])

@@ -22,7 +22,7 @@ from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.codec.frames import CONTENT_HEADER
 from fakeamqp.spark.traces.sql import QUERIES
 from fakeamqp.trace import CheckFailed, ModelEvent, Trace, checks, load
-from fakeamqp.trace.checks import findings
+from fakeamqp.trace.checks import checked
 from fakeamqp.trace.checks.rows import runs
 
 
@@ -493,7 +493,7 @@ def test_findings_of_all_checks_are_in_the_order_of_events(server: FaultServer, 
 
 def test_every_rule_of_the_findings_is_in_the_documents(request: pytest.FixtureRequest):
     known = (request.config.rootpath / "spec" / "rules" / "amqp-0-9-1.toml").read_text()
-    for spec in (findings._ORDER, findings._PREFETCH):
+    for spec in (checked._ORDER, checked._PREFETCH):
         assert f'id = "{spec}"' in known
 
 

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from fakeamqp.trace.event_text import connection_text, model_text, publisher_name
+from fakeamqp.trace.events import connection_text, model_text, publisher_name
 
 MESSAGE = SimpleNamespace(
     body=b"two apples",

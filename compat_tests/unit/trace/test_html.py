@@ -19,8 +19,7 @@ from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
 from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
 from fakeamqp.protocols.amqp_0_9_1.codec.tables import Timestamp
 from fakeamqp.trace import ConnectionEvent, Event, FrameEvent, ModelEvent, Recorder, Trace
-from fakeamqp.trace.html.queues import Queues
-from fakeamqp.trace.html.rows import KINDS, is_problem, kind_of
+from fakeamqp.trace.html.rows import KINDS, Queues, is_problem, kind_of
 from fakeamqp.trace.truncation import Truncated
 
 HOSTILE = [

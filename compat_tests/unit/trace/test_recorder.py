@@ -15,7 +15,7 @@ from fakeamqp.protocols.amqp_0_9_1.codec.frames import HEARTBEAT_FRAME, content_
 from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
 from fakeamqp.protocols.amqp_0_9_1.server_channel import Amqp091Channel
 from fakeamqp.trace import ConnectionEvent, FrameEvent, ModelEvent, Recorder
-from fakeamqp.trace.peers import Peers
+from fakeamqp.trace.recorder import Peers
 
 
 class Clock:

@@ -10,8 +10,7 @@ from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.codec.constants import PROTOCOL_HEADER
 from fakeamqp.protocols.amqp_0_9_1.codec.frames import HEARTBEAT_FRAME, method_frame
 from fakeamqp.trace import ConnectionEvent, FrameEvent, ModelEvent, Recorder
-from fakeamqp.trace.cutting import frames_in
-from fakeamqp.trace.truncation import full_size
+from fakeamqp.trace.truncation import frames_in, full_size
 
 
 @pytest.fixture

@@ -11,11 +11,10 @@ queries with these names in the same order (see `fakeamqp.spark.traces`). Both r
 
 from __future__ import annotations
 
+from fakeamqp.trace.checks.checked import AT_ANY_MOMENT, CHECKS, check
 from fakeamqp.trace.checks.conformance import RULES, Conformance, ConformanceRule, conformance
-from fakeamqp.trace.checks.fifo import FifoCheck, fifo_violations
+from fakeamqp.trace.checks.deliveries import FifoCheck, HighWater, fifo_violations, unacked_high_water
 from fakeamqp.trace.checks.finding import Allow, Finding, Findings, UnknownCheck, UnknownRule
-from fakeamqp.trace.checks.findings import AT_ANY_MOMENT, CHECKS, check
-from fakeamqp.trace.checks.high_water import HighWater, unacked_high_water
 from fakeamqp.trace.checks.invariants import Invariants
 from fakeamqp.trace.checks.rows import Record
 

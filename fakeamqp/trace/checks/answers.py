@@ -63,7 +63,7 @@ class Answers:
 
     # --- methods --------------------------------------------------------------------------------------
 
-    def step(self, number: int, event: FrameEvent, step: Step) -> None:
+    def step(self, at: Moment, event: FrameEvent, step: Step) -> None:
         """What a frame means."""
         place = (event.alias, step.channel)
         if isinstance(step, Opened):
@@ -74,13 +74,11 @@ class Answers:
         elif isinstance(step, Asked):
             requests = self._places.get(place)
             if requests is not None:
-                requests[step.key] = _Request(
-                    Moment(number, event), step.name, step.leaves and event.direction == "sent"
-                )
+                requests[step.key] = _Request(at, step.name, step.leaves and event.direction == "sent")
         elif isinstance(step, Answered):
             requests = self._places.get(place)
             if requests is not None:
-                self._answered(Moment(number, event), requests.get(step.key), step)
+                self._answered(at, requests.get(step.key), step)
 
     def opened(self, alias: str) -> None:
         """A connection begins."""
@@ -103,7 +101,6 @@ class Answers:
             if (at.event.alias, step.channel) in self._resumed:
                 return  # Its request may have come over an earlier connection.
             self._report(
-                "answers",
                 "answers-nothing",
                 f"{step.name} answers nothing: no request for it is open",
                 (at,),
@@ -112,7 +109,6 @@ class Answers:
             request.answered = at
         else:
             self._report(
-                "answers",
                 "answered-twice",
                 f"{step.name} answers {request.name} for the second time",
                 (request.at, request.answered, at),
@@ -124,10 +120,10 @@ class Answers:
 
     # --- messages -------------------------------------------------------------------------------------
 
-    def model(self, number: int, event: ModelEvent) -> None:
+    def model(self, at: Moment, event: ModelEvent) -> None:
         """An event of the model."""
         if event.event == "published":
-            self._published(number, event)
+            self._published(at, event)
             return
         if event.queue is not None:
             self._queues.add(event.queue)
@@ -136,7 +132,7 @@ class Answers:
             if answer is not None:
                 self._reply(*answer)
 
-    def _published(self, number: int, event: ModelEvent) -> None:
+    def _published(self, at: Moment, event: ModelEvent) -> None:
         message = event.facts.get("message")
         properties = getattr(message, "properties", None)
         correlation = getattr(properties, "correlation_id", None)
@@ -145,14 +141,12 @@ class Answers:
         exchange, key = getattr(message, "exchange", ""), getattr(message, "routing_key", "")
         call = self._calls.get((f"{exchange}/{key}" if exchange else key, correlation))
         if call is not None:
-            serial = serial_of(event)
-            at = Moment(number, event)
             call.undelivered.append(at)
-            self._answers[serial] = call, at
+            self._answers[serial_of(event)] = call, at
         address = getattr(properties, "reply_to", None)
         if address:
             asked = self._calls.setdefault((address, correlation), _Call(address))
-            asked.asked.append((Moment(number, event), message_text(message)))
+            asked.asked.append((at, message_text(message)))
 
     def _reply(self, call: _Call, at: Moment) -> None:
         """An answer came into a queue, or to the client that waits for it."""
@@ -162,7 +156,6 @@ class Answers:
             asked, text = call.asked[-1]
             times = "twice" if len(call.asked) == 1 else f"{len(call.answered)} times, and asked less often"
             self._report(
-                "answers",
                 "answered-twice",
                 f"{text} was answered {times} at {short(call.address)}",
                 (asked, *call.answered),
@@ -178,7 +171,6 @@ class Answers:
                 if request.answered is None and not request.excused:
                     self._report(
                         "unanswered",
-                        "unanswered",
                         f"{request.name} has no answer",
                         (request.at,),
                     )
@@ -190,7 +182,6 @@ class Answers:
                     continue
                 why = "; an answer came into no queue" if call.undelivered else ""
                 self._report(
-                    "unanswered",
                     "unanswered",
                     f"{text} has no answer at {short(call.address)}{why}",
                     (at, *call.undelivered),

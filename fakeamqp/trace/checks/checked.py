@@ -1,14 +1,26 @@
-"""Checks of a running broker: in the course of a test, and at its end."""
+"""Runs the checks: on the events of a trace, and on a broker in the course of a test and at its end."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from fakeamqp.trace.checks.finding import INCOMPLETE, Finding, Findings
-from fakeamqp.trace.checks.findings import allowed, chosen, of_rows
-from fakeamqp.trace.checks.invariants import Invariants
-from fakeamqp.trace.errors import CheckFailed, TraceIncomplete
+from fakeamqp.errors import near_match
+from fakeamqp.trace.checks.conformance import RULES, conformance
+from fakeamqp.trace.checks.deliveries import fifo_violations, unacked_high_water
+from fakeamqp.trace.checks.finding import (
+    INCOMPLETE,
+    Allowed,
+    CheckFailed,
+    Finding,
+    Findings,
+    TraceIncomplete,
+    UnknownCheck,
+)
+from fakeamqp.trace.checks.invariants import AT_END, INVARIANT_RULES, INVARIANTS, Invariants
+from fakeamqp.trace.checks.messages import DROP_REASONS, Moment
+from fakeamqp.trace.checks.rows import TraceRow, row_of
+from fakeamqp.trace.events import Event
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -18,28 +30,130 @@ if TYPE_CHECKING:
     from fakeamqp.trace.checks.finding import Allow
     from fakeamqp.trace.recorder import Recorder
 
-__all__ = ["Checked"]
+__all__ = ["AT_ANY_MOMENT", "CHECKS", "Checked", "allowed", "check", "chosen"]
 
-T = TypeVar("T")
+Events: TypeAlias = Sequence[Event]
+Rows: TypeAlias = Sequence[TraceRow]
+
+_ORDER = "0-9-1/server-model/order-preserved"
+_PREFETCH = "0-9-1/basic.qos/prefetch-count-01"
+_OVERTAKEN = "overtaken"
+_EXCEEDED = "prefetch-exceeded"
+_RULES = (*RULES, _OVERTAKEN, _EXCEEDED, *INVARIANT_RULES)
 
 
-class Running(Protocol):
-    """What `Checked` needs of the broker."""
+def check(events: Events, *names: str, allow: Allow = (), at_end: bool = False, dropped: int = 0) -> Findings:
+    """Run the checks of these names, or those that hold at any moment; see `Trace.check`.
 
-    def inside(self, act: Callable[[], T], /) -> T:
-        """Call a function between turns of the broker."""
+    `dropped` is the number of earlier events that are not there, for the notes.
+    """
+    checks = chosen(names, at_end=at_end)
+    fine = allowed(allow)
+    found = _of_rows(checks, events)
+    invariants = Invariants(checks)
+    if invariants.active:
+        invariants.see(events)
+        found += invariants.found
+        if at_end or any(name in AT_END for name in checks):
+            found += invariants.at_end()
+    found = sorted(fine.others(found), key=lambda finding: finding.number)
+    notes = list(invariants.notes)
+    if dropped:
+        notes[:0] = [
+            f"{dropped} earlier events are no longer kept, and what depends on them is not checked; "
+            "Broker(trace=...) sets how many are"
+        ]
+    return Findings(found, notes)
 
-    def wait_for(self, predicate: Callable[[], object], /, timeout: float) -> bool:
-        """Wait until the predicate is true, at most so many real seconds; return whether it is."""
 
-    def wait_until_idle(self, timeout: float) -> None:
-        """Wait until the broker has processed all input and sent all output."""
+def _of_rows(checks: Iterable[str], events: Events) -> list[Finding]:
+    """What those of the checks find that have a query in Spark."""
+    names = [name for name in checks if name in _OF_ROWS]
+    rows = [row_of(number, event) for number, event in enumerate(events)] if names else []
+    return [finding for name in names for finding in _OF_ROWS[name](events, rows)]
 
-    async def wait_for_async(self, predicate: Callable[[], object], /, timeout: float) -> bool:
-        """`wait_for` for coroutines."""
 
-    async def wait_until_idle_async(self, timeout: float) -> None:
-        """`wait_until_idle` for coroutines."""
+def chosen(names: Sequence[str], *, at_end: bool) -> tuple[str, ...]:
+    """The checks to run; raises UnknownCheck if a name is not in `CHECKS`."""
+    for name in names:
+        if name not in CHECKS:
+            raise UnknownCheck(f"there is no check {name!r}{near_match(name, CHECKS)}")
+    if names:
+        return tuple(name for name in CHECKS if name in names)
+    return CHECKS if at_end else AT_ANY_MOMENT
+
+
+def allowed(allow: Allow) -> Allowed:
+    """What a test allows, with what is allowed anyway; raises UnknownRule."""
+    anyway = [reason for reason, fine in DROP_REASONS.items() if fine]
+    return Allowed(allow, (*_RULES, *DROP_REASONS, INCOMPLETE), anyway)
+
+
+def _conformance(events: Events, rows: Rows) -> Iterator[Finding]:
+    for row in conformance(rows):
+        text = f"{row['description']}: {events[row['number']].text}"
+        yield _finding(events, row, "conformance", row["rule"], text, row["spec"], row["broken_by"])
+
+
+def _fifo(events: Events, rows: Rows) -> Iterator[Finding]:
+    for row in fifo_violations(rows):
+        event = events[row["number"]]
+        text = (
+            f"a later message overtook it (enqueued at event {row['enqueued_number']}, the later message was "
+            f"delivered at event {row['overtaken_by_number']}): {event.text}"
+        )
+        yield _finding(events, row, "fifo", _OVERTAKEN, text, _ORDER)
+
+
+def _prefetch(events: Events, rows: Rows) -> Iterator[Finding]:
+    for row in unacked_high_water(rows):
+        if not row["exceedances"]:
+            continue
+        holder = f"consumer {row['consumer_tag']!r}" if row["scope"] == "consumer" else "the channel"
+        text = (
+            f"{holder} held up to {row['high_water']} unsettled messages, the highest prefetch was "
+            f"{row['prefetch']} ({row['exceedances']} of {row['deliveries']} deliveries exceeded it)"
+        )
+        place = {**row, "number": row["first_exceedance"]}
+        yield _finding(events, place, "prefetch", _EXCEEDED, text, _PREFETCH)
+
+
+def _finding(
+    events: Events,
+    row: dict[str, Any],
+    check: str,
+    rule: str,
+    text: str,
+    spec: str | None,
+    broken_by: Literal["client", "broker"] = "broker",
+) -> Finding:
+    """A finding at the event whose number the row has."""
+    number = row["number"]
+    event = events[number]
+    return Finding(
+        check,
+        rule,
+        text,
+        number,
+        event.time,
+        row["alias"],
+        row["channel"],
+        broken_by,
+        spec,
+        row.get("queue"),
+        story=(Moment(number, event),),
+    )
+
+
+_OF_ROWS: dict[str, Callable[[Events, Rows], Iterator[Finding]]] = {
+    "conformance": _conformance,
+    "fifo": _fifo,
+    "prefetch": _prefetch,
+}
+AT_ANY_MOMENT = (*_OF_ROWS, *(name for name in INVARIANTS if name not in AT_END))
+"""The checks of what holds at any moment."""
+CHECKS = (*AT_ANY_MOMENT, *AT_END)
+"""By name: rules of the protocol, the order of deliveries, the limits of basic.qos, and the invariants."""
 
 
 class Checked:
@@ -48,7 +162,7 @@ class Checked:
     Each look at the broker reads only the events since the previous one.
 
     Args:
-        broker: the broker.
+        broker: the `Broker`.
         recorder: its recorder.
         names: of the checks; all, if there are none.
         allow: see `Trace.check`.
@@ -58,7 +172,7 @@ class Checked:
 
     def __init__(
         self,
-        broker: Running,
+        broker: Any,
         recorder: Recorder,
         names: tuple[str, ...] = (),
         allow: Allow = (),
@@ -67,11 +181,12 @@ class Checked:
         from_start: bool = False,
     ) -> None:
         self._broker = broker
+        self._reader = broker._reader
         self._recorder = recorder
         self._names = chosen(names, at_end=True)
         self._allowed = allowed(allow)
         self._timeout = timeout
-        broker.inside(lambda: self._begin(from_start=from_start))
+        self._reader.read(lambda _: self._begin(from_start=from_start))
 
     def _begin(self, *, from_start: bool) -> None:
         recorder = self._recorder
@@ -98,7 +213,7 @@ class Checked:
             CheckFailed: there are findings.
             TraceIncomplete: the trace has dropped events that were not checked yet.
         """
-        self._raise(self._broker.inside(self._news))
+        self._raise(self._reader.read(self._news))
 
     def finish(self) -> None:
         """Wait until the broker is idle and nothing is left to do, then check all.
@@ -108,14 +223,14 @@ class Checked:
             TraceIncomplete: the trace has dropped events that were not checked yet.
         """
         self._broker.wait_until_idle(self._timeout)
-        self._broker.wait_for(self._decided, self._timeout)
-        self._raise(self._broker.inside(self._all))
+        self._reader.wait_for(self._decided, self._timeout)
+        self._raise(self._reader.read(self._all))
 
     async def finish_async(self) -> None:
         """`finish` for coroutines: it does not block the event loop."""
         await self._broker.wait_until_idle_async(self._timeout)
-        await self._broker.wait_for_async(self._decided, self._timeout)
-        self._raise(self._broker.inside(self._all))
+        await self._reader.wait_for_async(self._decided, self._timeout)
+        self._raise(self._reader.read(self._all))
 
     def __enter__(self) -> Self:
         return self
@@ -147,30 +262,27 @@ class Checked:
         self._serial = first + len(entries)
         self._invariants.see(recorder.events_of(entries))
 
-    def _decided(self) -> bool:
+    def _decided(self, _state: object) -> bool:
         """Whether there is a finding, or nothing that could still become one."""
         self._look()
         found = self._invariants.found[self._told :]
-        return bool(self._missed or self._without_allowed(found)) or not self._without_allowed(
-            self._invariants.at_end()
-        )
+        if self._missed or self._allowed.others(found):
+            return True
+        return not self._allowed.others(self._invariants.at_end())
 
-    def _news(self) -> list[Finding]:
+    def _news(self, state: object) -> list[Finding]:
         self._look()
         found = self._invariants.found[self._told :]
         self._told += len(found)
-        return self._without_allowed(found)
+        return self._allowed.others(found)
 
-    def _all(self) -> list[Finding]:
-        found = self._news()
-        found += self._without_allowed(self._invariants.at_end())
+    def _all(self, state: object) -> list[Finding]:
+        found = self._news(state)
+        found += self._allowed.others(self._invariants.at_end())
         events = self._recorder.trace().events
         first = 0 if self._mark is None else len(events) - len(self._recorder.trace(self._mark))
-        found += (finding for finding in of_rows(self._names, events) if finding.number >= first)
-        return sorted(self._without_allowed(found), key=lambda finding: finding.number)
-
-    def _without_allowed(self, found: object) -> list[Finding]:
-        return [finding for finding in found if finding not in self._allowed]  # type: ignore[attr-defined]
+        found += (finding for finding in _of_rows(self._names, events) if finding.number >= first)
+        return sorted(self._allowed.others(found), key=lambda finding: finding.number)
 
     def _raise(self, found: list[Finding]) -> None:
         if found:

@@ -14,7 +14,17 @@ if TYPE_CHECKING:
 
     from fakeamqp.trace.checks.messages import Moment
 
-__all__ = ["INCOMPLETE", "Allow", "Allowed", "Finding", "Findings", "UnknownCheck", "UnknownRule"]
+__all__ = [
+    "INCOMPLETE",
+    "Allow",
+    "Allowed",
+    "CheckFailed",
+    "Finding",
+    "Findings",
+    "TraceIncomplete",
+    "UnknownCheck",
+    "UnknownRule",
+]
 
 Allow: TypeAlias = "str | Collection[str] | Mapping[str, str | Collection[str]]"
 """Names of rules or reasons that are allowed, or a mapping from such names to patterns of queues."""
@@ -26,6 +36,22 @@ _MOST_SHOWN = 10
 
 class UnknownCheck(FakeAMQPError, ValueError):
     """No check has this name."""
+
+    __module__ = "fakeamqp.trace"
+
+
+class CheckFailed(FakeAMQPError, AssertionError):
+    """The checks of a trace have found something: `findings`. The text shows what led to it."""
+
+    __module__ = "fakeamqp.trace"
+
+    def __init__(self, findings: Findings) -> None:
+        super().__init__(f"the trace has {findings}")
+        self.findings = findings
+
+
+class TraceIncomplete(FakeAMQPError, AssertionError):
+    """The trace no longer has all events that were to be checked."""
 
     __module__ = "fakeamqp.trace"
 
@@ -143,22 +169,17 @@ class Allowed:
             patterns = allow[name] if isinstance(allow, Mapping) else "*"
             self._patterns[name] = (patterns,) if isinstance(patterns, str) else tuple(patterns)
 
-    def __contains__(self, finding: object) -> bool:
-        return isinstance(finding, Finding) and any(
-            name in self._patterns and self._fits(self._patterns[name], finding.queue)
-            for name in (finding.rule, finding.reason)
-            if name is not None
-        )
+    def others(self, found: Iterable[Finding]) -> list[Finding]:
+        """The findings that are not allowed."""
+        return [each for each in found if not (self._has(each.rule, each) or self._has(each.reason, each))]
 
     def names(self, name: str) -> bool:
         """Whether this rule or reason is allowed for all queues."""
         return "*" in self._patterns.get(name, ())
 
-    @staticmethod
-    def _fits(patterns: tuple[str, ...], queue: str | None) -> bool:
-        return any(
-            pattern == "*" or (queue is not None and fnmatchcase(queue, pattern)) for pattern in patterns
-        )
+    def _has(self, name: str | None, finding: Finding) -> bool:
+        patterns, queue = self._patterns.get(name or "", ()), finding.queue
+        return any(each == "*" or (queue is not None and fnmatchcase(queue, each)) for each in patterns)
 
 
 def _story(finding: Finding) -> Iterator[str]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 from fakeamqp.dialects import dialect_named
 from fakeamqp.trace.checks.answers import Answers
 from fakeamqp.trace.checks.finding import Finding
-from fakeamqp.trace.checks.messages import TrackedMessages
+from fakeamqp.trace.checks.messages import Moment, TrackedMessages
 from fakeamqp.trace.events import ConnectionEvent, FrameEvent, ModelEvent
 
 if TYPE_CHECKING:
@@ -19,11 +19,22 @@ if TYPE_CHECKING:
     from fakeamqp.trace.dialogue import Dialogue
     from fakeamqp.trace.events import Event
 
-__all__ = ["AT_END", "INVARIANTS", "Invariants"]
+__all__ = ["AT_END", "INVARIANTS", "INVARIANT_RULES", "Invariants"]
 
 AT_END = ("unacked", "unanswered")
 """Checks of what must hold once all is done, and not before."""
 INVARIANTS = ("lost", "duplicates", "answers", *AT_END)
+INVARIANT_RULES = {
+    "message-lost": "lost",
+    "delivered-twice": "duplicates",
+    "sent-twice": "duplicates",
+    "left-unacked": "unacked",
+    "answers-nothing": "answers",
+    "answered-twice": "answers",
+    "unanswered": "unanswered",
+}
+"""The rules, and the checks that they belong to."""
+_OF_MESSAGES = frozenset(("lost", "duplicates", "unacked"))
 
 _ENDS = frozenset(("closed", "aborted", "lost", "refused"))
 
@@ -33,37 +44,33 @@ class Invariants:
 
     Args:
         checks: the names of the checks; those in `INVARIANTS` count.
-        first: the number of the first event.
     """
 
-    def __init__(self, checks: Collection[str] = INVARIANTS, first: int = 0) -> None:
-        self._checks = frozenset(checks)
-        self._number = first
+    def __init__(self, checks: Collection[str] = INVARIANTS) -> None:
+        self._checks = frozenset(checks).intersection(INVARIANTS)
+        self._number = 0
         self._dialogues: dict[str, Dialogue] = {}
         self._sessions: dict[tuple[object, object], tuple[str, int]] = {}
         """Where sessions were attached: one that is attached again may go on from there."""
         self._found: list[Finding] = []
-        self._messages = (
-            TrackedMessages(self._report) if self._checks & {"lost", "duplicates", "unacked"} else None
-        )
-        self._answers = Answers(self._report) if self._checks & {"answers", "unanswered"} else None
+        self._messages = TrackedMessages(self._report)
+        self._answers = Answers(self._report)
 
     @property
     def active(self) -> bool:
         """Whether any of the checks is one of these."""
-        return self._messages is not None or self._answers is not None
+        return bool(self._checks)
 
     @property
     def found(self) -> Sequence[Finding]:
         """What was found so far. Ask between turns of the broker: its latest turn is taken to be over."""
-        if self._messages is not None:
-            self._messages.decide()
+        self._messages.decide()
         return self._found
 
     @property
     def notes(self) -> tuple[str, ...]:
         """What could not be checked, a sentence each."""
-        if self._messages is None or "duplicates" not in self._checks:
+        if "duplicates" not in self._checks:
             return ()
         return tuple(
             f"duplicates of queue {queue!r} are not checked: it was declared before the first event, "
@@ -77,73 +84,54 @@ class Invariants:
 
         What is published and received on them is not checked.
         """
-        return () if self._messages is None else tuple(self._messages.unknown_places)
+        return tuple(self._messages.unknown_places) if self._checks & _OF_MESSAGES else ()
 
     def see(self, events: Iterable[Event]) -> None:
         """Follow further events, in order."""
         for event in events:
+            at = Moment(self._number, event)
             if isinstance(event, FrameEvent):
-                self._frame(event)
+                self._frame(at, event)
             elif isinstance(event, ModelEvent):
-                self._model(event)
+                self._model(at, event)
             elif isinstance(event, ConnectionEvent):
-                self._connection(event)
+                if event.event == "connected":
+                    self._answers.opened(event.alias)
+                elif event.event in _ENDS:
+                    self._messages.ended(event.alias)
+                    self._answers.gone(event.alias)
             self._number += 1
 
     def at_end(self) -> tuple[Finding, ...]:
         """What violates the invariants if nothing more happens, without what was found before."""
         before, self._found = [*self.found], []
-        if self._messages is not None:
-            self._messages.at_end()
-        if self._answers is not None:
-            self._answers.at_end()
+        self._messages.at_end()
+        self._answers.at_end()
         found, self._found = self._found, before
         return tuple(found)
 
-    def _frame(self, event: FrameEvent) -> None:
-        if self._messages is not None:
-            self._messages.frame(event)
+    def _frame(self, at: Moment, event: FrameEvent) -> None:
+        self._messages.frame(event)
         dialogue = self._dialogues.get(event.alias)
         if dialogue is None:
             dialogue = self._dialogues[event.alias] = dialect_named(event.protocol).dialogue()
         for step in dialogue.read(event):
-            if self._messages is not None:
-                self._messages.step(self._number, event, step)
-            if self._answers is not None:
-                self._answers.step(self._number, event, step)
+            self._messages.step(at, event, step)
+            self._answers.step(at, event, step)
 
-    def _model(self, event: ModelEvent) -> None:
-        if self._messages is not None:
-            self._messages.model(self._number, event)
-        if self._answers is not None:
-            self._answers.model(self._number, event)
+    def _model(self, at: Moment, event: ModelEvent) -> None:
+        self._messages.model(at, event)
+        self._answers.model(at, event)
         if event.event == "session attached" and event.channel is not None:
-            self._attached(event, event.channel)
-
-    def _attached(self, event: ModelEvent, channel: int) -> None:
-        session = event.facts.get("session"), event.facts.get("virtual_host")
-        earlier = self._sessions.get(session)
-        self._sessions[session] = event.alias, channel
-        if self._messages is not None:
-            self._messages.attached(event.alias, channel, earlier)
-        if self._answers is not None and earlier is not None:
-            self._answers.resumed(event.alias, channel)
-
-    def _connection(self, event: ConnectionEvent) -> None:
-        if event.event == "connected" and self._answers is not None:
-            self._answers.opened(event.alias)
-        elif event.event in _ENDS:
-            self._ended(event.alias)
-
-    def _ended(self, alias: str) -> None:
-        if self._messages is not None:
-            self._messages.ended(alias)
-        if self._answers is not None:
-            self._answers.gone(alias)
+            session = event.facts.get("session"), event.facts.get("virtual_host")
+            earlier = self._sessions.get(session)
+            self._sessions[session] = event.alias, event.channel
+            self._messages.attached(event.alias, event.channel, earlier)
+            if earlier is not None:
+                self._answers.resumed(event.alias, event.channel)
 
     def _report(
         self,
-        check: str,
         rule: str,
         text: str,
         story: Iterable[Moment | None],
@@ -152,6 +140,7 @@ class Invariants:
         reason: str | None = None,
     ) -> None:
         """Add a finding at the last moment of its story."""
+        check = INVARIANT_RULES[rule]
         if check not in self._checks:
             return
         moments = sorted({moment.number: moment for moment in story if moment is not None}.values())

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from fakeamqp.trace.dialogue import Confirmed, Ended, Opened, Publishing, Releasing, Sent
-from fakeamqp.trace.event_text import reason_text
+from fakeamqp.trace.events import reason_text
 from fakeamqp.trace.rendering import short
 
 if TYPE_CHECKING:
@@ -133,14 +133,14 @@ class TrackedMessages:
         self._doubts: dict[tuple[int, str], tuple[_Message, tuple[Moment, ...]]] = {}
         """Deliveries of messages that are not known to be in the queue. If dead-lettering brought one there,
         the event that says so follows, before anything else is received."""
-        self._by_event: dict[str, Callable[[int, ModelEvent], None]] = {
+        self._by_event: dict[str, Callable[[Moment, ModelEvent], None]] = {
             "published": self._published,
             "enqueued": self._enqueued,
             "delivered": self._delivered,
             "dropped": self._dropped,
             "returned": self._returned,
             "queue declared": self._declared,
-            "session detached": self._detached,
+            "session detached": lambda _, event: self.ended(event.alias, event.channel),
             "consumer added": self._consuming,
             **dict.fromkeys(_SETTLED, self._settled),
         }
@@ -154,20 +154,20 @@ class TrackedMessages:
             if place is not None:
                 place.releasing = False
 
-    def model(self, number: int, event: ModelEvent) -> None:
+    def model(self, at: Moment, event: ModelEvent) -> None:
         """An event of the model."""
         act = self._by_event.get(event.event)
         if act is not None:
-            act(number, event)
+            act(at, event)
 
     # --- publishes ------------------------------------------------------------------------------------
 
-    def _published(self, number: int, event: ModelEvent) -> None:
+    def _published(self, at: Moment, event: ModelEvent) -> None:
         message = event.facts.get("message")
         serial = serial_of(event)
         if not serial:
             return
-        found = self._messages[serial] = _Message(message_text(message), [Moment(number, event)])
+        found = self._messages[serial] = _Message(message_text(message), [at])
         outcome = event.facts.get("outcome")
         found.reached = bool(getattr(outcome, "delays", ()))
         channel = self._received_on.get(event.alias)
@@ -176,7 +176,7 @@ class TrackedMessages:
             place.publishing.messages.append(found)
             found.story.insert(0, place.publishing.at)
 
-    def _enqueued(self, number: int, event: ModelEvent) -> None:
+    def _enqueued(self, at: Moment, event: ModelEvent) -> None:
         message = self._messages.get(serial_of(event))
         if message is not None:
             queue = str(event.facts.get("queue"))
@@ -185,18 +185,18 @@ class TrackedMessages:
             if message.unread[queue] >= 0:
                 self._doubts.pop((id(message), queue), None)
 
-    def _returned(self, number: int, event: ModelEvent) -> None:
+    def _returned(self, at: Moment, event: ModelEvent) -> None:
         message = self._messages.get(serial_of(event))
         if message is not None:
             message.returned = True
 
-    def _dropped(self, number: int, event: ModelEvent) -> None:
+    def _dropped(self, at: Moment, event: ModelEvent) -> None:
         message = self._messages.get(serial_of(event))
         if message is None:
             return
         facts = event.facts
         reason = str(facts.get("reason"))
-        drop = Moment(number, event), event.queue, reason, str(facts.get("detail") or reason_text(reason))
+        drop = at, event.queue, reason, str(facts.get("detail") or reason_text(reason))
         message.drops.append(drop)
         if message.confirmed:
             self._lost(message, *drop)
@@ -204,7 +204,6 @@ class TrackedMessages:
     def _lost(self, message: _Message, drop: Moment, queue: str | None, reason: str, detail: str) -> None:
         place = "" if queue is None else f" from queue {short(queue)}"
         self._report(
-            "lost",
             "message-lost",
             f"{message.text} was confirmed, and then dropped{place} ({reason}): {detail}",
             (*message.story, drop),
@@ -214,7 +213,7 @@ class TrackedMessages:
 
     # --- confirms -------------------------------------------------------------------------------------
 
-    def step(self, number: int, event: FrameEvent, step: Step) -> None:
+    def step(self, at: Moment, event: FrameEvent, step: Step) -> None:
         """What a frame means."""
         key = (event.alias, step.channel)
         if isinstance(step, Opened):
@@ -226,11 +225,11 @@ class TrackedMessages:
                 self.unknown_places[key] = None
             return
         if isinstance(step, Sent):
-            self._sent(number, event, place, step)
+            self._sent(at, event, place, step)
         elif isinstance(step, Publishing):
             place.publishing = None
             if step.key is not None:
-                publish = _Publish(step.what, Moment(number, event), step.many)
+                publish = _Publish(step.what, at, step.many)
                 place.publishing = place.publishes[step.key] = publish
         elif isinstance(step, Confirmed):
             for each in step.keys:
@@ -238,29 +237,27 @@ class TrackedMessages:
                 if publish_ is not None and not publish_.answered:
                     publish_.answered = True
                     if step.accepted:
-                        self._confirmed(number, event, publish_, place.resumed)
+                        self._confirmed(at, event, publish_, place.resumed)
         elif isinstance(step, Releasing):
             place.releasing = True
         elif isinstance(step, Ended):
             place.publishing = None
 
-    def _confirmed(self, number: int, event: FrameEvent, publish: _Publish, resumed: bool) -> None:
+    def _confirmed(self, at: Moment, event: FrameEvent, publish: _Publish, resumed: bool) -> None:
         if not publish.many and not resumed and not publish.messages:
             self._report(
-                "lost",
                 "message-lost",
                 f"{publish.what} was confirmed, and the broker has not taken its message",
-                (publish.at, Moment(number, event)),
+                (publish.at, at),
                 reason="no trace",
             )
         for message in publish.messages:
             message.confirmed = True
-            message.story.append(Moment(number, event))
+            message.story.append(at)
             for drop in message.drops:
                 self._lost(message, *drop)
             if not (message.reached or message.returned or message.drops):
                 self._report(
-                    "lost",
                     "message-lost",
                     f"{message.text} was confirmed; it came into no queue, and was not returned or dropped",
                     message.story,
@@ -269,26 +266,26 @@ class TrackedMessages:
 
     # --- deliveries -----------------------------------------------------------------------------------
 
-    def _declared(self, number: int, event: ModelEvent) -> None:
+    def _declared(self, at: Moment, event: ModelEvent) -> None:
         name, kind = str(event.facts.get("queue")), str(event.facts.get("type"))
         if self._kinds.get(name) != _STREAM:
             self._kinds[name] = kind
 
-    def _consuming(self, number: int, event: ModelEvent) -> None:
+    def _consuming(self, at: Moment, event: ModelEvent) -> None:
         facts = event.facts
         no_ack = facts.get("no_ack")
         settles = None if no_ack is None else not no_ack
         acquires = facts.get("acquires") is not False
         self._consumers[event.alias, event.channel, event.consumer] = settles, acquires
 
-    def _delivered(self, number: int, event: ModelEvent) -> None:
+    def _delivered(self, at: Moment, event: ModelEvent) -> None:
         serial, queue = serial_of(event), str(event.facts.get("queue"))
         message = self._messages.get(serial)
         settles, acquires = None, True
         if event.consumer is not None:
             known = self._consumers.get((event.alias, event.channel, event.consumer))
             settles, acquires = (None, True) if known is None else known
-        delivery = _Delivery(event, Moment(number, event), message, settles)
+        delivery = _Delivery(event, at, message, settles)
         place = self._places.get((event.alias, event.channel))
         tag = event.facts.get("delivery_tag")
         if place is not None and isinstance(tag, int):
@@ -296,13 +293,12 @@ class TrackedMessages:
             if acquires:
                 place.open[tag] = delivery
         if message is not None and acquires and not event.facts.get("redelivered"):
-            self._first(number, event, message, queue)
+            self._first(at, event, message, queue)
 
-    def _first(self, number: int, event: ModelEvent, message: _Message, queue: str) -> None:
+    def _first(self, at: Moment, event: ModelEvent, message: _Message, queue: str) -> None:
         """A delivery that is not marked as redelivered."""
         if queue not in message.unread:
             return
-        at = Moment(number, event)
         before, message.first[queue] = message.first.get(queue), at
         message.unread[queue] -= 1
         if message.unread[queue] >= 0:
@@ -323,7 +319,6 @@ class TrackedMessages:
         for (_, queue), (message, story) in self._doubts.items():
             message.unread[queue] = 0
             self._report(
-                "duplicates",
                 "delivered-twice",
                 f"{message.text} of queue {short(queue)} was delivered again, and not as redelivered",
                 story,
@@ -331,27 +326,26 @@ class TrackedMessages:
             )
         self._doubts.clear()
 
-    def _sent(self, number: int, event: FrameEvent, place: _Place, step: Sent) -> None:
+    def _sent(self, at: Moment, event: FrameEvent, place: _Place, step: Sent) -> None:
         delivery = place.deliveries.get(step.tag)
         before, place.latest = place.latest, delivery or place.latest
         if delivery is None:
             if not place.resumed:
-                self._made_up(Moment(number, event), before, step)
+                self._made_up(at, before, step)
             return
         if delivery.settles is None:
             delivery.settles = step.settles
         if delivery.sent is None:
-            delivery.sent = Moment(number, event)
+            delivery.sent = at
             if not delivery.settles:
                 place.open.pop(step.tag, None)
             return
         message, queue = delivery.message, delivery.event.queue
         text = message_text(delivery.event.facts.get("message")) if message is None else message.text
         self._report(
-            "duplicates",
             "sent-twice",
             f"{text} of queue {short(queue)} was sent twice in one delivery (tag {step.tag})",
-            (*(() if message is None else message.story), delivery.at, delivery.sent, Moment(number, event)),
+            (*(() if message is None else message.story), delivery.at, delivery.sent, at),
             queue=queue,
         )
 
@@ -363,14 +357,13 @@ class TrackedMessages:
             text = f"; the delivery before it was of {message_text(before.event.facts.get('message'))}"
             text += f" of queue {short(queue)}"
         self._report(
-            "duplicates",
             "sent-twice",
             f"a delivery (tag {step.tag}) was sent that no queue has made{text}",
             (None if before is None else before.at, None if before is None else before.sent, at),
             queue=queue,
         )
 
-    def _settled(self, number: int, event: ModelEvent) -> None:
+    def _settled(self, at: Moment, event: ModelEvent) -> None:
         place = self._places.get((event.alias, event.channel))
         tag = event.facts.get("delivery_tag")
         if place is None or not isinstance(tag, int):
@@ -381,10 +374,9 @@ class TrackedMessages:
             place.open.pop(tag, None)
         elif message is not None and message.confirmed and event.event == "acked" and not place.resumed:
             self._report(
-                "lost",
                 "message-lost",
                 f"{message.text} was confirmed, and acked in queue {short(event.queue)} without a delivery",
-                (*message.story, Moment(number, event)),
+                (*message.story, at),
                 queue=event.queue,
                 reason="not sent",
             )
@@ -392,9 +384,6 @@ class TrackedMessages:
             queue = str(event.facts.get("queue"))
             if queue in message.unread:
                 message.unread[queue] += 1
-
-    def _detached(self, number: int, event: ModelEvent) -> None:
-        self.ended(event.alias, event.channel)
 
     def attached(self, alias: str, channel: int, earlier: tuple[str, int] | None) -> None:
         """A session is attached to this channel; it may go on from an earlier place, with its consumers."""
@@ -437,7 +426,6 @@ class TrackedMessages:
         if message is not None and message.confirmed and content == _BASIC:
             queue = delivery.event.queue
             self._report(
-                "lost",
                 "message-lost",
                 f"{message.text} was confirmed; queue {short(queue)} has delivered it, "
                 "and it was not sent to the client",
@@ -451,7 +439,6 @@ class TrackedMessages:
         whom = "a get" if event.consumer is None else f"consumer {short(event.consumer)}"
         text = message_text(event.facts.get("message")) if message is None else message.text
         self._report(
-            "unacked",
             "left-unacked",
             f"{text} of queue {short(event.queue)} is held by {whom}, which has not settled it",
             (*(() if message is None else message.story[:1]), delivery.at, delivery.sent),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 from fakeamqp.dialects import dialect_named
 from fakeamqp.trace.events import ConnectionEvent, Event, FrameEvent, ModelEvent
@@ -56,15 +56,21 @@ class TraceRow:
         """Identifies a channel from its opening to the next one: connection, number, count of openings."""
         return self.alias, self.channel, self.session
 
+    def values(self, *columns: str) -> dict[str, Any]:
+        """The values of some columns, by their names."""
+        return {column: getattr(self, column) for column in columns}
 
-class Check(Protocol):
+
+class Check:
     """Sees the rows of one run in their order, and returns what it finds as dictionaries."""
 
-    def see(self, row: TraceRow, /) -> Iterable[dict[str, Any]]:
+    def see(self, row: TraceRow) -> Iterable[dict[str, Any]]:
         """What the next row shows."""
+        raise NotImplementedError
 
     def end(self) -> Iterable[dict[str, Any]]:
         """What the end of the run shows."""
+        return ()
 
 
 def found(make: Callable[[], Check], records: Iterable[Record]) -> Iterator[dict[str, Any]]:
@@ -104,62 +110,29 @@ def row_of(number: int, record: Event | Mapping[str, Any]) -> TraceRow:
     if isinstance(record, FrameEvent):
         row.kind, row.direction, row.channel = "frame", record.direction, record.channel
         row.size = record.size
-        _fill_from_frame(row, record)
+        reader = dialect_named(record.protocol)
+        if record.part == "header":
+            row.body_size = reader.body_size(record.type, record.payload) or 0
+        elif (method := record.method) is not None:
+            _fill(row, dict(reader.values(method)), {})
     elif isinstance(record, ConnectionEvent):
         row.kind, row.text = "connection", record.text
     elif isinstance(record, ModelEvent):
-        row.kind = "model"
-        _fill_from_facts(row, record.facts)
+        row.kind, row.channel = "model", record.facts.get("channel")  # type: ignore[assignment]
+        _fill(row, {}, record.facts)
+        message = record.facts.get("message")
+        row.message = getattr(message, "number", None) or None
+        row.priority = getattr(getattr(message, "properties", None), "priority", None)
     return row
 
 
-def _fill_from_frame(row: TraceRow, event: FrameEvent) -> None:
-    """Take what the checks need of a method or a header."""
-    part = event.part
-    if part == "header":
-        row.body_size = dialect_named(event.protocol).body_size(event.type, event.payload) or 0
-    if part != "method" or (method := event.method) is None:
-        return
-    row.queue = _plain(getattr(method, "queue", None))
-    row.consumer_tag = _plain(getattr(method, "consumer_tag", None))
-    row.delivery_tag = getattr(method, "delivery_tag", None)
-    row.multiple = bool(getattr(method, "multiple", False))
-    row.requeue = bool(getattr(method, "requeue", False))
-    row.redelivered = getattr(method, "redelivered", None)
-    row.no_ack = getattr(method, "no_ack", None)
-    row.no_wait = bool(getattr(method, "no_wait", False))
-    row.prefetch = getattr(method, "prefetch_count", None)
-    row.shared = getattr(method, "global_", None)
-
-
-def _fill_from_facts(row: TraceRow, facts: Mapping[str, Any]) -> None:
-    """Take what the checks need of an event of the model."""
-    row.channel = facts.get("channel")
-    row.queue = _plain(facts.get("queue"))
-    row.consumer_tag = _plain(facts.get("consumer"))
-    row.delivery_tag = facts.get("delivery_tag")
-    row.redelivered = facts.get("redelivered")
-    row.no_ack = facts.get("no_ack")
-    row.prefetch = facts.get("prefetch")
-    row.shared = facts.get("shares_prefetch")
-    message = facts.get("message")
-    if message is not None:
-        row.message = getattr(message, "number", None) or None
-        row.priority = getattr(getattr(message, "properties", None), "priority", None)
-
-
-def _plain(name: Any) -> Any:
-    return None if name is None else value_to_json(name)
-
-
 def _row_of_line(number: int, line: Mapping[str, Any]) -> TraceRow:
-    fields = line.get("fields") or {}
     facts = line.get("facts") or {}
     wrapped = facts.get("message")
     message = wrapped.get("message") if isinstance(wrapped, Mapping) else None
     message = message if isinstance(message, Mapping) else {}
     channel = line.get("channel")
-    return TraceRow(
+    row = TraceRow(
         run=line.get("run") or "",
         number=line.get("number", number),
         time=line["time"],
@@ -169,18 +142,32 @@ def _row_of_line(number: int, line: Mapping[str, Any]) -> TraceRow:
         direction=line.get("direction"),
         channel=facts.get("channel") if channel is None else channel,
         size=line.get("size") or 0,
-        queue=fields.get("queue", facts.get("queue")),
-        consumer_tag=fields.get("consumer_tag", facts.get("consumer")),
-        delivery_tag=fields.get("delivery_tag", facts.get("delivery_tag")),
-        multiple=bool(fields.get("multiple")),
-        requeue=bool(fields.get("requeue")),
-        redelivered=fields.get("redelivered", facts.get("redelivered")),
-        no_ack=fields.get("no_ack", facts.get("no_ack")),
-        no_wait=bool(fields.get("no_wait")),
-        prefetch=fields.get("prefetch_count", facts.get("prefetch")),
-        shared=fields.get("global", facts.get("shares_prefetch")),
         message=message.get("number") or None,
         priority=(message.get("properties") or {}).get("priority"),
         body_size=line.get("body_size") or 0,
         text=line.get("text") or "",
     )
+    _fill(row, line.get("fields") or {}, facts)
+    return row
+
+
+def _fill(row: TraceRow, fields: Mapping[str, Any], facts: Mapping[str, Any]) -> None:
+    """Take what the checks need of the fields of a method, or of the facts of a model event."""
+    for column, (field, fact) in _COLUMNS.items():
+        value = fields.get(field, facts.get(fact))
+        setattr(row, column, value_to_json(value) if isinstance(value, str) else value)
+    row.multiple = bool(fields.get("multiple"))
+    row.requeue = bool(fields.get("requeue"))
+    row.no_wait = bool(fields.get("no_wait"))
+
+
+_COLUMNS = {
+    "queue": ("queue", "queue"),
+    "consumer_tag": ("consumer_tag", "consumer"),
+    "delivery_tag": ("delivery_tag", "delivery_tag"),
+    "redelivered": ("redelivered", "redelivered"),
+    "no_ack": ("no_ack", "no_ack"),
+    "prefetch": ("prefetch_count", "prefetch"),
+    "shared": ("global", "shares_prefetch"),
+}
+"""By the column of a row: the field of a method, and that of an event in `fakeamqp.model.events`."""

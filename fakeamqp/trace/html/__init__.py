@@ -7,6 +7,67 @@ and no loading.
 
 from __future__ import annotations
 
-from fakeamqp.trace.html.page import page
+from typing import TYPE_CHECKING
+
+from fakeamqp.trace.html.rows import KINDS, Rows
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from fakeamqp.trace.events import Event
 
 __all__ = ["page"]
+
+
+def page(events: Iterable[Event], dropped: int = 0, title: str = "", clock: str = "") -> str:
+    """The whole page.
+
+    Args:
+        events: the events to show, in order.
+        dropped: the number of older events that are no longer kept.
+        title: of the page, such as the name of a test; "" means "AMQP trace".
+        clock: the mode of the broker's clock, or "" if unknown.
+    """
+    import json
+    from html import escape
+    from string import Template
+
+    rows = Rows(events)
+    title = title or "AMQP trace"
+    data = {
+        "title": title,
+        "clock": clock,
+        "events": rows.count,
+        "dropped": dropped,
+        "began": rows.began,
+        "ended": rows.ended,
+        "connections": rows.connections,
+        "kinds": KINDS,
+        "pool": rows.pool,
+        "rows": rows.rows,
+    }
+    # In a script element only "<" can start an end tag or a comment.
+    written = json.dumps(data, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
+    style, script = _asset("page.css"), _asset("page.js")
+    return Template(_asset("page.html")).substitute(
+        title=escape(title),
+        style=style,
+        script=script,
+        data=written,
+        style_hash=_hash(style),
+        script_hash=_hash(script),
+    )
+
+
+def _asset(name: str) -> str:
+    from importlib.resources import files
+
+    return files(__package__).joinpath(name).read_text(encoding="utf-8")
+
+
+def _hash(text: str) -> str:
+    """The source expression for `text` in a content security policy."""
+    from base64 import b64encode
+    from hashlib import sha256
+
+    return "sha256-" + b64encode(sha256(text.encode()).digest()).decode()

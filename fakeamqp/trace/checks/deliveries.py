@@ -1,4 +1,4 @@
-"""The maximum of unsettled messages of each consumer and each channel."""
+"""Checks of deliveries: their order, and how many unsettled messages each consumer and channel holds."""
 
 from __future__ import annotations
 
@@ -6,9 +6,54 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from fakeamqp.trace.checks.rows import Record, TraceRow, found
+from fakeamqp.trace.checks.rows import Check, Record, TraceRow, found
 
-__all__ = ["HighWater", "unacked_high_water"]
+__all__ = ["FifoCheck", "HighWater", "fifo_violations", "unacked_high_water"]
+
+
+_IN_QUEUE = frozenset(("enqueued", "delivered", "acked", "rejected", "requeued"))
+
+
+class FifoCheck(Check):
+    """Finds, in the rows of one run, first deliveries after that of a message that was enqueued later."""
+
+    def __init__(self) -> None:
+        self._latest: dict[tuple[int, str | None], tuple[str, int]] = {}
+        self._rerouted: set[int] = set()
+        self._furthest: dict[tuple[Any, ...], tuple[int, int, int]] = {}
+
+    def see(self, row: TraceRow) -> Iterator[dict[str, Any]]:
+        if row.kind != "model" or row.message is None:
+            return
+        if row.name in ("dead-lettered", "delay over"):
+            self._rerouted.add(row.message)
+        if row.name not in _IN_QUEUE:
+            return
+        before, place = self._latest.get((row.message, row.queue), ("", -1))
+        self._latest[row.message, row.queue] = (row.name, row.number)
+        first = row.name == "delivered" and before == "enqueued" and row.redelivered is False
+        if not first or row.message in self._rerouted:
+            return
+        priority = row.priority or 0
+        path = (*row.place, row.queue, priority)
+        ahead = self._furthest.get(path)
+        if ahead is not None and place < ahead[0]:
+            yield {
+                **row.values("run", "number", "alias", "channel", "session"),
+                **row.values("queue", "consumer_tag", "delivery_tag"),
+                "priority": priority,
+                "message": row.message,
+                "enqueued_number": place,
+                "overtaken_by": ahead[1],
+                "overtaken_by_number": ahead[2],
+            }
+        self._furthest[path] = max(ahead or (-1, -1, -1), (place, row.message, row.number))
+
+
+def fifo_violations(records: Iterable[Record]) -> list[dict[str, Any]]:
+    """The rows of `Traces.fifo_violations`, as dictionaries."""
+    return list(found(FifoCheck, records))
+
 
 Place: TypeAlias = tuple[str, "int | None", int]
 _SETTLED = frozenset(("acked", "rejected", "requeued"))
@@ -40,7 +85,7 @@ class _Level:
                 self.first_exceedance = number
 
 
-class HighWater:
+class HighWater(Check):
     """Counts, in the rows of one run, what each consumer and each channel holds."""
 
     def __init__(self) -> None:
@@ -50,7 +95,6 @@ class HighWater:
         self._outstanding: dict[tuple[Place, int | None], list[_Level]] = {}
 
     def see(self, row: TraceRow) -> Iterable[dict[str, Any]]:
-        """Count the next row."""
         self._run, place = row.run, row.place
         if row.kind == "frame" and row.name == "basic.qos" and row.received:
             self._of_channel(place).limit = row.prefetch or 0 if row.shared else 0
