@@ -6,7 +6,7 @@ from dataclasses import fields
 from pathlib import Path
 
 from compat_tests import tables
-from fakeamqp.model.limits.limits import Bounds
+from fakeamqp.model.limits import Bounds
 from fakeamqp.model.messages import staging, unfinished
 from fakeamqp.model.personality import personality
 from fakeamqp.protocols.amqp_0_9.codec import contents

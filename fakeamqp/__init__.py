@@ -30,12 +30,12 @@ if TYPE_CHECKING:
         NotReturned,
         WaitTimeout,
     )
-    from fakeamqp.model.access.users import Permission, TopicPermission, User
+    from fakeamqp.model.access import Permission, TopicPermission, User
     from fakeamqp.model.definitions import DefinitionsError
-    from fakeamqp.model.limits.limits import Bounds, LimitsError
+    from fakeamqp.model.limits import Bounds, LimitsError
     from fakeamqp.model.personality import PERSONALITIES, FeatureError, Personality
     from fakeamqp.model.personality.variants import ChoiceDifference
-    from fakeamqp.model.policies.policy import PolicyError
+    from fakeamqp.model.policies import PolicyError
     from fakeamqp.runtime import (
         CannotListen,
         ClockError,
@@ -104,12 +104,12 @@ if not TYPE_CHECKING:
                 "NotReturned",
                 "WaitTimeout",
             ),
-            "fakeamqp.model.access.users": ("Permission", "TopicPermission", "User"),
+            "fakeamqp.model.access": ("Permission", "TopicPermission", "User"),
             "fakeamqp.model.definitions": ("DefinitionsError",),
-            "fakeamqp.model.limits.limits": ("Bounds", "LimitsError"),
+            "fakeamqp.model.limits": ("Bounds", "LimitsError"),
             "fakeamqp.model.personality": ("PERSONALITIES", "FeatureError", "Personality"),
             "fakeamqp.model.personality.variants": ("ChoiceDifference",),
-            "fakeamqp.model.policies.policy": ("PolicyError",),
+            "fakeamqp.model.policies": ("PolicyError",),
             "fakeamqp.runtime": (
                 "CannotListen",
                 "ClockError",

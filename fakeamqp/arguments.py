@@ -7,7 +7,7 @@ from math import inf
 from typing import Any, TypeAlias
 
 from fakeamqp.errors import BrokerError
-from fakeamqp.model.limits.limits import Bounds
+from fakeamqp.model.limits import Bounds
 
 __all__ = ["check_arguments", "is_name"]
 

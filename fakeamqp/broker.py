@@ -22,11 +22,11 @@ from fakeamqp.arguments import check_arguments, is_name
 from fakeamqp.connection import bracketed
 from fakeamqp.errors import BrokerError, WaitTimeout, nearest
 from fakeamqp.inspect.inspection import Inspection
-from fakeamqp.model.access.users import Accounts, Permission, account, accounts, own_copy
-from fakeamqp.model.limits.limits import DEFAULT_BOUNDS
-from fakeamqp.model.limits.memory import default_limit
+from fakeamqp.model.access import Accounts, Permission, account, accounts, own_copy
+from fakeamqp.model.limits import DEFAULT_BOUNDS
+from fakeamqp.model.memory import default_limit
 from fakeamqp.model.personality import PERSONALITIES, Personality, personality
-from fakeamqp.model.policies.parameters import hint
+from fakeamqp.model.policies import hint
 from fakeamqp.model.state import BrokerState
 from fakeamqp.protocols import registry
 from fakeamqp.runtime import RealClock, ThreadEngine
@@ -40,8 +40,8 @@ if TYPE_CHECKING:
     from fakeamqp.companions import AddressedCompanion
     from fakeamqp.faults import Faults
     from fakeamqp.inspect.messages import PublishedView
-    from fakeamqp.model.access.users import User
-    from fakeamqp.model.limits.limits import Bounds
+    from fakeamqp.model.access import User
+    from fakeamqp.model.limits import Bounds
     from fakeamqp.model.messages.properties import MessageProperties
     from fakeamqp.model.races import Draw, Late
     from fakeamqp.model.state import ClientConnection

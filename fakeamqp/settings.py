@@ -9,8 +9,8 @@ from fakeamqp.model.personality.keywords import PersonalityChoices
 
 if TYPE_CHECKING:
     from fakeamqp.broker import Definitions, Runtime
-    from fakeamqp.model.access.users import Accounts
-    from fakeamqp.model.limits.limits import Bounds
+    from fakeamqp.model.access import Accounts
+    from fakeamqp.model.limits import Bounds
     from fakeamqp.model.personality import Personality
     from fakeamqp.runtime.clock.modes import Instant, Mode
     from fakeamqp.runtime.tls import ServerTLS

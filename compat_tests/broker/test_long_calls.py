@@ -19,11 +19,11 @@ import pytest
 from compat_tests.benchmarks.load import Address
 from compat_tests.benchmarks.stalls import PROBED, QUEUE, Talker
 from fakeamqp import Broker
-from fakeamqp.model.definitions.loading import DefinitionsError, _Loading
+from fakeamqp.model.definitions import DefinitionsError, _Loading
 from fakeamqp.model.exchanges import Exchange
 from fakeamqp.model.history import MessageOutcomes
 from fakeamqp.model.operations import STEP
-from fakeamqp.model.policies.book import Policies
+from fakeamqp.model.policies import Policies
 from fakeamqp.model.queues.classic import ClassicQueue
 from fakeamqp.model.virtual_host.queues import QueueRegister
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m

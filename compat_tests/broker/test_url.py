@@ -10,7 +10,7 @@ import pika
 import pytest
 
 from fakeamqp import Broker, BrokerError
-from fakeamqp.model.access.users import User
+from fakeamqp.model.access import User
 
 
 def hashed(password: str, algorithm: str = "sha256", salt: bytes = b"\x90\x8d\xc6\x0a") -> str:

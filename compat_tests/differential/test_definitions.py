@@ -12,7 +12,7 @@ from compat_tests.differential.rabbitmq_node import RabbitMQError, RabbitMQNode
 from fakeamqp import Broker
 from fakeamqp.model.definitions import DefinitionsError
 from fakeamqp.model.erlang import pairs_term
-from fakeamqp.model.policies.policy import effective_definition
+from fakeamqp.model.policies import effective_definition
 
 if TYPE_CHECKING:
     from compat_tests.differential.conftest import Nodes

@@ -3,7 +3,7 @@ from __future__ import annotations
 from dataclasses import fields
 
 from compat_tests import limits_page
-from fakeamqp.model.limits.limits import Bounds
+from fakeamqp.model.limits import Bounds
 
 
 def test_the_tables_are_those_of_the_code() -> None:

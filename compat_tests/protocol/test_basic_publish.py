@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from compat_tests.protocol.driver import Client, Server
-from fakeamqp.model.access.users import Permission, User
+from fakeamqp.model.access import Permission, User
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.codec.frames import content_frames
 from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties

@@ -10,7 +10,7 @@ import pytest
 from compat_tests.conformance import SHARING
 from compat_tests.protocol.driver import Server
 from fakeamqp.dialects import protocol_names
-from fakeamqp.model.limits.limits import Bounds, BoundsError
+from fakeamqp.model.limits import Bounds, BoundsError
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.codec.frames import HEARTBEAT_FRAME, content_frames, frame
 from fakeamqp.protocols.amqp_0_9_1.codec.tables import MAX_DEPTH

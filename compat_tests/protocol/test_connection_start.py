@@ -12,7 +12,7 @@ import pytest
 from compat_tests.protocol.driver import Client, Server
 from compat_tests.protocol.octets import arguments, cut, field, long_string, short_string, table
 from fakeamqp.connection import PeerAddress
-from fakeamqp.model.access.users import User
+from fakeamqp.model.access import User
 from fakeamqp.model.errors import AuthenticationFailed
 from fakeamqp.model.state import BrokerState
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m

@@ -9,8 +9,8 @@ import pytest
 from compat_tests.protocol.driver import Client, Server
 from compat_tests.protocol.octets import field, long_string, table
 from compat_tests.protocol.test_policies import set_policy
-from fakeamqp.model.access.users import Permission, TopicPermission
-from fakeamqp.model.policies.policy import PolicyError
+from fakeamqp.model.access import Permission, TopicPermission
+from fakeamqp.model.policies import PolicyError
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.codec.frames import content_frames, frame
 from fakeamqp.protocols.amqp_0_9_1.codec.tables import Timestamp

@@ -6,7 +6,7 @@ import pytest
 
 from compat_tests.protocol.driver import Client, Server
 from compat_tests.protocol.octets import arguments, field, queue_declare, table
-from fakeamqp.model.access.users import Permission, User
+from fakeamqp.model.access import Permission, User
 from fakeamqp.protocols.amqp_0_9_1.codec import constants, methods as m
 from fakeamqp.protocols.amqp_0_9_1.codec.frames import method_frame
 

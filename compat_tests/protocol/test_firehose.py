@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from compat_tests.protocol.driver import Client, Server
-from fakeamqp.model.policies.parameters import ParameterError
+from fakeamqp.model.policies import ParameterError
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 
 TRACE = "amq.rabbitmq.trace"

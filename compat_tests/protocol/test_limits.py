@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from compat_tests.protocol.driver import Client, Server
-from fakeamqp.model.access.users import Permission, User
-from fakeamqp.model.limits.limits import LimitsError, UserLimits, VirtualHostLimits
-from fakeamqp.model.policies.parameters import ParameterError
+from fakeamqp.model.access import Permission, User
+from fakeamqp.model.limits import LimitsError, UserLimits, VirtualHostLimits
+from fakeamqp.model.policies import ParameterError
 from fakeamqp.model.virtual_host.virtual_host import VirtualHostMetadata
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 

@@ -7,7 +7,7 @@ import pytest
 from compat_tests.conformance import SHARING
 from compat_tests.protocol.driver import Client, Server
 from fakeamqp.dialects import protocol_names
-from fakeamqp.model.limits.memory import ENTRY, HEADERS, MESSAGE
+from fakeamqp.model.memory import ENTRY, HEADERS, MESSAGE
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.codec.frames import content_frames, frame
 from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties

@@ -8,7 +8,7 @@ import pytest
 
 from compat_tests.protocol.driver import Client, Server
 from compat_tests.protocol.test_exchange import refused
-from fakeamqp.model.access.users import Permission, TopicPermission, User
+from fakeamqp.model.access import Permission, TopicPermission, User
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 
 NAMES = ("c", "w", "r", "cwr", "none")

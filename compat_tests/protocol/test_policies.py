@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from compat_tests.protocol.driver import Client, Server
-from fakeamqp.model.policies.policy import PolicyError
+from fakeamqp.model.policies import PolicyError
 
 
 def set_policy(

@@ -9,7 +9,7 @@ import pytest
 from compat_tests.protocol.amqp_0_10.driver import Server as Server010
 from compat_tests.protocol.driver import Client, QuietTap, Server
 from fakeamqp import Broker
-from fakeamqp.model.access.users import Permission, User
+from fakeamqp.model.access import Permission, User
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_10.codec import controls as c
 

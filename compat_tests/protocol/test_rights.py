@@ -19,7 +19,7 @@ from compat_tests.protocol.amqp_0_9.driver import Client, Server as FramedServer
 from compat_tests.protocol.amqp_0_9.requesting import Requester
 from compat_tests.protocol.amqp_0_10.driver import Server, Session, SessionFailed
 from compat_tests.protocol.driver import Client as BaseClient, Server as BaseServer
-from fakeamqp.model.access.users import Permission, TopicPermission, User
+from fakeamqp.model.access import Permission, TopicPermission, User
 from fakeamqp.model.messages.message import Message
 from fakeamqp.model.queues import QueueDeclaration
 from fakeamqp.protocols.amqp_0_9.choices import letter_of

@@ -7,7 +7,7 @@ import pytest
 
 from compat_tests.protocol.driver import Client, Server
 from compat_tests.unit.faults.server import FaultServer
-from fakeamqp.model.access.users import Permission
+from fakeamqp.model.access import Permission
 from fakeamqp.model.personality import personality
 from fakeamqp.model.queues import QueueDeclaration
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m

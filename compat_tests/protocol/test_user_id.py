@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from compat_tests.protocol.driver import Server
-from fakeamqp.model.access.users import Permission, User
+from fakeamqp.model.access import Permission, User
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 
 

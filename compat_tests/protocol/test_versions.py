@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from compat_tests.protocol.driver import Client, Content, Server
-from fakeamqp.model.access.users import Permission, TopicPermission, User
+from fakeamqp.model.access import Permission, TopicPermission, User
 from fakeamqp.model.personality import PERSONALITIES
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.codec.constants import PROTOCOL_HEADER

@@ -21,7 +21,6 @@ LATER = {
     "fakeamqp.inspect.topology",
     "fakeamqp.model.definitions",
     "fakeamqp.model.exchanges.hashing",
-    "fakeamqp.model.policies.policy",
     "fakeamqp.protocols.negotiation",
     "fakeamqp.runtime.thread.loop",
     "fakeamqp.trace.timeline",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from fakeamqp.model.limits.memory import ENTRY
+from fakeamqp.model.memory import ENTRY
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -9,12 +9,12 @@ from enum import IntEnum
 from typing import TYPE_CHECKING
 
 from fakeamqp.management.errors import Refused, login_failed, not_authorised
-from fakeamqp.model.access.control import check_address
+from fakeamqp.model.access import check_address
 from fakeamqp.model.errors import AuthenticationFailed
 
 if TYPE_CHECKING:
     from fakeamqp.management.context import Management
-    from fakeamqp.model.access.users import User
+    from fakeamqp.model.access import User
     from fakeamqp.model.state import BrokerState
 
 __all__ = ["Role", "Visitor", "authenticate", "require"]

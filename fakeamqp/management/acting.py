@@ -8,7 +8,7 @@ from fakeamqp.management.errors import absent
 
 if TYPE_CHECKING:
     from fakeamqp.management.resource import ApiCall
-    from fakeamqp.model.access.users import Action, User
+    from fakeamqp.model.access import Action, User
     from fakeamqp.model.exchanges import Exchange
     from fakeamqp.model.queues import Queue
     from fakeamqp.model.state import BrokerState

@@ -21,7 +21,7 @@ from fakeamqp.management.history import check_ranges
 from fakeamqp.management.values import jsonable
 from fakeamqp.model.errors import AccessRefused, ModelError, NotFound
 from fakeamqp.model.names import LONGEST_NAME, octets_of
-from fakeamqp.model.policies.parameters import ParameterError
+from fakeamqp.model.policies import ParameterError
 
 if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send

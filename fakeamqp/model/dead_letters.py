@@ -25,7 +25,7 @@ from fakeamqp.model.operations import gathered
 
 if TYPE_CHECKING:
     from fakeamqp.model.exchanges import Exchange
-    from fakeamqp.model.limits.memory import Charge
+    from fakeamqp.model.memory import Charge
     from fakeamqp.model.messages.message import Child, ReadableProperties
     from fakeamqp.model.personality import Personality
     from fakeamqp.model.queues.queue import DeathReason, Queue

@@ -16,11 +16,11 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from fakeamqp.model.events import EVENTS
-from fakeamqp.model.limits.limits import Bounds
+from fakeamqp.model.limits import Bounds
 from fakeamqp.model.operations import carry_out, in_steps
 
 if TYPE_CHECKING:
-    from fakeamqp.model.limits.memory import Memory
+    from fakeamqp.model.memory import Memory
     from fakeamqp.model.messages.message import Message
     from fakeamqp.model.outcome import Outcome
     from fakeamqp.model.queues.queue import DeathReason

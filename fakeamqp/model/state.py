@@ -9,15 +9,15 @@ from random import Random
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias
 
 from fakeamqp.errors import BrokerError
-from fakeamqp.model.access.control import AccessControl, FailedLogins
-from fakeamqp.model.access.users import Permission, User
+from fakeamqp.model.access import AccessControl, FailedLogins, Permission, User
 from fakeamqp.model.errors import InvalidPath, NotAllowed
 from fakeamqp.model.extensions import Extensions
 from fakeamqp.model.history import History, OutcomeHistories, Publication
-from fakeamqp.model.limits.limits import DEFAULT_BOUNDS
-from fakeamqp.model.limits.memory import Memory, joint_reason
+from fakeamqp.model.limits import DEFAULT_BOUNDS
+from fakeamqp.model.memory import Memory, joint_reason
 from fakeamqp.model.names import NODE, NameGenerator
 from fakeamqp.model.operations import Operations
+from fakeamqp.model.patterns import compiled
 from fakeamqp.model.personality import PERSONALITIES, DeprecatedFeatures, Personality
 from fakeamqp.model.timers import Timers
 from fakeamqp.model.virtual_host import VirtualHost
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from fakeamqp.model.deliveries.credit import Credit
     from fakeamqp.model.deliveries.delivery import Ledger
     from fakeamqp.model.deliveries.subscription import Subscription
-    from fakeamqp.model.limits.limits import Bounds
+    from fakeamqp.model.limits import Bounds
     from fakeamqp.model.messages.message import Identity
-    from fakeamqp.model.policies.policy import Policy
+    from fakeamqp.model.policies import Policy
     from fakeamqp.model.races import Races
     from fakeamqp.model.tap import Tap
     from fakeamqp.model.timers import TimeSource
@@ -85,7 +85,11 @@ class Resets:
     def miss_policies(self, virtual_host: str, kind: str, name: str) -> None:
         """Note that no policy matches a queue of this type (or "exchange"), if a removed one would."""
         for entity, policy in self._policies.items():
-            if entity[1] == virtual_host and policy.applies_to(kind) and policy.program.search(name):
+            if (
+                entity[1] == virtual_host
+                and policy.applies_to(kind)
+                and compiled(policy.pattern).search(name)
+            ):
                 self._missed[entity] = None
 
     def hints(self) -> list[str]:

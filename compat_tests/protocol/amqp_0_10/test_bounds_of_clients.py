@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from compat_tests.protocol.amqp_0_10.driver import Server, SessionFailed
-from fakeamqp.model.limits.limits import Bounds
-from fakeamqp.model.limits.memory import MESSAGE
+from fakeamqp.model.limits import Bounds
+from fakeamqp.model.memory import MESSAGE
 from fakeamqp.protocols.amqp_0_10.codec import commands as x, controls as c
 from fakeamqp.protocols.amqp_0_10.codec.constants import CloseCode, ErrorCode
 from fakeamqp.protocols.amqp_0_10.codec.frames import control_frame

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from compat_tests.protocol.amqp_0_10.driver import Client, Server
-from fakeamqp.model.access.users import Permission, User
-from fakeamqp.model.limits.limits import VirtualHostLimits
+from fakeamqp.model.access import Permission, User
+from fakeamqp.model.limits import VirtualHostLimits
 from fakeamqp.model.personality import personality
 from fakeamqp.model.state import Redirect
 from fakeamqp.protocols.amqp_0_10.choices import Amqp010Choices

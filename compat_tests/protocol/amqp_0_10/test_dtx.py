@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from compat_tests.protocol.amqp_0_10.driver import Server, Session
-from fakeamqp.model.access.users import Permission, User
+from fakeamqp.model.access import Permission, User
 from fakeamqp.model.queues import QueueDeclaration
 from fakeamqp.protocols.amqp_0_10.codec import commands as x, controls as c, structs
 from fakeamqp.protocols.amqp_0_10.codec.constants import AcceptMode, DeliveryMode, XaStatus

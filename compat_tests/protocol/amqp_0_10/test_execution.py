@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from compat_tests.protocol.amqp_0_10.driver import Server, Session
-from fakeamqp.model.access.users import Permission, User
-from fakeamqp.model.limits.limits import VirtualHostLimits
+from fakeamqp.model.access import Permission, User
+from fakeamqp.model.limits import VirtualHostLimits
 from fakeamqp.protocols.amqp_0_10.choices import Amqp010Choices
 from fakeamqp.protocols.amqp_0_10.codec import commands as x, controls as c, structs
 from fakeamqp.protocols.amqp_0_10.replies import ConnectionFault, SessionFault, short_text

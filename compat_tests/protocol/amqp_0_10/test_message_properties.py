@@ -10,7 +10,7 @@ from uuid import UUID
 import pytest
 
 from compat_tests.protocol.amqp_0_10.driver import Server, Session, Transfer
-from fakeamqp.model.access.users import Permission, User
+from fakeamqp.model.access import Permission, User
 from fakeamqp.protocols.amqp_0_10.choices import Amqp010Choices
 from fakeamqp.protocols.amqp_0_10.codec import commands as x, structs
 from fakeamqp.protocols.amqp_0_10.codec.types import CODES, Array, List, Map

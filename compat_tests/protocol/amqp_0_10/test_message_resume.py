@@ -6,7 +6,7 @@ import pytest
 
 from compat_tests.protocol.amqp_0_10.driver import Client, Server, Session
 from compat_tests.protocol.amqp_0_10.test_message_fragments import FIRST, FURTHER, LAST, fragment, refused
-from fakeamqp.model.access.users import Permission, User
+from fakeamqp.model.access import Permission, User
 from fakeamqp.protocols.amqp_0_10.codec import commands as x, structs
 
 ID = "the one"

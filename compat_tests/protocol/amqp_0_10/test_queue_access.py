@@ -10,8 +10,8 @@ import pytest
 from compat_tests.protocol.amqp_0_10.driver import Server, Session, SessionFailed
 from compat_tests.protocol.amqp_0_10.test_exchange import refused
 from compat_tests.protocol.driver import QuietTap
-from fakeamqp.model.access.users import Permission, TopicPermission, User
-from fakeamqp.model.limits.limits import VirtualHostLimits
+from fakeamqp.model.access import Permission, TopicPermission, User
+from fakeamqp.model.limits import VirtualHostLimits
 from fakeamqp.model.personality import personality
 from fakeamqp.protocols.amqp_0_10.codec import commands as x
 from fakeamqp.protocols.amqp_0_10.codec.packed import Command

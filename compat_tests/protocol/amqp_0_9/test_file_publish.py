@@ -17,7 +17,7 @@ from compat_tests.protocol.amqp_0_9.files import (
     stage_file,
     take,
 )
-from fakeamqp.model.access.users import Permission, User
+from fakeamqp.model.access import Permission, User
 from fakeamqp.protocols.amqp_0_9.codec import FileProperties, methods as m
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as shared
 

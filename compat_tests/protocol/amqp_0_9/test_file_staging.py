@@ -20,7 +20,7 @@ from compat_tests.protocol.amqp_0_10.contents import (
     take_files,
 )
 from compat_tests.protocol.amqp_0_10.driver import Server as Server010
-from fakeamqp.model.access.users import Permission, User
+from fakeamqp.model.access import Permission, User
 from fakeamqp.protocols.amqp_0_9.codec import FileProperties, methods as m
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as shared
 from fakeamqp.protocols.amqp_0_9_1.codec.frames import CONTENT_HEADER

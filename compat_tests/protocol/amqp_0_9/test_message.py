@@ -9,7 +9,7 @@ import pytest
 
 from compat_tests.protocol.amqp_0_9.driver import Client, Server
 from compat_tests.protocol.amqp_0_9.requesting import Requester
-from fakeamqp.model.access.users import Permission, TopicPermission, User
+from fakeamqp.model.access import Permission, TopicPermission, User
 from fakeamqp.model.history import OutcomeHistories
 from fakeamqp.protocols.amqp_0_9.codec import METHODS, methods as m
 from fakeamqp.protocols.amqp_0_9.codec.bodies import Body

@@ -7,7 +7,7 @@ import pytest
 from compat_tests.protocol.amqp_0_9.driver import Client, Server
 from compat_tests.protocol.amqp_0_9.files import consume, publish_file, take
 from compat_tests.protocol.amqp_0_9.requesting import Requester
-from fakeamqp.model.access.users import Permission, User
+from fakeamqp.model.access import Permission, User
 from fakeamqp.protocols.amqp_0_9.codec import methods as m, version_0_8
 from fakeamqp.protocols.amqp_0_9.codec.bodies import Body
 from fakeamqp.protocols.amqp_0_9.interrupted_channels import InterruptedChannels

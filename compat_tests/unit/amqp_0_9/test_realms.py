@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from compat_tests.protocol.driver import ManualClock
-from fakeamqp.model.access.users import Permission, User
+from fakeamqp.model.access import Permission, User
 from fakeamqp.model.errors import AccessRefused
 from fakeamqp.model.state import BrokerState
 from fakeamqp.protocols.amqp_0_9.realms import FIRST_REALM, Realms, Ticket

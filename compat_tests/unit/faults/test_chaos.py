@@ -14,7 +14,7 @@ from compat_tests.unit.faults.server import FaultServer
 from fakeamqp import Broker
 from fakeamqp.faults.chaos import MethodPlace, actions_of, head_of, parse_plan
 from fakeamqp.faults.errors import FaultError
-from fakeamqp.model.access.users import Permission
+from fakeamqp.model.access import Permission
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 
 

@@ -18,7 +18,7 @@ from fakeamqp import Broker
 from fakeamqp.errors import FakeAMQPError
 from fakeamqp.model.definitions import DefinitionsError, dump_definitions, load_definitions
 from fakeamqp.model.errors import AuthenticationFailed
-from fakeamqp.model.limits.limits import UserLimits, VirtualHostLimits
+from fakeamqp.model.limits import UserLimits, VirtualHostLimits
 from fakeamqp.model.queues import QueueDeclaration
 
 EXPORTS = sorted((Path(__file__).parent / "exports").glob("*.json"))

@@ -105,7 +105,7 @@ from compat_tests.personalities import choices_table
 from fakeamqp import Broker, PERSONALITIES
 from fakeamqp.model.arguments.queue_arguments import compared_arguments, queue_options
 from fakeamqp.model.errors import PreconditionFailed
-from fakeamqp.model.policies.policy import PolicyError
+from fakeamqp.model.policies import PolicyError
 
 def refusal(kind, arguments):
     try:

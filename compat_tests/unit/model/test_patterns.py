@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from compat_tests.matrix import cases
-from fakeamqp.model.access.users import Permission, TopicPermission
+from fakeamqp.model.access import Permission, TopicPermission
 from fakeamqp.model.patterns import LONGEST_PATTERN, MOST_STEPS, InvalidPattern, compiled
 from fakeamqp.model.patterns.parsing import parsed
 

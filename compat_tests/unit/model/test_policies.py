@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from fakeamqp.model.arguments import QueueOptions, queue_options
+from fakeamqp.model.patterns import compiled
 from fakeamqp.model.personality import PERSONALITIES, DeprecatedFeatures
-from fakeamqp.model.policies.policy import (
+from fakeamqp.model.policies import (
     Policy,
     PolicyError,
     effective_definition,
@@ -322,8 +323,8 @@ def test_what_policies_are_for(
     kinds = {"classic": classic, "quorum": quorum, "stream": stream}
     assert {kind: policy.applies_to(kind) for kind in kinds} == kinds
     assert policy.applies_to("exchange") is exchange
-    assert policy.program.search("xax")
-    assert not policy.program.search("xx")
+    assert compiled(policy.pattern).search("xax")
+    assert not compiled(policy.pattern).search("xx")
 
 
 # --- policy and operator policy --------------------------------------------------------------------

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from compat_tests.protocol.driver import ManualClock
-from fakeamqp.model.access.users import Permission, TopicPermission, User
+from fakeamqp.model.access import Permission, TopicPermission, User
 from fakeamqp.model.queues import QueueDeclaration
 from fakeamqp.model.state import BrokerState
 

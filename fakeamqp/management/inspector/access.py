@@ -16,7 +16,7 @@ import binascii
 import hmac
 from typing import TYPE_CHECKING
 
-from fakeamqp.model.access.control import check_address
+from fakeamqp.model.access import check_address
 from fakeamqp.model.errors import AuthenticationFailed, ModelError
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from fakeamqp.inspect.messages import MessageView
     from fakeamqp.management.inspector.inspector import Inspector
     from fakeamqp.model.exchanges.binding import Binding
-    from fakeamqp.model.policies.policy import Policy
+    from fakeamqp.model.policies import Policy
     from fakeamqp.model.queues import Queue
 
 __all__ = ["connection_details", "exchange_details", "message", "messages", "queue_details"]

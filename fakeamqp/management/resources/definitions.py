@@ -10,9 +10,8 @@ from fakeamqp.management.bodies import decoded
 from fakeamqp.management.errors import Refused, bad_request
 from fakeamqp.management.resource import NO_CONTENT, InVirtualHost, Resource
 from fakeamqp.management.values import jsonable
-from fakeamqp.model.access.users import Permission
-from fakeamqp.model.definitions import DefinitionsError, dump_definitions
-from fakeamqp.model.definitions.loading import loading
+from fakeamqp.model.access import Permission
+from fakeamqp.model.definitions import DefinitionsError, dump_definitions, loading
 from fakeamqp.model.errors import ModelError
 
 if TYPE_CHECKING:

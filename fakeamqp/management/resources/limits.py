@@ -8,7 +8,7 @@ from fakeamqp.management.access import Role
 from fakeamqp.management.errors import absent, bad_request
 from fakeamqp.management.resource import NO_CONTENT, InVirtualHost, Resource
 from fakeamqp.model.erlang import pairs_term
-from fakeamqp.model.limits.limits import LimitsError, UserLimits, VirtualHostLimits
+from fakeamqp.model.limits import LimitsError, UserLimits, VirtualHostLimits
 
 if TYPE_CHECKING:
     from fakeamqp.management.resource import ApiCall

@@ -22,7 +22,7 @@ from fakeamqp.protocols import registry
 
 if TYPE_CHECKING:
     from fakeamqp.management.resource import ApiCall
-    from fakeamqp.model.access.users import User
+    from fakeamqp.model.access import User
     from fakeamqp.model.deliveries.delivery import Delivery
     from fakeamqp.model.state import BrokerState
 

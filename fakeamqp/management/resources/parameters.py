@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from fakeamqp.management.access import Role
 from fakeamqp.management.errors import absent, bad_request
 from fakeamqp.management.resource import CREATED, NO_CONTENT, InVirtualHost, Resource
-from fakeamqp.model.limits.limits import VirtualHostLimits
+from fakeamqp.model.limits import VirtualHostLimits
 
 if TYPE_CHECKING:
     from fakeamqp.management.resource import ApiCall

@@ -8,14 +8,14 @@ from fakeamqp.management.access import Role
 from fakeamqp.management.errors import absent, bad_request
 from fakeamqp.management.listing import columns_of
 from fakeamqp.management.resource import CREATED, NO_CONTENT, InVirtualHost, Resource
-from fakeamqp.model.access.users import Permission, TopicPermission
+from fakeamqp.model.access import Permission, TopicPermission
 from fakeamqp.model.patterns import InvalidPattern
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from fakeamqp.management.resource import ApiCall, Handler
-    from fakeamqp.model.access.users import User
+    from fakeamqp.model.access import User
     from fakeamqp.model.state import BrokerState
 
 __all__ = ["RESOURCES"]

@@ -10,11 +10,11 @@ from fakeamqp.management.errors import absent, bad_request
 from fakeamqp.management.listing import columns_of
 from fakeamqp.management.resource import CREATED, NO_CONTENT, InVirtualHost, Resource
 from fakeamqp.management.values import jsonable
-from fakeamqp.model.policies.parameters import ParameterError
+from fakeamqp.model.policies import ParameterError
 
 if TYPE_CHECKING:
     from fakeamqp.management.resource import ApiCall, Handler
-    from fakeamqp.model.policies.policy import Policy
+    from fakeamqp.model.policies import Policy
     from fakeamqp.model.state import BrokerState
 
 __all__ = ["RESOURCES"]

@@ -116,7 +116,7 @@ def _static_view(call: ApiCall, queue: Queue) -> dict[str, Any]:
     """What a queue was declared with, and its policies."""
     definition: dict[str, Any] = {}
     if queue.policy is not None or queue.operator_policy is not None:
-        from fakeamqp.model.policies.policy import effective_definition
+        from fakeamqp.model.policies import effective_definition
 
         definition = dict(effective_definition(queue.policy, queue.operator_policy))
     view: dict[str, Any] = {

@@ -12,8 +12,8 @@ from fakeamqp.management.access import Role
 from fakeamqp.management.errors import absent, bad_request, key_missing
 from fakeamqp.management.listing import listed
 from fakeamqp.management.resource import CREATED, NO_CONTENT, Resource
-from fakeamqp.model.access.users import BadPasswordHash, User
-from fakeamqp.model.definitions.dumping import hashed_password
+from fakeamqp.model.access import BadPasswordHash, User
+from fakeamqp.model.definitions import hashed_password
 
 if TYPE_CHECKING:
     from fakeamqp.management.resource import ApiCall

@@ -10,7 +10,7 @@ from fakeamqp.management.counters import CONSUMING, PUBLISHING
 from fakeamqp.management.errors import Refused, absent, bad_request, crashed
 from fakeamqp.management.listing import listed
 from fakeamqp.management.resource import CREATED, NO_CONTENT, InVirtualHost, Resource
-from fakeamqp.model.access.users import Permission
+from fakeamqp.model.access import Permission
 from fakeamqp.model.arguments.queue_arguments import QUEUE_TYPES
 from fakeamqp.model.names import NODE
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from fakeamqp.model.exchanges.system import Service
     from fakeamqp.model.messages.message import Message
-    from fakeamqp.model.policies.policy import Policy
+    from fakeamqp.model.policies import Policy
     from fakeamqp.model.routing import ReplyAddress
     from fakeamqp.model.virtual_host import VirtualHost
 

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from fakeamqp.model.dead_letters import Deaths
-    from fakeamqp.model.limits.memory import Charge
+    from fakeamqp.model.memory import Charge
     from fakeamqp.model.routing import Copies
 
 __all__ = [

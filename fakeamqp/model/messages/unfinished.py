@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from fakeamqp.model.limits.memory import Charge
+from fakeamqp.model.memory import Charge
 
 if TYPE_CHECKING:
-    from fakeamqp.model.limits.memory import Memory
+    from fakeamqp.model.memory import Memory
     from fakeamqp.model.timers import Timer
     from fakeamqp.model.virtual_host import VirtualHost
 

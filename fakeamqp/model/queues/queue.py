@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from fakeamqp.model.history import DropReason
     from fakeamqp.model.messages.message import Message
     from fakeamqp.model.personality import Personality
-    from fakeamqp.model.policies.policy import Policy
+    from fakeamqp.model.policies import Policy
     from fakeamqp.model.queues.waiting import QueuedMessage, Waiting
     from fakeamqp.model.timers import Timer
     from fakeamqp.model.virtual_host import VirtualHost

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from weakref import ref
 
     from fakeamqp.model.deliveries.subscription import Subscription
-    from fakeamqp.model.limits.memory import Charge
+    from fakeamqp.model.memory import Charge
     from fakeamqp.model.messages.message import Message
 
 __all__ = [

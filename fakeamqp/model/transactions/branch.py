@@ -23,7 +23,7 @@ from fakeamqp.model.operations import carry_out
 from fakeamqp.model.transactions.transaction import Transaction
 
 if TYPE_CHECKING:
-    from fakeamqp.model.access.users import User
+    from fakeamqp.model.access import User
     from fakeamqp.model.timers import Timer
     from fakeamqp.model.virtual_host import VirtualHost
 

@@ -18,7 +18,7 @@ from fakeamqp.model.errors import (
 from fakeamqp.model.transactions.branch import Branch, BranchState, BranchView, XaOutcome
 
 if TYPE_CHECKING:
-    from fakeamqp.model.access.users import User
+    from fakeamqp.model.access import User
     from fakeamqp.model.deliveries.delivery import Delivery
     from fakeamqp.model.messages.message import Message
     from fakeamqp.model.personality import BranchChoices

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from fakeamqp.model.errors import AccessRefused, NotFound
-from fakeamqp.model.limits.limits import check_binding_bound
+from fakeamqp.model.limits import check_binding_bound
 from fakeamqp.model.operations import in_steps
 from fakeamqp.model.queues import Queue
 from fakeamqp.model.virtual_host.queues import check_owner

@@ -15,7 +15,7 @@ from fakeamqp.model.arguments.queue_arguments import (
     required_features,
 )
 from fakeamqp.model.errors import AccessRefused, PreconditionFailed, ResourceLocked
-from fakeamqp.model.limits.limits import check_queue_limit
+from fakeamqp.model.limits import check_queue_limit
 from fakeamqp.model.operations import STEP, carry_out, in_steps
 from fakeamqp.model.queues import Queue, QueueDeclaration, queue_class
 from fakeamqp.model.virtual_host.redeclaration import (

@@ -15,13 +15,12 @@ from fakeamqp.model.errors import NotFound
 from fakeamqp.model.events import EVENTS
 from fakeamqp.model.extensions import Extensions
 from fakeamqp.model.history import MessageOutcomes, Publication
-from fakeamqp.model.limits.limits import VirtualHostLimits
+from fakeamqp.model.limits import VirtualHostLimits
 from fakeamqp.model.messages.message import Message
 from fakeamqp.model.messages.unfinished import InterruptedMessages
 from fakeamqp.model.operations import carry_out, in_steps
 from fakeamqp.model.outcome import Outcome
-from fakeamqp.model.policies.book import Policies
-from fakeamqp.model.policies.parameters import ParameterError, hint
+from fakeamqp.model.policies import ParameterError, Policies, hint
 from fakeamqp.model.routing import PSEUDO_QUEUE, ReplyAddress, Router
 from fakeamqp.model.transactions import Branches
 from fakeamqp.model.virtual_host.bindings import BindingRegister

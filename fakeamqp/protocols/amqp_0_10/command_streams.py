@@ -16,7 +16,7 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, TypeAlias
 
 from fakeamqp.model.errors import ContentTooLarge, ModelError
-from fakeamqp.model.limits.memory import MESSAGE, Charge
+from fakeamqp.model.memory import MESSAGE, Charge
 from fakeamqp.protocols.amqp_0_10 import dtx, exchange, execution, file, message, queue, stream, tx
 from fakeamqp.protocols.amqp_0_10.codec import commands, controls
 from fakeamqp.protocols.amqp_0_10.codec.constants import DetachCode

@@ -6,9 +6,9 @@ import platform
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from fakeamqp.model.access.users import User
+from fakeamqp.model.access import User
 from fakeamqp.model.errors import AuthenticationFailed, InvalidPath, NotAllowed
-from fakeamqp.model.limits.limits import check_connection_limits
+from fakeamqp.model.limits import check_connection_limits
 from fakeamqp.protocols.amqp_0_10.codec import controls
 from fakeamqp.protocols.amqp_0_10.codec.constants import MIN_MAX_FRAME_SIZE
 from fakeamqp.protocols.amqp_0_10.codec.frames import HEADER_SIZE

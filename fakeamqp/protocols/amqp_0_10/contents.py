@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from fakeamqp.model.deliveries.credit import Gate, Window
 from fakeamqp.model.deliveries.subscription import ConsumerTerms, Subscription
 from fakeamqp.model.errors import NotFound, ResourceDeleted, ResourceLocked
-from fakeamqp.model.limits.limits import check_consumer_bound
+from fakeamqp.model.limits import check_consumer_bound
 from fakeamqp.model.messages.contents import publish_content
 from fakeamqp.model.messages.message import FileMessage, StreamMessage, identity_of
 from fakeamqp.protocols.amqp_0_10.codec import commands

@@ -13,7 +13,7 @@ from fakeamqp.protocols.amqp_0_10.replies import SessionFault
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from fakeamqp.model.access.users import Action
+    from fakeamqp.model.access import Action
     from fakeamqp.model.exchanges import Exchange
     from fakeamqp.model.queues import Queue
     from fakeamqp.protocols.amqp_0_10.server_session import ServerSession

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from fakeamqp.model.deliveries.delivery import accept_all, reject_all, release_all
 from fakeamqp.model.errors import IllegalState, NotAllowed, NotFound, ResourceLocked
-from fakeamqp.model.limits.limits import check_consumer_bound
+from fakeamqp.model.limits import check_consumer_bound
 from fakeamqp.protocols.amqp_0_10 import tx
 from fakeamqp.protocols.amqp_0_10.codec import commands, structs
 from fakeamqp.protocols.amqp_0_10.codec.constants import AcceptMode, AcquireMode, CreditUnit, FlowMode

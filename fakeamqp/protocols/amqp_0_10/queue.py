@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from fakeamqp.model.errors import PreconditionFailed, ResourceLocked
-from fakeamqp.model.limits.limits import check_queue_limit
+from fakeamqp.model.limits import check_queue_limit
 from fakeamqp.model.queues import QueueDeclaration
 from fakeamqp.model.queues.qpid import QpidQueue, are_asked_for
 from fakeamqp.model.routing import PSEUDO_QUEUE

@@ -25,8 +25,7 @@ from fakeamqp.protocols.base.codec import WireError
 from fakeamqp.protocols.base.handshakes import LimitedLog
 
 if TYPE_CHECKING:
-    from fakeamqp.model.access.control import AccessControl
-    from fakeamqp.model.access.users import Action, User
+    from fakeamqp.model.access import AccessControl, Action, User
     from fakeamqp.model.deliveries.delivery import Delivery
     from fakeamqp.model.deliveries.subscription import Subscription
     from fakeamqp.model.personality.choices import Personality

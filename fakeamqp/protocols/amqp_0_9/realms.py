@@ -15,7 +15,7 @@ from fakeamqp.model.errors import AccessRefused, ResourceError
 from fakeamqp.model.extensions import Extension
 
 if TYPE_CHECKING:
-    from fakeamqp.model.access.users import Action, User
+    from fakeamqp.model.access import Action, User
     from fakeamqp.model.exchanges import Exchange
     from fakeamqp.model.queues import Queue
     from fakeamqp.model.virtual_host import VirtualHost

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 from fakeamqp.model.errors import NotAllowed
-from fakeamqp.model.limits.limits import check_consumer_bound
+from fakeamqp.model.limits import check_consumer_bound
 from fakeamqp.model.messages.message import Child
 from fakeamqp.protocols.amqp_0_9 import access
 from fakeamqp.protocols.amqp_0_9.codec import contents, methods as m

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 from fakeamqp.model.deliveries.credit import Credit, Gate
 from fakeamqp.model.deliveries.delivery import AcknowledgementTimeouts, Delivery, Ledger, releasing
 from fakeamqp.model.errors import AccessRefused, NotFound, PreconditionFailed
-from fakeamqp.model.limits.memory import Charge
+from fakeamqp.model.memory import Charge
 from fakeamqp.model.operations import STEP, in_steps
 from fakeamqp.model.tap import report_settled
 from fakeamqp.model.virtual_host.firehose import PublishSource
@@ -20,8 +20,7 @@ from fakeamqp.protocols.amqp_0_9_1.replies import ProtocolError
 from fakeamqp.protocols.amqp_0_9_1.states import CHANNEL_TRANSITIONS, ChannelState
 
 if TYPE_CHECKING:
-    from fakeamqp.model.access.control import AccessControl
-    from fakeamqp.model.access.users import Action, User
+    from fakeamqp.model.access import AccessControl, Action, User
     from fakeamqp.model.deliveries.subscription import Subscription
     from fakeamqp.model.messages.message import Message
     from fakeamqp.model.personality.choices import Personality

@@ -13,7 +13,7 @@ from fakeamqp.model.deliveries.credit import Credit, Limit
 from fakeamqp.model.deliveries.delivery import accept_all, check_returns, reject_all, release_all
 from fakeamqp.model.deliveries.subscription import ConsumerTerms, DeliveryLimits, Subscription
 from fakeamqp.model.errors import ChannelCrash, NotAllowed, PreconditionFailed
-from fakeamqp.model.limits.limits import check_consumer_bound
+from fakeamqp.model.limits import check_consumer_bound
 from fakeamqp.model.queues import ClassicQueue
 from fakeamqp.model.routing import PSEUDO_QUEUE
 from fakeamqp.model.tap import report_settled

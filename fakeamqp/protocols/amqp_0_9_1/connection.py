@@ -9,9 +9,9 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from fakeamqp.model.access.users import User
+from fakeamqp.model.access import User
 from fakeamqp.model.errors import AuthenticationFailed, InvalidPath, NotAllowed
-from fakeamqp.model.limits.limits import check_connection_limits
+from fakeamqp.model.limits import check_connection_limits
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.codec.constants import VERSION_MAJOR, VERSION_MINOR
 from fakeamqp.protocols.amqp_0_9_1.codec.tables import RABBITMQ

@@ -43,7 +43,7 @@ from fakeamqp.protocols.base.codec import WireError, add_piece
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from fakeamqp.model.access.users import User
+    from fakeamqp.model.access import User
     from fakeamqp.model.deliveries.delivery import Delivery
     from fakeamqp.model.deliveries.subscription import Subscription
     from fakeamqp.model.messages.message import Message

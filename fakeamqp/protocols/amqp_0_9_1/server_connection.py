@@ -16,7 +16,7 @@ from fakeamqp.errors import printable
 from fakeamqp.model.deliveries.credit import Credit
 from fakeamqp.model.erlang import Atom
 from fakeamqp.model.errors import ChannelCrash, ModelError, NotFound
-from fakeamqp.model.limits.limits import check_channel_limit
+from fakeamqp.model.limits import check_channel_limit
 from fakeamqp.protocols.amqp_0_9_1 import connection as connection_class
 from fakeamqp.protocols.amqp_0_9_1.assembly import ContentAssembly, not_a_method
 from fakeamqp.protocols.amqp_0_9_1.base_channel import NO_QUEUE, lacks_queue

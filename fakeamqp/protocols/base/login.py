@@ -11,8 +11,7 @@ from collections.abc import Container, Mapping
 from typing import TYPE_CHECKING
 
 from fakeamqp.errors import near_match
-from fakeamqp.model.access.control import check_address
-from fakeamqp.model.access.users import User
+from fakeamqp.model.access import User, check_address
 from fakeamqp.model.errors import AuthenticationFailed
 
 if TYPE_CHECKING:

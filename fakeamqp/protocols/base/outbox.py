@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from fakeamqp.model.deliveries.credit import Gate
 
 if TYPE_CHECKING:
-    from fakeamqp.model.limits.memory import Charge
+    from fakeamqp.model.memory import Charge
     from fakeamqp.model.messages.message import Message
     from fakeamqp.model.timers import Timer
     from fakeamqp.protocols.base.server_connection import ServerConnection

@@ -13,7 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from fakeamqp.model.errors import ResourceError
-from fakeamqp.model.limits.memory import Charge
+from fakeamqp.model.memory import Charge
 from fakeamqp.model.messages.message import Identity
 from fakeamqp.protocols.base.connection_states import ConnectionState
 from fakeamqp.protocols.base.handshakes import HandshakeLog, HandshakeTimeout, PendingHandshakes
@@ -23,7 +23,7 @@ from fakeamqp.protocols.base.outbox import Outbox
 
 if TYPE_CHECKING:
     from fakeamqp.connection import PeerAddress
-    from fakeamqp.model.access.users import User
+    from fakeamqp.model.access import User
     from fakeamqp.model.deliveries.credit import Gate
     from fakeamqp.model.personality.choices import Personality
     from fakeamqp.model.state import BrokerState, ClientChannel

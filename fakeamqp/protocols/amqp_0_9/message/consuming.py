@@ -8,7 +8,7 @@ from fakeamqp.model.deliveries.credit import Credit
 from fakeamqp.model.deliveries.delivery import release_all
 from fakeamqp.model.deliveries.subscription import ConsumerTerms, DeliveryLimits, Subscription
 from fakeamqp.model.errors import NotAllowed, PreconditionFailed
-from fakeamqp.model.limits.limits import check_consumer_bound
+from fakeamqp.model.limits import check_consumer_bound
 from fakeamqp.protocols.amqp_0_9.codec import methods as m
 from fakeamqp.protocols.amqp_0_9.message import delivering
 from fakeamqp.protocols.amqp_0_9.message.channel_state import Destination, Messages

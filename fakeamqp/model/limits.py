@@ -10,28 +10,21 @@ above what tests need, and keep a client that goes astray from exhausting the ma
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any
+from itertools import chain
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from fakeamqp.errors import FakeAMQPError
 from fakeamqp.model.errors import NotAllowed, PreconditionFailed, ResourceError
 from fakeamqp.model.names import NODE
-from fakeamqp.model.policies.parameters import (
-    Check,
-    ParameterError,
-    checked,
-    failed,
-    hint,
-    mapping,
-    whole_number,
-)
+from fakeamqp.model.policies import Check, ParameterError, checked, failed, hint, mapping, whole_number
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable
 
     from typing_extensions import Self
 
-    from fakeamqp.model.access.users import User
-    from fakeamqp.model.state import BrokerState, ClientConnection
+    from fakeamqp.model.access import User
+    from fakeamqp.model.state import BrokerState
     from fakeamqp.model.virtual_host import VirtualHost
 
 __all__ = [
@@ -114,6 +107,9 @@ class LimitsError(ParameterError):
 class _Limits:
     """Limits by name; None where none was set."""
 
+    _word: ClassVar[str]
+    """The term that RabbitMQ's texts use."""
+
     @classmethod
     def read(cls, where: str, value: Any) -> Self:
         """Limits as in RabbitMQ's definitions, such as `{"max-queues": 10}`.
@@ -127,17 +123,12 @@ class _Limits:
         """
         names = {each.name.replace("_", "-"): each.name for each in fields(cls)}
         checks: dict[str, tuple[Check, bool]] = dict.fromkeys(names, (whole_number, False))
-        wrong, found = checked(cls._word(), {} if value is None else mapping(value), checks)
+        wrong, found = checked(cls._word, {} if value is None else mapping(value), checks)
         if wrong:
             unknown = sorted(set(found) - set(names))
             near = hint(unknown[0], names) if unknown else ""
             raise LimitsError(f"limits of {where}: {'; '.join(wrong)}{near}", failed(wrong))
         return cls(**{names[name]: limit for name, limit in found.items()})
-
-    @classmethod
-    def _word(cls) -> str:
-        """The term that RabbitMQ's texts use."""
-        raise NotImplementedError
 
     def changed(self, where: str, **limits: int | None) -> Self:
         """A copy with the given limits replaced; None leaves a limit unchanged.
@@ -159,24 +150,18 @@ class _Limits:
 class VirtualHostLimits(_Limits):
     """How many connections and queues a virtual host may have."""
 
+    _word: ClassVar[str] = "limits"
     max_connections: int | None = None
     max_queues: int | None = None
-
-    @classmethod
-    def _word(cls) -> str:
-        return "limits"
 
 
 @dataclass(frozen=True)
 class UserLimits(_Limits):
     """How many connections a user may have, and how many channels on all of these together."""
 
+    _word: ClassVar[str] = "user-limits"
     max_connections: int | None = None
     max_channels: int | None = None
-
-    @classmethod
-    def _word(cls) -> str:
-        return "user-limits"
 
 
 def check_connection_limits(state: BrokerState, virtual_host: VirtualHost, user: User) -> None:
@@ -187,17 +172,16 @@ def check_connection_limits(state: BrokerState, virtual_host: VirtualHost, user:
     """
     refusal = _REFUSALS[state.personality.connection_limit_condition]
     limit = virtual_host.limits.max_connections
-    if _is_set(limit) and _reached(
-        limit, sum(each.virtual_host_name == virtual_host.name for each in _present(state))
-    ):
+    present = chain(state.connections, state.leaving)
+    if _reached(limit, (each.virtual_host_name == virtual_host.name for each in present)):
         raise refusal(
             f"access to vhost '{virtual_host.name}' refused for user '{user.name}': "
             f"connection limit ({limit}) is reached",
             ends_connection=True,
         )
     limit = user.limits.max_connections
-    opened = (each for each in _present(state) if each.virtual_host_name is not None)
-    if _is_set(limit) and _reached(limit, sum(each.user_name == user.name for each in opened)):
+    opened = (each for each in chain(state.connections, state.leaving) if each.virtual_host_name is not None)
+    if _reached(limit, (each.user_name == user.name for each in opened)):
         raise refusal(
             f"connection refused for user '{user.name}': user connection limit ({limit}) is reached",
             ends_connection=True,
@@ -211,10 +195,8 @@ def check_channel_limit(state: BrokerState, user: User) -> None:
         NotAllowed, ResourceError: the limit is reached; which error depends on the personality.
     """
     limit = user.limits.max_channels
-    if not _is_set(limit):
-        return
-    count = sum(len(each.open_channels) for each in state.connections if each.user_name == user.name)
-    if _reached(limit, count):
+    theirs = (each for each in state.connections if each.user_name == user.name)
+    if _reached(limit, (len(each.open_channels) for each in theirs)):
         text = state.personality.channel_limit_text.format(user=user.name, node=NODE, limit=limit)
         raise _REFUSALS[state.personality.connection_limit_condition](text, ends_connection=True)
 
@@ -226,7 +208,7 @@ def check_queue_limit(virtual_host: VirtualHost, name: str) -> None:
         PreconditionFailed, ResourceError: the limit is reached; which error depends on the personality.
     """
     limit = virtual_host.limits.max_queues
-    if _reached(limit, len(virtual_host.queues)):
+    if _reached(limit, (len(virtual_host.queues),)):
         raise _REFUSALS[virtual_host.state.personality.queue_limit_condition](
             f"cannot declare queue '{name}': queue limit in vhost '{virtual_host.name}' ({limit}) is reached"
         )
@@ -256,15 +238,6 @@ def check_binding_bound(virtual_host: VirtualHost) -> None:
         raise refusal(f"cannot bind: binding limit in vhost '{virtual_host.name}' ({most}) is reached")
 
 
-def _present(state: BrokerState) -> Iterator[ClientConnection]:
-    """The connections, which are counted only where there is a limit: n logins would cost n squared."""
-    yield from state.connections
-    yield from state.leaving
-
-
-def _is_set(limit: int | None) -> bool:
-    return limit is not None and limit >= 0
-
-
-def _reached(limit: int | None, count: int) -> bool:
-    return limit is not None and 0 <= limit <= count
+def _reached(limit: int | None, counts: Iterable[int]) -> bool:
+    """Whether a limit is reached. Without one nothing is counted: n logins would cost n squared."""
+    return limit is not None and 0 <= limit <= sum(counts)

@@ -1,4 +1,7 @@
-"""Loads definitions: the keys of each section's entries, and an order that respects their dependencies."""
+"""RabbitMQ's definitions format: a broker's topology, accounts, policies and parameters as data.
+
+Entries that cannot be applied are refused with their names, never skipped: everything that loads is in force.
+"""
 
 from __future__ import annotations
 
@@ -9,65 +12,33 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fakeamqp.errors import FakeAMQPError
-from fakeamqp.model.access.users import (
-    BadPasswordHash,
-    Permission,
-    TopicPermission,
-    User,
-    check_password_hash,
-)
+from fakeamqp.model.access import BadPasswordHash, Permission, TopicPermission, User, check_password_hash
 from fakeamqp.model.arguments.queue_arguments import QUEUE_TYPE
 from fakeamqp.model.errors import ModelError
-from fakeamqp.model.limits.limits import UserLimits, VirtualHostLimits
+from fakeamqp.model.limits import UserLimits, VirtualHostLimits
 from fakeamqp.model.names import LONGEST_NAME, octets_of
 from fakeamqp.model.operations import carry_out
 from fakeamqp.model.patterns import InvalidPattern
-from fakeamqp.model.policies.parameters import ParameterError, hint, mapping
-from fakeamqp.model.queues import QueueDeclaration
+from fakeamqp.model.policies import ParameterError, hint, mapping
+from fakeamqp.model.queues import Queue, QueueDeclaration
 from fakeamqp.model.virtual_host.virtual_host import VirtualHostMetadata
 
 if TYPE_CHECKING:
+    from fakeamqp.model.exchanges import Exchange
     from fakeamqp.model.state import BrokerState
     from fakeamqp.model.virtual_host import VirtualHost
 
-__all__ = [
-    "METADATA_KEYS",
-    "DefinitionsError",
-    "check_metadata",
-    "checking",
-    "load_definitions",
-    "loading",
-    "shown",
-]
-
-_INFORMATION = frozenset(
-    (
-        "rabbit_version",
-        "rabbitmq_version",
-        "product_name",
-        "product_version",
-        "rabbitmq_definition_format",
-        "original_vhost_name",
-        "original_cluster_name",
-        "explanation",
-        "description",
-        "metadata",
-        "limits",
-    )
-)
-"""Keys that describe the definitions, or the single virtual host that they are for."""
+__all__ = ["DefinitionsError", "dump_definitions", "hashed_password", "load_definitions", "loading"]
 
 
 class SectionKind(NamedTuple):
-    """What the value of a key has to be."""
+    """What the value of a key has to be; `expected` is for texts, such as "a string"."""
 
     expected: str
-    """For texts, such as "a string"."""
     fits: Callable[[Any], bool]
 
 
 _TEXT = SectionKind("a string", lambda value: isinstance(value, str))
-_SHOWN_OF_LONG = 40
 _NAME = SectionKind("a string", _TEXT.fits)
 """A short string of the protocols. (RabbitMQ loads longer names, which no client can then use: measured.)"""
 _TEXT_OR_NULL = SectionKind("a string or null", lambda value: value is None or isinstance(value, str))
@@ -79,7 +50,10 @@ _ARGUMENTS = SectionKind(
 )
 """RabbitMQ exports an empty list where there are no arguments (measured)."""
 _TAGS = SectionKind(
-    "a list of strings, or one string", lambda value: isinstance(value, str) or _is_texts(value)
+    "a list of strings, or one string",
+    lambda value: (
+        isinstance(value, str) or (_is_list(value) and all(isinstance(each, str) for each in value))
+    ),
 )
 _LIMITS = SectionKind(
     "an object", lambda value: value is None or isinstance(value, Mapping) or _is_list(value)
@@ -88,13 +62,27 @@ _LIMITS = SectionKind(
 _ANY = SectionKind("any value", lambda _: True)
 """The code that reads the value checks it."""
 
+_INFORMATION: dict[str, SectionKind] = {
+    "rabbit_version": _ANY,
+    "rabbitmq_version": _ANY,
+    "product_name": _ANY,
+    "product_version": _ANY,
+    "rabbitmq_definition_format": _ANY,
+    "original_vhost_name": _NAME,
+    "original_cluster_name": _ANY,
+    "explanation": _ANY,
+    "description": _ANY,
+    "metadata": _ANY,
+    "limits": _LIMITS,
+}
+"""Keys that describe the definitions, or the single virtual host that they are for."""
+
 _METADATA: dict[str, SectionKind] = {
     "description": _TEXT,
     "tags": _TAGS,
     "default_queue_type": _TEXT_OR_NULL,
     "protected_from_deletion": _FLAG_OR_NULL,
 }
-METADATA_KEYS = tuple(_METADATA)
 
 _SECTIONS: dict[str, tuple[dict[str, SectionKind], dict[str, SectionKind]]] = {
     # section: (required keys, further keys)
@@ -170,21 +158,19 @@ class DefinitionsError(FakeAMQPError):
 
 _DEEPEST = 100
 """Levels of an entry: views and exports of deeper values would exceed Python's recursion limit."""
+_SECRET = ("password", "password_hash")
+_HIDDEN = "***"
+_SHOWN_OF_LONG = 40
 
 
-def checking(definitions: Mapping[str, Any]) -> Iterator[None]:
+def _checking(definitions: Mapping[str, Any]) -> Iterator[None]:
     """Check that every section and every key is known, no required key is missing, and every type is right.
 
-    Each step checks one entry.
-
-    Raises:
-        DefinitionsError: a section or an entry is invalid; the text names the key, what it should be and what
-            it is, or the nearest match.
+    Each step checks one entry. An error names the key, what it should be and is, or the nearest match.
     """
     for key, value in definitions.items():
         if key in _INFORMATION:
-            kind = {"original_vhost_name": _NAME, "limits": _LIMITS}.get(key, _ANY)
-            _check_value("definitions", key, value, kind)
+            _check_value("definitions", key, value, _INFORMATION[key])
             continue
         if key not in _SECTIONS:
             raise DefinitionsError(
@@ -215,15 +201,6 @@ def _check_depth(section: str, entry: Any) -> None:
     raise DefinitionsError(f"{section}: the values of {name!r} are nested deeper than {_DEEPEST} levels")
 
 
-def check_metadata(where: str, metadata: Any) -> None:
-    """Check the metadata of a virtual host.
-
-    Raises:
-        DefinitionsError: a key is unknown or has a wrong type.
-    """
-    _check_entry(where, metadata, {}, _METADATA)
-
-
 def shown(entry: Mapping[str, Any]) -> str:
     """An entry for the text of an error, without passwords, and with the beginnings of long names."""
     return repr(
@@ -240,10 +217,6 @@ def _is_long(value: Any) -> bool:
 
 def _beginning(name: str) -> str:
     return f"{name[:_SHOWN_OF_LONG]}..."
-
-
-_SECRET = ("password", "password_hash")
-_HIDDEN = "***"
 
 
 def _check_entry(
@@ -304,10 +277,6 @@ def _is_list(value: Any) -> bool:
     return isinstance(value, Iterable) and not isinstance(value, (str, bytes, Mapping))
 
 
-def _is_texts(value: Any) -> bool:
-    return _is_list(value) and all(isinstance(each, str) for each in value)
-
-
 _HASHES = {"rabbit_password_hashing_sha256": "sha256", "rabbit_password_hashing_sha512": "sha512"}
 _COMPONENTS = ("operator_policy", "vhost-limits")
 _ELSEWHERE = {
@@ -339,7 +308,7 @@ def load_definitions(state: BrokerState, definitions: Mapping[str, Any]) -> None
 
 def loading(state: BrokerState, definitions: Mapping[str, Any]) -> Iterator[None]:
     """The steps of `load_definitions`; each checks or creates one entry. All are checked first."""
-    yield from checking(definitions)
+    yield from _checking(definitions)
     yield from _Loading(state, definitions).steps()
 
 
@@ -367,8 +336,7 @@ class _Loading:
         yield from self._each("bindings", self._binding)
         yield from self._each("vhosts", self._limits_of_virtual_host)
         yield from self._each("parameters", self._limits)
-        if self._definitions.get("limits"):
-            self._set_limits(self._state.virtual_hosts[self._vhost], self._definitions["limits"])
+        self._limits_of_virtual_host({"name": self._vhost, "limits": self._definitions.get("limits")})
 
     def _each(
         self, section: str, load: Callable[[Mapping[str, Any]], Iterator[None] | None]
@@ -393,8 +361,6 @@ class _Loading:
             )
         return found
 
-    # --- virtual hosts ------------------------------------------------------------------------------
-
     def _check_single_virtual_host(self) -> None:
         """Refuse an export of a single virtual host that does not exist: the export does not create it."""
         if self._vhost not in self._state.virtual_hosts:
@@ -406,9 +372,9 @@ class _Loading:
     def _virtual_host(self, entry: Mapping[str, Any]) -> None:
         metadata = entry.get("metadata")
         if metadata:
-            check_metadata(f"vhosts: {entry['name']!r}: metadata", metadata)
+            _check_entry(f"vhosts: {entry['name']!r}: metadata", metadata, {}, _METADATA)
         # RabbitMQ repeats the default type outside the metadata, even if the virtual host has none.
-        outside = {key: entry[key] for key in METADATA_KEYS if key in entry}
+        outside = {key: entry[key] for key in _METADATA if key in entry}
         if metadata is not None:
             outside.pop("default_queue_type", None)
         found = {**(metadata or {}), **outside}
@@ -448,8 +414,6 @@ class _Loading:
                     "Import aborted!"
                 )
 
-    # --- accounts -----------------------------------------------------------------------------------
-
     def _user(self, entry: Mapping[str, Any]) -> None:
         name = entry["name"]
         user = User(name, entry.get("password"), _tags(entry.get("tags", ())))
@@ -488,8 +452,6 @@ class _Loading:
                 raise DefinitionsError(f"{section}: there is no {kind} {name!r}{hint(name, known)}")
         return users[entry["user"]]
 
-    # --- parameters ---------------------------------------------------------------------------------
-
     def _global_parameter(self, entry: Mapping[str, Any]) -> None:
         self._state.global_parameters[entry["name"]] = entry["value"]
 
@@ -515,18 +477,13 @@ class _Loading:
             if isinstance(value, Mapping) and value.get("definition"):
                 value = {**value, "definition": mapping(value["definition"])}
             return vhost.policies.setting(name, value, operator=True)
-        self._check_limits(entry)
-        return None
-
-    def _check_limits(self, entry: Mapping[str, Any]) -> None:
-        """Check limits before anything else is created, although they are set last."""
+        # Limits are checked before anything else is created, although they are set last.
         VirtualHostLimits.read("the virtual host", entry["value"])
+        return None
 
     def _limits(self, entry: Mapping[str, Any]) -> None:
         if entry["component"] == "vhost-limits":
             self._set_limits(self._vhost_of("parameters", entry), entry["value"])
-
-    # --- topology -----------------------------------------------------------------------------------
 
     def _exchange(self, entry: Mapping[str, Any]) -> None:
         name = entry["name"]
@@ -573,11 +530,7 @@ class _Loading:
 
 
 def _password_hash(entry: Mapping[str, Any]) -> tuple[str, str]:
-    """The algorithm and the hash of an account's password.
-
-    Raises:
-        DefinitionsError: the algorithm is unknown, or the hash is not one of this algorithm.
-    """
+    """The algorithm and the hash of an account's password."""
     name, hashed = entry["name"], entry["password_hash"]
     algorithm = entry.get("hashing_algorithm") or "rabbit_password_hashing_sha256"
     if algorithm not in _HASHES:
@@ -612,3 +565,161 @@ def _tags(tags: Any) -> tuple[str, ...]:
     if isinstance(tags, str):
         return tuple(tag.strip() for tag in tags.split(",") if tag.strip())
     return tuple(tags)
+
+
+# --- dumping -----------------------------------------------------------------------------------------
+
+
+def dump_definitions(state: BrokerState) -> dict[str, Any]:
+    """The broker's topology, accounts, policies and parameters, in the shape of the personality's version.
+
+    As in RabbitMQ's, predeclared exchanges and exclusive queues are left out, and passwords are hashes.
+    Unlike in RabbitMQ's, internal exchanges are included, so that nothing is lost. System exchanges are left
+    out where clients cannot declare them.
+    """
+    users = state.access.users.values()
+    vhosts = state.virtual_hosts
+    return {
+        **_information(state),
+        "users": [_user(user) for user in users],
+        "vhosts": [_virtual_host(vhost) for vhost in vhosts.values()],
+        "permissions": [
+            {
+                "user": user.name,
+                "vhost": vhost,
+                "configure": each.configure,
+                "write": each.write,
+                "read": each.read,
+            }
+            for user in users
+            for vhost, each in user.permissions.items()
+        ],
+        "topic_permissions": [
+            {"user": user.name, "vhost": vhost, "exchange": exchange, "write": each.write, "read": each.read}
+            for user in users
+            for (vhost, exchange), each in user.topic_permissions.items()
+        ],
+        "parameters": [entry for vhost in vhosts.values() for entry in _parameters(vhost)],
+        "global_parameters": [
+            {"name": name, "value": value}
+            for name, value in state.global_parameters.items()
+            if not name.startswith("internal")
+        ],
+        "policies": [
+            {"vhost": vhost.name, "name": policy.name, **policy.value()}
+            for vhost in vhosts.values()
+            for policy in vhost.policies.policies.values()
+        ],
+        "queues": [
+            _entity(queue)
+            for vhost in vhosts.values()
+            for queue in vhost.queues.values()
+            if queue.exclusive_owner is None
+        ],
+        "exchanges": [entry for vhost in vhosts.values() for entry in _exchanges(vhost)],
+        "bindings": [entry for vhost in vhosts.values() for entry in _bindings(vhost)],
+    }
+
+
+def _information(state: BrokerState) -> dict[str, str]:
+    personality = state.personality
+    information = {
+        "rabbit_version": personality.version,
+        "rabbitmq_version": personality.version,
+        "product_name": personality.product,
+        "product_version": personality.version,
+    }
+    if personality.definitions_name_format:
+        cluster = state.cluster_name
+        information["rabbitmq_definition_format"] = "cluster"
+        information["original_cluster_name"] = cluster
+        information["explanation"] = f"Definitions of cluster '{cluster}'"
+    return information
+
+
+def _user(user: User) -> dict[str, Any]:
+    algorithm, hashed = hashed_password(user)
+    return {
+        "name": user.name,
+        "password_hash": hashed,
+        "hashing_algorithm": f"rabbit_password_hashing_{algorithm}",
+        "tags": list(user.tags),
+        "limits": user.limits.value(),
+    }
+
+
+def hashed_password(user: User) -> tuple[str, str]:
+    """The algorithm and the hash of an account's password; the hash is empty if there is no password.
+
+    The salt follows from the account's name, so that the same account always has the same hash.
+    """
+    import base64  # Imported for exports only: they make importing `Broker` slower.
+    import hashlib
+
+    if user.password is None or user.fits_hash(user.password):
+        return user.password_hash or ("sha256", "")
+    salt = hashlib.sha256(user.name.encode("utf-8", "surrogateescape")).digest()[:4]
+    salted = salt + user.password.encode("utf-8", "surrogateescape")
+    return "sha256", base64.b64encode(salt + hashlib.sha256(salted).digest()).decode()
+
+
+def _virtual_host(vhost: VirtualHost) -> dict[str, Any]:
+    personality = vhost.state.personality
+    limits: Any = vhost.limits.value()
+    if personality.limits_are_pairs:
+        limits = [list(pair) for pair in limits.items()]
+    dumped = {"name": vhost.name, "limits": limits, "metadata": vhost.metadata.value()}
+    if personality.definitions_repeat_queue_type:
+        dumped["default_queue_type"] = vhost.metadata.default_queue_type or "classic"
+    return dumped
+
+
+def _parameters(vhost: VirtualHost) -> list[dict[str, Any]]:
+    limits = vhost.limits.value()
+    values = [("vhost-limits", "limits", limits)] if limits else []
+    operators = vhost.policies.operator_policies.values()
+    values += [("operator_policy", each.name, each.value()) for each in operators]
+    return [
+        {"vhost": vhost.name, "component": component, "name": name, "value": value}
+        for component, name, value in values
+    ]
+
+
+def _entity(entity: Queue | Exchange) -> dict[str, Any]:
+    return {
+        "vhost": entity.virtual_host.name,
+        "name": entity.name,
+        "type": entity.type_name,
+        "durable": entity.durable,
+        "auto_delete": entity.auto_delete,
+        "arguments": dict(entity.arguments),
+    }
+
+
+def _exchanges(vhost: VirtualHost) -> list[dict[str, Any]]:
+    return [
+        _entity(exchange) | ({"internal": True} if exchange.internal else {})
+        for exchange in vhost.exchanges.values()
+        if exchange.name and not exchange.name.startswith("amq.")
+        # Others are system exchanges that only the test could declare.
+        if exchange.type_name in vhost.state.personality.exchange_types
+    ]
+
+
+def _bindings(vhost: VirtualHost) -> list[dict[str, Any]]:
+    dumped = []
+    for binding in vhost.bindings.all():
+        destination = binding.destination
+        if destination.kind == "queue" and vhost.queues[destination.name].exclusive_owner is not None:
+            continue
+        dumped.append(
+            {
+                "source": binding.source.name,
+                "vhost": vhost.name,
+                "destination": destination.name,
+                "destination_type": destination.kind,
+                "routing_key": binding.routing_key,
+                "arguments": dict(binding.arguments),
+            }
+        )
+    return dumped

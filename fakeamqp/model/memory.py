@@ -18,7 +18,7 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol
 
-from fakeamqp.model.limits.limits import SHARE
+from fakeamqp.model.limits import SHARE
 
 if TYPE_CHECKING:
     from fakeamqp.model.history import History

@@ -1,1 +1,0 @@
-"""Accounts: who may log in, and what each user may do."""
