@@ -89,7 +89,7 @@ def _uncounted_returns(state: BrokerState) -> Iterator[str]:
     choices = state.personality.quorum
     if choices.limit_counts != "failures":
         return
-    from fakeamqp.model.queues.quorum import QuorumQueue
+    from fakeamqp.model.queues.quorum.queue import QuorumQueue
 
     counted = [how for ending, how in _RETURNS.items() if ending in choices.failures]
     others = [how for how in _RETURNS.values() if how not in counted]
@@ -97,7 +97,7 @@ def _uncounted_returns(state: BrokerState) -> Iterator[str]:
         queued = queue.most_returned() if isinstance(queue, QuorumQueue) else None
         if queued is None or queued.returns - queued.failures < _MOST_RETURNS:
             continue
-        limit = queue.requeueing.limit  # type: ignore[attr-defined]
+        limit = queue.delivery_limit  # type: ignore[attr-defined]
         yield (
             f"quorum queue {queue.name!r} redelivers {queued.message.body[:_LONGEST_BODY]!r}: its "
             f"x-acquired-count is {queued.returns} and its x-delivery-count {queued.failures}. In "

@@ -13,10 +13,13 @@ from itertools import count
 from math import inf
 from typing import Protocol, TypeAlias
 
-__all__ = ["Label", "TimeSource", "Timer", "Timers"]
+__all__ = ["MARGIN", "Label", "TimeSource", "Timer", "Timers"]
 
 Label: TypeAlias = "str | Callable[[], str]"
 """A timer's description, to which "in 4.2 s" can be appended; or a function that returns it."""
+
+MARGIN = 1e-9
+"""Seconds by which a timer may fire early: instants are sums of floats."""
 
 # Below this many entries a heap full of cancelled timers is too small to be worth rebuilding.
 _COMPACT_FROM = 64

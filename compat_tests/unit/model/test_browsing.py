@@ -251,7 +251,7 @@ def test_the_queue_hears_nothing_of_settling_what_was_only_seen(
     queue: Queue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     heard: list[str] = []
-    for method in ("forget", "refuse", "take_back"):
+    for method in ("forget", "reject", "taking_back"):
         monkeypatch.setattr(ClassicQueue, method, lambda *_, name=method, **__: heard.append(name))
     publish(queue, "a")
     for settle in (accept_all, reject_all, release_all):

@@ -17,7 +17,7 @@ from fakeamqp.model.messages.message import Child, FileMessage, Message, StreamM
 from fakeamqp.model.messages.properties import PlainProperties
 from fakeamqp.model.queues import Queue, QueueDeclaration
 from fakeamqp.model.queues.qpid import QpidQueue
-from fakeamqp.model.queues.quorum.new_messages import PriorityLevels, ReturnsFirst, SingleQueue, TwoBands
+from fakeamqp.model.queues.quorum.messages import PriorityLevels, ReturnsFirst, SingleQueue, TwoBands
 from fakeamqp.model.transactions import PlannedPublish, Transaction
 
 KINDS = {"b": Message, "f": FileMessage, "s": StreamMessage}

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from compat_tests.unit.model.fakes import positions, queued
-from fakeamqp.model.queues.quorum.new_messages import PriorityLevels, ReturnsFirst, SingleQueue, TwoBands
+from fakeamqp.model.queues.quorum.messages import PriorityLevels, ReturnsFirst, SingleQueue, TwoBands
 
 KINDS = (SingleQueue, TwoBands, PriorityLevels)
 priorities = st.lists(st.none() | st.integers(0, 255), max_size=30)

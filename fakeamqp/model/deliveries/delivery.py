@@ -1,10 +1,11 @@
 """A message on its way to one client, until it is settled: accepted, rejected or released.
 
-A client that exceeds the acknowledgement timeout loses its channel (RabbitMQ: documented). Each queue has its
-timeout (`Queue.acknowledgement_timeout`); most queues have the default of half an hour. So there is one timer
-for each timeout in use, set for the oldest delivery that has it. Settling a delivery does not touch a timer:
-a timer that runs after its delivery was settled is set for the oldest remaining one. The list of pending
-timers shows it for the oldest remaining one before that (`revise` of `Timers.call_at`).
+A client that exceeds the acknowledgement timeout loses its channel (RabbitMQ: documented), or a quorum queue
+takes the message back. Each queue has its timeout (`Queue.acknowledgement_timeout`); most queues have the
+default of half an hour. So there is one timer for each timeout in use, set for the oldest delivery that has
+it. Settling a delivery does not touch a timer: a timer that runs after its delivery was settled is set for
+the oldest remaining one. The list of pending timers shows it for the oldest remaining one before that
+(`revise` of `Timers.call_at`).
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from fakeamqp.model.errors import NotImplementedHere
 from fakeamqp.model.operations import STEP, Values, freeing, in_steps
+from fakeamqp.model.timers import MARGIN
 
 if TYPE_CHECKING:
     from fakeamqp.model.deliveries.credit import Credit
@@ -25,8 +27,8 @@ if TYPE_CHECKING:
     from fakeamqp.model.timers import Timer, Timers
 
 __all__ = [
-    "AcknowledgementTimeouts",
     "Delivery",
+    "DeliveryTimeouts",
     "Ending",
     "Ledger",
     "accept_all",
@@ -40,63 +42,59 @@ __all__ = [
 ]
 
 
-class AcknowledgementTimeouts:
-    """Watches the deliveries of one ledger.
+class DeliveryTimeouts:
+    """Watches the deliveries of one channel or queue. `running` has the timer of each timeout.
 
     Args:
-        ledger: the unsettled deliveries.
         timers: those of the broker.
-        expired: called with a delivery whose timeout has passed, and the timeout in seconds.
-        name: the channel's name, for the timers' labels.
+        held: the unsettled deliveries with a timeout, oldest first.
+        expired: called with the deliveries whose timeout has passed, and the timeout in seconds.
+        label: describes the timer of a timeout.
     """
 
-    __slots__ = ("_expired", "_ledger", "_name", "_timers", "running")
+    __slots__ = ("_expired", "_held", "_label", "_timers", "running")
 
     def __init__(
-        self, ledger: Ledger, timers: Timers, expired: Callable[[Delivery, float], None], name: str
+        self,
+        timers: Timers,
+        held: Callable[[float], Iterator[Delivery]],
+        expired: Callable[[list[Delivery], float], None],
+        label: Callable[[float], str],
     ) -> None:
         self.running: dict[float, Timer] = {}
-        self._ledger = ledger
         self._timers = timers
+        self._held = held
         self._expired = expired
-        self._name = name
+        self._label = label
 
     def start(self, timeout: float, delivery: Delivery) -> None:
         """Watch this delivery, and later ones with the same timeout."""
-
-        def due() -> float | None:
-            oldest = self._oldest(timeout)
-            return None if oldest is None else oldest.delivered_at + timeout
-
-        def label() -> str:
-            oldest = self._oldest(timeout)
-            held = "a delivery" if oldest is None else f"a delivery from q '{oldest.queue.name}'"
-            return f"{self._name} has held {held} too long"
-
         self.running[timeout] = self._timers.call_at(
-            delivery.delivered_at + timeout, lambda: self._check(timeout), label, revise=due
+            delivery.delivered_at + timeout,
+            lambda: self._check(timeout),
+            lambda: self._label(timeout),
+            revise=lambda: self._due(timeout),
         )
 
     def stop(self) -> None:
-        """Cancel the timers: the channel has ended."""
+        """Cancel the timers: the channel or queue has ended."""
         for timer in self.running.values():
             timer.cancel()
         self.running.clear()
 
+    def _due(self, timeout: float) -> float | None:
+        oldest = next(self._held(timeout), None)
+        return None if oldest is None else oldest.delivered_at + timeout
+
     def _check(self, timeout: float) -> None:
         del self.running[timeout]
-        oldest = self._oldest(timeout)
-        if oldest is None:
-            return
-        if oldest.delivered_at + timeout <= self._timers.clock.now():
-            self._expired(oldest, timeout)
-        else:
-            self.start(timeout, oldest)
-
-    def _oldest(self, timeout: float) -> Delivery | None:
-        """The oldest unsettled delivery with this timeout."""
-        held = self._ledger.outstanding.values()
-        return next((each for each in held if each.queue.acknowledgement_timeout == timeout), None)
+        now = self._timers.clock.now() + MARGIN
+        held = list(self._held(timeout))
+        late = [each for each in held if each.delivered_at + timeout <= now]
+        if len(late) < len(held):
+            self.start(timeout, held[len(late)])
+        if late:
+            self._expired(late, timeout)
 
 
 Ending: TypeAlias = Literal["accepted", "rejected", "refused", "released", "failed", "lost"]
@@ -158,7 +156,7 @@ class Delivery:
         """The client refuses the message: it is dead-lettered or discarded (basic.reject/requeue-false)."""
         self.settle(ending)
         if self.acquired:
-            self.queue.refuse(self)
+            self.queue.reject(self)
 
     def settle(self, ending: Ending = "released") -> None:
         """End the delivery and refill its credit."""
@@ -237,14 +235,14 @@ def _rejecting(deliveries: Sequence[Delivery], ending: Ending) -> Iterator[None]
                 credits[credit] = None
         for delivery in part:
             if delivery.acquired:
-                delivery.queue.refuse(delivery)
+                delivery.queue.reject(delivery)
 
     try:
         groups = yield from grouped(deliveries)
         del deliveries
         while groups:
             group = groups.pop()
-            steps = in_steps(group[0].queue.in_order_of_refusal(group), reject, owned=True)
+            steps = in_steps(group[0].queue.in_order_of_rejection(group), reject, owned=True)
             del group
             yield from steps
             _resume(credits)
@@ -392,10 +390,30 @@ class Ledger:
     def __init__(self) -> None:
         self.last_tag: int = 0
         self.outstanding: dict[int, Delivery] = {}
-        self.timeouts: AcknowledgementTimeouts | None = None
+        self.timeouts: DeliveryTimeouts | None = None
         """The timeouts of unsettled deliveries, in personalities that have them."""
         self.spares: set[int] = set()
         """Tags of copies that a fault has sent: settling one has no effect."""
+
+    def watch(self, timers: Timers, expired: Callable[[list[Delivery], float], None], name: str) -> None:
+        """Watch acknowledgement timeouts from now on.
+
+        Args:
+            timers: those of the broker.
+            expired: called with the deliveries whose timeout has passed, and the timeout in seconds.
+            name: the channel's name, for the timers' labels.
+        """
+
+        def held(timeout: float) -> Iterator[Delivery]:
+            every = self.outstanding.values()
+            return (each for each in every if each.queue.acknowledgement_timeout == timeout)
+
+        def label(timeout: float) -> str:
+            oldest = next(held(timeout), None)
+            what = "a delivery" if oldest is None else f"a delivery from q '{oldest.queue.name}'"
+            return f"{name} has held {what} too long"
+
+        self.timeouts = DeliveryTimeouts(timers, held, expired, label)
 
     def add(self, delivery: Delivery) -> int:
         """Add a delivery under the next tag."""

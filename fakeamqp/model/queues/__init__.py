@@ -17,7 +17,7 @@ def queue_class(type_name: str) -> type[Queue]:
         KeyError: there is no such type.
     """
     if type_name == "quorum":
-        from fakeamqp.model.queues.quorum import QuorumQueue
+        from fakeamqp.model.queues.quorum.queue import QuorumQueue
 
         return QuorumQueue
     if type_name == "stream":

@@ -7,9 +7,13 @@ object of the queue. Every other message becomes a `QueuedMessage` with a positi
 message that comes back returns to the place of its position.
 
 A queue is plain as long as all messages suit all subscriptions and all subscriptions acquire what they get.
-Otherwise it has a `Selection`, a `Browsing` or both, which only AMQP 0-9, AMQP 0-10 and personality `spec`
-need. Nearly all messages are of class basic: as long as all are, subscriptions to that class are like any
-others.
+Otherwise it selects, has a `Browsing`, or both, which only AMQP 0-9, AMQP 0-10 and personality `spec` need.
+Nearly all messages are of class basic: as long as all are, subscriptions to that class are like any others.
+
+A queue selects from the first message or subscription on that makes a difference: a subscription may ask for
+a content class, or for no messages of its own (no-local). In personality `spec` a rejected message does not
+suit the channel that rejected it. Then the queue looks beyond its head: a message blocks the subscriptions
+that may have it and cannot take it now, and no others.
 """
 
 from __future__ import annotations
@@ -20,21 +24,27 @@ from typing import TYPE_CHECKING
 from weakref import ref
 
 from fakeamqp.model.deliveries.delivery import Delivery, resume_credits
-from fakeamqp.model.operations import STEP, freeing, in_steps
-from fakeamqp.model.queues.browsing import Browsing, Selection
-from fakeamqp.model.queues.queue import NOT_PERSISTENT, NOT_SECURED, DeathReason, Queue, expires_messages
+from fakeamqp.model.operations import STEP, carry_out, freeing, in_steps
+from fakeamqp.model.queues.browsing import Browsing
+from fakeamqp.model.queues.queue import (
+    NOT_PERSISTENT,
+    NOT_SECURED,
+    Deadline,
+    DeathReason,
+    Queue,
+    expires_messages,
+)
 from fakeamqp.model.queues.waiting import Fifo, IndexedFifo, PriorityFifo, QueuedMessage
+from fakeamqp.model.timers import MARGIN
 
 if TYPE_CHECKING:
     from fakeamqp.model.arguments import QueueOptions
     from fakeamqp.model.deliveries.subscription import Subscription
     from fakeamqp.model.history import DropReason
     from fakeamqp.model.messages.message import Message
-    from fakeamqp.model.timers import Timer
 
 __all__ = ["ClassicQueue"]
 
-_TIMER_MARGIN = 1e-9
 _HIGHEST_PRIORITY = 9
 """Of queues that have priorities without naming a number (message/min-priority-levels)."""
 
@@ -51,14 +61,14 @@ class ClassicQueue(Queue):
         "_expects_basic",
         "_failures",
         "_has_priorities",
-        "_head_timer",
+        "_head_expiry",
         "_next_position",
         "_plain",
         "_refuses",
-        "_selection",
         "_ttl",
         "ready",
         "ready_bytes",
+        "selects",
     )
 
     ready: Fifo | PriorityFifo | IndexedFifo
@@ -67,15 +77,16 @@ class ClassicQueue(Queue):
         self.ready = self.empty_ready()
         self.ready_bytes: int = 0
         self._next_position = 0
-        self._selection: Selection | None = None
+        self.selects: bool = False
+        """Whether messages are selected, because some may not suit all subscriptions."""
         self._browsing: Browsing | None = None
         self._plain = True
-        """Whether there is neither."""
+        """Whether it neither selects nor is browsed."""
         self._expects_basic = False
         """Whether subscriptions take basic messages only, and no other message has come since they did."""
         self._has_priorities = self._checks_stored = isinstance(self.ready, PriorityFifo)
         """Whether a stored message may have to be delivered at once, or to be selected."""
-        self._head_timer: Timer | None = None
+        self._head_expiry = Deadline(self.virtual_host, self._head_is_due)
         self._failures = self.virtual_host.state.personality.classic_failures
         """The outcomes of deliveries that are counted."""
         self._adopt_limits()
@@ -150,7 +161,7 @@ class ClassicQueue(Queue):
 
     def _select(self) -> None:
         """From now on messages are selected: one may not suit all subscriptions."""
-        self._selection = self._selection or Selection(self)
+        self.selects = True
         self._plain = self._expects_basic = False
 
     def _announce(self, queued: QueuedMessage) -> None:
@@ -159,14 +170,14 @@ class ClassicQueue(Queue):
         if self._browsing is not None:
             self._browsing.show_new(queued)
         is_head = queued is self.ready.head()
-        if self._selection is None:
+        if not self.selects:
             # It is handed over even if its time to live is 0, as without browsers. If it is not the next
             # one, no subscription can take it.
             subscription = self.rotation.next_able(queued.message) if is_head else None
             if subscription is not None:
                 self.take_out(queued)
                 self.hand_over(queued, subscription)
-        elif not (is_head and self._selection.offer(queued, {})):
+        elif not (is_head and self._offer(queued, {})):
             self.dispatch()  # Otherwise no subscription could take the messages behind it before, either.
 
     def would_refuse(self, message: Message) -> bool:
@@ -182,10 +193,12 @@ class ClassicQueue(Queue):
         return options.max_length_bytes is None or octets <= options.max_length_bytes
 
     def next_taker(self, message: Message) -> Subscription | None:
-        """A queue that selects is treated as if nothing waited."""
-        if self._selection is not None:
-            return self._selection.next_taker(message)
-        return None if self.ready else self.rotation.first_able(message)
+        if not self.selects:
+            return None if self.ready else self.rotation.first_able(message)
+        for subscription in self.rotation.able(message):
+            if not any(self.suits(subscription, each) for each in self.ready):
+                return subscription
+        return None
 
     def _queued(self, message: Message) -> QueuedMessage:
         self._next_position = position = self._next_position + 1
@@ -262,10 +275,12 @@ class ClassicQueue(Queue):
 
     def dispatch(self) -> None:
         if not self._plain:
-            self._show_browsers()
-            if self._selection is not None:
-                self._selection.dispatch()
-                self._show_browsers()
+            if self._browsing is not None:
+                self._browsing.show_all()
+            if self.selects:
+                self._select_all()
+                if self._browsing is not None:
+                    self._browsing.show_all()
                 return
         taken = False
         ready = self.ready
@@ -283,17 +298,46 @@ class ClassicQueue(Queue):
             taken = True
         if taken and self._browsing is not None:
             self._browsing.show_all()
-        if ready or self._head_timer is not None:
+        if ready or self._head_expiry.due is not None:
             self._watch_head()
 
-    def _show_browsers(self) -> None:
-        if self._browsing is not None:
-            self._browsing.show_all()
+    def _select_all(self) -> None:
+        """Deliver what waits; a message that suits no subscription does not block those behind it."""
+        rotation = self.rotation
+        rotation.rejoin()
+        blocked = {each: None for each in rotation if each.paused}
+        # As long as the head suits a subscription, the messages behind it need no look.
+        while len(blocked) < len(rotation) and (head := self.live_head()) is not None:
+            if not self._offer(head, blocked):
+                break
+        if self.ready and len(blocked) < len(rotation):
+            for queued in list(self.ready):
+                if len(blocked) == len(rotation):
+                    break
+                if not self.is_expired(queued):
+                    self._offer(queued, blocked)
+        self.drop_expired()
 
-    @property
-    def selects(self) -> bool:
-        """Whether messages are selected, because some may not suit all subscriptions."""
-        return self._selection is not None
+    def _offer(self, queued: QueuedMessage, blocked: dict[Subscription, None]) -> bool:
+        """Hand a message to the next subscription that it suits and that is not blocked.
+
+        Returns:
+            False where none of them can take it now. The message then blocks all of them, so that none of
+            them is sent a message from behind it.
+        """
+        rotation = self.rotation
+        rotation.rejoin()
+        suited = [each for each in rotation if each not in blocked and self.suits(each, queued)]
+        for subscription in suited:
+            if subscription.admits(queued.message):
+                self.take_out(queued)
+                rotation.passed(subscription)
+                self.hand_over(queued, subscription)
+                if subscription.paused:
+                    blocked[subscription] = None
+                return True
+        blocked.update(dict.fromkeys(suited))
+        return False
 
     def suits(self, subscription: Subscription, queued: QueuedMessage) -> bool:
         """Whether a subscription may have a message (domain.no-local, basic.reject/requeue-01)."""
@@ -322,12 +366,9 @@ class ClassicQueue(Queue):
         return True
 
     def could_take(self, message: Message) -> bool:
-        if self._selection is not None:
-            return self._selection.next_taker(message) is not None
-        if self.ready:
-            return False
-        self.rotation.rejoin()
-        return self.rotation.first_able(message) is not None
+        if not self.ready:
+            self.rotation.rejoin()
+        return super().could_take(message)
 
     def get(
         self, owner: object, *, no_ack: bool, group: object = None, content_class: str | None = None
@@ -344,7 +385,7 @@ class ClassicQueue(Queue):
             delivery = Delivery(self, queued, None, owner, (), self.virtual_host.now())
             self.unacked[delivery] = None
         self.live_head()  # Expired messages behind it go before the rest is counted (RabbitMQ: measured).
-        if self.ready or self._head_timer is not None:
+        if self.ready or self._head_expiry.due is not None:
             self._watch_head()
         if self.subscriptions:
             self.dispatch()  # The next message may be small enough for a subscription.
@@ -401,10 +442,7 @@ class ClassicQueue(Queue):
 
     # --- settlement --------------------------------------------------------------------------------
 
-    def forget(self, delivery: Delivery) -> None:
-        self.unacked.pop(delivery, None)
-
-    def refuse(self, delivery: Delivery) -> None:
+    def reject(self, delivery: Delivery) -> None:
         self.unacked.pop(delivery, None)
         if self.deleted:
             self._too_late((delivery.queued,), "rejected")
@@ -412,23 +450,19 @@ class ClassicQueue(Queue):
             self._count_failure(delivery)
             self._die(delivery.queued, "rejected")
 
-    def in_order_of_refusal(self, deliveries: Sequence[Delivery]) -> Sequence[Delivery]:
+    def in_order_of_rejection(self, deliveries: Sequence[Delivery]) -> Sequence[Delivery]:
         """The most urgent messages die first (RabbitMQ: measured)."""
         if isinstance(ready := self.ready, PriorityFifo):
             return sorted(deliveries, key=lambda each: ready.number(each.queued), reverse=True)
         return deliveries
 
-    def take_back(
-        self, deliveries: Iterable[Delivery], *, avoid: object = None, redelivered: bool = True
-    ) -> None:
-        """A message that returns without the mark counts as never sent."""
-        for _ in ClassicQueue.taking_back(self, tuple(deliveries), avoid=avoid, redelivered=redelivered):
-            pass
-
     def taking_back(
         self, deliveries: Sequence[Delivery], *, avoid: object = None, redelivered: bool = True
     ) -> Iterator[None]:
-        """All messages are in their places at the same moment."""
+        """All messages are in their places at the same moment.
+
+        A message that returns without the mark counts as never sent.
+        """
         returned = self.ready.returning()
         octets = latest = 0
         ordered = True
@@ -500,7 +534,7 @@ class ClassicQueue(Queue):
         return False
 
     def keep_persistent(self, *, crash: bool = False) -> None:
-        self.take_back(self.keep_in_doubt(crash=crash))
+        carry_out(self.taking_back(self.keep_in_doubt(crash=crash)))
         reason: DropReason = "crash" if crash else "restart"
         detail = NOT_PERSISTENT.format(how="crashed" if crash else "restarted")
         kept: list[QueuedMessage] = []
@@ -514,8 +548,7 @@ class ClassicQueue(Queue):
         self.ready_bytes = sum(len(queued.message.body) for queued in kept)
         if kept:
             self.ready.put_back(kept)
-        self._selection = None
-        self._expects_basic = False
+        self.selects = self._expects_basic = False
         self._plain = self._browsing is None
         self._watch_head()
 
@@ -531,7 +564,7 @@ class ClassicQueue(Queue):
             return
         if subscription.no_local or subscription.content_class not in (None, "basic"):
             self._select()
-        elif subscription.content_class is not None and self._selection is None:
+        elif subscription.content_class is not None and not self.selects:
             if _all_basic(self.ready):
                 self._expects_basic = self._checks_stored = True
             else:
@@ -560,19 +593,18 @@ class ClassicQueue(Queue):
         if self._browsing is not None:
             self._browsing.end_all()
             self._browsing = None
-            self._plain = self._selection is None
+            self._plain = not self.selects
 
     def detach_all(self) -> list[Subscription]:
         self._stop_browsing()
-        if self._head_timer is not None:
-            self._head_timer.cancel()
+        self._head_expiry.stop()
         return super().detach_all()
 
     # --- time --------------------------------------------------------------------------------------
 
     def is_expired(self, queued: QueuedMessage) -> bool:
         """Whether a message's time to live has passed."""
-        return queued.expires_at is not None and queued.expires_at <= self.virtual_host.now() + _TIMER_MARGIN
+        return queued.expires_at is not None and queued.expires_at <= self.virtual_host.now() + MARGIN
 
     def live_head(self) -> QueuedMessage | None:
         """The head after expired messages are dropped (RabbitMQ: classic queues expire at the head)."""
@@ -585,21 +617,15 @@ class ClassicQueue(Queue):
 
     def drop_expired(self) -> None:
         """Drop expired messages at the head, and set the timer for the new head."""
-        if self.live_head() is not None or self._head_timer is not None:
+        if self.live_head() is not None or self._head_expiry.due is not None:
             self._watch_head()
 
     def _watch_head(self) -> None:
         """Set the timer for the expiry of the head."""
         head = self.ready.head()
         due = None if head is None else head.expires_at
-        timer = self._head_timer
-        if timer is not None:
-            if timer.due == due:
-                return
-            timer.cancel()
-            self._head_timer = None
-        if due is not None:
-            self._head_timer = self.virtual_host.call_at(due, self._head_is_due, self._expiring)
+        if due != self._head_expiry.due:
+            self._head_expiry.set(due, self._expiring)
 
     def _expiring(self) -> str:
         """The label of the head's timer."""
@@ -613,7 +639,6 @@ class ClassicQueue(Queue):
         return expires_messages(self.name, count)
 
     def _head_is_due(self) -> None:
-        self._head_timer = None
         self.virtual_host.state.operations.run(self._expire())
 
     def _expire(self) -> Iterator[None]:

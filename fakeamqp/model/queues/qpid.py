@@ -15,14 +15,14 @@ Source: the documentation of Apache's C++ broker; details by the test suite of i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import ceil
 from typing import TYPE_CHECKING, Any, Literal
 
 from fakeamqp.model.errors import InvalidArgument
+from fakeamqp.model.operations import carry_out
 from fakeamqp.model.queues.classic import ClassicQueue
-from fakeamqp.model.queues.queue import Queue
 from fakeamqp.model.queues.waiting import PriorityFifo
 
 if TYPE_CHECKING:
@@ -352,32 +352,27 @@ class QpidQueue(ClassicQueue):
 
     def forget(self, delivery: Delivery) -> None:
         super().forget(delivery)
-        self._let_go(delivery)
-        if self._selection is not None and not self.deleted:
-            self.dispatch()
+        self._ended(delivery)
 
-    def refuse(self, delivery: Delivery) -> None:
-        super().refuse(delivery)
-        self._let_go(delivery)
-        if self._selection is not None and not self.deleted:
-            self.dispatch()
+    def reject(self, delivery: Delivery) -> None:
+        super().reject(delivery)
+        self._ended(delivery)
 
-    def take_back(
-        self, deliveries: Iterable[Delivery], *, avoid: object = None, redelivered: bool = True
-    ) -> None:
-        """A message that a newer value has replaced does not return."""
-        returned = list(deliveries)
-        for delivery in returned:
-            self._let_go(delivery)
-        super().take_back(returned, avoid=avoid, redelivered=redelivered)
-        if self.asked.last_value_key is not None and not self.deleted:
-            self._drop_older_values(self.asked.last_value_key)
+    def _ended(self, delivery: Delivery) -> None:
+        self._let_go(delivery)
+        if self.selects and not self.deleted:
+            self.dispatch()
 
     def taking_back(
         self, deliveries: Sequence[Delivery], *, avoid: object = None, redelivered: bool = True
     ) -> Iterator[None]:
-        """A single step."""
-        return Queue.taking_back(self, deliveries, avoid=avoid, redelivered=redelivered)
+        """A single step. A message that a newer value has replaced does not return."""
+        for delivery in deliveries:
+            self._let_go(delivery)
+        carry_out(super().taking_back(deliveries, avoid=avoid, redelivered=redelivered))
+        if self.asked.last_value_key is not None and not self.deleted:
+            self._drop_older_values(self.asked.last_value_key)
+        return iter(())
 
     def _drop_older_values(self, key: str) -> None:
         latest: dict[str, QueuedMessage] = {}

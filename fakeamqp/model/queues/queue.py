@@ -6,7 +6,7 @@ keep one invariant: after every operation no message waits while a subscription 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -20,6 +20,7 @@ from fakeamqp.model.queues.waiting import MessagesOf, Rotation
 
 if TYPE_CHECKING:
     from collections import deque
+    from collections.abc import Callable
 
     from fakeamqp.model.deliveries.subscription import Subscription
     from fakeamqp.model.exchanges.binding import Binding
@@ -28,10 +29,10 @@ if TYPE_CHECKING:
     from fakeamqp.model.personality import Personality
     from fakeamqp.model.policies import Policy
     from fakeamqp.model.queues.waiting import QueuedMessage, Waiting
-    from fakeamqp.model.timers import Timer
+    from fakeamqp.model.timers import Label, Timer
     from fakeamqp.model.virtual_host import VirtualHost
 
-__all__ = ["DeathReason", "Queue", "QueueDeclaration", "expires_messages"]
+__all__ = ["Deadline", "DeathReason", "Queue", "QueueDeclaration", "expires_messages"]
 
 
 @dataclass(frozen=True)
@@ -86,6 +87,40 @@ UNUSED_TOO_LONG = "the queue expired unused"
 NOT_TAKEN_BACK = "the queue was deleted before the message came back"
 NOT_PERSISTENT = "the broker {how}, and the message is not persistent"
 NOT_SECURED = "the broker crashed before the publisher was told that it has the message"
+
+
+class Deadline:
+    """Fires at one instant of the broker's clock, `due`; None means never.
+
+    Args:
+        virtual_host: its clock is used.
+        callback: called when it fires.
+    """
+
+    __slots__ = ("_callback", "_timer", "_virtual_host", "due")
+
+    def __init__(self, virtual_host: VirtualHost, callback: Callable[[], None]) -> None:
+        self.due: float | None = None
+        self._virtual_host = virtual_host
+        self._callback = callback
+        self._timer: Timer | None = None
+
+    def set(self, due: float | None, label: Label) -> None:
+        """Move the timer to an instant. Does nothing if that is `due` already."""
+        if due == self.due:
+            return
+        self.stop()
+        self.due = due
+        self._timer = None if due is None else self._virtual_host.call_at(due, self._fire, label)
+
+    def stop(self) -> None:
+        """Cancel the timer."""
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _fire(self) -> None:
+        self._timer = self.due = None
+        self._callback()
 
 
 class Queue:
@@ -181,6 +216,11 @@ class Queue:
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name!r} {len(self.ready)} ready, {len(self.unacked)} unacked>"
 
+    @property
+    def place(self) -> str:
+        """The queue in texts of errors."""
+        return f"queue '{self.name}' in vhost '{self.virtual_host.name}'"
+
     # --- declaration --------------------------------------------------------------------------------
 
     @classmethod
@@ -219,11 +259,10 @@ class Queue:
         Raises:
             PreconditionFailed: a condition is not met.
         """
-        where = f"queue '{self.name}' in vhost '{self.virtual_host.name}'"
         if if_unused and self.subscriptions:
-            raise PreconditionFailed(f"{where} in use")
+            raise PreconditionFailed(f"{self.place} in use")
         if if_empty and len(self.ready):
-            raise PreconditionFailed(f"{where} not empty")
+            raise PreconditionFailed(f"{self.place} not empty")
         return len(self.ready)
 
     def next_offset(self, subscription: Subscription) -> int | None:
@@ -268,7 +307,7 @@ class Queue:
 
     def could_take(self, message: Message) -> bool:
         """Whether the message would be handed over at once (basic.publish/immediate-*)."""
-        raise NotImplementedError
+        return self.next_taker(message) is not None
 
     def dispatch(self) -> None:
         """Deliver until no message waits or no subscription can take one."""
@@ -317,31 +356,25 @@ class Queue:
 
     def forget(self, delivery: Delivery) -> None:
         """The delivery was accepted."""
-        raise NotImplementedError
+        self.unacked.pop(delivery, None)
 
-    def refuse(self, delivery: Delivery) -> None:
+    def reject(self, delivery: Delivery) -> None:
         """The delivery was rejected."""
         raise NotImplementedError
 
-    def in_order_of_refusal(self, deliveries: Sequence[Delivery]) -> Sequence[Delivery]:
-        """The order in which deliveries that were rejected together are refused."""
+    def in_order_of_rejection(self, deliveries: Sequence[Delivery]) -> Sequence[Delivery]:
+        """The order in which messages die that were rejected together."""
         return deliveries
-
-    def take_back(
-        self, deliveries: Iterable[Delivery], *, avoid: object = None, redelivered: bool = True
-    ) -> None:
-        """Put messages back in their old places. A deleted queue accepts none.
-
-        `redelivered` says whether they are marked so; a mark is never taken away.
-        """
-        raise NotImplementedError
 
     def taking_back(
         self, deliveries: Sequence[Delivery], *, avoid: object = None, redelivered: bool = True
     ) -> Iterator[None]:
-        """The steps of `take_back`; by default a single one."""
-        self.take_back(deliveries, avoid=avoid, redelivered=redelivered)
-        return iter(())
+        """Put messages back in their old places, in steps. A deleted queue accepts none.
+
+        The group `avoid`, if any, does not get them again. `redelivered` says whether they are marked so; a
+        mark is never taken away.
+        """
+        raise NotImplementedError
 
     def redeliver(self, delivery: Delivery) -> bool:
         """Send a released message to the subscription that had it (basic.recover/requeue-false).
@@ -463,7 +496,7 @@ class Queue:
         if self.exclusive_subscription is not None or (
             subscription.exclusive and (self.subscriptions or alone)
         ):
-            raise AccessRefused(f"queue '{self.name}' in vhost '{self.virtual_host.name}' in exclusive use")
+            raise AccessRefused(f"{self.place} in exclusive use")
 
     def subscribe(self, subscription: Subscription) -> None:
         """Add a subscription; the caller dispatches once it has replied to the client.
@@ -584,12 +617,15 @@ class Queue:
     def used(self) -> None:
         """Restart the idle expiry (`x-expires`), which is paused while there are subscriptions."""
         expires = self.options.expires
+        self._expire_unused_at(None if expires is None else self.virtual_host.now() + expires)
+
+    def _expire_unused_at(self, instant: float | None) -> None:
         if self._expiry_timer is not None:
             self._expiry_timer.cancel()
             self._expiry_timer = None
-        if expires is not None and not self.subscriptions and not self.deleted:
-            self._expiry_timer = self.virtual_host.call_later(
-                expires, self._unused_too_long, f"q '{self.name}' expires unused"
+        if instant is not None and not self.subscriptions and not self.deleted:
+            self._expiry_timer = self.virtual_host.call_at(
+                instant, self._unused_too_long, f"q '{self.name}' expires unused"
             )
 
     def _unused_too_long(self) -> None:

@@ -17,7 +17,7 @@ RabbitMQ 3.10 changes less (measured).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, NoReturn
@@ -313,7 +313,7 @@ class StreamQueue(Queue):
         Raises:
             NotImplementedHere: always.
         """
-        raise NotImplementedHere(f"basic.get not supported by stream queues {self._place}")
+        raise NotImplementedHere(f"basic.get not supported by stream queues {self.place}")
 
     def purge(self) -> NoReturn:
         """Streams do not support queue.purge.
@@ -321,7 +321,7 @@ class StreamQueue(Queue):
         Raises:
             NotImplementedHere: always.
         """
-        raise NotImplementedHere(f"queue.purge not supported by stream queues {self._place}")
+        raise NotImplementedHere(f"queue.purge not supported by stream queues {self.place}")
 
     def clear(self) -> list[Message]:
         """A stream's messages are deleted with it."""
@@ -340,25 +340,19 @@ class StreamQueue(Queue):
         reporting = self.virtual_host.message_outcomes.dropping(messages, self.name, reason, detail)
         self.virtual_host.state.operations.run(chain(reporting, freeing(messages)))
 
-    @property
-    def _place(self) -> str:
-        return f"queue '{self.name}' in vhost '{self.virtual_host.name}'"
-
     # --- settlement ---------------------------------------------------------------------------------
 
-    def forget(self, delivery: Delivery) -> None:
-        self.unacked.pop(delivery, None)
-
-    def refuse(self, delivery: Delivery) -> None:
+    def reject(self, delivery: Delivery) -> None:
         """It has the effect of accepting."""
-        self.unacked.pop(delivery, None)
+        self.forget(delivery)
 
-    def take_back(
-        self, deliveries: Iterable[Delivery], *, avoid: object = None, redelivered: bool = True
-    ) -> None:
+    def taking_back(
+        self, deliveries: Sequence[Delivery], *, avoid: object = None, redelivered: bool = True
+    ) -> Iterator[None]:
         """Delivered messages never left the stream."""
         for delivery in deliveries:
-            self.unacked.pop(delivery, None)
+            self.forget(delivery)
+        return iter(())
 
     def keep_persistent(self, *, crash: bool = False) -> None:
         """A crash loses the messages after the last confirmed one, a restart none."""
@@ -379,14 +373,14 @@ class StreamQueue(Queue):
             Crash: its arguments make RabbitMQ fail.
         """
         personality = self.virtual_host.state.personality
-        unlimited, automatic = (words.format(self._place) for words in personality.stream_consumer_terms)
+        unlimited, automatic = (words.format(self.place) for words in personality.stream_consumer_terms)
         granted = any(isinstance(limit, Grant) for limit in subscription.limits)
         if not granted and not any(credit.message_limit for credit in subscription.credits):
             raise PreconditionFailed(f"consumer prefetch count is not set for {unlimited}")
         if subscription.no_ack and subscription.acquires:
             raise NotImplementedHere(f"automatic acknowledgement not supported by {automatic}")
         if subscription.shares_window and personality.prefetch_is_per_consumer:
-            raise NotImplementedHere(f"{self._place} does not support global qos")
+            raise NotImplementedHere(f"{self.place} does not support global qos")
         options = subscription.options
         if options.stream_offset.kind == "crash":
             raise ChannelCrash("x-stream-offset is of a type that means no offset")

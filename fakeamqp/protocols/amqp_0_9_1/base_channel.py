@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
 from fakeamqp.model.deliveries.credit import Credit, Gate
-from fakeamqp.model.deliveries.delivery import AcknowledgementTimeouts, Delivery, Ledger, releasing
+from fakeamqp.model.deliveries.delivery import Delivery, Ledger, releasing
 from fakeamqp.model.errors import AccessRefused, NotFound, PreconditionFailed
 from fakeamqp.model.memory import Charge
 from fakeamqp.model.operations import STEP, in_steps
@@ -86,9 +86,7 @@ class BaseChannel:
         self.ledger: Ledger = Ledger()
         if connection.personality.channels_time_out:
             name = f"channel {number} of {connection.name}"
-            self.ledger.timeouts = AcknowledgementTimeouts(
-                self.ledger, connection.broker.timers, self._held_beyond_timeout, name
-            )
+            self.ledger.watch(connection.broker.timers, self._held_beyond_timeout, name)
         self.consumers: dict[str, Subscription] = {}
         self.current_queue: str | None = None
         self.mode: Literal["confirm", "tx", "dtx"] | None = None
@@ -408,7 +406,7 @@ class BaseChannel:
         """Closes the channel (RabbitMQ: documented, since 4.3)."""
         self._acknowledgement_timed_out(-1)
 
-    def _held_beyond_timeout(self, _delivery: Delivery, timeout: float) -> None:
+    def _held_beyond_timeout(self, _late: list[Delivery], timeout: float) -> None:
         """Close the channel on a delivery acknowledgement timeout (RabbitMQ: documented)."""
         self._acknowledgement_timed_out(round(timeout * 1000))
 

@@ -1,18 +1,22 @@
-"""The consumers of a quorum queue: their order, and the single active one (RabbitMQ: documented)."""
+"""The consumers of a quorum queue: their order, the single active one, and those that hold messages too long.
+
+Source: RabbitMQ, documented; timeouts of consumers since 4.3.
+"""
 
 from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from heapq import heapify, heappop, heappush
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, cast
 from weakref import WeakSet
 
+from fakeamqp.model.deliveries.delivery import Delivery, DeliveryTimeouts
+
 if TYPE_CHECKING:
-    from fakeamqp.model.deliveries.delivery import Delivery
-    from fakeamqp.model.deliveries.subscription import Subscription
+    from fakeamqp.model.deliveries.subscription import Subscriber, Subscription
     from fakeamqp.model.messages.message import Message
-    from fakeamqp.model.queues.quorum.queue import QuorumQueue
+    from fakeamqp.model.queues.quorum.queue import QuorumMessage, QuorumQueue
 
     Entry: TypeAlias = "tuple[tuple[int, int, int], int, Subscription]"
 
@@ -138,17 +142,7 @@ class SingleActive:
         may: whether a consumer may be active at all; after a change to True the caller calls `permit`.
     """
 
-    __slots__ = (
-        "_barred",
-        "_by_priority",
-        "_entered",
-        "_holds",
-        "_may",
-        "_order",
-        "_waiting",
-        "active",
-        "leaving",
-    )
+    __slots__ = ("_by_priority", "_entered", "_holds", "_may", "_order", "_waiting", "active", "leaving")
 
     def __init__(
         self,
@@ -164,10 +158,8 @@ class SingleActive:
         self._may = may
         self._entered = 0
         self._waiting: dict[Subscription, Entry] = {}
-        """By consumer, its entry in the heap, or the entry that it gets there when it is not barred."""
+        """By consumer, its latest entry in the heap. That of one that may not be active may have left it."""
         self._order: list[Entry] = []
-        self._barred: dict[Subscription, None] = {}
-        """The consumers that came to the top and may not be active; they are not in the heap."""
 
     @property
     def serving(self) -> Subscription | None:
@@ -175,50 +167,45 @@ class SingleActive:
         return None if self.leaving else self.active
 
     def add(self, subscription: Subscription) -> None:
-        """Add a consumer."""
         self._entered += 1
         self._place(subscription, self._entered)
         subscription.resting = self
 
     def remove(self, subscription: Subscription) -> None:
-        """Remove a consumer."""
         self._stop_waiting(subscription)
         if self.active is subscription:
             self.active = None
             self.leaving = False
 
     def _stop_waiting(self, subscription: Subscription) -> None:
-        if self._waiting.pop(subscription, None) is not None:
-            self._barred.pop(subscription, None)
-            if subscription.resting is self:
-                subscription.resting = None
+        if self._waiting.pop(subscription, None) is not None and subscription.resting is self:
+            subscription.resting = None
 
     def _place(self, subscription: Subscription, entered: int) -> None:
         """Enter a consumer into the heap."""
         if len(self._order) > max(_SHORT, 2 * len(self._waiting)):
-            self._order = [entry for each, entry in self._waiting.items() if each not in self._barred]
+            self._order = list(self._waiting.values())
             heapify(self._order)
         entry = self._waiting[subscription] = (self._rank(subscription), entered, subscription)
         heappush(self._order, entry)
 
     def _rank(self, subscription: Subscription) -> tuple[int, int, int]:
-        """What decides before the time of waiting; the lowest goes first."""
+        """What decides before the time of waiting: the priority, and the number of messages it may hold."""
         if not self._by_priority:
             return (0, 0, 0)
-        return (-subscription.priority, -_window(subscription), subscription.age)
+        limits = [credit.message_limit for credit in subscription.credits if credit.message_limit]
+        return (-subscription.priority, -min(limits, default=0), subscription.age)
 
     def wake(self, subscription: Subscription) -> None:
-        """The window of a consumer may have changed."""
+        """The number of messages that a consumer may hold may have changed."""
         rank, entered, _ = self._waiting[subscription]
         if rank != self._rank(subscription):
-            self._barred.pop(subscription, None)
             self._place(subscription, entered)
 
     def permit(self, subscription: Subscription) -> None:
         """A consumer may be active again."""
-        if subscription in self._barred:
-            del self._barred[subscription]
-            heappush(self._order, self._waiting[subscription])
+        if subscription in self._waiting:
+            self._place(subscription, self._waiting[subscription][1])
 
     def stand_back(self) -> None:
         """The active consumer, if any, waits again."""
@@ -237,10 +224,8 @@ class SingleActive:
         while self._order:
             entry = self._order[0]
             subscription = entry[2]
-            if self._waiting.get(subscription) is entry:
-                if self._may(subscription):
-                    return subscription
-                self._barred[subscription] = None
+            if self._waiting.get(subscription) is entry and self._may(subscription):
+                return subscription
             heappop(self._order)
         return None
 
@@ -261,37 +246,54 @@ class SingleActive:
             self.active = following
 
 
-def _window(subscription: Subscription) -> int:
-    """How many messages the consumer may hold."""
-    return min((credit.message_limit for credit in subscription.credits if credit.message_limit), default=0)
-
-
 class QuorumConsumers:
     """The consumers of one queue.
 
     `service_queue` holds those that can be served. `single` is there if only one is active. `pick` is True
-    once some messages may not suit every consumer.
+    once some messages may not suit every consumer. `getters` maps deliveries of basic.get to the channels
+    that hold them. `timeouts` watches deliveries, in personalities that do so: a message that was held too
+    long returns, and its consumer gets no others until it has settled the delivery, or loses its channel.
     """
 
-    __slots__ = ("_ended", "_late", "_newest", "_queue", "pick", "service_queue", "single")
+    __slots__ = (
+        "_ended",
+        "_late",
+        "_newest",
+        "_queue",
+        "getters",
+        "pick",
+        "service_queue",
+        "single",
+        "timeouts",
+    )
 
     def __init__(self, queue: QuorumQueue) -> None:
         self._queue = queue
         self.service_queue: ServiceQueue = ServiceQueue()
         self.pick: bool = False
-        self.single: SingleActive | None = None
-        if queue.options.single_active_consumer:
-            by_priority = queue.choices.single_active_by_priority
-            self.single = SingleActive(by_priority, self._holds, self._keeps_time)
+        self.getters: dict[Delivery, Subscriber] = {}
         self._newest = 0
         """The age of the latest consumer: its number in the order of arrival."""
         self._ended: WeakSet[Subscription] = WeakSet()
         """Consumers that have ended. Those that hold deliveries are kept by these."""
         self._late: dict[Subscription | None, dict[Delivery, None]] = {}
         """By consumer, the deliveries that timed out and that it has not settled since."""
+        choices = queue.choices
+        self.single: SingleActive | None = None
+        if queue.options.single_active_consumer:
+            self.single = SingleActive(
+                choices.single_active_by_priority, self._holds, lambda each: each not in self._late
+            )
+        self.timeouts: DeliveryTimeouts | None = None
+        if choices.consumers_time_out:
+            label = f"q '{queue.name}' times out unsettled deliveries"
+            timers = queue.virtual_host.state.timers
+            self.timeouts = DeliveryTimeouts(timers, self._held_under, self._time_out, lambda timeout: label)
 
     def enter(self, subscription: Subscription) -> None:
         """Add a consumer."""
+        asked = subscription.options.timeout
+        subscription.patience = self._patience() if asked is None else asked
         self._newest = subscription.age = self._newest + 1
         self.pick = self.pick or subscription.picks
         if self.single is None:
@@ -310,12 +312,13 @@ class QuorumConsumers:
             self.elect()
 
     def count(self) -> int:
-        """The consumer count of declare-ok, with ended consumers that still hold deliveries.
+        """The consumer count of declare-ok: consumers and, once they have ended, holders of deliveries.
 
         Consumers that wait to be active do not count.
         """
         queue, single = self._queue, self.single
         count = len(queue.subscriptions) if single is None else int(single.active is not None)
+        count += len(self.getters)
         if not self._ended:
             return count
         in_doubt = queue.virtual_host.branches.in_doubt
@@ -344,21 +347,63 @@ class QuorumConsumers:
     def _holds(self, subscription: Subscription) -> bool:
         return any(delivery.holder is subscription for delivery in self._queue.unacked)
 
-    def _keeps_time(self, subscription: Subscription) -> bool:
-        return subscription not in self._late
+    # --- timeouts -----------------------------------------------------------------------------------
 
-    # --- delivery timeouts --------------------------------------------------------------------------
+    def _patience(self) -> float | None:
+        """The timeout in seconds where a consumer asks for no other; None means no timeout."""
+        queue = self._queue
+        asked = queue.options.consumer_timeout
+        return (queue.virtual_host.state.personality.consumer_timeout or None) if asked is None else asked
 
-    def held_too_long(self, holder: Subscription, delivery: Delivery) -> None:
-        """A delivery timed out: its consumer gets no messages until it has settled it."""
-        self._late.setdefault(holder, {})[delivery] = None
-        self.service_queue.remove(holder)
+    def _limit(self, delivery: Delivery) -> float | None:
+        """The timeout of a delivery in seconds; None where a prepared branch will settle it."""
+        if delivery in self._queue.virtual_host.branches.in_doubt:
+            return None
+        return self._patience() if delivery.holder is None else delivery.holder.patience
 
-    def stand_back(self, late: dict[Subscription, None]) -> None:
-        """The active consumer waits again if it is one of these."""
-        if self.single is not None and self.single.active in late:
+    def _held_under(self, timeout: float) -> Iterator[Delivery]:
+        return (each for each in self._queue.unacked if self._limit(each) == timeout)
+
+    def watch(self, delivery: Delivery) -> None:
+        """A delivery has begun."""
+        if self.timeouts is not None:
+            limit = self._limit(delivery)
+            if limit is not None and limit not in self.timeouts.running:
+                self.timeouts.start(limit, delivery)
+
+    def _time_out(self, late: list[Delivery], timeout: float) -> None:
+        """Take messages back that were held too long."""
+        queue = self._queue
+        holders: dict[Subscription, None] = {}
+        getters: dict[Subscriber, None] = {}
+        for delivery in late:
+            holder = delivery.holder
+            del queue.unacked[delivery]
+            if holder is None:
+                getters[self.getters.pop(delivery)] = None
+            else:
+                holders[holder] = None
+                if holder.active:
+                    self._late.setdefault(holder, {})[delivery] = None
+                    self.service_queue.remove(holder)
+            queue.virtual_host.report(
+                "requeued",
+                message=delivery.queued.message,
+                queue=queue.name,
+                consumer=None if holder is None else holder.tag,
+                connection=getattr(delivery.owner, "name", None),
+                delivery_tag=delivery.tag,
+                detail="it was held too long",
+            )
+            queue.requeue(cast("QuorumMessage", delivery.queued), "timed out")
+        if self.single is not None and self.single.active in holders:
             self.single.stand_back()
             self.elect()
+        for holder in holders:
+            holder.subscriber.held_too_long(holder)
+        for getter in getters:
+            getter.held_too_long(None)
+        queue.dispatch()
 
     def settled_late(self, delivery: Delivery) -> bool:
         """A delivery that timed out is settled. True if its consumer has settled all such deliveries."""

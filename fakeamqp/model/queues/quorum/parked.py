@@ -1,13 +1,6 @@
-"""Messages that return to a quorum queue, and those that it cannot deliver now.
+"""Messages that a quorum queue cannot deliver now: they wait for a retry, or are held dead letters.
 
-A parked message waits for a delayed retry (RabbitMQ 4.3: documented), or is a held dead letter.
-
-Returned messages do not take their old place: they go before all new messages, or behind them, or wait for a
-retry, or are dead-lettered. That depends on the outcome of the delivery and on the delivery limit (RabbitMQ:
-measured).
-
-Dead letters held until they are delivered (RabbitMQ: documented, `x-dead-letter-strategy` at-least-once).
-
+Dead letters are held until they are delivered (RabbitMQ: documented, `x-dead-letter-strategy` at-least-once).
 The queue that a message died in holds the dead letter until every queue that it is routed to has taken it.
 One that is unroutable, or refused by a full queue, is sent again after three minutes, and when the options of
 the holding queue change. A new exchange or binding does not trigger a retry; but every retry uses the routes
@@ -18,32 +11,27 @@ documented).
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable
 from heapq import heappop, heappush
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from fakeamqp.model.dead_letters import dead_lettered, is_cycle
-from fakeamqp.model.deliveries.delivery import by_consumer, grouped
 from fakeamqp.model.messages.message import Identity
-from fakeamqp.model.operations import in_steps
 from fakeamqp.model.outcome import Outcome
-from fakeamqp.model.queues.quorum.expiry import MARGIN, Deadline
+from fakeamqp.model.queues.queue import Deadline
+from fakeamqp.model.timers import MARGIN
 
 if TYPE_CHECKING:
     from fakeamqp.model.arguments import QueueOptions
-    from fakeamqp.model.deliveries.delivery import Delivery
     from fakeamqp.model.history import DropReason
     from fakeamqp.model.messages.message import Message
     from fakeamqp.model.queues.queue import DeathReason, Queue
     from fakeamqp.model.queues.quorum.queue import QuorumMessage, QuorumQueue
-    from fakeamqp.model.timers import Timer
-    from fakeamqp.model.virtual_host import VirtualHost
 
-__all__ = ["HeldDeadLetters", "ParkedMessages", "Requeueing", "Retries", "retry_delay"]
+__all__ = ["ParkedMessages"]
 
 _MOST_ON_THEIR_WAY = 32
 _RETRY_AFTER = 180.0
-_TIMER_MARGIN = 1e-9
 
 
 class _Held:
@@ -71,7 +59,7 @@ class HeldDeadLetters:
         fewer: called when their number has decreased.
     """
 
-    __slots__ = ("_behind", "_fewer", "_identity", "_pending", "_queue", "_timer", "octets")
+    __slots__ = ("_behind", "_deadline", "_fewer", "_identity", "_pending", "_queue", "octets")
 
     def __init__(self, queue: Queue, fewer: Callable[[], None]) -> None:
         self.octets: int = 0
@@ -81,7 +69,7 @@ class HeldDeadLetters:
         self._pending: dict[_Held, None] = {}
         """Those in flight, oldest first."""
         self._behind: deque[_Held] = deque()
-        self._timer: Timer | None = None
+        self._deadline = Deadline(queue.virtual_host, self.try_again)
 
     def __len__(self) -> int:
         return len(self._pending) + len(self._behind)
@@ -100,7 +88,7 @@ class HeldDeadLetters:
 
     def try_again(self) -> None:
         """Send again what was unroutable, and what some queue refused long enough ago."""
-        now = self._queue.virtual_host.now() + _TIMER_MARGIN
+        now = self._queue.virtual_host.now() + MARGIN
         for held in list(self._pending):
             if held in self._pending and (held.tried_at is None or held.tried_at + _RETRY_AFTER <= now):
                 self._send(held)
@@ -196,19 +184,12 @@ class HeldDeadLetters:
     def _watch(self) -> None:
         """Keep a timer running while something is in flight."""
         if not self._pending:
-            if self._timer is not None:
-                self._timer.cancel()
-                self._timer = None
-        elif self._timer is None:
-            self._timer = self._queue.virtual_host.call_later(
-                _RETRY_AFTER,
-                self._timer_is_due,
+            self._deadline.set(None, "")
+        elif self._deadline.due is None:
+            self._deadline.set(
+                self._queue.virtual_host.now() + _RETRY_AFTER,
                 lambda: f"q '{self._queue.name}' sends {len(self._pending)} held dead letters again",
             )
-
-    def _timer_is_due(self) -> None:
-        self._timer = None
-        self.try_again()
 
 
 def _cycles(queue: Any, held: _Held) -> bool:
@@ -217,192 +198,28 @@ def _cycles(queue: Any, held: _Held) -> bool:
     return held.reason != "rejected" and is_cycle(queue.name, held.on_its_way)
 
 
-def retry_delay(options: QueueOptions, failures: int, *, failed: bool) -> float | None:
-    """The delay of a returned message in seconds; None means no delay.
-
-    `failures` counts its failures so far, `failed` says whether the last return was one.
-    """
-    shortest = options.delayed_retry_min
-    if options.delayed_retry_type not in ("all", "failed" if failed else "returned") or shortest is None:
-        return None
-    longest = shortest if options.delayed_retry_max is None else options.delayed_retry_max
-    return min(shortest * max(1, failures), longest)
-
-
-class Retries:
-    """The messages of one queue that wait for a retry, in `heap`; `octets` is their total size.
-
-    Args:
-        virtual_host: its clock is used.
-        name: of the queue, for the timer's label.
-        again: called with the messages whose retry is due.
-    """
-
-    __slots__ = ("_again", "_deadline", "_name", "_virtual_host", "heap", "octets")
-
-    def __init__(
-        self, virtual_host: VirtualHost, name: str, again: Callable[[list[QuorumMessage]], None]
-    ) -> None:
-        self.octets: int = 0
-        self._virtual_host = virtual_host
-        self._name = name
-        self._again = again
-        self._deadline = Deadline(virtual_host, self._is_due)
-        self.heap: list[tuple[float, int, QuorumMessage]] = []
-        """Due time, position, message."""
-
-    def waiting(self) -> list[QuorumMessage]:
-        """All of them, soonest first."""
-        return [queued for _, _, queued in sorted(self.heap)]
-
-    def add(self, queued: QuorumMessage, delay: float) -> None:
-        """Add a message that is redelivered after `delay` seconds."""
-        heappush(self.heap, (self._virtual_host.now() + delay, queued.position, queued))
-        self.octets += queued.size
-        self._watch()
-
-    def clear(self) -> list[QuorumMessage]:
-        """Take out all of them, soonest first."""
-        taken = self.waiting()
-        self.heap.clear()
-        self.octets = 0
-        self._watch()
-        return taken
-
-    def stop(self) -> None:
-        """The queue has been deleted."""
-        self._deadline.stop()
-
-    def _watch(self) -> None:
-        due = self.heap[0][0] if self.heap else None
-        self._deadline.set(due, f"q '{self._name}' retries a message")
-
-    def _is_due(self) -> None:
-        now = self._virtual_host.now() + MARGIN
-        due = []
-        while self.heap and self.heap[0][0] <= now:
-            queued = heappop(self.heap)[2]
-            self.octets -= queued.size
-            due.append(queued)
-        self._watch()
-        self._again(due)
-
-
-class Requeueing:
-    """Places the messages that return to one queue."""
-
-    __slots__ = ("_queue", "limit")
-
-    def __init__(self, queue: QuorumQueue) -> None:
-        self._queue = queue
-        self.limit: float | None = None
-        """How often a message may return; None means any number of times."""
-
-    def adopt(self, options: QueueOptions) -> None:
-        """Apply new options."""
-        choices = self._queue.choices
-        limit = choices.delivery_limit if options.delivery_limit is None else options.delivery_limit
-        if limit is not None and limit < 0 and choices.negative_limit_is_none:
-            limit = None
-        self.limit = limit
-
-    def taking_back(self, deliveries: Sequence[Delivery], *, redelivered: bool) -> Iterator[None]:
-        """Requeue deliveries that were not accepted, in steps; the queue dispatches between groups.
-
-        `redelivered` says whether messages are marked so.
-        """
-        queue = self._queue
-
-        def requeue(part: Sequence[Delivery]) -> None:
-            for delivery in part:
-                if not queue.end(delivery):
-                    continue
-                queued = cast("QuorumMessage", delivery.queued)
-                if queue.deleted:
-                    queue._too_late((queued,), "deleted")
-                else:
-                    marked = queued.redelivered or redelivered
-                    self.requeue(queued, delivery.ending or "lost")
-                    queued.redelivered = marked
-
-        groups = yield from self._in_order(deliveries)
-        del deliveries
-        while groups:
-            yield from in_steps(groups.pop(), requeue)
-            if not queue.deleted:
-                queue.consumers.elect(returned=True)
-                queue.dispatch()
-
-    def _in_order(self, deliveries: Sequence[Delivery]) -> Generator[None, None, list[Sequence[Delivery]]]:
-        """The order in which deliveries return: groups, the first at the end of the list."""
-        by_age: dict[tuple[int, Any], list[Delivery]] = {}
-        lost = True
-
-        def enter(part: Sequence[Delivery]) -> None:
-            nonlocal lost
-            lost = lost and all(delivery.ending == "lost" for delivery in part)
-            if lost:
-                for delivery in part:
-                    by_age.setdefault(self._age_of_holder(delivery), []).append(delivery)
-
-        yield from in_steps(deliveries, enter)
-        if not lost:
-            return (yield from grouped(deliveries))
-        return [[delivery for age in sorted(by_age) for delivery in by_age[age]]]
-
-    def _age_of_holder(self, delivery: Delivery) -> tuple[int, Any]:
-        """The sort key of deliveries that return because their channel was lost."""
-        holder = delivery.holder
-        if not self._queue.choices.losses_by_age:
-            return by_consumer(delivery)
-        return (1, delivery.tag) if holder is None else (0, holder.age)
-
-    def requeue(self, queued: QuorumMessage, ending: str) -> None:
-        """Place a message whose delivery was not accepted."""
-        queue = self._queue
-        choices = queue.choices
-        limit = self.limit
-        queued.returns += 1
-        queued.redelivered = True
-        if limit is None and ending in choices.back_without_limit:
-            queued.position = queue.next_position()
-            queue.ready.append_plain(queued)
-            queue.ready_bytes += queued.size
-            return
-        failed = ending in choices.failures
-        if failed:
-            queued.failures += 1
-        count = queued.returns if choices.limit_counts == "returns" else queued.failures
-        if limit is not None and count > limit:
-            queue.parked.die(queued, "delivery_limit")
-            return
-        delay = retry_delay(queue.options, queued.failures, failed=failed)
-        if delay is None:
-            queue.ready.put_back(queued)
-            queue.ready_bytes += queued.size
-        else:
-            queue.parked.retries.add(queued, delay)
-
-
 class ParkedMessages:
-    """The parked messages of one queue: `retries`, and dead letters if it holds them until they arrive.
+    """The messages of one queue that wait for a retry (RabbitMQ 4.3: documented), and its held dead letters.
 
     Args:
         queue: the queue of the messages.
         fewer: called when dead letters have left.
+
+    Attributes:
+        held: the dead letters, None if the queue does not hold them until they are delivered.
     """
 
-    __slots__ = ("_fewer", "_held", "_queue", "retries")
+    __slots__ = ("_deadline", "_fewer", "_octets", "_queue", "_retries", "held")
 
-    def __init__(
-        self,
-        queue: QuorumQueue,
-        fewer: Callable[[], None],
-    ) -> None:
-        self.retries: Retries = Retries(queue.virtual_host, queue.name, self._again)
+    def __init__(self, queue: QuorumQueue, fewer: Callable[[], None]) -> None:
         self._queue = queue
         self._fewer = fewer
-        self._held: HeldDeadLetters | None = None
+        self.held: HeldDeadLetters | None = None
+        self._retries: list[tuple[float, int, QuorumMessage]] = []
+        """A heap of those that wait for a retry: due time, position, message."""
+        self._octets = 0
+        """The bytes of those."""
+        self._deadline = Deadline(queue.virtual_host, self._retry)
 
     def adopt(self, options: QueueOptions) -> None:
         """Apply new options."""
@@ -412,50 +229,81 @@ class ParkedMessages:
             and options.overflow == "reject-publish"
             and options.dead_letter_exchange is not None
         )
-        if keeps and self._held is None:
-            self._held = HeldDeadLetters(self._queue, self._fewer)
-        elif not keeps and self._held is not None:
-            self._held.clear("the queue no longer keeps dead letters until they have arrived")
-            self._held = None
+        if keeps and self.held is None:
+            self.held = HeldDeadLetters(self._queue, self._fewer)
+        elif not keeps and self.held is not None:
+            self.held.clear("the queue no longer keeps dead letters until they have arrived")
+            self.held = None
 
     def amount(self) -> tuple[int, int]:
         """The number of messages, and their bytes."""
-        retries, held = self.retries, self._held
+        held = self.held
         if held is None:
-            return len(retries.heap), retries.octets
-        return len(retries.heap) + len(held), retries.octets + held.octets
+            return len(self._retries), self._octets
+        return len(self._retries) + len(held), self._octets + held.octets
 
     def messages(self) -> list[Message]:
         """All messages: those for a retry, soonest first, then dead letters."""
-        delayed = [queued.message for queued in self.retries.waiting()]
-        return [*delayed, *(() if self._held is None else self._held.messages())]
+        delayed = [queued.message for queued in self.waiting()]
+        return [*delayed, *(() if self.held is None else self.held.messages())]
 
-    def _again(self, due: list[QuorumMessage]) -> None:
+    # --- retries ------------------------------------------------------------------------------------
+
+    def waiting(self) -> list[QuorumMessage]:
+        """Those that wait for a retry, soonest first."""
+        return [queued for _, _, queued in sorted(self._retries)]
+
+    def delay(self, queued: QuorumMessage, *, failed: bool) -> bool:
+        """Park a returned message for a retry; False if the options ask for no delay.
+
+        `failed` says whether its return was a failure.
+        """
+        options = self._queue.options
+        shortest, longest = options.delayed_retry_min, options.delayed_retry_max
+        if options.delayed_retry_type not in ("all", "failed" if failed else "returned") or shortest is None:
+            return False
+        delay = min(shortest * max(1, queued.failures), shortest if longest is None else longest)
+        heappush(self._retries, (self._queue.virtual_host.now() + delay, queued.position, queued))
+        self._octets += queued.size
+        self._watch()
+        return True
+
+    def clear_retries(self) -> list[QuorumMessage]:
+        """Take out those that wait for a retry, soonest first."""
+        taken = self.waiting()
+        self._retries.clear()
+        self._octets = 0
+        self._watch()
+        return taken
+
+    def stop(self) -> None:
+        """The queue has been deleted: no retry is due any more."""
+        self._deadline.stop()
+
+    def _watch(self) -> None:
+        due = self._retries[0][0] if self._retries else None
+        self._deadline.set(due, f"q '{self._queue.name}' retries a message")
+
+    def _retry(self) -> None:
         """Return messages whose retry is due."""
         queue = self._queue
+        now = queue.virtual_host.now() + MARGIN
+        due = []
+        while self._retries and self._retries[0][0] <= now:
+            queued = heappop(self._retries)[2]
+            self._octets -= queued.size
+            due.append(queued)
+        self._watch()
         for queued in due:
-            queue.ready.put_back(queued)
-            queue.ready_bytes += queued.size
+            queue.put_back(queued)
         queue.dispatch()
+
+    # --- dead letters -------------------------------------------------------------------------------
 
     def die(self, queued: QuorumMessage, reason: DeathReason) -> None:
         """Dead-letter a message."""
-        if self._held is not None:
-            self._held.hold(queued.message, reason, queued.failures, queued.size)
+        if self.held is not None:
+            self.held.hold(queued.message, reason, queued.failures, queued.size)
         else:
             queue = self._queue
             queue.virtual_host.dead_letters.died(queue, queued.message, reason, queued.failures)
-
-    def try_again(self) -> None:
-        """Publish held dead letters again, because options changed."""
-        if self._held is not None:
-            self._held.try_again()
-
-    def start_over(self) -> None:
-        """Publish held dead letters again after a restart."""
-        if self._held is not None:
-            self._held.start_over()
-
-    def clear_dead_letters(self, reason: DropReason, detail: str) -> int:
-        """Drop the held dead letters. Returns how many there were."""
-        return 0 if self._held is None else self._held.clear(detail, reason)

@@ -1,30 +1,28 @@
-"""The quorum queue itself: arrival, delivery and settlement of messages, and its limits.
+"""The quorum queue itself: arrival, delivery and settlement of messages.
 
 Every operation ends in `dispatch`: it drops expired messages at the heads, delivers to the consumers in
 order, and then checks the limits. So a message beyond a limit is still delivered if a consumer waits for it.
 
-Above a limit the queue drops from its head, or it blocks publishers: a publisher that finds the queue above a
-limit is refused until at most four fifths of the limits are used. The queue remembers this for each
-publisher (RabbitMQ: documented).
+Returned messages do not take their old place: they go before all new messages, or behind them, or wait for a
+retry, or are dead-lettered. That depends on the outcome of the delivery and on the delivery limit (RabbitMQ:
+measured).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from itertools import chain, islice
-from typing import TYPE_CHECKING, cast
-from weakref import WeakKeyDictionary
+from typing import TYPE_CHECKING, Any, cast
 
 from fakeamqp.model.deliveries.credit import InheritedCredit
-from fakeamqp.model.deliveries.delivery import Delivery
+from fakeamqp.model.deliveries.delivery import Delivery, by_consumer, grouped
 from fakeamqp.model.errors import NotImplementedHere, ResourceLocked
 from fakeamqp.model.messages.properties import Int64
+from fakeamqp.model.operations import carry_out, in_steps
 from fakeamqp.model.queues.queue import NOT_SECURED, Queue
 from fakeamqp.model.queues.quorum.consumers import QuorumConsumers, ServiceQueue
-from fakeamqp.model.queues.quorum.expiry import SHORTEST_LIFE, Expiry, IdleExpiry
-from fakeamqp.model.queues.quorum.new_messages import ReturnsFirst
-from fakeamqp.model.queues.quorum.parked import ParkedMessages, Requeueing
-from fakeamqp.model.queues.quorum.timeouts import ConsumerTimeouts
+from fakeamqp.model.queues.quorum.messages import SHORTEST_LIFE, Expiry, Overflow, ReturnsFirst
+from fakeamqp.model.queues.quorum.parked import ParkedMessages
 from fakeamqp.model.queues.waiting import QueuedMessage
 
 if TYPE_CHECKING:
@@ -35,53 +33,7 @@ if TYPE_CHECKING:
     from fakeamqp.model.messages.message import Message
     from fakeamqp.model.personality import QuorumChoices
 
-__all__ = ["Overflow", "QuorumMessage", "QuorumQueue", "check_deletion", "check_get", "check_subscription"]
-
-
-def check_deletion(queue: QuorumQueue, *, if_unused: bool, if_empty: bool) -> None:
-    """Refuse conditions of a deletion.
-
-    Raises:
-        NotImplementedHere: a condition is set.
-    """
-    for asked, flag in ((if_unused, "if-unused"), (if_empty, "if-empty")):
-        if asked:
-            raise NotImplementedHere(
-                f"cannot delete queue '{queue.name}' in vhost '{queue.virtual_host.name}'. queue.delete "
-                f"operations with {flag} flag set are not supported by quorum queues"
-            )
-
-
-def check_get(queue: QuorumQueue) -> None:
-    """Refuse basic.get where the queue has single active consumers.
-
-    Raises:
-        ResourceLocked: it has.
-    """
-    if queue.consumers.single is not None:
-        kind = queue.virtual_host.state.personality.single_active_get_refusal
-        raise ResourceLocked(
-            f"cannot obtain access to locked queue '{queue.name}' in vhost '{queue.virtual_host.name}'. "
-            f"basic.get operations are not supported by {kind} queues with single active consumer"
-        )
-
-
-def check_subscription(queue: QuorumQueue, subscription: Subscription) -> None:
-    """Refuse browsing and shared windows.
-
-    Raises:
-        NotImplementedHere: the subscription browses, or shares its window with others in a personality that
-            forbids that.
-    """
-    if not subscription.acquires:
-        raise NotImplementedHere(
-            f"queue '{queue.name}' in vhost '{queue.virtual_host.name}' cannot be browsed: quorum queues "
-            "deliver only to subscriptions that acquire messages. Browse a classic queue or a stream"
-        )
-    if subscription.shares_window and queue.choices.refuses_shared_windows:
-        raise NotImplementedHere(
-            f"queue '{queue.name}' in vhost '{queue.virtual_host.name}' does not support global qos"
-        )
+__all__ = ["QuorumMessage", "QuorumQueue"]
 
 
 class QuorumMessage(QueuedMessage):
@@ -98,102 +50,6 @@ class QuorumMessage(QueuedMessage):
         self.failures: int = message.failures
         self.redelivered: bool = self.failures > 0
 
-    def shown(self, count: int, choices: QuorumChoices, *, ordered: bool) -> Message:
-        """The message as a client sees it that gets it now, after this number of returns.
-
-        `ordered` sorts its headers.
-        """
-        headers = {"x-delivery-count": Int64(count)}
-        if choices.shows_acquisitions:
-            headers = {"x-acquired-count": Int64(count)}
-            if self.failures:
-                headers["x-delivery-count"] = Int64(self.failures)
-        return self.message.with_properties(self.message.properties.with_headers(headers, ordered=ordered))
-
-
-_SOFT_LIMIT = 0.8
-"""Publishers are unblocked when at most this part of a limit is used."""
-
-
-class _Anybody:
-    """Stands for publishers that are not connections."""
-
-
-_ANYBODY = _Anybody()
-
-
-class Overflow:
-    """The limits of one queue: `bounded` if there are any, `rejects` if it blocks publishers then."""
-
-    __slots__ = ("_blocked", "_max_bytes", "_max_length", "_queue", "bounded", "rejects")
-
-    def __init__(self, queue: QuorumQueue) -> None:
-        self._queue = queue
-        self.bounded: bool = False
-        self.rejects: bool = False
-        self._max_length: int | None = None
-        self._max_bytes: int | None = None
-        self._blocked: WeakKeyDictionary[object, bool] = WeakKeyDictionary()
-        """By publisher, whether it is blocked (overflow reject-publish)."""
-
-    def adopt(self, options: QueueOptions) -> None:
-        """Apply new options."""
-        self._max_length = options.max_length
-        self._max_bytes = options.max_length_bytes
-        self.bounded = self._max_length is not None or self._max_bytes is not None
-        self.rejects = self.bounded and options.overflow == "reject-publish"
-
-    def refuses(self, publisher: object) -> bool:
-        """Whether this publisher is blocked; a new one is if the queue is above its limits now."""
-        if publisher is None:
-            publisher = _ANYBODY
-        blocked = self._blocked.get(publisher)
-        if blocked is None:
-            blocked = self._blocked[publisher] = self._above()
-        return blocked
-
-    def would_refuse(self, publisher: object) -> bool:
-        """The answer of `refuses`. Nothing changes."""
-        if not self.rejects:
-            return False
-        blocked = self._blocked.get(_ANYBODY if publisher is None else publisher)
-        return self._above() if blocked is None else blocked
-
-    def _counts(self) -> tuple[int, int]:
-        """The messages and bytes that count for the limits."""
-        queue = self._queue
-        count, octets = queue.parked.amount()
-        return len(queue.ready) + count, queue.ready_bytes + octets
-
-    def _above(self) -> bool:
-        count, octets = self._counts()
-        return (self._max_length is not None and count > self._max_length) or (
-            self._max_bytes is not None and octets > self._max_bytes
-        )
-
-    def _below_soft_limits(self) -> bool:
-        count, octets = self._counts()
-        return (self._max_length is None or count <= int(self._max_length * _SOFT_LIMIT)) and (
-            self._max_bytes is None or octets <= int(self._max_bytes * _SOFT_LIMIT)
-        )
-
-    def check(self) -> None:
-        """Drop from the head, or block or unblock publishers."""
-        if self.rejects:
-            if self._above():
-                for publisher in self._blocked:
-                    self._blocked[publisher] = True
-                return
-            if not self._below_soft_limits():
-                return
-        elif self.bounded:
-            queue = self._queue
-            while len(queue.ready) and self._above():
-                queue.parked.die(queue.pop(), "maxlen")
-        if self._blocked:
-            for publisher in self._blocked:
-                self._blocked[publisher] = False
-
 
 _MOST_LOOKED_AT = 1000
 
@@ -208,35 +64,32 @@ class QuorumQueue(Queue):
     default_prefetch = 2000
 
     __slots__ = (
-        "_consumer_timeouts",
         "_expiry",
-        "_idle_expiry",
+        "_last_use",
         "_next_position",
         "_overflow",
         "_perishable",
         "_ttl",
         "choices",
         "consumers",
+        "delivery_limit",
         "parked",
         "ready",
         "ready_bytes",
-        "requeueing",
     )
 
     ready: ReturnsFirst
 
     def _prepare(self) -> None:
-        virtual_host = self.virtual_host
-        self.choices: QuorumChoices = virtual_host.state.personality.quorum
-        self._idle_expiry = IdleExpiry(self)
+        self.choices: QuorumChoices = self.virtual_host.state.personality.quorum
         self.ready = ReturnsFirst(self.choices.priorities)
         self.ready_bytes: int = 0
+        self.delivery_limit: float | None = None
+        """How often a message may return; None means any number of times."""
         self._next_position = 0
         self._perishable = False
         """True once a message had a time to live."""
         self.consumers: QuorumConsumers = QuorumConsumers(self)
-        self.requeueing: Requeueing = Requeueing(self)
-        self._consumer_timeouts = ConsumerTimeouts(self)
         self._overflow = Overflow(self)
         self.parked: ParkedMessages = ParkedMessages(self, self._overflow.check)
         self._expiry = Expiry(self)
@@ -250,7 +103,12 @@ class QuorumQueue(Queue):
         Raises:
             NotImplementedHere: a condition is set.
         """
-        check_deletion(self, if_unused=if_unused, if_empty=if_empty)
+        for asked, flag in ((if_unused, "if-unused"), (if_empty, "if-empty")):
+            if asked:
+                raise NotImplementedHere(
+                    f"cannot delete {self.place}. queue.delete operations with {flag} flag set are not "
+                    "supported by quorum queues"
+                )
         return len(self.ready)
 
     def apply(self, options: QueueOptions) -> None:
@@ -258,15 +116,19 @@ class QuorumQueue(Queue):
         self.options = options
         self.acknowledgement_timeout: float | None = self._acknowledgement_timeout()
         self._adopt()
-        self._idle_expiry.watch()
-        self.parked.try_again()
+        self._expire_unused_at(None if options.expires is None else self._last_use + options.expires)
+        if self.parked.held is not None:
+            self.parked.held.try_again()
         self.dispatch()
 
     def _adopt(self) -> None:
         options = self.options
+        limit = self.choices.delivery_limit if options.delivery_limit is None else options.delivery_limit
+        if limit is not None and limit < 0 and self.choices.negative_limit_is_none:
+            limit = None
+        self.delivery_limit = limit
         self._ttl = options.message_ttl
         self._overflow.adopt(options)
-        self.requeueing.adopt(options)
         self.parked.adopt(options)
 
     # --- arrival ------------------------------------------------------------------------------------
@@ -299,11 +161,6 @@ class QuorumQueue(Queue):
         self.dispatch()
         return True
 
-    def next_position(self) -> int:
-        """A new position behind all others."""
-        self._next_position += 1
-        return self._next_position
-
     def would_refuse(self, message: Message) -> bool:
         return self._overflow.would_refuse(message.publisher)
 
@@ -327,7 +184,7 @@ class QuorumQueue(Queue):
     def most_returned(self) -> QuorumMessage | None:
         """The message, among the first ones, with the most returns that were no failures."""
         held = (delivery.queued for delivery in self.unacked)
-        messages = islice(chain(held, self.parked.retries.waiting(), self.ready), _MOST_LOOKED_AT)
+        messages = islice(chain(held, self.parked.waiting(), self.ready), _MOST_LOOKED_AT)
         by_returns = cast("Iterator[QuorumMessage]", messages)
         return max(by_returns, key=lambda queued: queued.returns - queued.failures, default=None)
 
@@ -371,9 +228,6 @@ class QuorumQueue(Queue):
                 break
         return False
 
-    def could_take(self, message: Message) -> bool:
-        return self.next_taker(message) is not None
-
     def pop(self) -> QuorumMessage:
         """Take the message delivered next."""
         queued = cast(QuorumMessage, self.ready.pop())
@@ -404,28 +258,39 @@ class QuorumQueue(Queue):
 
     def _begin(self, delivery: Delivery) -> None:
         self.unacked[delivery] = None
-        times = self._consumer_timeouts.times
-        if times is not None:
-            times.watch(delivery)
+        if self.consumers.timeouts is not None:
+            self.consumers.watch(delivery)
 
     def as_delivered(self, queued: QueuedMessage, *, asked: bool = False) -> Message:
         """A returned message carries how often it was returned."""
         assert isinstance(queued, QuorumMessage)
+        choices = self.choices
         count = queued.returns or queued.failures
-        if not (count or (asked and self.choices.counts_on_get)):
+        if not (count or (asked and choices.counts_on_get)):
             return queued.message
+        headers = {"x-delivery-count": Int64(count)}
+        if choices.shows_acquisitions:
+            headers = {"x-acquired-count": Int64(count)}
+            if queued.failures:
+                headers["x-delivery-count"] = Int64(queued.failures)
         ordered = self.virtual_host.state.personality.sorts_headers
-        return queued.shown(count, self.choices, ordered=ordered)
+        message = queued.message
+        return message.with_properties(message.properties.with_headers(headers, ordered=ordered))
 
     def get(
         self, owner: object, *, no_ack: bool, group: object = None, content_class: str | None = None
     ) -> tuple[QueuedMessage, Delivery | None] | None:
-        """See the base class.
+        """Take the next message.
 
         Raises:
             ResourceLocked: the queue has single active consumers.
         """
-        check_get(self)
+        if self.consumers.single is not None:
+            kind = self.virtual_host.state.personality.single_active_get_refusal
+            raise ResourceLocked(
+                f"cannot obtain access to locked {self.place}. basic.get operations are not supported by "
+                f"{kind} queues with single active consumer"
+            )
         self.used()
         if self._perishable:
             self._expiry.drop()
@@ -440,7 +305,7 @@ class QuorumQueue(Queue):
         delivery = None
         if not no_ack:
             delivery = Delivery(self, queued, None, owner, (), self.virtual_host.now())
-            self._consumer_timeouts.getters[delivery] = cast("Subscriber", group)
+            self.consumers.getters[delivery] = cast("Subscriber", group)
             self._begin(delivery)
             self._settled()
         else:
@@ -448,11 +313,9 @@ class QuorumQueue(Queue):
         return queued, delivery
 
     def purge(self) -> int:
-        reason: DropReason = "purged"
-        detail = "the queue was purged"
-        count = self._drop_ready(reason, detail)
+        count = self._drop_ready("purged", "the queue was purged")
         if self.choices.purges_all:
-            count += self._drop_parked(reason, detail)
+            count += self._drop_parked("purged", "the queue was purged")
         self._settled()
         return count
 
@@ -461,23 +324,23 @@ class QuorumQueue(Queue):
         self.ready_bytes = 0
         return self._drop(self.ready.clear(), reason, detail)
 
+    def _drop_parked(self, reason: DropReason, detail: str) -> int:
+        """Drop the parked messages. Returns how many there were."""
+        count = self._drop(self.parked.clear_retries(), reason, detail)
+        return count if self.parked.held is None else count + self.parked.held.clear(detail, reason)
+
+    def drop_all(self, reason: DropReason, detail: str) -> None:
+        self._drop_ready(reason, detail)
+        self._drop_parked(reason, detail)
+
     def clear(self) -> list[Message]:
         self.ready_bytes = 0
         return [queued.message for queued in self.ready.clear()]
 
     def abandon(self) -> list[Message]:
         """Messages that wait for a retry come last."""
-        delayed = [queued.message for queued in self.parked.retries.clear()]
+        delayed = [queued.message for queued in self.parked.clear_retries()]
         return [*super().abandon(), *delayed]
-
-    def drop_all(self, reason: DropReason, detail: str) -> None:
-        self._drop_ready(reason, detail)
-        self._drop_parked(reason, detail)
-
-    def _drop_parked(self, reason: DropReason, detail: str) -> int:
-        """Drop the parked messages. Returns how many there were."""
-        delayed = self._drop(self.parked.retries.clear(), reason, detail)
-        return delayed + self.parked.clear_dead_letters(reason, detail)
 
     def _settled(self) -> None:
         """Check limits and timers after messages left without a dispatch."""
@@ -492,7 +355,7 @@ class QuorumQueue(Queue):
         if self.end(delivery):
             self.consumers.elect()
 
-    def refuse(self, delivery: Delivery) -> None:
+    def reject(self, delivery: Delivery) -> None:
         if not self.end(delivery):
             return
         queued = cast(QuorumMessage, delivery.queued)
@@ -505,17 +368,80 @@ class QuorumQueue(Queue):
             self.consumers.elect()
             self._settled()
 
-    def take_back(
-        self, deliveries: Iterable[Delivery], *, avoid: object = None, redelivered: bool = True
-    ) -> None:
-        """Per consumer, with dispatches in between. `avoid` has no effect."""
-        for _ in self.requeueing.taking_back(tuple(deliveries), redelivered=redelivered):
-            pass
-
     def taking_back(
         self, deliveries: Sequence[Delivery], *, avoid: object = None, redelivered: bool = True
     ) -> Iterator[None]:
-        return self.requeueing.taking_back(deliveries, redelivered=redelivered)
+        """Per consumer, with dispatches in between. `avoid` has no effect."""
+
+        def requeue(part: Sequence[Delivery]) -> None:
+            for delivery in part:
+                if not self.end(delivery):
+                    continue
+                queued = cast(QuorumMessage, delivery.queued)
+                if self.deleted:
+                    self._too_late((queued,), "deleted")
+                else:
+                    marked = queued.redelivered or redelivered
+                    self.requeue(queued, delivery.ending or "lost")
+                    queued.redelivered = marked
+
+        groups = yield from self._in_order(deliveries)
+        del deliveries
+        while groups:
+            yield from in_steps(groups.pop(), requeue)
+            if not self.deleted:
+                self.consumers.elect(returned=True)
+                self.dispatch()
+
+    def _in_order(self, deliveries: Sequence[Delivery]) -> Generator[None, None, list[Sequence[Delivery]]]:
+        """The order in which deliveries return: groups, the first at the end of the list."""
+        by_age: dict[tuple[int, Any], list[Delivery]] = {}
+        lost = True
+
+        def enter(part: Sequence[Delivery]) -> None:
+            nonlocal lost
+            lost = lost and all(delivery.ending == "lost" for delivery in part)
+            if lost:
+                for delivery in part:
+                    by_age.setdefault(self._age_of_holder(delivery), []).append(delivery)
+
+        yield from in_steps(deliveries, enter)
+        if not lost:
+            return (yield from grouped(deliveries))
+        return [[delivery for age in sorted(by_age) for delivery in by_age[age]]]
+
+    def _age_of_holder(self, delivery: Delivery) -> tuple[int, Any]:
+        """The sort key of deliveries that return because their channel was lost."""
+        holder = delivery.holder
+        if not self.choices.losses_by_age:
+            return by_consumer(delivery)
+        return (1, delivery.tag) if holder is None else (0, holder.age)
+
+    def requeue(self, queued: QuorumMessage, ending: str) -> None:
+        """Place a message whose delivery was not accepted."""
+        choices = self.choices
+        limit = self.delivery_limit
+        queued.returns += 1
+        queued.redelivered = True
+        if limit is None and ending in choices.back_without_limit:
+            self._next_position += 1
+            queued.position = self._next_position
+            self.ready.append_plain(queued)
+            self.ready_bytes += queued.size
+            return
+        failed = ending in choices.failures
+        if failed:
+            queued.failures += 1
+        count = queued.returns if choices.limit_counts == "returns" else queued.failures
+        if limit is not None and count > limit:
+            self.parked.die(queued, "delivery_limit")
+        elif not self.parked.delay(queued, failed=failed):
+            self.put_back(queued)
+
+    def put_back(self, queued: QuorumMessage) -> None:
+        """Add a returned message before all new ones."""
+        self.ready.put_back(queued)
+        self.ready_bytes += queued.size
 
     def end(self, delivery: Delivery) -> bool:
         """A delivery has ended. False if the queue has already taken the message back."""
@@ -526,7 +452,7 @@ class QuorumQueue(Queue):
         del self.unacked[delivery]
         holder = delivery.holder
         if holder is None:
-            self._consumer_timeouts.getters.pop(delivery, None)
+            self.consumers.getters.pop(delivery, None)
         else:
             self.consumers.service_queue.credited(holder)
         return True
@@ -535,7 +461,7 @@ class QuorumQueue(Queue):
         """All messages are persistent. A crash loses those that were not confirmed."""
         for delivery in self.keep_in_doubt(crash=crash):
             delivery.settle("lost")
-            self.take_back((delivery,))
+            carry_out(self.taking_back((delivery,)))
         if crash:
             everything = self.ready.clear()
             kept = [queued for queued in everything if queued.message.secured]
@@ -548,21 +474,31 @@ class QuorumQueue(Queue):
 
     def restarted(self) -> None:
         """Held dead letters are published again."""
-        self.parked.start_over()
+        if self.parked.held is not None:
+            self.parked.held.start_over()
 
     # --- consumers ----------------------------------------------------------------------------------
 
     def check_subscription(self, subscription: Subscription) -> None:
-        """See the base class and `check_subscription`: there is no exclusive access."""
-        check_subscription(self, subscription)
+        """There is no exclusive access.
+
+        Raises:
+            NotImplementedHere: the subscription browses, or shares its window with others in a personality
+                that forbids that.
+        """
+        if not subscription.acquires:
+            raise NotImplementedHere(
+                f"{self.place} cannot be browsed: quorum queues deliver only to subscriptions that acquire "
+                "messages. Browse a classic queue or a stream"
+            )
+        if subscription.shares_window and self.choices.refuses_shared_windows:
+            raise NotImplementedHere(f"{self.place} does not support global qos")
 
     def subscribe(self, subscription: Subscription) -> None:
         super().subscribe(subscription)
         self.exclusive_subscription: Subscription | None = None
 
     def _enter(self, subscription: Subscription) -> None:
-        asked = subscription.options.timeout
-        subscription.patience = self._consumer_timeouts.patience() if asked is None else asked
         self.consumers.enter(subscription)
 
     @property
@@ -581,18 +517,16 @@ class QuorumQueue(Queue):
         self.consumers.service_queue.remove(subscription)
 
     def detach_all(self) -> list[Subscription]:
-        self._idle_expiry.stop()
-        self._expiry.stop()
-        self.parked.retries.stop()
-        if self._consumer_timeouts.times is not None:
-            self._consumer_timeouts.times.stop()
+        self._expiry.deadline.stop()
+        self.parked.stop()
+        if self.consumers.timeouts is not None:
+            self.consumers.timeouts.stop()
         self.consumers.service_queue = ServiceQueue()
         return super().detach_all()
 
     @property
     def consumer_count(self) -> int:
-        """Holders of deliveries count, consumers that wait to be active do not."""
-        return self.consumers.count() + len(self._consumer_timeouts.getters)
+        return self.consumers.count()
 
     # --- idle expiry --------------------------------------------------------------------------------
 
@@ -600,4 +534,12 @@ class QuorumQueue(Queue):
         """It does not count as use."""
 
     def used(self) -> None:
-        self._idle_expiry.now()
+        self._last_use = self.virtual_host.now()
+        super().used()
+
+    def _unused_too_long(self) -> None:
+        """RabbitMQ checks every few seconds, and only promises that the queue is deleted some time after."""
+        if self.unacked and not self.subscriptions and not self.deleted:
+            self._expire_unused_at(self.virtual_host.now() + self.choices.tick)
+        else:
+            super()._unused_too_long()
