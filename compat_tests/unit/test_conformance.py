@@ -24,7 +24,7 @@ from compat_tests.conformance import (
     unknown,
 )
 from compat_tests.evidence import gathering
-from fakeamqp.protocols.amqp_0_9_1.codec.strings import encode_short_string
+from fakeamqp.protocols.amqp_0_9_1.codec.tables import encode_short_string
 
 TESTS = Path(__file__).parents[1]
 CATALOGUE = """

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import math
+import pickle
 import struct
 import sys
 from collections import OrderedDict
@@ -471,11 +473,10 @@ def test_damaged_tables_give_fields_or_a_wire_error(
         assert str(error)
 
 
-def test_a_grammar_cannot_be_changed() -> None:
-    with pytest.raises(AttributeError):
-        RABBITMQ.checks_names = True
-    with pytest.raises(AttributeError):
-        del RABBITMQ.checks_names
+@pytest.mark.parametrize("grammar", [RABBITMQ, PUBLISHED, PUBLISHED.unchecked])
+def test_a_copy_of_a_grammar_is_the_same(grammar: Grammar) -> None:
+    assert copy.deepcopy(grammar) is grammar
+    assert pickle.loads(pickle.dumps(grammar)) is grammar
 
 
 def test_a_timestamp_is_an_int_with_an_instant() -> None:

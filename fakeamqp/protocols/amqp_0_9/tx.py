@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["HANDLERS"]
 
 
-def select(channel: Amqp09Channel, method: m.TxSelect) -> None:
+def select(channel: Amqp09Channel, method: Method) -> None:
     """Make the channel transactional; repeating this keeps the open transaction (tx.select/repeatable).
 
     Raises:
@@ -32,7 +32,7 @@ def select(channel: Amqp09Channel, method: m.TxSelect) -> None:
     channel.send(m.TxSelectOk())
 
 
-def commit(channel: Amqp09Channel, method: m.TxCommit) -> None:
+def commit(channel: Amqp09Channel, method: Method) -> None:
     """Commit the transaction, and begin the next.
 
     Raises:
@@ -43,7 +43,7 @@ def commit(channel: Amqp09Channel, method: m.TxCommit) -> None:
     channel.send(m.TxCommitOk())
 
 
-def rollback(channel: Amqp09Channel, method: m.TxRollback) -> None:
+def rollback(channel: Amqp09Channel, method: Method) -> None:
     """Roll back: settled deliveries are unacknowledged again, or by personality redelivered.
 
     Sources: tx.rollback/undoes-acks; the test suite of Apache's broker.

@@ -18,7 +18,7 @@ from fakeamqp.protocols.amqp_0_9_1.codec.frames import (
     method_frame,
 )
 from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
-from fakeamqp.protocols.amqp_0_9_1.codec.strings import encode_short_string
+from fakeamqp.protocols.amqp_0_9_1.codec.tables import encode_short_string
 
 if TYPE_CHECKING:
     from fakeamqp.model.deliveries.delivery import Delivery

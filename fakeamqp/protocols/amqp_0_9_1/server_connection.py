@@ -462,7 +462,7 @@ class Amqp091Connection(ServerConnection, Generic[C]):
         # All clients announce capabilities such as "basic.nack", which are illegal names in the published
         # grammar: see docs/decisions.md.
         grammar = self.grammar
-        if method_class.INDEX == _START_OK and grammar.checks_names:
+        if method_class.INDEX == _START_OK and grammar.checks:
             grammar = grammar.unchecked
         try:
             return method_class.decode(payload, grammar)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["HANDLERS"]
 
 
-def select(channel: Amqp091Channel, method: m.TxSelect) -> None:
+def select(channel: Amqp091Channel, method: Method) -> None:
     """Make the channel transactional; repeating this keeps the open transaction (tx.select/repeatable)."""
     if channel.mode not in (None, "tx"):
         raise PreconditionFailed(f"cannot switch from {channel.mode} to tx mode")
@@ -29,7 +29,7 @@ def select(channel: Amqp091Channel, method: m.TxSelect) -> None:
     channel.send(m.TxSelectOk())
 
 
-def commit(channel: Amqp091Channel, method: m.TxCommit) -> None:
+def commit(channel: Amqp091Channel, method: Method) -> None:
     """Commit the transaction, and begin the next.
 
     Commit-ok follows the messages published, and precedes deliveries that the settlements make room for
@@ -69,7 +69,7 @@ def _committing(channel: Amqp091Channel, transaction: Transaction) -> Iterator[N
             channel.release()
 
 
-def rollback(channel: Amqp091Channel, method: m.TxRollback) -> None:
+def rollback(channel: Amqp091Channel, method: Method) -> None:
     """Roll back: settled deliveries are unacknowledged again, and not redelivered (tx.rollback/*)."""
     undone = _transaction(channel).rollback()
     channel.send(m.TxRollbackOk())

@@ -11,7 +11,7 @@ from fakeamqp.protocols.amqp_0_9_1.codec.fields import WireType, check_bytes, sk
 from fakeamqp.protocols.base.codec import FieldError, FrameError
 
 if TYPE_CHECKING:
-    from fakeamqp.protocols.amqp_0_9_1.codec.compiling import Reader, Writer
+    from fakeamqp.protocols.amqp_0_9_1.codec.record import Reader, Writer
     from fakeamqp.protocols.amqp_0_9_1.codec.tables import Grammar
 
 __all__ = ["NO_BODY", "Body", "TransferBody", "decode_body", "encode_body"]
@@ -59,6 +59,7 @@ class BodyType(WireType):
     __slots__ = ()
 
     name = "content"
+    prefix = 5
 
     def read(self, reader: Reader, target: str) -> None:
         reader.value("decode_body(payload, {position})", target, decode_body=decode_body)

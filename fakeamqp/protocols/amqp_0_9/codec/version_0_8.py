@@ -23,9 +23,9 @@ from fakeamqp.protocols.amqp_0_9.codec.methods import (
     ConnectionSecure,
     ConnectionTune,
 )
-from fakeamqp.protocols.amqp_0_9_1.codec.explaining import unreadable
 from fakeamqp.protocols.amqp_0_9_1.codec.fields import Octet
-from fakeamqp.protocols.amqp_0_9_1.codec.method import BOTH, CLIENT, Method, method
+from fakeamqp.protocols.amqp_0_9_1.codec.method import BOTH, CLIENT, Method, bare_method, method
+from fakeamqp.protocols.amqp_0_9_1.codec.record import unreadable
 
 if TYPE_CHECKING:
     from typing import ClassVar
@@ -97,11 +97,6 @@ class ConnectionClose(m.ConnectionClose):
     """Number 50 in 0-9."""
 
 
-@method("connection.close-ok", 10, 61, received_by=BOTH, synchronous=True)
-class ConnectionCloseOk(m.ConnectionCloseOk):
-    """Number 51 in 0-9."""
-
-
 class ChannelOpenOk(m.ChannelOpenOk):
     """channel.open-ok (20, 11): the id of the channel is never sent."""
 
@@ -154,6 +149,8 @@ class StreamConsume(_Consume, m.StreamConsume):
 
     __slots__ = ()
 
+
+ConnectionCloseOk = bare_method("connection.close-ok", 10, 61, received_by=BOTH, note="Number 51 in 0-9.")
 
 _EMPTY_TABLE = bytes(4)
 

@@ -11,33 +11,6 @@ from typing import Final
 PROTOCOL_HEADER: Final = b"\x41\x4d\x51\x50\x00\x00\x09\x01"
 VERSION_MAJOR: Final = 0
 VERSION_MINOR: Final = 9
-PORT: Final = 5672
-
-FRAME_METHOD: Final = 1
-FRAME_HEADER: Final = 2
-FRAME_BODY: Final = 3
-FRAME_HEARTBEAT: Final = 8
-FRAME_MIN_SIZE: Final = 4096
-FRAME_END: Final = 206
-REPLY_SUCCESS: Final = 200
-CONTENT_TOO_LARGE: Final = 311
-NO_ROUTE: Final = 312
-NO_CONSUMERS: Final = 313
-CONNECTION_FORCED: Final = 320
-INVALID_PATH: Final = 402
-ACCESS_REFUSED: Final = 403
-NOT_FOUND: Final = 404
-RESOURCE_LOCKED: Final = 405
-PRECONDITION_FAILED: Final = 406
-FRAME_ERROR: Final = 501
-SYNTAX_ERROR: Final = 502
-COMMAND_INVALID: Final = 503
-CHANNEL_ERROR: Final = 504
-UNEXPECTED_FRAME: Final = 505
-RESOURCE_ERROR: Final = 506
-NOT_ALLOWED: Final = 530
-NOT_IMPLEMENTED: Final = 540
-INTERNAL_ERROR: Final = 541
 
 #: reply code -> its name as peers print it
 REPLY_NAMES: Final[dict[int, str]] = {
@@ -67,24 +40,3 @@ SOFT_ERRORS: Final = frozenset({311, 312, 313, 403, 404, 405, 406})
 
 #: reply codes that end the connection
 HARD_ERRORS: Final = frozenset({320, 402, 501, 502, 503, 504, 505, 506, 530, 540, 541})
-
-CLASS_CONNECTION: Final = 10
-CLASS_CHANNEL: Final = 20
-CLASS_ACCESS: Final = 30
-CLASS_EXCHANGE: Final = 40
-CLASS_QUEUE: Final = 50
-CLASS_BASIC: Final = 60
-CLASS_CONFIRM: Final = 85
-CLASS_TX: Final = 90
-
-#: class id -> name
-CLASS_NAMES: Final[dict[int, str]] = {
-    10: "connection",
-    20: "channel",
-    30: "access",
-    40: "exchange",
-    50: "queue",
-    60: "basic",
-    85: "confirm",
-    90: "tx",
-}

@@ -10,12 +10,11 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, TypeAlias
 
-from fakeamqp.protocols.amqp_0_9_1.codec.strings import encode_short_string
-from fakeamqp.protocols.amqp_0_9_1.codec.tables import FieldValue, encode_table
+from fakeamqp.protocols.amqp_0_9_1.codec.tables import FieldValue, encode_short_string, encode_table
 from fakeamqp.protocols.base.codec import FieldError, FrameError
 
 if TYPE_CHECKING:
-    from fakeamqp.protocols.amqp_0_9_1.codec.compiling import Reader, Writer
+    from fakeamqp.protocols.amqp_0_9_1.codec.record import Reader, Writer
     from fakeamqp.protocols.amqp_0_9_1.codec.tables import Grammar
 
 __all__ = [
@@ -47,6 +46,8 @@ class WireType:
 
     #: the name in the specification
     name: str
+    #: bytes that precede the value: its length, unless the size is fixed
+    prefix: int = 0
 
     def read(self, reader: Reader, target: str) -> None:
         """Add the statements that read a value into `target`."""
@@ -62,7 +63,7 @@ class WireType:
 
     def measure(self, octets: bytes, offset: int) -> int:
         """The same by lengths alone: the contents of a table do not matter. Raises FrameError."""
-        raise NotImplementedError
+        return skipped_string(octets, offset, self.prefix)
 
     def check(self, value: Any) -> None:
         """Raise FieldError, TypeError or AttributeError for a value that cannot be written."""
@@ -80,11 +81,9 @@ class BitType(WireType):
         reader.bit(target)
 
     def write(self, writer: Writer, value: str) -> None:
-        """The truth value counts."""
         writer.bit(value)
 
     def measure(self, octets: bytes, offset: int) -> int:
-        """Skip a byte of up to eight bits."""
         return skipped(octets, offset, 1)
 
     def check(self, value: Any) -> None:
@@ -107,19 +106,15 @@ class NumberType(WireType):
         self.size: int = struct.calcsize(">" + code)
 
     def read(self, reader: Reader, target: str) -> None:
-        """Part of a run of numbers."""
         reader.number(self.code, target)
 
     def write(self, writer: Writer, value: str) -> None:
-        """Part of a run of numbers."""
         writer.number(self.code, value)
 
     def measure(self, octets: bytes, offset: int) -> int:
-        """The size is fixed."""
         return skipped(octets, offset, self.size)
 
     def check(self, value: Any) -> None:
-        """The number must be an integer in range."""
         if not hasattr(value, "__index__"):
             raise FieldError(f"it must be an int, not {type(value).__name__}")
         limit = (1 << 8 * self.size) - 1
@@ -133,21 +128,16 @@ class ShortStringType(WireType):
     __slots__ = ()
 
     name = "shortstr"
+    prefix = 1
 
     def read(self, reader: Reader, target: str) -> None:
         """Bytes that are not UTF-8 become lone surrogates."""
         reader.string("B", target, '.decode("utf-8", "surrogateescape")')
 
     def write(self, writer: Writer, value: str) -> None:
-        """The reverse of `read`."""
         writer.string("B", writer.local(f'{value}.encode("utf-8", "surrogateescape")'))
 
-    def measure(self, octets: bytes, offset: int) -> int:
-        """Skip length and text."""
-        return skipped_string(octets, offset, 1)
-
     def check(self, value: Any) -> None:
-        """The value must be a text that fits."""
         encode_short_string(value)
 
 
@@ -157,21 +147,15 @@ class LongStringType(WireType):
     __slots__ = ()
 
     name = "longstr"
+    prefix = 4
 
     def read(self, reader: Reader, target: str) -> None:
-        """The bytes are copied."""
         reader.string("I", target)
 
     def write(self, writer: Writer, value: str) -> None:
-        """The value is a bytes-like object."""
         writer.string("I", value)
 
-    def measure(self, octets: bytes, offset: int) -> int:
-        """Skip length and bytes."""
-        return skipped_string(octets, offset, 4)
-
     def check(self, value: Any) -> None:
-        """The value must be bytes."""
         check_bytes(value)
 
 
@@ -181,23 +165,18 @@ class TableType(WireType):
     __slots__ = ()
 
     name = "table"
+    prefix = 4
     expression: ClassVar[str] = "grammar.decode(payload, {position}, len(payload))"
 
     def read(self, reader: Reader, target: str) -> None:
-        """The grammar finds the end of the table."""
         reader.value(self.expression, target)
 
     def write(self, writer: Writer, value: str) -> None:
-        """Any mapping is accepted."""
         writer.value(f"encode_table({value})", encode_table=encode_table)
 
     def skip(self, octets: bytes, offset: int, grammar: Grammar) -> int:
         """Read the table for its errors."""
         return grammar.decode(octets, offset, len(octets))[1]
-
-    def measure(self, octets: bytes, offset: int) -> int:
-        """Skip length and fields."""
-        return skipped_string(octets, offset, 4)
 
     def check(self, value: Any) -> None:
         """Write the table for its errors."""

@@ -9,17 +9,20 @@ The result is a class with slots, `__init__`, `encode` and `decode`; see `record
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
-from fakeamqp.protocols.amqp_0_9_1.codec import explaining
-from fakeamqp.protocols.amqp_0_9_1.codec.compiling import (
+from fakeamqp.protocols.amqp_0_9_1.codec.record import (
     OnFirstUse,
     Reader,
+    Record,
     Writer,
     compile_function,
+    dataclass_transform,
+    declare,
+    fits,
     indented,
 )
-from fakeamqp.protocols.amqp_0_9_1.codec.record import Record, dataclass_transform, declare
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -28,12 +31,25 @@ if TYPE_CHECKING:
 
     from fakeamqp.protocols.amqp_0_9_1.codec.tables import Grammar
 
-__all__ = ["BOTH", "CLIENT", "SERVER", "Method", "Record", "method", "methods_by_index"]
+__all__ = [
+    "BOTH",
+    "CLIENT",
+    "EXTENSION",
+    "SERVER",
+    "Method",
+    "Record",
+    "bare_method",
+    "method",
+    "methods_by_index",
+]
 
 #: the values of `received_by`
 CLIENT: Final = ("client",)
 SERVER: Final = ("server",)
 BOTH: Final = ("client", "server")
+
+#: a value of `note`
+EXTENSION: Final = "RabbitMQ's extension."
 
 
 class Method(Record):
@@ -72,7 +88,7 @@ class Method(Record):
     @classmethod
     def fits(cls, payload: bytes) -> bool:
         """True if a payload has the lengths of this method's fields, whatever its tables contain."""
-        return explaining.fits(cls.FIELDS, payload, 4)
+        return fits(cls.FIELDS, payload, 4)
 
 
 M = TypeVar("M", bound=Method)
@@ -113,13 +129,33 @@ def method(
     return declared
 
 
+def bare_method(
+    name: str,
+    class_id: int,
+    method_id: int,
+    *,
+    received_by: tuple[str, ...],
+    synchronous: bool = True,
+    responses: tuple[str, ...] = (),
+    note: str | None = None,
+) -> type[Method]:
+    """A method with a name and numbers only, as a class of the calling module; see `method`."""
+    class_name = "".join(part.capitalize() for part in name.replace(".", "-").split("-"))
+    namespace = {"__module__": sys._getframe(1).f_globals["__name__"], "__doc__": note}
+    declared = method(
+        name, class_id, method_id, received_by=received_by, synchronous=synchronous, responses=responses
+    )
+    return declared(type(class_name, (Method,), namespace))
+
+
 def methods_by_index(namespace: Mapping[str, Any]) -> dict[int, type[Method]]:
-    """The methods that a module declares or imports, by class id << 16 | method id."""
-    return {
-        kind.INDEX: kind
+    """The methods that a module declares or imports, by class id << 16 | method id, in that order."""
+    found = (
+        kind
         for kind in namespace.values()
         if isinstance(kind, type) and issubclass(kind, Method) and kind is not Method
-    }
+    )
+    return {kind.INDEX: kind for kind in sorted(found, key=lambda kind: kind.INDEX)}
 
 
 def _described(
@@ -169,6 +205,6 @@ def _compile_decode(owner: type[Method]) -> Any:
     end, size = ("end", "len(payload)") if reader.known is None else ("len(payload)", reader.known)
     lines += [f"    if {end} != {size}:", f"        {failed}"]
     if any(kind == "shortstr" for _, kind in owner.LAYOUT):
-        lines += ["    if grammar.forbids_nul:", "        forbid_nul(method)"]
+        lines += ["    if grammar.checks:", "        forbid_nul(method)"]
     lines.append("    return method")
     return classmethod(compile_function(owner, lines, reader.names))

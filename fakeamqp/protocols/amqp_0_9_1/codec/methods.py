@@ -19,7 +19,16 @@ from fakeamqp.protocols.amqp_0_9_1.codec.fields import (
     ShortStr,
     Table,
 )
-from fakeamqp.protocols.amqp_0_9_1.codec.method import BOTH, CLIENT, SERVER, Method, method, methods_by_index
+from fakeamqp.protocols.amqp_0_9_1.codec.method import (
+    BOTH,
+    CLIENT,
+    EXTENSION,
+    SERVER,
+    Method,
+    bare_method,
+    method,
+    methods_by_index,
+)
 
 
 @method("connection.start", 10, 10, received_by=CLIENT, synchronous=True, responses=("connection.start-ok",))
@@ -85,21 +94,11 @@ class ConnectionClose(Method):
     method_id: Short = 0
 
 
-@method("connection.close-ok", 10, 51, received_by=BOTH, synchronous=True)
-class ConnectionCloseOk(Method):
-    pass
-
-
 @method("connection.blocked", 10, 60, received_by=CLIENT)
 class ConnectionBlocked(Method):
     """RabbitMQ's extension."""
 
     reason: ShortStr = ""
-
-
-@method("connection.unblocked", 10, 61, received_by=CLIENT)
-class ConnectionUnblocked(Method):
-    """RabbitMQ's extension."""
 
 
 @method(
@@ -115,11 +114,6 @@ class ConnectionUpdateSecret(Method):
 
     new_secret: LongStr = b""
     reason: ShortStr = ""
-
-
-@method("connection.update-secret-ok", 10, 71, received_by=CLIENT, synchronous=True)
-class ConnectionUpdateSecretOk(Method):
-    """RabbitMQ's extension."""
 
 
 @method("channel.open", 20, 10, received_by=SERVER, synchronous=True, responses=("channel.open-ok",))
@@ -148,11 +142,6 @@ class ChannelClose(Method):
     reply_text: ShortStr = ""
     class_id: Short = 0
     method_id: Short = 0
-
-
-@method("channel.close-ok", 20, 41, received_by=BOTH, synchronous=True)
-class ChannelCloseOk(Method):
-    pass
 
 
 @method("access.request", 30, 10, received_by=SERVER, synchronous=True, responses=("access.request-ok",))
@@ -187,22 +176,12 @@ class ExchangeDeclare(Method):
     arguments: Table = EMPTY_TABLE
 
 
-@method("exchange.declare-ok", 40, 11, received_by=CLIENT, synchronous=True)
-class ExchangeDeclareOk(Method):
-    pass
-
-
 @method("exchange.delete", 40, 20, received_by=SERVER, synchronous=True, responses=("exchange.delete-ok",))
 class ExchangeDelete(Method):
     reserved_1: Short = 0
     exchange: ShortStr = ""
     if_unused: Bit = False
     no_wait: Bit = False
-
-
-@method("exchange.delete-ok", 40, 21, received_by=CLIENT, synchronous=True)
-class ExchangeDeleteOk(Method):
-    pass
 
 
 @method("exchange.bind", 40, 30, received_by=SERVER, synchronous=True, responses=("exchange.bind-ok",))
@@ -217,11 +196,6 @@ class ExchangeBind(Method):
     arguments: Exact = EMPTY_TABLE
 
 
-@method("exchange.bind-ok", 40, 31, received_by=CLIENT, synchronous=True)
-class ExchangeBindOk(Method):
-    """RabbitMQ's extension."""
-
-
 @method("exchange.unbind", 40, 40, received_by=SERVER, synchronous=True, responses=("exchange.unbind-ok",))
 class ExchangeUnbind(Method):
     """RabbitMQ's extension."""
@@ -232,11 +206,6 @@ class ExchangeUnbind(Method):
     routing_key: ShortStr = ""
     no_wait: Bit = False
     arguments: Exact = EMPTY_TABLE
-
-
-@method("exchange.unbind-ok", 40, 51, received_by=CLIENT, synchronous=True)
-class ExchangeUnbindOk(Method):
-    """RabbitMQ's extension."""
 
 
 @method("queue.declare", 50, 10, received_by=SERVER, synchronous=True, responses=("queue.declare-ok",))
@@ -266,11 +235,6 @@ class QueueBind(Method):
     routing_key: ShortStr = ""
     no_wait: Bit = False
     arguments: Exact = EMPTY_TABLE
-
-
-@method("queue.bind-ok", 50, 21, received_by=CLIENT, synchronous=True)
-class QueueBindOk(Method):
-    pass
 
 
 @method("queue.purge", 50, 30, received_by=SERVER, synchronous=True, responses=("queue.purge-ok",))
@@ -308,21 +272,11 @@ class QueueUnbind(Method):
     arguments: Exact = EMPTY_TABLE
 
 
-@method("queue.unbind-ok", 50, 51, received_by=CLIENT, synchronous=True)
-class QueueUnbindOk(Method):
-    pass
-
-
 @method("basic.qos", 60, 10, received_by=SERVER, synchronous=True, responses=("basic.qos-ok",))
 class BasicQos(Method):
     prefetch_size: Long = 0
     prefetch_count: Short = 0
     global_: Bit = False
-
-
-@method("basic.qos-ok", 60, 11, received_by=CLIENT, synchronous=True)
-class BasicQosOk(Method):
-    pass
 
 
 @method("basic.consume", 60, 20, received_by=SERVER, synchronous=True, responses=("basic.consume-ok",))
@@ -426,11 +380,6 @@ class BasicRecover(Method):
     requeue: Bit = False
 
 
-@method("basic.recover-ok", 60, 111, received_by=CLIENT, synchronous=True)
-class BasicRecoverOk(Method):
-    pass
-
-
 @method("basic.nack", 60, 120, received_by=BOTH)
 class BasicNack(Method):
     """RabbitMQ's extension."""
@@ -447,40 +396,29 @@ class ConfirmSelect(Method):
     no_wait: Bit = False
 
 
-@method("confirm.select-ok", 85, 11, received_by=CLIENT, synchronous=True)
-class ConfirmSelectOk(Method):
-    """RabbitMQ's extension."""
-
-
-@method("tx.select", 90, 10, received_by=SERVER, synchronous=True, responses=("tx.select-ok",))
-class TxSelect(Method):
-    pass
-
-
-@method("tx.select-ok", 90, 11, received_by=CLIENT, synchronous=True)
-class TxSelectOk(Method):
-    pass
-
-
-@method("tx.commit", 90, 20, received_by=SERVER, synchronous=True, responses=("tx.commit-ok",))
-class TxCommit(Method):
-    pass
-
-
-@method("tx.commit-ok", 90, 21, received_by=CLIENT, synchronous=True)
-class TxCommitOk(Method):
-    pass
-
-
-@method("tx.rollback", 90, 30, received_by=SERVER, synchronous=True, responses=("tx.rollback-ok",))
-class TxRollback(Method):
-    pass
-
-
-@method("tx.rollback-ok", 90, 31, received_by=CLIENT, synchronous=True)
-class TxRollbackOk(Method):
-    pass
-
+ConnectionCloseOk = bare_method("connection.close-ok", 10, 51, received_by=BOTH)
+ConnectionUnblocked = bare_method(
+    "connection.unblocked", 10, 61, received_by=CLIENT, synchronous=False, note=EXTENSION
+)
+ConnectionUpdateSecretOk = bare_method(
+    "connection.update-secret-ok", 10, 71, received_by=CLIENT, note=EXTENSION
+)
+ChannelCloseOk = bare_method("channel.close-ok", 20, 41, received_by=BOTH)
+ExchangeDeclareOk = bare_method("exchange.declare-ok", 40, 11, received_by=CLIENT)
+ExchangeDeleteOk = bare_method("exchange.delete-ok", 40, 21, received_by=CLIENT)
+ExchangeBindOk = bare_method("exchange.bind-ok", 40, 31, received_by=CLIENT, note=EXTENSION)
+ExchangeUnbindOk = bare_method("exchange.unbind-ok", 40, 51, received_by=CLIENT, note=EXTENSION)
+QueueBindOk = bare_method("queue.bind-ok", 50, 21, received_by=CLIENT)
+QueueUnbindOk = bare_method("queue.unbind-ok", 50, 51, received_by=CLIENT)
+BasicQosOk = bare_method("basic.qos-ok", 60, 11, received_by=CLIENT)
+BasicRecoverOk = bare_method("basic.recover-ok", 60, 111, received_by=CLIENT)
+ConfirmSelectOk = bare_method("confirm.select-ok", 85, 11, received_by=CLIENT, note=EXTENSION)
+TxSelect = bare_method("tx.select", 90, 10, received_by=SERVER, responses=("tx.select-ok",))
+TxSelectOk = bare_method("tx.select-ok", 90, 11, received_by=CLIENT)
+TxCommit = bare_method("tx.commit", 90, 20, received_by=SERVER, responses=("tx.commit-ok",))
+TxCommitOk = bare_method("tx.commit-ok", 90, 21, received_by=CLIENT)
+TxRollback = bare_method("tx.rollback", 90, 30, received_by=SERVER, responses=("tx.rollback-ok",))
+TxRollbackOk = bare_method("tx.rollback-ok", 90, 31, received_by=CLIENT)
 
 #: class id << 16 | method id -> class
 METHODS: Final[dict[int, type[Method]]] = methods_by_index(globals())

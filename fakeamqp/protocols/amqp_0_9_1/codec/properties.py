@@ -11,16 +11,19 @@ import struct
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
 
-from fakeamqp.protocols.amqp_0_9_1.codec.compiling import (
+from fakeamqp.protocols.amqp_0_9_1.codec.fields import Headers, Octet, ShortStr, Timestamp
+from fakeamqp.protocols.amqp_0_9_1.codec.record import (
+    Field,
     OnFirstUse,
     Reader,
+    Record,
     Writer,
     compile_function,
+    dataclass_transform,
+    declare,
     indented,
+    unreadable,
 )
-from fakeamqp.protocols.amqp_0_9_1.codec.explaining import unreadable
-from fakeamqp.protocols.amqp_0_9_1.codec.fields import Headers, Octet, ShortStr, Timestamp
-from fakeamqp.protocols.amqp_0_9_1.codec.record import Field, Record, dataclass_transform, declare
 from fakeamqp.protocols.amqp_0_9_1.codec.tables import (
     RABBITMQ,
     REMOVED,
@@ -253,7 +256,7 @@ def _compile_decode(owner: type[Properties]) -> Any:
         lines += indented(_reading(field, names), level + 1)
     lines += ["    except UNREADABLE:", f"        {failed} from None"]
     lines += ["    if end != len(payload):", f"        {failed}"]
-    lines += ["    if grammar.forbids_nul:", "        forbid_nul(properties)", "    return properties"]
+    lines += ["    if grammar.checks:", "        forbid_nul(properties)", "    return properties"]
     return classmethod(compile_function(owner, lines, names))
 
 
