@@ -51,10 +51,10 @@ if TYPE_CHECKING:
     from fakeamqp.runtime.clock.handle import Clock
     from fakeamqp.runtime.clock.modes import Instant, Mode
     from fakeamqp.runtime.clock.stepped import SteppedClock
-    from fakeamqp.runtime.engine import Engine, Listening
-    from fakeamqp.runtime.event_loop.clock import LoopClock
-    from fakeamqp.runtime.event_loop.engine import LoopEngine
+    from fakeamqp.runtime.engine import Engine
+    from fakeamqp.runtime.event_loop.engine import LoopClock, LoopEngine
     from fakeamqp.runtime.intercept import Intercept
+    from fakeamqp.runtime.listener import Listener
     from fakeamqp.runtime.tls import ServerTLS
     from fakeamqp.services import ServiceMessage, Services
     from fakeamqp.settings import PersonalityChoices
@@ -176,7 +176,7 @@ class Broker(Inspection):
         self._in_loop = _is_in_loop(runtime)
         machine: RealClock | LoopClock = RealClock()
         if self._in_loop:
-            from fakeamqp.runtime.event_loop.clock import LoopClock
+            from fakeamqp.runtime.event_loop.engine import LoopClock
 
             machine = LoopClock()
         broker_clock: _Clock = machine
@@ -233,7 +233,7 @@ class Broker(Inspection):
 
             self._race(seeded(race_seed), race_seed)
         self._reader = _EngineReader(self._engine, self._state)
-        self._listeners: tuple[Listening, ...] = ()
+        self._listeners: tuple[Listener, ...] = ()
         self._tls_wanted = tls
         self._tls: ServerTLS | None = None
         self._address: tuple[str, int] | None = None
@@ -460,8 +460,7 @@ class Broker(Inspection):
         with self._engine.one_by_one(), self._engine:
             # A client that reconnects at once finds the port open, and is accepted after the restart.
             for listener in self._running_listeners():
-                listener.pause()
-                listener.resume()
+                listener.drop_waiting()
             if not crash:
                 self._close_all()
             self._engine.disconnect_all()
@@ -494,8 +493,6 @@ class Broker(Inspection):
             if self._services is not None:
                 self._services.clear()
             if self._engine.running:
-                for listener in self._listeners:
-                    listener.resume()  # An interrupted restart may have left it paused.
                 self._close_all()
                 self._engine.disconnect_all()
             self._state.clear(name)
@@ -674,7 +671,7 @@ class Broker(Inspection):
         assert self._address is not None
         return self._address
 
-    def _running_listeners(self) -> tuple[Listening, ...]:
+    def _running_listeners(self) -> tuple[Listener, ...]:
         self._state.check_started()
         if not self._listeners or not self._engine.running:
             raise BrokerError("the broker does not run; start it first")

@@ -123,6 +123,27 @@ def test_restart_keeps_the_port_what_is_durable_and_persistent_messages(broker: 
         assert again.channel().basic_get("durable")[2] == b"kept"
 
 
+def test_the_port_stays_open_during_a_restart(broker: Broker) -> None:
+    restarted = threading.Event()
+    ends: list[OSError] = []
+
+    def dial_again_and_again() -> None:
+        while not restarted.is_set():
+            try:
+                socket.create_connection((broker.host, broker.port), timeout=20).close()
+            except OSError as error:
+                ends.append(error)
+
+    dialler = threading.Thread(target=dial_again_and_again)
+    dialler.start()
+    for _ in range(50):
+        broker.restart()
+    restarted.set()
+    dialler.join()
+    assert [error for error in ends if not isinstance(error, ConnectionResetError)] == []
+    assert broker.failures == ()
+
+
 def test_a_crash_loses_what_nobody_was_told_of(broker: Broker) -> None:
     persistent = pika.BasicProperties(delivery_mode=2)
     connection = connect(broker)

@@ -377,7 +377,7 @@ def test_a_restart_within_a_call_or_a_turn_loses_nothing(clock: Any, crash: bool
         timers(broker, {0: restarts})
         if clock == "virtual":
             broker.clock.advance(1)
-        broker._engine.wake()
+        broker._engine._loop.wake()
         assert restarted.wait(20)
         found = [each.body for each in broker.queue(QUEUE).messages]
         assert found == [b"%d" % each for each in range(MANY)]

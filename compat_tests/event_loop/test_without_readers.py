@@ -199,7 +199,7 @@ async def test_peers_are_accepted_after_a_shortage_of_descriptors() -> None:
 
     loop.sock_accept = exhausted  # type: ignore[method-assign, assignment]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("fakeamqp.runtime.event_loop.listener._EXHAUSTED_SECONDS", 0.01)
+        patch.setattr("fakeamqp.runtime.listener._EXHAUSTED_SECONDS", 0.01)
         async with Broker(runtime="asyncio") as broker:
             assert await is_served(dial(broker.host, broker.port))
     assert len(refusals) == 2

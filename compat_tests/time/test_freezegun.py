@@ -493,7 +493,7 @@ def test_a_broker_that_is_woken_between_two_frozen_worlds_waits_for_the_second(
         minute.basic_publish("", "minute", b"x")
     engine = wall_broker._engine
     turns = engine.turns
-    engine.wake()
+    engine._loop.wake()
     while engine.turns == turns:
         pass
     with freeze_time("2024-01-01 00:00:59"):

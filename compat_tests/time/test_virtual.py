@@ -436,7 +436,7 @@ def test_time_stands_still_again_when_it_no_longer_jumps(broker: Broker) -> None
     engine = broker._engine
     turns = engine.turns
     for _ in range(3):
-        engine.wake()
+        engine._loop.wake()
         assert engine.wait_until(lambda turns=turns: engine.turns > turns, SECONDS)
         turns = engine.turns
     assert broker.queue("q").ready == 1

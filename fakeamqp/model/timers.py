@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from heapq import heapify, heappop, heappush
 from itertools import count
 from math import inf
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 
 __all__ = ["MARGIN", "Label", "TimeSource", "Timer", "Timers"]
 
@@ -25,19 +25,21 @@ MARGIN = 1e-9
 _COMPACT_FROM = 64
 
 
-class TimeSource(Protocol):
+class TimeSource:
     """Where the broker's time comes from.
 
     A subclass defines `now` and `time`; the other methods default to those of a clock that runs by itself.
     """
 
+    __slots__ = ()
+
     def now(self) -> float:
         """The instant that timers are compared with: seconds, never going back, origin arbitrary."""
-        ...
+        raise NotImplementedError
 
     def time(self) -> float:
         """Wall time in seconds since the epoch, for timestamps."""
-        ...
+        raise NotImplementedError
 
     @property
     def holds_peers(self) -> bool:

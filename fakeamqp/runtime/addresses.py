@@ -12,10 +12,13 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
 from ipaddress import ip_address
 from selectors import EVENT_READ, BaseSelector, SelectSelector
-from typing import Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
 
 from fakeamqp.runtime.clock import RealClock
 from fakeamqp.runtime.errors import CannotListen, InterceptError, PortInUse, SelectorFull
+
+if TYPE_CHECKING:
+    from _typeshed import HasFileno
 
 __all__ = [
     "BACKLOG",
@@ -153,13 +156,7 @@ class Reserve:
         _log.warning("%s %s a connection for now: %s%s", self._listener, does, error, more)
 
 
-class _HasDescriptor(Protocol):
-    def fileno(self) -> int: ...
-
-
-def check_room(
-    selector: BaseSelector | None, sock: _HasDescriptor, others: Iterable[_HasDescriptor] = ()
-) -> None:
+def check_room(selector: BaseSelector | None, sock: HasFileno, others: Iterable[HasFileno] = ()) -> None:
     """Check that a selector can watch one more socket.
 
     Args:

@@ -23,9 +23,10 @@ from selectors import EVENT_READ, EVENT_WRITE
 from typing import TYPE_CHECKING, Protocol
 
 from fakeamqp.connection import Connection, PeerAddress
+from fakeamqp.runtime.turns import SelectorSource
 
 if TYPE_CHECKING:
-    from fakeamqp.runtime.clock import ClockTimer
+    from fakeamqp.model.timers import Timer
     from fakeamqp.runtime.transport import Transport
     from fakeamqp.runtime.turns import Turns
 
@@ -84,7 +85,7 @@ class DriverState(Enum):
 OPENING, OPEN, FINISHING, LINGERING, CLOSED = DriverState
 
 
-class ConnectionDriver:
+class ConnectionDriver(SelectorSource):
     """Moves bytes between a transport and its connection."""
 
     __slots__ = (
@@ -121,7 +122,7 @@ class ConnectionDriver:
         self._loop = loop
         self._accept = accept
         self._address = address
-        self._timer: ClockTimer | None = None
+        self._timer: Timer | None = None
         self._watched = 0
         self._input_ended = False
         self._eof_told = False

@@ -1,138 +1,179 @@
 """The engine runs a broker: it moves bytes and time, and lets one caller at a time into the model.
 
-Two engines implement the interface: `runtime.thread` runs the broker in a thread of its own,
-`runtime.event_loop` in the event loop of the test. The model, the protocols, faults and the trace know
-neither.
+There are two: `runtime.thread` runs the broker in a thread of its own, `runtime.event_loop` in the event loop
+of the test. The model, the protocols, faults and the trace know neither.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from fakeamqp.runtime.errors import Failures
 
 if TYPE_CHECKING:
     import socket
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
     from contextlib import AbstractContextManager
     from types import TracebackType
 
     from typing_extensions import Self
 
     from fakeamqp.connection import Connection
-    from fakeamqp.runtime.clock import EngineClock, TimerQueue
+    from fakeamqp.model.operations import Operations
+    from fakeamqp.model.timers import Timers, TimeSource
     from fakeamqp.runtime.clock.stepped import SteppedClock
-    from fakeamqp.runtime.connection_driver import Wrap
-    from fakeamqp.runtime.errors import Failures
-    from fakeamqp.runtime.turns import LateOutcomes
+    from fakeamqp.runtime.connection_driver import Accept, Wrap
+    from fakeamqp.runtime.listener import Listener
+    from fakeamqp.runtime.turns import LateOutcomes, Turns
 
-__all__ = ["Engine", "Listening"]
+__all__ = ["Engine"]
 
 T = TypeVar("T")
 
 
-class Listening(Protocol):
-    """A port, or an address in memory, at which peers are accepted."""
-
-    @property
-    def address(self) -> tuple[str, int]:
-        """Numeric host and port."""
-        ...
-
-    def resume(self) -> None:
-        """Accept peers (again) on the same port. Raises `PortInUse` if another socket has taken it."""
-        ...
-
-    def pause(self) -> None:
-        """Refuse connections, but keep the port for `resume`."""
-        ...
-
-
-class Engine(Protocol):
+class Engine:
     """Runs one broker.
 
     `with engine:` enters it: the block has the broker for itself, and its output is written when the
     outermost block ends. The broker is not accessed in any other way.
+
+    Args:
+        clock: the broker's clock. The engine moves a `SteppedClock`.
+        timers: the broker's timers, on that clock.
+        accept: creates the sans-I/O connection for a new peer.
+        transport_clock: the clock of handshakes and lingering transports.
+        transport_timers: the timers on that clock.
+        operations: the broker's long operations, which turns carry out in slices.
+        before_flush: called inside the engine before the output of a turn is written.
     """
 
-    clock: EngineClock
-    timers: TimerQueue
-    stepped: SteppedClock | None
-    """The clock if it is a stepped one, which the engine moves; otherwise None."""
-    late: LateOutcomes | None
-    """The late outcomes; None without races. Set it before the start."""
-    failures: Failures
-    """Exceptions caused by bugs, in order. Empty, whatever peers do."""
+    _loop: Turns | None = None
+    """What takes the turns; None while the engine does not run."""
+    _listeners: Sequence[Listener] = ()
+
+    def __init__(
+        self,
+        clock: TimeSource,
+        timers: Timers,
+        accept: Accept,
+        transport_clock: TimeSource,
+        transport_timers: Timers,
+        operations: Operations,
+        before_flush: Callable[[], object] | None,
+    ) -> None:
+        self.clock = clock
+        self.timers = timers
+        self.transport_clock = transport_clock
+        self.transport_timers = transport_timers
+        self.operations = operations
+        self.before_flush = before_flush
+        #: The clock if it is a stepped one, which the engine moves; otherwise None.
+        self.stepped: SteppedClock | None = cast("SteppedClock", clock) if hasattr(clock, "step_to") else None
+        #: Exceptions caused by bugs, in order. Empty, whatever peers do.
+        self.failures: Failures = Failures()
+        #: The late outcomes; None without races. Set it before the start.
+        self.late: LateOutcomes | None = None
+        self._accept = accept
+        self._wrap: Wrap | None = None
+        self._refusing = False
+        self._socketpairs = 0
+        self._turns_before = 0
+        """The turns of earlier starts."""
 
     # -- life cycle
 
     @property
     def running(self) -> bool:
-        """Whether peers can be served."""
-        ...
+        """Whether the engine takes turns, and serves peers."""
+        return self._loop is not None
 
     @property
     def turns(self) -> int:
         """The number of turns. It does not change while the broker is idle."""
-        ...
-
-    def start(self) -> None:
-        """Begin to take turns. Does nothing while the engine runs."""
-        ...
-
-    def stop(self) -> None:
-        """Write pending output, and close every port and connection. Idempotent."""
-        ...
-
-    async def stopped(self) -> None:
-        """Return when nothing of `stop` is left to be done by the caller's event loop."""
-        ...
+        turns = self._loop
+        return self._turns_before if turns is None else self._turns_before + turns.turns
 
     @property
     def seed(self) -> int | str | None:
         """The seed of the event loop that the broker runs in, if it is a simulation with a seed."""
-        ...
+        return None
+
+    def start(self) -> None:
+        """Begin to take turns. Does nothing while the engine runs."""
+        raise NotImplementedError
+
+    def stop(self) -> None:
+        """Write pending output, and close every port and connection. Idempotent."""
+        raise NotImplementedError
+
+    async def stopped(self) -> None:
+        """Return when nothing of `stop` is left to be done by the caller's event loop."""
+
+    def _close(self, turns: Turns) -> None:
+        if self.stepped is not None:
+            self.stepped.detach()
+        for listener in self._listeners:
+            listener.close()
+        self._listeners = ()
+        turns.close()
+        self._turns_before += turns.turns
+        self._loop = None
 
     # -- access
 
-    def __enter__(self) -> Self: ...
+    def __enter__(self) -> Self:
+        raise NotImplementedError
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None: ...
+    ) -> None:
+        raise NotImplementedError
 
-    def look(self) -> AbstractContextManager[None]:
-        """Enter only to look at the broker: no time passes, and no output is written."""
-        ...
+    def look(self) -> AbstractContextManager[Any]:
+        """Enter only to look at the broker, such as from outside a test. Keep it short.
 
-    def released(self) -> AbstractContextManager[None]:
+        Nothing moves for it, unlike with `with engine:`: time does not follow, an idle clock stays idle, and
+        long operations are not carried to their end, so that a part of one may be seen.
+        """
+        raise NotImplementedError
+
+    @contextmanager
+    def released(self) -> Iterator[None]:
         """Let others enter meanwhile, at whatever depth the caller is inside, to wait for one of them."""
-        ...
+        yield
 
     def one_by_one(self) -> AbstractContextManager[object]:
         """Wait until another thread's start, stop or restart of the broker has ended."""
-        ...
+        return self.released()
 
     def in_turn(self) -> bool:
         """Whether the caller is inside a turn, and must not wait for those that enter the engine."""
-        ...
+        raise NotImplementedError
 
-    def in_slices(self) -> AbstractContextManager[Callable[[], None]]:
+    @contextmanager
+    def in_slices(self) -> Iterator[Callable[[], None]]:
         """Inside the engine: do something long, and let peers be served meanwhile, if they can be.
 
         Yields a function to be called between two steps, at which the broker is consistent.
         """
-        ...
+        yield nothing
 
     def carry_out(self, steps: Iterator[object]) -> None:
         """Inside the engine: carry out an operation `in_slices`."""
-        ...
+        with self.in_slices() as between:
+            for _ in steps:
+                between()
 
     def take_input(self) -> None:
         """Inside the engine: process all input that has arrived, and write the output."""
-        ...
+        if self._loop is not None:
+            self._loop.take_input()
 
     def flush(self) -> None:
         """Inside the engine: write all output that can be written."""
-        ...
+        if self._loop is not None:
+            self._loop.flush_all()
 
     def wait_until(self, predicate: Callable[[], object], timeout: float, every: float | None = None) -> bool:
         """Wait until `predicate()` is true, at most `timeout` seconds; return whether it was.
@@ -149,7 +190,7 @@ class Engine(Protocol):
         Raises:
             EngineError: the caller would wait for itself.
         """
-        ...
+        raise NotImplementedError
 
     async def wait_until_async(
         self, predicate: Callable[[], object], timeout: float, every: float | None = None
@@ -158,11 +199,10 @@ class Engine(Protocol):
 
         A broker in a thread evaluates the predicate in that thread. A cancelled wait ends at once.
         """
-        ...
+        raise NotImplementedError
 
     def give_peers_time(self, predicate: Callable[[], object], timeout: float) -> None:
         """Wait until `predicate()` is true, at most `timeout` seconds, unless that would block peers."""
-        ...
 
     async def call_async(self, function: Callable[[], T]) -> T:
         """Call a function that moves the broker, such as its clock, from a coroutine.
@@ -170,37 +210,74 @@ class Engine(Protocol):
         What peers have sent is processed before, and what the call has caused has reached them afterwards, as
         far as that can be seen.
         """
-        ...
+        raise NotImplementedError
 
     def quiet(self) -> bool:
-        """Whether there is nothing to do right now: all input read, all output sent, no timer due."""
-        ...
+        """Whether there is nothing to do right now: all input read, all output sent, no timer due.
+
+        Bytes that are under way in an event loop are not seen.
+        """
+        with self:
+            return self._loop is None or self._loop.quiet()
 
     # -- peers
 
     @property
     def connections(self) -> list[Connection]:
         """The connections with an open transport, oldest first."""
-        ...
+        with self.look():
+            drivers = [] if self._loop is None else list(self._loop.drivers)
+            return [each for driver in drivers if (each := driver.open_connection) is not None]
 
     def connect_socketpair(self) -> socket.socket:
-        """A connected socket whose other end the engine serves. The caller owns it.
+        """A connected socket whose other end the engine serves, without a port or a listener.
 
-        It is blocking, unless the engine and the caller share an event loop.
+        The caller owns the socket. It is blocking, unless the engine and the caller share an event loop. The
+        peer address is `socketpair` and a sequence number.
 
         Raises:
-            EngineError: the engine does not run, or has no sockets.
+            EngineError: the engine does not run, or has no sockets, or no room for one.
         """
-        ...
+        raise NotImplementedError
 
     def wrap_connections(self, wrap: Wrap | None) -> None:
-        """Wrap every connection, open ones and later ones; None ends that."""
-        ...
+        """Wrap every connection, open ones and later ones; None ends that.
+
+        A wrapper is removed as soon as it holds nothing back. The setting survives `stop` and `start`.
+        """
+        with self:
+            self._wrap = wrap
+            turns = self._loop
+            if turns is None:
+                return
+            turns.wrap = wrap
+            for driver in list(turns.drivers):
+                if wrap is not None:
+                    driver.wrap(wrap)
+                elif driver.wrapping is not None:
+                    driver.notify()
 
     def refuse(self, refusing: bool) -> None:
-        """Have all connections refused, or (False) accept them again. The setting survives a restart."""
-        ...
+        """Have all connections refused, or (False) accept them again. The setting survives a restart.
+
+        Raises:
+            PortInUse: another socket has taken a port meanwhile.
+        """
+        with self:
+            self._refusing = refusing
+            for listener in self._listeners:
+                listener.refuse(refusing)
 
     def disconnect_all(self) -> None:
         """Write pending output and close the transport of every connection. Listeners stay open."""
-        ...
+        with self:
+            if self._loop is not None:
+                self._loop.disconnect_all()
+
+    def __repr__(self) -> str:
+        state = "running" if self.running else "stopped"
+        return f"<{type(self).__name__} {state} turns={self.turns}>"
+
+
+def nothing() -> None:
+    """The steps of a call that is not cut into slices."""

@@ -7,26 +7,18 @@ What waits for input and wakes the broker up is in the subclasses: a thread of i
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sized
+from collections.abc import Callable
 from math import inf
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from fakeamqp.runtime.clock import EngineClock, TimerQueue
+    from fakeamqp.model.operations import Operations
+    from fakeamqp.model.timers import Timers
     from fakeamqp.runtime.clock.stepped import SteppedClock
     from fakeamqp.runtime.connection_driver import ConnectionDriver, Wrap
-    from fakeamqp.runtime.errors import Failures
+    from fakeamqp.runtime.engine import Engine
 
-__all__ = [
-    "LateOutcomes",
-    "NoOperations",
-    "PendingOperations",
-    "SelectorSource",
-    "TurnParts",
-    "Turns",
-    "Waiter",
-]
+__all__ = ["MOST_ROUNDS", "LateOutcomes", "SelectorSource", "Turns", "Waiter"]
 
 _log = logging.getLogger("fakeamqp.runtime")
 
@@ -44,43 +36,22 @@ _COSTLY_SECONDS = 0.02
 _LONG_TURN = 0.05
 
 
-class SelectorSource(Protocol):
+class SelectorSource:
     """An object with a descriptor in the selector. Its methods are called with the engine's lock held."""
+
+    __slots__ = ()
 
     @property
     def name(self) -> str:
         """For logs."""
-        ...
+        raise NotImplementedError
 
     def ready(self, mask: int) -> None:
         """Readable and/or writable, as a mask of `selectors` events."""
-        ...
+        raise NotImplementedError
 
     def failed(self) -> None:
-        """`ready` raised an exception: close this source only."""
-        ...
-
-
-class PendingOperations(Protocol):
-    """The long operations of a broker, which turns of the loop carry out in slices."""
-
-    pauses: Callable[[], bool] | None
-    """Whether the slice is over; None if operations run to their end."""
-    busy_seconds: float
-    """Real seconds of all turns that kept peers waiting."""
-
-    @property
-    def pending(self) -> Mapping[Any, Sized]:
-        """Those that have not ended yet, by the connection that asked for them."""
-        ...
-
-    def step(self) -> None:
-        """Go on until the slice is over."""
-        ...
-
-    def finish(self) -> None:
-        """Carry out all operations to their end."""
-        ...
+        """`ready` raised an exception: close this source only, if it is to be closed."""
 
 
 class LateOutcomes(Protocol):
@@ -94,20 +65,6 @@ class LateOutcomes(Protocol):
     def settle(self) -> None:
         """Carry out all late outcomes now."""
         ...
-
-
-class NoOperations:
-    """Of a broker whose operations are all short."""
-
-    pauses: Callable[[], bool] | None = None
-    busy_seconds: float = 0.0
-    pending: Mapping[Any, Sized] = MappingProxyType({})
-
-    def step(self) -> None:
-        pass
-
-    def finish(self) -> None:
-        pass
 
 
 class Waiter:
@@ -147,42 +104,21 @@ class Waiter:
         return self.holds
 
 
-class TurnParts(NamedTuple):
-    """What the turns of a broker work on."""
-
-    clock: EngineClock
-    timers: TimerQueue
-    #: The clock and the timers of handshakes and lingering transports.
-    transport_clock: EngineClock
-    transport_timers: TimerQueue
-    #: Exceptions caused by bugs.
-    failures: Failures
-    operations: PendingOperations
-    #: The same clock as `clock` if it is a stepped one, which the runtime moves; otherwise None.
-    stepped: SteppedClock | None
-    #: Called before the output of a turn is written.
-    before_flush: Callable[[], object] | None
-    #: What happens late, if anything does.
-    late: LateOutcomes | None
-
-
 class Turns:
     """The connections of a broker, its timers and operations, and what a turn does with them."""
 
     log = _log
 
-    def __init__(self, parts: TurnParts) -> None:
-        self.clock: EngineClock = parts.clock
-        self.timers: TimerQueue = parts.timers
-        self.transport_clock: EngineClock = parts.transport_clock
-        self.transport_timers: TimerQueue = parts.transport_timers
-        self.failures: Failures = parts.failures
-        self.operations: PendingOperations = parts.operations
-        #: The same clock if it is a stepped one, which the runtime moves.
-        self.stepped: SteppedClock | None = parts.stepped
-        #: Called before the output of a turn is written.
-        self.before_flush: Callable[[], object] | None = parts.before_flush
-        self.late: LateOutcomes | None = parts.late
+    def __init__(self, engine: Engine) -> None:
+        self.clock = engine.clock
+        self.timers = engine.timers
+        self.transport_clock = engine.transport_clock
+        self.transport_timers = engine.transport_timers
+        self.failures = engine.failures
+        self.operations = engine.operations
+        self.stepped = engine.stepped
+        self.before_flush = engine.before_flush
+        self.late = engine.late
         self.drivers: dict[ConnectionDriver, None] = {}
         #: Wraps every connection, unless None.
         self.wrap: Wrap | None = None
@@ -193,7 +129,7 @@ class Turns:
         self.turns = 0
         self.stopping = False
         #: How long one connection may process input in a turn while others wait, in real seconds.
-        self.turn_seconds = _TURN_SECONDS
+        self.turn_seconds: float = _TURN_SECONDS
         #: How many wait for the end of all operations, which are not cut into slices meanwhile.
         self.hurried = 0
         self._slice_ends: float | None = None
@@ -212,6 +148,10 @@ class Turns:
 
     def wake(self) -> None:
         """Have a turn taken soon."""
+        raise NotImplementedError
+
+    def _news(self) -> list[tuple[SelectorSource, int]]:
+        """The sources with input that has arrived, and which events, for `take_input`."""
         raise NotImplementedError
 
     def input_came(self, driver: ConnectionDriver, octets: int) -> None:
@@ -242,7 +182,7 @@ class Turns:
 
     # -- long operations
 
-    def _begin_slice(self, operations: PendingOperations) -> None:
+    def _begin_slice(self, operations: Operations) -> None:
         self._slice_ends = None  # It begins when it is first asked for: most turns have no operation.
         operations.pauses = None if self.hurried else self._slice_over
 
@@ -255,7 +195,7 @@ class Turns:
         """When a slice ends that begins now, on the clock of the transports."""
         return self.transport_clock.now() + _SLICE_SECONDS
 
-    def _continue(self, operations: PendingOperations) -> None:
+    def _continue(self, operations: Operations) -> None:
         """Give operations a slice of their own."""
         self._begin_slice(operations)
         try:
@@ -272,9 +212,7 @@ class Turns:
             except Exception as error:  # this operation is removed
                 self.record("an operation", error)
 
-    def _run_due(
-        self, timers: TimerQueue, pauses: Callable[[], bool] | None = None, until: float = inf
-    ) -> None:
+    def _run_due(self, timers: Timers, pauses: Callable[[], bool] | None = None, until: float = inf) -> None:
         while True:
             try:
                 timers.run_due(pauses, until)
@@ -333,11 +271,10 @@ class Turns:
         if self.stepped is not None:
             timeout = self._own_sleep(self.stepped)
         else:
-            timeout = None if due is None else self.clock.seconds_until(due)
+            timeout = None if due is None else max(0.0, due - self.clock.now())
         if transport_due is not None:
-            transport_timeout = self.transport_clock.seconds_until(transport_due)
-            if timeout is None or (transport_timeout is not None and transport_timeout < timeout):
-                timeout = transport_timeout
+            transport_timeout = max(0.0, transport_due - self.transport_clock.now())
+            timeout = transport_timeout if timeout is None else min(timeout, transport_timeout)
         # A message TTL can be ten years; selectors have a maximum timeout.
         return None if timeout is None else min(timeout, _LONGEST_SLEEP)
 
@@ -378,6 +315,27 @@ class Turns:
                 driver.settle()
             except Exception as error:
                 self.give_up_on(driver, "output", error)
+
+    def take_input(self) -> None:
+        """Process all input that has arrived, however long it takes, and write the output."""
+        before, self.turn_seconds = self.turn_seconds, inf
+        try:
+            self.serve_costly()
+            self.flush()  # Processes input that was left for the next turn.
+            for _ in range(MOST_ROUNDS):
+                news = self._news()
+                if not news and not self.dirty:
+                    break
+                for source, mask in news:
+                    try:
+                        source.ready(mask)
+                    except Exception as error:
+                        self.give_up_on(source, "input", error)
+                self.flush()
+            self._run_due(self.timers)
+            self.flush_all()
+        finally:
+            self.turn_seconds = before
 
     def check_waiters(self) -> None:
         """Release the waiters whose predicates are true."""

@@ -4,8 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from compat_tests.unit.runtime.fakes import Echoes, real_engine
-from fakeamqp.runtime import ThreadEngine
+from compat_tests.unit.runtime.fakes import Echoes, PortEngine, real_engine
 
 
 @pytest.fixture
@@ -14,7 +13,7 @@ def echoes() -> Echoes:
 
 
 @pytest.fixture
-def engine(echoes: Echoes) -> Iterator[ThreadEngine]:
+def engine(echoes: Echoes) -> Iterator[PortEngine]:
     engine = real_engine(echoes)
     engine.start()
     yield engine

@@ -6,8 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from fakeamqp.model.operations import Operations
 from fakeamqp.model.timers import Timers
 from fakeamqp.runtime import RealClock, ThreadEngine
+from fakeamqp.runtime.thread.listener import ThreadListener
+from fakeamqp.runtime.tls import ServerTLS
 
 
 @dataclass(eq=False)
@@ -82,6 +85,23 @@ class Echoes:
         return connection
 
 
-def real_engine(accept: Any, **options: Any) -> ThreadEngine:
+class PortEngine(ThreadEngine):
+    """An engine with the calls that only tests need."""
+
+    def listen(
+        self, host: str = "127.0.0.1", port: int = 0, *, tls: ServerTLS | None = None
+    ) -> ThreadListener:
+        return self.listen_on(host, port, tls=tls)[0]
+
+    @property
+    def listeners(self) -> tuple[ThreadListener, ...]:
+        return tuple(each for each in self._listeners if not each._closed)
+
+    def wake(self) -> None:
+        if self._loop is not None:
+            self._loop.wake()
+
+
+def real_engine(accept: Any, **options: Any) -> PortEngine:
     clock = RealClock()
-    return ThreadEngine(clock, Timers(clock), accept, **options)
+    return PortEngine(clock, Timers(clock), accept, operations=Operations(), **options)

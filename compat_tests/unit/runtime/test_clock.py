@@ -142,10 +142,11 @@ def test_a_timer_of_an_engine_runs_while_time_is_frozen() -> None:
     run("""
         from freezegun import freeze_time
         with freeze_time("2001-01-01"):
+            from fakeamqp.model.operations import Operations
             from fakeamqp.model.timers import Timers
             from fakeamqp.runtime import ThreadEngine, RealClock
             clock = RealClock()
-            engine = ThreadEngine(clock, Timers(clock), lambda peer, notify: None)
+            engine = ThreadEngine(clock, Timers(clock), lambda peer, notify: None, operations=Operations())
             engine.start()
             ran = threading.Event()
             with engine:
@@ -153,12 +154,6 @@ def test_a_timer_of_an_engine_runs_while_time_is_frozen() -> None:
             assert ran.wait(30)
             engine.stop()
     """)
-
-
-def test_seconds_until() -> None:
-    clock = RealClock()
-    assert clock.seconds_until(clock.now() - 1) == 0.0
-    assert 99 < clock.seconds_until(clock.now() + 100) <= 100
 
 
 def test_now_never_goes_back_and_is_the_monotonic_clock() -> None:

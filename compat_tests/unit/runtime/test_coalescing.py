@@ -184,7 +184,7 @@ def alone(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
             yield channel
         engine: Any = broker._engine
         engine._loop.coalescing.ends = 0.0  # The moment is over: the client says goodbye.
-        engine.wake()
+        engine._loop.wake()
 
 
 def left_for_ever(broker: Broker) -> None:

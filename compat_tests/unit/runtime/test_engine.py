@@ -11,17 +11,17 @@ from typing import Any, cast
 
 import pytest
 
-from compat_tests.unit.runtime.fakes import EchoConnection, Echoes, real_engine
+from compat_tests.unit.runtime.fakes import EchoConnection, Echoes, PortEngine, real_engine
 from fakeamqp.model.operations import Operations
-from fakeamqp.model.timers import Timers
+from fakeamqp.model.timers import Timers, TimeSource
 from fakeamqp.runtime import EngineError, RealClock, ThreadEngine, turns
-from fakeamqp.runtime.errors import Failures
+from fakeamqp.runtime.clock.virtual import VirtualClock
 from fakeamqp.runtime.thread.loop import Loop
 
 SECONDS = 20  # until a test that waits in vain gives up
 
 
-def dial(engine: ThreadEngine) -> socket.socket:
+def dial(engine: PortEngine) -> socket.socket:
     listener = engine.listen()
     return socket.create_connection(listener.address, timeout=SECONDS)
 
@@ -42,7 +42,7 @@ def read_to_end(sock: socket.socket) -> bytes:
     return bytes(data)
 
 
-def turn(engine: ThreadEngine) -> None:
+def turn(engine: PortEngine) -> None:
     """Make the loop take a turn, and see it end."""
     with engine:
         turns = engine.turns
@@ -50,7 +50,7 @@ def turn(engine: ThreadEngine) -> None:
     assert engine.wait_until(lambda: engine.turns > turns, SECONDS)
 
 
-def test_tcp_round_trip(engine: ThreadEngine, echoes: Echoes) -> None:
+def test_tcp_round_trip(engine: PortEngine, echoes: Echoes) -> None:
     with dial(engine) as client:
         client.sendall(b"hello")
         assert read(client, 5) == b"hello"
@@ -60,7 +60,7 @@ def test_tcp_round_trip(engine: ThreadEngine, echoes: Echoes) -> None:
     assert peer.tls is False and peer.certificate_subject is None
 
 
-def test_socketpair_round_trip(engine: ThreadEngine, echoes: Echoes) -> None:
+def test_socketpair_round_trip(engine: PortEngine, echoes: Echoes) -> None:
     with engine.connect_socketpair() as client:
         assert client.gettimeout() is None
         client.settimeout(SECONDS)
@@ -69,7 +69,7 @@ def test_socketpair_round_trip(engine: ThreadEngine, echoes: Echoes) -> None:
     assert echoes.accepted[0].peer.host == "socketpair"
 
 
-def test_peers_are_accepted_in_order_and_do_not_mix(engine: ThreadEngine, echoes: Echoes) -> None:
+def test_peers_are_accepted_in_order_and_do_not_mix(engine: PortEngine, echoes: Echoes) -> None:
     clients = [engine.connect_socketpair() for _ in range(10)]
     for number, client in enumerate(clients):
         client.settimeout(SECONDS)
@@ -80,7 +80,7 @@ def test_peers_are_accepted_in_order_and_do_not_mix(engine: ThreadEngine, echoes
     assert [bytes(each.received) for each in echoes.accepted] == [b"%d" % n for n in range(10)]
 
 
-def test_megabytes_both_ways_arrive_in_order(engine: ThreadEngine) -> None:
+def test_megabytes_both_ways_arrive_in_order(engine: PortEngine) -> None:
     data = b"".join(number.to_bytes(4, "big") for number in range(2_000_000))
     with dial(engine) as client:
         sender = threading.Thread(target=client.sendall, args=(data,))
@@ -151,6 +151,19 @@ def test_a_turn_processes_expensive_input_of_one_connection_only(monkeypatch: py
         client.close()
 
 
+class StandingClock(TimeSource):
+    """Moves when told to."""
+
+    def __init__(self) -> None:
+        self.instant = 1000.0
+
+    def now(self) -> float:
+        return self.instant
+
+    def time(self) -> float:
+        return self.instant
+
+
 class _Busy:
     """A source whose input keeps the loop busy for 23 seconds of a clock."""
 
@@ -185,8 +198,8 @@ class _SlowLock:
 def test_a_timer_that_falls_due_in_a_busy_turn_runs_after_input_that_has_come_meanwhile() -> None:
     clock = StandingClock()
     timers = Timers(clock)
-    operations = turns.NoOperations()
-    loop = Loop(turns.TurnParts(clock, timers, clock, timers, Failures(), operations, None, None, None))
+    operations = Operations()
+    loop = Loop(ThreadEngine(clock, timers, Echoes(), operations=operations))
     order: list[str] = []
     busy, waiting = _Busy(clock, order), _Busy(clock, order)
     for each in (busy, waiting):
@@ -208,7 +221,7 @@ def test_a_turn_that_leaves_work_counts_as_busy_however_short_it_was() -> None:
     clock = StandingClock()
     timers = Timers(clock)
     operations = Operations()
-    loop = Loop(turns.TurnParts(clock, timers, clock, timers, Failures(), operations, None, None, None))
+    loop = Loop(ThreadEngine(clock, timers, Echoes(), operations=operations))
 
     def steps() -> Iterator[None]:
         for _ in range(5):
@@ -252,7 +265,7 @@ def test_all_input_is_processed_before_time_moves(monkeypatch: pytest.MonkeyPatc
     engine.stop()
 
 
-def test_sent_reports_every_octet(engine: ThreadEngine, echoes: Echoes) -> None:
+def test_sent_reports_every_octet(engine: PortEngine, echoes: Echoes) -> None:
     size = 30_000_000
     with dial(engine) as client:
         assert engine.wait_until(lambda: echoes.accepted, SECONDS)
@@ -265,7 +278,7 @@ def test_sent_reports_every_octet(engine: ThreadEngine, echoes: Echoes) -> None:
         assert engine.wait_until(lambda: connection.sent_bytes == size, SECONDS)
 
 
-def test_output_with_views_is_joined_part_by_part(engine: ThreadEngine, echoes: Echoes) -> None:
+def test_output_with_views_is_joined_part_by_part(engine: PortEngine, echoes: Echoes) -> None:
     """Large bodies are shared by connections: what a peer does not read is not a copy of them."""
     body = memoryview(bytes(range(256)) * 4096 * 20)
     parts = [body[start : start + 100_000] for start in range(0, len(body), 100_000)]
@@ -286,7 +299,7 @@ def test_output_with_views_is_joined_part_by_part(engine: ThreadEngine, echoes: 
 
 
 def test_no_more_is_taken_from_a_connection_while_its_peer_does_not_read(
-    engine: ThreadEngine, echoes: Echoes
+    engine: PortEngine, echoes: Echoes
 ) -> None:
     with engine.connect_socketpair() as client:
         client.settimeout(SECONDS)
@@ -300,7 +313,7 @@ def test_no_more_is_taken_from_a_connection_while_its_peer_does_not_read(
         assert read(client, 1) == b"b"
 
 
-def test_reading_false_stops_reads_until_true_again(engine: ThreadEngine, echoes: Echoes) -> None:
+def test_reading_false_stops_reads_until_true_again(engine: PortEngine, echoes: Echoes) -> None:
     with engine.connect_socketpair() as client:
         client.settimeout(SECONDS)
         connection = echoes.accepted[0]
@@ -314,7 +327,7 @@ def test_reading_false_stops_reads_until_true_again(engine: ThreadEngine, echoes
         assert read(client, 9) == b"held back"
 
 
-def test_a_peer_that_is_not_read_is_stopped_by_its_own_socket(engine: ThreadEngine, echoes: Echoes) -> None:
+def test_a_peer_that_is_not_read_is_stopped_by_its_own_socket(engine: PortEngine, echoes: Echoes) -> None:
     with engine.connect_socketpair() as client:
         connection = echoes.accepted[0]
         with engine:
@@ -326,7 +339,7 @@ def test_a_peer_that_is_not_read_is_stopped_by_its_own_socket(engine: ThreadEngi
         assert connection.received == b""
 
 
-def test_one_read_per_peer_and_turn_is_bounded(engine: ThreadEngine, echoes: Echoes) -> None:
+def test_one_read_per_peer_and_turn_is_bounded(engine: PortEngine, echoes: Echoes) -> None:
     with dial(engine) as client:
         sender = threading.Thread(target=client.sendall, args=(b"x" * 3_000_000,))
         sender.start()
@@ -336,13 +349,13 @@ def test_one_read_per_peer_and_turn_is_bounded(engine: ThreadEngine, echoes: Ech
 
 
 class TestTheEndOfAConnection:
-    def test_peer_closes(self, engine: ThreadEngine, echoes: Echoes) -> None:
+    def test_peer_closes(self, engine: PortEngine, echoes: Echoes) -> None:
         dial(engine).close()
         assert engine.wait_until(lambda: echoes.accepted and echoes.accepted[0].eofs, SECONDS)
         assert engine.wait_until(lambda: not engine.connections, SECONDS)
         assert echoes.accepted[0].eofs == 1
 
-    def test_peer_vanishes_with_a_reset(self, engine: ThreadEngine, echoes: Echoes) -> None:
+    def test_peer_vanishes_with_a_reset(self, engine: PortEngine, echoes: Echoes) -> None:
         client = dial(engine)
         client.sendall(b"half a fra")
         assert read(client, 10) == b"half a fra"
@@ -351,7 +364,7 @@ class TestTheEndOfAConnection:
         assert engine.wait_until(lambda: echoes.accepted[0].eofs == 1, SECONDS)
         assert engine.wait_until(lambda: not engine.connections, SECONDS)
 
-    def test_half_closed_peer_still_gets_its_answer(self, engine: ThreadEngine) -> None:
+    def test_half_closed_peer_still_gets_its_answer(self, engine: PortEngine) -> None:
         with dial(engine) as client:
             client.sendall(b"question")
             client.shutdown(socket.SHUT_WR)
@@ -373,7 +386,7 @@ class TestTheEndOfAConnection:
         engine.stop()
         assert accept.accepted[0].eofs == 1
 
-    def test_finished_flushes_and_then_ends(self, engine: ThreadEngine, echoes: Echoes) -> None:
+    def test_finished_flushes_and_then_ends(self, engine: PortEngine, echoes: Echoes) -> None:
         with engine.connect_socketpair() as client:
             client.settimeout(SECONDS)
             connection = echoes.accepted[0]
@@ -384,7 +397,7 @@ class TestTheEndOfAConnection:
         assert engine.wait_until(lambda: connection.eofs == 1, SECONDS)
 
     def test_last_octets_arrive_although_input_was_never_read(
-        self, engine: ThreadEngine, echoes: Echoes
+        self, engine: PortEngine, echoes: Echoes
     ) -> None:
         with dial(engine) as client:
             assert engine.wait_until(lambda: echoes.accepted, SECONDS)
@@ -414,7 +427,7 @@ class TestTheEndOfAConnection:
             assert engine.wait_until(lambda: accept.accepted[0].eofs == 1, SECONDS)
         engine.stop()
 
-    def test_aborted_ends_at_once_and_sends_nothing(self, engine: ThreadEngine, echoes: Echoes) -> None:
+    def test_aborted_ends_at_once_and_sends_nothing(self, engine: PortEngine, echoes: Echoes) -> None:
         with engine.connect_socketpair() as client:
             client.settimeout(SECONDS)
             connection = echoes.accepted[0]
@@ -425,7 +438,7 @@ class TestTheEndOfAConnection:
             assert client.recv(100) == b""
         assert connection.sent_bytes == 0
 
-    def test_connections_lists_the_open_ones(self, engine: ThreadEngine, echoes: Echoes) -> None:
+    def test_connections_lists_the_open_ones(self, engine: PortEngine, echoes: Echoes) -> None:
         with engine.connect_socketpair(), engine.connect_socketpair():
             assert engine.connections == echoes.accepted
             engine.disconnect_all()
@@ -507,7 +520,7 @@ def test_a_bug_while_accepting_ends_that_peer_only(echoes: Echoes) -> None:
 
 
 class TestTimers:
-    def test_a_timer_set_from_another_thread_wakes_the_loop(self, engine: ThreadEngine) -> None:
+    def test_a_timer_set_from_another_thread_wakes_the_loop(self, engine: PortEngine) -> None:
         ran = threading.Event()
         with engine:
             engine.timers.call_at(engine.clock.now() + 3600, lambda: None, "far away")
@@ -515,7 +528,7 @@ class TestTimers:
             engine.timers.call_at(engine.clock.now() + 0.01, ran.set, "soon")
         assert ran.wait(SECONDS)
 
-    def test_a_timer_may_be_years_away(self, engine: ThreadEngine) -> None:
+    def test_a_timer_may_be_years_away(self, engine: PortEngine) -> None:
         ran = threading.Event()
         with engine:
             engine.timers.call_at(engine.clock.now() + 315_360_000, lambda: None, "in ten years")
@@ -525,7 +538,7 @@ class TestTimers:
             engine.timers.call_at(engine.clock.now() + 0.01, ran.set, "soon")
         assert ran.wait(SECONDS)
 
-    def test_what_a_timer_writes_is_sent(self, engine: ThreadEngine, echoes: Echoes) -> None:
+    def test_what_a_timer_writes_is_sent(self, engine: PortEngine, echoes: Echoes) -> None:
         with engine.connect_socketpair() as client:
             client.settimeout(SECONDS)
             with engine:
@@ -548,34 +561,20 @@ class TestTimers:
         assert [str(failure) for failure in engine.failures] == ["timer: LookupError('broken timer')"]
 
 
-class StandingClock:
-    """Moves when told to, as virtual time does."""
-
-    def __init__(self) -> None:
-        self.instant = 1000.0
-
-    def now(self) -> float:
-        return self.instant
-
-    def time(self) -> float:
-        return self.instant
-
-    def seconds_until(self, due: float) -> float | None:
-        return None
-
-
 class TestVirtualTime:
     def test_timers_wait_for_the_clock_and_transports_do_not(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("fakeamqp.runtime.connection_driver.LINGER_SECONDS", 0.01)
-        clock = StandingClock()
+        clock = VirtualClock(0.0)
         accept = Echoes()
-        engine = ThreadEngine(clock, Timers(clock), accept, transport_timers=Timers(RealClock()))
+        engine = PortEngine(
+            clock, Timers(clock), accept, operations=Operations(), transport_timers=Timers(RealClock())
+        )
         engine.start()
         ran: list[float] = []
         with engine.connect_socketpair() as client:
             client.settimeout(SECONDS)
             with engine:
-                engine.timers.call_at(1001, lambda: ran.append(clock.now()))
+                engine.timers.call_at(1.0, lambda: ran.append(clock.now()))
                 accept.accepted[0].finish()
             # The lingering socket is let go in real time, while the broker's time stands.
             assert engine.wait_until(lambda: accept.accepted[0].eofs, SECONDS)
@@ -585,16 +584,17 @@ class TestVirtualTime:
             assert engine.turns == turns + 1
             assert ran == []
             with engine:
-                clock.instant = 1001
-            turn(engine)
-            assert ran == [1001]
+                clock.step_to(1.0, engine.timers, engine.failures.record)
+            assert ran == [1.0]
         engine.stop()
         assert engine.failures == []
 
     def test_moving_the_clock_cuts_nobody_off(self) -> None:
-        clock = StandingClock()
+        clock = VirtualClock(0.0)
         accept = Echoes()
-        engine = ThreadEngine(clock, Timers(clock), accept, transport_timers=Timers(RealClock()))
+        engine = PortEngine(
+            clock, Timers(clock), accept, operations=Operations(), transport_timers=Timers(RealClock())
+        )
         engine.start()
         with engine.connect_socketpair() as client:
             client.settimeout(SECONDS)
@@ -602,14 +602,14 @@ class TestVirtualTime:
                 accept.accepted[0].write(b"z" * 3_000_000)
                 accept.accepted[0].finish()
             with engine:
-                clock.instant += 3600
+                clock.step_to(3600, engine.timers, engine.failures.record)
             turn(engine)
             assert len(read_to_end(client)) == 3_000_000
         engine.stop()
 
 
 class TestTheLock:
-    def test_nothing_moves_while_a_test_holds_it(self, engine: ThreadEngine, echoes: Echoes) -> None:
+    def test_nothing_moves_while_a_test_holds_it(self, engine: PortEngine, echoes: Echoes) -> None:
         with engine.connect_socketpair() as client:
             client.settimeout(SECONDS)
             with engine:
@@ -620,7 +620,7 @@ class TestTheLock:
                 assert echoes.accepted[0].received == b""
             assert read(client, 4) == b"wait"
 
-    def test_only_the_outermost_level_flushes(self, engine: ThreadEngine, echoes: Echoes) -> None:
+    def test_only_the_outermost_level_flushes(self, engine: PortEngine, echoes: Echoes) -> None:
         with engine.connect_socketpair() as client:
             client.settimeout(SECONDS)
             connection = echoes.accepted[0]
@@ -633,7 +633,7 @@ class TestTheLock:
             assert connection.sent_bytes == 6
             assert read(client, 6) == b"onetwo"
 
-    def test_what_was_done_before_an_exception_is_sent(self, engine: ThreadEngine, echoes: Echoes) -> None:
+    def test_what_was_done_before_an_exception_is_sent(self, engine: PortEngine, echoes: Echoes) -> None:
         with engine.connect_socketpair() as client:
             client.settimeout(SECONDS)
             with pytest.raises(LookupError), engine:
@@ -641,19 +641,19 @@ class TestTheLock:
                 raise LookupError
             assert read(client, 4) == b"done"
 
-    def test_releasing_what_is_not_held_is_an_error(self, engine: ThreadEngine) -> None:
+    def test_releasing_what_is_not_held_is_an_error(self, engine: PortEngine) -> None:
         with pytest.raises(RuntimeError, match="does not hold"):
             engine.__exit__(None, None, None)
 
 
 class TestWaiting:
-    def test_true_at_once(self, engine: ThreadEngine) -> None:
+    def test_true_at_once(self, engine: PortEngine) -> None:
         assert engine.wait_until(lambda: True, 0)
 
-    def test_gives_up(self, engine: ThreadEngine) -> None:
+    def test_gives_up(self, engine: PortEngine) -> None:
         assert engine.wait_until(lambda: False, 0.001) is False
 
-    def test_sees_what_another_thread_does(self, engine: ThreadEngine) -> None:
+    def test_sees_what_another_thread_does(self, engine: PortEngine) -> None:
         seen: list[int] = []
 
         def act() -> None:
@@ -666,7 +666,7 @@ class TestWaiting:
             assert engine.wait_until(lambda: seen, SECONDS)  # gives the lock up meanwhile
         other.join()
 
-    def test_passes_on_what_the_predicate_raises(self, engine: ThreadEngine) -> None:
+    def test_passes_on_what_the_predicate_raises(self, engine: PortEngine) -> None:
         calls: list[int] = []
 
         def predicate() -> bool:
@@ -680,14 +680,14 @@ class TestWaiting:
             engine.wait_until(predicate, SECONDS)
         assert len(calls) == 2
 
-    def test_ends_when_the_engine_stops(self, engine: ThreadEngine) -> None:
+    def test_ends_when_the_engine_stops(self, engine: PortEngine) -> None:
         stopper = threading.Thread(target=engine.stop)
         with engine:
             stopper.start()
             assert engine.wait_until(lambda: False, SECONDS) is False
         stopper.join()
 
-    def test_on_the_loop_thread_it_is_refused(self, engine: ThreadEngine) -> None:
+    def test_on_the_loop_thread_it_is_refused(self, engine: PortEngine) -> None:
         caught: list[EngineError] = []
 
         def wait() -> None:
@@ -702,7 +702,7 @@ class TestWaiting:
 
 
 class TestQuiet:
-    def test_unread_input_and_unsent_output_are_not_quiet(self, engine: ThreadEngine, echoes: Echoes) -> None:
+    def test_unread_input_and_unsent_output_are_not_quiet(self, engine: PortEngine, echoes: Echoes) -> None:
         with engine.connect_socketpair() as client:
             client.settimeout(SECONDS)
             assert engine.wait_until(engine.quiet, SECONDS)
@@ -716,7 +716,7 @@ class TestQuiet:
             read(client, 30_000_000)
             assert engine.wait_until(engine.quiet, SECONDS)
 
-    def test_a_due_timer_is_not_quiet(self, engine: ThreadEngine) -> None:
+    def test_a_due_timer_is_not_quiet(self, engine: PortEngine) -> None:
         with engine:
             engine.timers.call_at(engine.clock.now(), lambda: None)
             assert not engine.quiet()
@@ -724,7 +724,7 @@ class TestQuiet:
 
 
 def test_function_posted_while_a_turn_begins_is_called_in_the_next_turn(
-    engine: ThreadEngine, monkeypatch: pytest.MonkeyPatch
+    engine: PortEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     loop = cast(Loop, engine._loop)
     called = threading.Event()
@@ -741,7 +741,7 @@ def test_function_posted_while_a_turn_begins_is_called_in_the_next_turn(
     assert called.wait(10)
 
 
-def test_idle_means_asleep(engine: ThreadEngine, echoes: Echoes) -> None:
+def test_idle_means_asleep(engine: PortEngine, echoes: Echoes) -> None:
     """A forced wake-up costs one turn; nothing else ever turns the loop, whatever state the peers are in."""
     with (
         dial(engine) as idle,

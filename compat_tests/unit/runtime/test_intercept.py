@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from compat_tests.clients.forgotten import forgotten_sockets_closed
-from compat_tests.unit.runtime.fakes import EchoConnection, Echoes, real_engine
-from fakeamqp.runtime import InterceptError, ThreadEngine
+from compat_tests.unit.runtime.fakes import EchoConnection, Echoes, PortEngine, real_engine
+from fakeamqp.runtime import InterceptError
 from fakeamqp.runtime.intercept import Intercept
 
 SECONDS = 20
@@ -36,7 +36,7 @@ def visitors() -> Echoes:
 
 
 @pytest.fixture
-def stub(visitors: Echoes) -> Iterator[ThreadEngine]:
+def stub(visitors: Echoes) -> Iterator[PortEngine]:
     engine = real_engine(visitors)
     engine.start()
     engine.listen()
@@ -47,11 +47,11 @@ def stub(visitors: Echoes) -> Iterator[ThreadEngine]:
     assert "connect" not in vars(socket.socket) and "connect_ex" not in vars(socket.socket)
 
 
-def arrived(engine: ThreadEngine, visitors: Echoes, header: bytes = b"AMQP\x00\x00\x09\x01") -> bool:
+def arrived(engine: PortEngine, visitors: Echoes, header: bytes = b"AMQP\x00\x00\x09\x01") -> bool:
     return engine.wait_until(lambda: any(each.received[:8] == header for each in visitors.accepted), SECONDS)
 
 
-def intercepting(stub: ThreadEngine, *targets: str) -> Intercept:
+def intercepting(stub: PortEngine, *targets: str) -> Intercept:
     return Intercept(targets, stub.listeners[0].address)
 
 
@@ -100,7 +100,7 @@ def py_amqp(host: str) -> None:
 
 @pytest.mark.parametrize("host", HOSTS)
 @pytest.mark.parametrize("client", [pika_blocking, pika_select, aio_pika, py_amqp])
-def test_clients(stub: ThreadEngine, visitors: Echoes, client: Callable[[str], None], host: str) -> None:
+def test_clients(stub: PortEngine, visitors: Echoes, client: Callable[[str], None], host: str) -> None:
     if client is aio_pika and ":" in host:
         host = "rabbit.other.invalid"  # its URLs do not carry a bare IPv6 address
     with intercepting(stub, target(host)):
@@ -108,7 +108,7 @@ def test_clients(stub: ThreadEngine, visitors: Echoes, client: Callable[[str], N
         assert arrived(stub, visitors)
 
 
-def test_other_addresses_are_untouched(stub: ThreadEngine, visitors: Echoes) -> None:
+def test_other_addresses_are_untouched(stub: PortEngine, visitors: Echoes) -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
         with intercepting(stub, "rabbit.prod.invalid:5672", "192.0.2.5:5672"):
@@ -122,7 +122,7 @@ def test_other_addresses_are_untouched(stub: ThreadEngine, visitors: Echoes) -> 
 
 
 @pytest.mark.skipif(not hasattr(socket, "AF_UNIX"), reason="needs unix sockets")
-def test_unix_sockets_are_untouched(stub: ThreadEngine, tmp_path: Any) -> None:
+def test_unix_sockets_are_untouched(stub: PortEngine, tmp_path: Any) -> None:
     path = str(tmp_path / "s")
     with socket.socket(socket.AF_UNIX) as server, socket.socket(socket.AF_UNIX) as client:
         server.bind(path)
@@ -132,7 +132,7 @@ def test_unix_sockets_are_untouched(stub: ThreadEngine, tmp_path: Any) -> None:
             assert client.getpeername() == path
 
 
-def test_connect_with_a_name(stub: ThreadEngine, visitors: Echoes) -> None:
+def test_connect_with_a_name(stub: PortEngine, visitors: Echoes) -> None:
     with intercepting(stub, "Rabbit.Prod.invalid.:5672"), socket.socket() as client:
         client.settimeout(SECONDS)
         client.connect(("rabbit.PROD.invalid", 5672))
@@ -141,7 +141,7 @@ def test_connect_with_a_name(stub: ThreadEngine, visitors: Echoes) -> None:
     assert visitors.accepted[0].received == b"12345678"
 
 
-def test_connect_ex_on_a_non_blocking_socket(stub: ThreadEngine) -> None:
+def test_connect_ex_on_a_non_blocking_socket(stub: PortEngine) -> None:
     with intercepting(stub, "192.0.2.5:5672"), socket.socket() as client:
         client.setblocking(False)
         assert client.connect_ex(("192.0.2.5", 5672)) in (0, errno.EINPROGRESS, errno.EWOULDBLOCK)
@@ -152,7 +152,7 @@ def test_connect_ex_on_a_non_blocking_socket(stub: ThreadEngine) -> None:
 
 @pytest.mark.parametrize("port", [5672, "5672", b"5672"])
 @pytest.mark.parametrize("host", ["rabbit.prod.invalid", b"rabbit.prod.invalid"])
-def test_getaddrinfo_in_all_spellings(stub: ThreadEngine, host: Any, port: Any) -> None:
+def test_getaddrinfo_in_all_spellings(stub: PortEngine, host: Any, port: Any) -> None:
     with intercepting(stub, "rabbit.prod.invalid:5672"):
         infos = socket.getaddrinfo(host=host, port=port, type=socket.SOCK_STREAM)
         assert [info[4] for info in infos] == [stub.listeners[0].address]
@@ -163,19 +163,19 @@ def test_getaddrinfo_in_all_spellings(stub: ThreadEngine, host: Any, port: Any) 
             client.connect(info[4])  # an IPv4 listener is reached through IPv6 as well
 
 
-def test_those_who_listen_are_not_intercepted(stub: ThreadEngine) -> None:
+def test_those_who_listen_are_not_intercepted(stub: PortEngine) -> None:
     with intercepting(stub, "localhost:5672"):
         infos = socket.getaddrinfo("localhost", 5672, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
         assert {info[4][1] for info in infos} == {5672}
 
 
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "::1"])
-def test_localhost_in_all_its_forms(stub: ThreadEngine, host: str) -> None:
+def test_localhost_in_all_its_forms(stub: PortEngine, host: str) -> None:
     with intercepting(stub, "localhost:5672"), socket.create_connection((host, 5672), SECONDS) as client:
         assert client.getpeername()[1] == stub.listeners[0].port
 
 
-def test_nesting_the_last_one_wins_and_each_ends_on_its_own(stub: ThreadEngine) -> None:
+def test_nesting_the_last_one_wins_and_each_ends_on_its_own(stub: PortEngine) -> None:
     other = stub.listen()
     outer = intercepting(stub, "a.invalid:5672", "b.invalid:5672")
     inner = Intercept("b.invalid:5672", other.address)
@@ -200,14 +200,14 @@ def test_nesting_the_last_one_wins_and_each_ends_on_its_own(stub: ThreadEngine) 
     inner.__exit__(None, None, None)
 
 
-def test_restored_after_an_error(stub: ThreadEngine) -> None:
+def test_restored_after_an_error(stub: PortEngine) -> None:
     with pytest.raises(LookupError), intercepting(stub, "a.invalid:5672"):
         assert socket.getaddrinfo is not ORIGINALS[0]
         raise LookupError
     assert socket.getaddrinfo is ORIGINALS[0]
 
 
-def test_somebody_else_s_patch_on_top_of_ours_survives(stub: ThreadEngine) -> None:
+def test_somebody_else_s_patch_on_top_of_ours_survives(stub: PortEngine) -> None:
     try:
         with intercepting(stub, "a.invalid:5672"):
             ours = socket.getaddrinfo
@@ -222,9 +222,7 @@ def test_somebody_else_s_patch_on_top_of_ours_survives(stub: ThreadEngine) -> No
         socket.getaddrinfo = ORIGINALS[0]
 
 
-def test_a_subclass_in_the_place_of_socket_socket(
-    stub: ThreadEngine, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_subclass_in_the_place_of_socket_socket(stub: PortEngine, monkeypatch: pytest.MonkeyPatch) -> None:
     class Guarded(socket.socket):
         pass
 
@@ -236,7 +234,7 @@ def test_a_subclass_in_the_place_of_socket_socket(
     monkeypatch.undo()
 
 
-def test_many_threads(stub: ThreadEngine) -> None:
+def test_many_threads(stub: PortEngine) -> None:
     failures: list[BaseException] = []
     address = stub.listeners[0].address
 
@@ -258,12 +256,12 @@ def test_many_threads(stub: ThreadEngine) -> None:
 
 
 @pytest.mark.parametrize("host", ["rabbit.prod.example", "192.0.2.5"])
-def test_tls_keeps_the_client_s_server_name(stub: ThreadEngine, visitors: Echoes, host: str) -> None:
+def test_tls_keeps_the_client_s_server_name(stub: PortEngine, visitors: Echoes, host: str) -> None:
     pytest.importorskip("trustme")
     from fakeamqp.runtime.tls import ServerTLS
 
     tls = ServerTLS.throwaway([host])
-    listener = stub.listen(wrap=tls.wrap)
+    listener = stub.listen(tls=tls)
 
     async def talk() -> None:
         _reader, writer = await asyncio.open_connection(host, 5671, ssl=tls.client_context)

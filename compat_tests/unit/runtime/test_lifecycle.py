@@ -11,8 +11,7 @@ import threading
 
 import pytest
 
-from compat_tests.unit.runtime.fakes import Echoes, real_engine
-from fakeamqp.runtime import ThreadEngine
+from compat_tests.unit.runtime.fakes import Echoes, PortEngine, real_engine
 
 SECONDS = 20
 
@@ -57,8 +56,8 @@ def test_stop_leaves_no_thread_and_no_descriptor() -> None:
     engine = real_engine(Echoes())
     engine.start()
     listener = engine.listen()
-    paused = engine.listen()
-    paused.pause()
+    refusing = engine.listen()
+    refusing.refuse(True)
     clients = [engine.connect_socketpair() for _ in range(3)]
     clients += [socket.create_connection(listener.address) for _ in range(3)]
     for client in clients:
@@ -159,7 +158,7 @@ def test_a_stopped_engine_can_still_be_entered() -> None:
     assert engine.wait_until(lambda: False, SECONDS) is False
 
 
-def test_a_connection_may_talk_after_the_end(engine: ThreadEngine, echoes: Echoes) -> None:
+def test_a_connection_may_talk_after_the_end(engine: PortEngine, echoes: Echoes) -> None:
     with engine.connect_socketpair():
         engine.stop()
         with engine:

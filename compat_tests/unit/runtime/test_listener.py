@@ -1,4 +1,4 @@
-"""Listeners: addresses, ports in use, pause and resume, running out of descriptors."""
+"""Listeners: addresses, ports in use, refused and dropped peers, running out of descriptors."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from compat_tests.loopback import free_port, needs_ipv6
-from compat_tests.unit.runtime.fakes import Echoes
+from compat_tests.unit.runtime.fakes import Echoes, PortEngine
 from fakeamqp import Broker, FakeAMQPError
-from fakeamqp.runtime import CannotListen, EngineError, PortInUse, ThreadEngine
+from fakeamqp.runtime import CannotListen, EngineError, PortInUse
 from fakeamqp.runtime.addresses import cannot_listen, listening_socket
 
 SECONDS = 20
@@ -24,26 +24,26 @@ def echo(address: tuple[str, int]) -> bytes:
         return client.recv(1)
 
 
-def test_by_default_a_free_port_on_loopback_only(engine: ThreadEngine) -> None:
+def test_by_default_a_free_port_on_loopback_only(engine: PortEngine) -> None:
     one, two = engine.listen(), engine.listen()
     assert one.address[0] == two.address[0] == "127.0.0.1"
     assert one.port != two.port and one.port > 0
     assert echo(one.address) == echo(two.address) == b"x"
 
 
-def test_a_given_port(engine: ThreadEngine) -> None:
+def test_a_given_port(engine: PortEngine) -> None:
     port = (first := engine.listen()).port
     first.close()
     assert engine.listen(port=port).port == port
     assert echo(("127.0.0.1", port)) == b"x"
 
 
-def test_localhost_is_ipv4_loopback(engine: ThreadEngine) -> None:
+def test_localhost_is_ipv4_loopback(engine: PortEngine) -> None:
     assert engine.listen("localhost").address[0] == "127.0.0.1"
 
 
 @needs_ipv6
-def test_ipv6(engine: ThreadEngine, echoes: Echoes) -> None:
+def test_ipv6(engine: PortEngine, echoes: Echoes) -> None:
     port = free_port()
     listener = engine.listen("::1", port)
     assert echo(listener.address) == b"x"
@@ -53,7 +53,7 @@ def test_ipv6(engine: ThreadEngine, echoes: Echoes) -> None:
     assert echo(beside.address) == b"x"
 
 
-def test_a_port_in_use_is_told_at_once(engine: ThreadEngine) -> None:
+def test_a_port_in_use_is_told_at_once(engine: PortEngine) -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
         with pytest.raises(PortInUse, match=f"port {port} on 127.0.0.1 is in use; .*port=0") as caught:
@@ -62,75 +62,87 @@ def test_a_port_in_use_is_told_at_once(engine: ThreadEngine) -> None:
     assert (caught.value.host, caught.value.port) == ("127.0.0.1", port)
 
 
-def test_a_port_of_our_own_is_in_use_too(engine: ThreadEngine) -> None:
+def test_a_port_of_our_own_is_in_use_too(engine: PortEngine) -> None:
     with pytest.raises(PortInUse):
         engine.listen(port=engine.listen().port)
 
 
 @pytest.mark.parametrize("host", ["", "192.0.2.1", "no.such.host.invalid"])
-def test_an_address_that_is_not_ours(engine: ThreadEngine, host: str) -> None:
+def test_an_address_that_is_not_ours(engine: PortEngine, host: str) -> None:
     with pytest.raises(CannotListen):
         engine.listen(host)
 
 
-def test_an_engine_that_does_not_run_cannot_listen(engine: ThreadEngine) -> None:
+def test_an_engine_that_does_not_run_cannot_listen(engine: PortEngine) -> None:
     engine.stop()
     with pytest.raises(EngineError, match="start"):
         engine.listen()
 
 
-def test_pause_refuses_and_resume_accepts_on_the_same_port(engine: ThreadEngine, echoes: Echoes) -> None:
+def test_a_port_refuses_and_accepts_again(engine: PortEngine, echoes: Echoes) -> None:
     listener = engine.listen()
     port = listener.port
     with socket.create_connection(listener.address, timeout=SECONDS) as old:
         old.sendall(b"x")
         assert old.recv(1) == b"x"
-        listener.pause()
-        listener.pause()
+        listener.refuse(True)
+        listener.refuse(True)
         with pytest.raises(ConnectionRefusedError):
             socket.create_connection(("127.0.0.1", port), timeout=SECONDS)
         old.sendall(b"y")
         assert old.recv(1) == b"y"  # who is in stays in
         engine.disconnect_all()
         assert old.recv(1) == b""
-        listener.resume()
-        listener.resume()
+        listener.refuse(False)
+        listener.refuse(False)
         assert listener.port == port
         assert echo(listener.address) == b"x"
 
 
-def test_a_paused_port_is_kept(engine: ThreadEngine) -> None:
+def test_a_port_that_refuses_is_kept(engine: PortEngine) -> None:
     listener = engine.listen()
-    listener.pause()
+    listener.refuse(True)
     with socket.socket() as stranger, pytest.raises(OSError) as caught:
         stranger.bind(listener.address)
     assert caught.value.errno == errno.EADDRINUSE
 
 
-def test_resume_tells_when_the_port_was_taken(engine: ThreadEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_port_that_was_taken_meanwhile_is_told(engine: PortEngine, monkeypatch: pytest.MonkeyPatch) -> None:
     listener = engine.listen()
-    listener.pause()
+    listener.refuse(True)
     listener._socket.close()  # as if somebody had snatched the port in the moment it was free
     with socket.create_server(listener.address):
         with pytest.raises(PortInUse):
-            listener.resume()
-        assert listener.paused
-    listener.resume()
+            listener.refuse(False)
+        assert not listener._open
+    listener.refuse(False)
     assert echo(listener.address) == b"x"
 
 
-def test_a_closed_listener_stays_closed(engine: ThreadEngine) -> None:
+def test_peers_that_wait_are_dropped(engine: PortEngine, echoes: Echoes) -> None:
+    listener = engine.listen()
+    with engine:
+        waiting = [socket.create_connection(listener.address, timeout=SECONDS) for _ in range(3)]
+        listener.drop_waiting()
+    for client in waiting:
+        with client, pytest.raises(ConnectionResetError):
+            client.recv(1)
+    assert echo(listener.address) == b"x"
+    assert len(echoes.accepted) == 1
+
+
+def test_a_closed_listener_stays_closed(engine: PortEngine) -> None:
     listener = engine.listen()
     listener.close()
     listener.close()
-    listener.resume()
-    listener.pause()
+    listener.refuse(False)
+    listener.refuse(True)
     assert engine.listeners == ()
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection(listener.address, timeout=SECONDS)
 
 
-def test_everyone_who_waits_is_accepted_in_one_turn(engine: ThreadEngine, echoes: Echoes) -> None:
+def test_everyone_who_waits_is_accepted_in_one_turn(engine: PortEngine, echoes: Echoes) -> None:
     listener = engine.listen()
     with engine:
         clients = [socket.create_connection(listener.address, timeout=SECONDS) for _ in range(100)]
@@ -142,7 +154,7 @@ def test_everyone_who_waits_is_accepted_in_one_turn(engine: ThreadEngine, echoes
         client.close()
 
 
-def test_accepted_sockets_do_not_delay_small_writes(engine: ThreadEngine, echoes: Echoes) -> None:
+def test_accepted_sockets_do_not_delay_small_writes(engine: PortEngine, echoes: Echoes) -> None:
     listener = engine.listen()
     with socket.create_connection(listener.address, timeout=SECONDS):
         assert engine.wait_until(lambda: echoes.accepted, SECONDS)
@@ -167,9 +179,9 @@ class Exhausted:
 
 
 def test_out_of_descriptors_does_not_spin(
-    engine: ThreadEngine, echoes: Echoes, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    engine: PortEngine, echoes: Echoes, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("fakeamqp.runtime.thread.listener._EXHAUSTED_SECONDS", 0.02)
+    monkeypatch.setattr("fakeamqp.runtime.listener._EXHAUSTED_SECONDS", 0.02)
     listener = engine.listen()
     real = listener._socket
     exhausted = Exhausted(real)
@@ -186,7 +198,7 @@ def test_out_of_descriptors_does_not_spin(
     assert "cannot accept a connection for now" in caplog.text
 
 
-def test_listening_from_many_threads(engine: ThreadEngine) -> None:
+def test_listening_from_many_threads(engine: PortEngine) -> None:
     answers: list[bytes] = []
 
     def work() -> None:
@@ -238,7 +250,7 @@ def test_a_port_that_is_served_on_other_addresses_is_in_use_on_macos(
 
 
 def test_a_port_is_bound_exclusively_where_ports_can_be_shared(
-    engine: ThreadEngine, monkeypatch: pytest.MonkeyPatch
+    engine: PortEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Windows is simulated: another socket option replaces the one that only Windows has."""
     monkeypatch.setattr(socket, "SO_EXCLUSIVEADDRUSE", socket.SO_KEEPALIVE, raising=False)

@@ -9,14 +9,13 @@ from typing import Any
 import pytest
 
 from compat_tests.loopback import LOOPBACK, free_port, needs_ipv6
-from compat_tests.unit.runtime.fakes import Echoes
+from compat_tests.unit.runtime.fakes import Echoes, PortEngine
 from compat_tests.unit.runtime.test_listener import echo
-from fakeamqp.runtime import CannotListen, PortInUse, ThreadEngine
+from fakeamqp.runtime import CannotListen, PortInUse, listener
 from fakeamqp.runtime.addresses import cannot_listen
-from fakeamqp.runtime.thread import listener
 
 
-def addresses(engine: ThreadEngine) -> list[str]:
+def addresses(engine: PortEngine) -> list[str]:
     return [each.address[0] for each in engine.listeners]
 
 
@@ -28,7 +27,7 @@ def port_taken_on_ipv6() -> tuple[socket.socket, int]:
 
 @needs_ipv6
 @pytest.mark.parametrize("host", ["localhost", "LOCALHOST", "localhost."])
-def test_both_loopback_addresses_have_the_same_port(engine: ThreadEngine, echoes: Echoes, host: str) -> None:
+def test_both_loopback_addresses_have_the_same_port(engine: PortEngine, echoes: Echoes, host: str) -> None:
     first, second = engine.listen_on(host)
     assert (first.address[0], second.address[0]) == LOOPBACK
     assert first.port == second.port > 0
@@ -36,7 +35,7 @@ def test_both_loopback_addresses_have_the_same_port(engine: ThreadEngine, echoes
     assert sorted(each.peer.server_host for each in echoes.accepted) == sorted(LOOPBACK)
 
 
-def test_any_other_host_has_one_listener(engine: ThreadEngine) -> None:
+def test_any_other_host_has_one_listener(engine: PortEngine) -> None:
     (only,) = engine.listen_on("127.0.0.1")
     assert engine.listeners == (only,)
 
@@ -44,7 +43,7 @@ def test_any_other_host_has_one_listener(engine: ThreadEngine) -> None:
 @needs_ipv6
 @pytest.mark.parametrize("address", LOOPBACK)
 def test_a_port_in_use_on_either_address_is_told_and_nothing_stays_open(
-    engine: ThreadEngine, address: str
+    engine: PortEngine, address: str
 ) -> None:
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     port = free_port()
@@ -59,7 +58,7 @@ def test_a_port_in_use_on_either_address_is_told_and_nothing_stays_open(
 
 
 @needs_ipv6
-def test_a_free_port_is_free_on_both_addresses(engine: ThreadEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_free_port_is_free_on_both_addresses(engine: PortEngine, monkeypatch: pytest.MonkeyPatch) -> None:
     other, taken = port_taken_on_ipv6()
     bind = listener.bound_socket
     tried = []
@@ -81,7 +80,7 @@ def test_a_free_port_is_free_on_both_addresses(engine: ThreadEngine, monkeypatch
 
 @pytest.mark.parametrize("code", [errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT])
 def test_a_machine_without_ipv6_listens_on_ipv4_alone(
-    engine: ThreadEngine, monkeypatch: pytest.MonkeyPatch, code: int, caplog: pytest.LogCaptureFixture
+    engine: PortEngine, monkeypatch: pytest.MonkeyPatch, code: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     without(monkeypatch, socket.AF_INET6, code)
     (only,) = engine.listen_on("localhost")
@@ -92,7 +91,7 @@ def test_a_machine_without_ipv6_listens_on_ipv4_alone(
 
 @needs_ipv6
 def test_a_machine_without_ipv4_listens_on_ipv6_alone(
-    engine: ThreadEngine, monkeypatch: pytest.MonkeyPatch
+    engine: PortEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     without(monkeypatch, socket.AF_INET, errno.EADDRNOTAVAIL)
     engine.listen_on("localhost")
@@ -100,7 +99,7 @@ def test_a_machine_without_ipv4_listens_on_ipv6_alone(
 
 
 def test_a_machine_without_any_loopback_address_cannot_listen(
-    engine: ThreadEngine, monkeypatch: pytest.MonkeyPatch
+    engine: PortEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     without(monkeypatch, socket.AF_INET, errno.EADDRNOTAVAIL)
     without(monkeypatch, socket.AF_INET6, errno.EAFNOSUPPORT)
@@ -110,7 +109,7 @@ def test_a_machine_without_any_loopback_address_cannot_listen(
 
 @needs_ipv6
 def test_an_address_that_may_not_be_used_is_an_error(
-    engine: ThreadEngine, monkeypatch: pytest.MonkeyPatch
+    engine: PortEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     without(monkeypatch, socket.AF_INET6, errno.EACCES)
     with pytest.raises(CannotListen, match="cannot listen on ::1"):

@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
-from compat_tests.unit.runtime.fakes import EchoConnection, Echoes
-from fakeamqp.runtime import BadCertificate, ThreadEngine, TLSUnavailable
-from fakeamqp.runtime.thread.listener import Listener
+from compat_tests.unit.runtime.fakes import EchoConnection, Echoes, PortEngine
+from fakeamqp.runtime import BadCertificate, TLSUnavailable
+from fakeamqp.runtime.thread.listener import ThreadListener
 from fakeamqp.runtime.tls import ServerTLS
 
 trustme = pytest.importorskip("trustme")
@@ -32,11 +32,11 @@ def tls() -> Iterator[ServerTLS]:
 
 
 @pytest.fixture
-def listener(engine: ThreadEngine, tls: ServerTLS) -> Listener:
-    return engine.listen(wrap=tls.wrap)
+def listener(engine: PortEngine, tls: ServerTLS) -> ThreadListener:
+    return engine.listen(tls=tls)
 
 
-def dial(listener: Listener, context: ssl.SSLContext, name: str = "localhost") -> ssl.SSLSocket:
+def dial(listener: ThreadListener, context: ssl.SSLContext, name: str = "localhost") -> ssl.SSLSocket:
     sock = socket.create_connection(listener.address, timeout=SECONDS)
     try:
         return context.wrap_socket(sock, server_hostname=name)
@@ -55,7 +55,7 @@ def read(sock: socket.socket, count: int) -> bytes:
 
 
 @pytest.mark.parametrize("name", ["localhost", "127.0.0.1"])
-def test_blocking_client(listener: Listener, tls: ServerTLS, echoes: Echoes, name: str) -> None:
+def test_blocking_client(listener: ThreadListener, tls: ServerTLS, echoes: Echoes, name: str) -> None:
     with dial(listener, tls.client_context, name) as client:
         client.sendall(b"hello")
         assert read(client, 5) == b"hello"
@@ -66,7 +66,7 @@ def test_blocking_client(listener: Listener, tls: ServerTLS, echoes: Echoes, nam
 
 
 @pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
-def test_each_version(listener: Listener, tls: ServerTLS, version: ssl.TLSVersion) -> None:
+def test_each_version(listener: ThreadListener, tls: ServerTLS, version: ssl.TLSVersion) -> None:
     context = ssl.create_default_context(cafile=tls.ca_file)
     context.minimum_version = context.maximum_version = version
     with dial(listener, context) as client:
@@ -75,7 +75,7 @@ def test_each_version(listener: Listener, tls: ServerTLS, version: ssl.TLSVersio
         assert client.version() == version.name.replace("_", ".")
 
 
-def test_asyncio_client(listener: Listener, tls: ServerTLS) -> None:
+def test_asyncio_client(listener: ThreadListener, tls: ServerTLS) -> None:
     data = os.urandom(3_000_000)
 
     async def talk() -> bytes:
@@ -96,7 +96,7 @@ def test_asyncio_client(listener: Listener, tls: ServerTLS) -> None:
 
 
 def test_back_pressure_bounds_what_is_encrypted_ahead(
-    engine: ThreadEngine, listener: Listener, tls: ServerTLS, echoes: Echoes
+    engine: PortEngine, listener: ThreadListener, tls: ServerTLS, echoes: Echoes
 ) -> None:
     size = 30_000_000
     with dial(listener, tls.client_context) as client:
@@ -114,7 +114,7 @@ def test_back_pressure_bounds_what_is_encrypted_ahead(
 
 
 def test_finish_says_goodbye_properly(
-    engine: ThreadEngine, listener: Listener, tls: ServerTLS, echoes: Echoes
+    engine: PortEngine, listener: ThreadListener, tls: ServerTLS, echoes: Echoes
 ) -> None:
     with dial(listener, tls.client_context) as client:
         assert engine.wait_until(lambda: echoes.accepted, SECONDS)
@@ -128,7 +128,7 @@ def test_finish_says_goodbye_properly(
 
 
 def test_a_client_may_say_goodbye_and_wait_for_ours(
-    engine: ThreadEngine, listener: Listener, tls: ServerTLS, echoes: Echoes
+    engine: PortEngine, listener: ThreadListener, tls: ServerTLS, echoes: Echoes
 ) -> None:
     client = dial(listener, tls.client_context)
     client.sendall(b"x")
@@ -139,7 +139,7 @@ def test_a_client_may_say_goodbye_and_wait_for_ours(
 
 
 def test_data_and_goodbye_in_one_read(
-    engine: ThreadEngine, listener: Listener, tls: ServerTLS, echoes: Echoes
+    engine: PortEngine, listener: ThreadListener, tls: ServerTLS, echoes: Echoes
 ) -> None:
     class Silent(EchoConnection):
         def on_data(self, data: bytes) -> None: ...
@@ -158,7 +158,7 @@ def test_data_and_goodbye_in_one_read(
 
 @pytest.mark.parametrize("octets", [b"AMQP\x00\x00\x09\x01", b"GET / HTTP/1.1\r\n\r\n", b"\x00" * 3000])
 def test_plain_octets_end_that_connection_only(
-    engine: ThreadEngine, listener: Listener, tls: ServerTLS, echoes: Echoes, octets: bytes
+    engine: PortEngine, listener: ThreadListener, tls: ServerTLS, echoes: Echoes, octets: bytes
 ) -> None:
     with socket.create_connection(listener.address, timeout=SECONDS) as plain:
         plain.sendall(octets)
@@ -173,7 +173,7 @@ def test_plain_octets_end_that_connection_only(
 
 
 def test_garbage_in_the_middle_ends_that_connection(
-    engine: ThreadEngine, listener: Listener, tls: ServerTLS, echoes: Echoes
+    engine: PortEngine, listener: ThreadListener, tls: ServerTLS, echoes: Echoes
 ) -> None:
     client = dial(listener, tls.client_context)
     client.sendall(b"x")
@@ -184,7 +184,7 @@ def test_garbage_in_the_middle_ends_that_connection(
 
 
 def test_a_peer_that_vanishes_in_the_handshake(
-    engine: ThreadEngine, listener: Listener, echoes: Echoes
+    engine: PortEngine, listener: ThreadListener, echoes: Echoes
 ) -> None:
     with socket.create_connection(listener.address, timeout=SECONDS) as plain:
         plain.sendall(b"\x16\x03\x01\x02\x00")
@@ -193,9 +193,9 @@ def test_a_peer_that_vanishes_in_the_handshake(
 
 
 def test_a_slow_handshake_blocks_nobody_and_times_out(
-    engine: ThreadEngine, tls: ServerTLS, echoes: Echoes, monkeypatch: pytest.MonkeyPatch
+    engine: PortEngine, tls: ServerTLS, echoes: Echoes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    listener = engine.listen(wrap=tls.wrap)
+    listener = engine.listen(tls=tls)
     with socket.create_connection(listener.address, timeout=SECONDS) as slow:
         slow.sendall(b"\x16\x03\x01")
         assert engine.wait_until(lambda: len(engine._loop.drivers) == 1, SECONDS)  # type: ignore[union-attr]
@@ -208,7 +208,7 @@ def test_a_slow_handshake_blocks_nobody_and_times_out(
     assert len(echoes.accepted) == 1
 
 
-def test_certificate_subject_of_a_client(listener: Listener, tls: ServerTLS, echoes: Echoes) -> None:
+def test_certificate_subject_of_a_client(listener: ThreadListener, tls: ServerTLS, echoes: Echoes) -> None:
     alice = tls.client_certificate("alice")
     bob = tls.client_certificate("bob")
     with dial(listener, alice.context) as client:
@@ -222,7 +222,9 @@ def test_certificate_subject_of_a_client(listener: Listener, tls: ServerTLS, ech
     assert [each.peer.certificate_subject for each in echoes.accepted] == ["alice", "bob"]
 
 
-def test_a_stranger_s_certificate_is_refused(listener: Listener, tls: ServerTLS, echoes: Echoes) -> None:
+def test_a_stranger_s_certificate_is_refused(
+    listener: ThreadListener, tls: ServerTLS, echoes: Echoes
+) -> None:
     context = ssl.create_default_context(cafile=tls.ca_file)
     trustme.CA().issue_cert(common_name="alice").configure_cert(context)
     with pytest.raises(ssl.SSLError, match=r"(?i)unknown.ca"), dial(listener, context) as client:
@@ -230,9 +232,9 @@ def test_a_stranger_s_certificate_is_refused(listener: Listener, tls: ServerTLS,
     assert echoes.accepted == []
 
 
-def test_client_certificates_can_be_required(engine: ThreadEngine, echoes: Echoes) -> None:
+def test_client_certificates_can_be_required(engine: PortEngine, echoes: Echoes) -> None:
     tls = ServerTLS.throwaway(require_client_certificate=True)
-    listener = engine.listen(wrap=tls.wrap)
+    listener = engine.listen(tls=tls)
     # The alert is not lost, although the client has sent more than we ever read.
     with (
         pytest.raises(ssl.SSLError, match=r"(?i)certificate.required"),
@@ -248,13 +250,13 @@ def test_client_certificates_can_be_required(engine: ThreadEngine, echoes: Echoe
     tls.close()
 
 
-def test_a_client_that_does_not_trust_us(listener: Listener, echoes: Echoes) -> None:
+def test_a_client_that_does_not_trust_us(listener: ThreadListener, echoes: Echoes) -> None:
     with pytest.raises(ssl.SSLCertVerificationError):
         dial(listener, ssl.create_default_context())
     assert echoes.accepted == []
 
 
-def test_any_name_a_client_asks_for_gets_a_certificate(listener: Listener, tls: ServerTLS) -> None:
+def test_any_name_a_client_asks_for_gets_a_certificate(listener: ThreadListener, tls: ServerTLS) -> None:
     for _ in range(2):
         with dial(listener, tls.client_context, "rabbit.prod.example") as client:
             client.sendall(b"x")
@@ -304,9 +306,9 @@ class TestFromFiles:
             blob.write_to_path(paths["certificate"], append=True)
         return paths
 
-    def test_round_trip(self, engine: ThreadEngine, files: dict[str, Path]) -> None:
+    def test_round_trip(self, engine: PortEngine, files: dict[str, Path]) -> None:
         tls = ServerTLS.from_files(files["certificate"], files["key"], ca=files["ca"])
-        listener = engine.listen(wrap=tls.wrap)
+        listener = engine.listen(tls=tls)
         with dial(listener, tls.client_context) as client:
             client.sendall(b"x")
             assert read(client, 1) == b"x"
@@ -314,7 +316,7 @@ class TestFromFiles:
         tls.close()
         assert files["ca"].exists()
 
-    def test_client_authority(self, engine: ThreadEngine, echoes: Echoes, files: dict[str, Path]) -> None:
+    def test_client_authority(self, engine: PortEngine, echoes: Echoes, files: dict[str, Path]) -> None:
         clients = trustme.CA()
         clients.cert_pem.write_to_path(files["ca"].with_name("clients.pem"))
         tls = ServerTLS.from_files(
@@ -324,7 +326,7 @@ class TestFromFiles:
             client_ca=files["ca"].with_name("clients.pem"),
             require_client_certificate=True,
         )
-        listener = engine.listen(wrap=tls.wrap)
+        listener = engine.listen(tls=tls)
         clients.issue_cert(common_name="dave").configure_cert(tls.client_context)
         with dial(listener, tls.client_context) as client:
             client.sendall(b"x")
@@ -350,7 +352,7 @@ class TestFromFiles:
 
 @pytest.mark.parametrize("how", ["finished", "aborted"])
 def test_a_reset_is_one_of_tcp(
-    engine: ThreadEngine, listener: Listener, tls: ServerTLS, echoes: Echoes, how: str
+    engine: PortEngine, listener: ThreadListener, tls: ServerTLS, echoes: Echoes, how: str
 ) -> None:
     with dial(listener, tls.client_context) as client:
         client.sendall(b"x")

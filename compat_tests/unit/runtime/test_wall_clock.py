@@ -11,6 +11,7 @@ import pytest
 from freezegun import freeze_time
 
 from compat_tests.unit.runtime.fakes import Echoes
+from fakeamqp.model.operations import Operations
 from fakeamqp.model.timers import Timers
 from fakeamqp.runtime import RealClock, ThreadEngine
 from fakeamqp.runtime.clock import wall_clock_hooks
@@ -131,7 +132,9 @@ class TestSleeping:
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 def test_a_forked_child_is_not_held_up_by_the_hooks() -> None:
     clock = WallClock()
-    engine = ThreadEngine(clock, Timers(clock), Echoes(), transport_timers=Timers(RealClock()))
+    engine = ThreadEngine(
+        clock, Timers(clock), Echoes(), operations=Operations(), transport_timers=Timers(RealClock())
+    )
     engine.start()
     try:
         child = os.fork()
@@ -159,7 +162,9 @@ def test_a_library_that_is_loaded_later_gets_its_hooks(monkeypatch: pytest.Monke
     with monkeypatch.context() as patch:
         patch.delitem(sys.modules, "freezegun.api")
         clock = WallClock()
-        engine = ThreadEngine(clock, Timers(clock), Echoes(), transport_timers=Timers(RealClock()))
+        engine = ThreadEngine(
+            clock, Timers(clock), Echoes(), operations=Operations(), transport_timers=Timers(RealClock())
+        )
         engine.start()
         try:
             patch.setitem(sys.modules, "freezegun.api", SimpleNamespace(FrozenDateTimeFactory=Factory))
@@ -174,7 +179,9 @@ def test_a_library_that_is_loaded_later_gets_its_hooks(monkeypatch: pytest.Monke
 def test_a_jump_waits_until_the_broker_is_idle() -> None:
     clock = VirtualClock(0.0)
     timers = Timers(clock)
-    engine = ThreadEngine(clock, timers, Echoes(), transport_timers=Timers(RealClock()))
+    engine = ThreadEngine(
+        clock, timers, Echoes(), operations=Operations(), transport_timers=Timers(RealClock())
+    )
     engine.start()
     try:
         with engine.connect_socketpair() as client:

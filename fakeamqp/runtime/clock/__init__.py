@@ -9,6 +9,6 @@ Only the real clock is imported by default, since most brokers use it.
 
 from __future__ import annotations
 
-from fakeamqp.runtime.clock.real import ClockTimer, EngineClock, RealClock, TimerQueue
+from fakeamqp.runtime.clock.real import RealClock
 
-__all__ = ["ClockTimer", "EngineClock", "RealClock", "TimerQueue"]
+__all__ = ["RealClock"]

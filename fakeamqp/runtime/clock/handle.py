@@ -15,8 +15,8 @@ from fakeamqp.runtime.errors import ClockError, NothingPending
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from fakeamqp.model.timers import Timer
     from fakeamqp.runtime.clock.modes import Instant, Mode
-    from fakeamqp.runtime.clock.real import ClockTimer
     from fakeamqp.runtime.clock.virtual import VirtualClock
     from fakeamqp.runtime.engine import Engine
 
@@ -305,7 +305,7 @@ class Clock:
         raise ClockError(f"clock.{what}: this broker uses real time; {_MAKE_IT_VIRTUAL}")
 
 
-def _view(timer: ClockTimer, now: float) -> TimerView:
+def _view(timer: Timer, now: float) -> TimerView:
     return TimerView(max(0.0, timer.due - now), timer.words, timer.housekeeping)
 
 

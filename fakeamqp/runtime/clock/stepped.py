@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeAlias
 
+from fakeamqp.model.timers import TimeSource
 from fakeamqp.runtime.errors import ClockError
 
 if TYPE_CHECKING:
-    from fakeamqp.runtime.clock.real import ClockTimer, TimerQueue
+    from fakeamqp.model.timers import Timer, Timers
 
 __all__ = ["MARGIN", "SteppedClock", "seconds_in_words"]
 
@@ -21,7 +22,7 @@ _MICROSECONDS = 6
 _NANOSECONDS = 9
 
 
-class SteppedClock:
+class SteppedClock(TimeSource):
     """A clock that stands still between steps; the engine makes the steps.
 
     `now()` begins at 0.0 and does not change during a turn of the loop, so that all events of a turn have the
@@ -74,7 +75,7 @@ class SteppedClock:
         """The end of the current step, or `now()`."""
         return self._heading if self._moving else self._now
 
-    def hint(self, timers: TimerQueue) -> str:
+    def hint(self, timers: Timers) -> str:
         """A hint for a wait that timed out because this clock stands still; "" if there is none."""
         state = self.state_in_words()
         if not state:
@@ -107,7 +108,7 @@ class SteppedClock:
     def step_to(
         self,
         instant: float,
-        timers: TimerQueue,
+        timers: Timers,
         failed: Callable[[str, BaseException], None],
         between: Callable[[], None] | None = None,
     ) -> None:
@@ -142,7 +143,7 @@ class SteppedClock:
 
     def follow(
         self,
-        timers: TimerQueue,
+        timers: Timers,
         failed: Callable[[str, BaseException], None],
         *,
         noticed: bool = True,
@@ -169,13 +170,9 @@ class SteppedClock:
         """The value that `now()` should have."""
         return self._now
 
-    def sleep(self, timers: TimerQueue) -> float | None:
+    def sleep(self, timers: Timers) -> float | None:
         """Real seconds that the loop may sleep; None if only input or a test can cause work."""
         raise NotImplementedError
-
-    def seconds_until(self, due: float) -> float | None:
-        """The loop uses `sleep` for stepped clocks."""
-        return 0.0 if due <= self._now else None
 
     def state_in_words(self) -> str:
         """A description of this clock for a test that waits; "" if time passes by itself."""
@@ -196,7 +193,7 @@ class SteppedClock:
     def note_activity(self) -> None:
         """The broker was active: it is not idle."""
 
-    def jump(self, timers: TimerQueue) -> float | None:
+    def jump(self, timers: Timers) -> float | None:
         """The instant to jump to if the broker has been idle for long enough; otherwise None."""
         return None
 
@@ -209,7 +206,7 @@ class SteppedClock:
     # -- helpers
 
     @staticmethod
-    def awaited(timers: TimerQueue, *, housekeeping: bool = False) -> ClockTimer | None:
+    def awaited(timers: Timers, *, housekeeping: bool = False) -> Timer | None:
         """The next timer for whose sake time may be moved, or the very next one."""
         return next((timer for timer in timers.pending() if housekeeping or not timer.housekeeping), None)
 

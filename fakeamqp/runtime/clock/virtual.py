@@ -9,7 +9,7 @@ from fakeamqp.runtime.clock.real import RealClock
 from fakeamqp.runtime.clock.stepped import SteppedClock, seconds_in_words
 
 if TYPE_CHECKING:
-    from fakeamqp.runtime.clock.real import TimerQueue
+    from fakeamqp.model.timers import Timers
 
 __all__ = ["VirtualClock"]
 
@@ -82,14 +82,14 @@ class VirtualClock(SteppedClock):
         """Postpone a jump, because the broker is not idle."""
         self._jump_at = self._real.now() + max(self.autojump or 0.0, _NOT_IDLE_SECONDS)
 
-    def jump(self, timers: TimerQueue) -> float | None:
+    def jump(self, timers: Timers) -> float | None:
         """The instant to jump to if the broker has been idle for long enough; otherwise None."""
         if self.autojump is None or self._real.now() < self._jump_at:
             return None
         timer = self.awaited(timers)
         return None if timer is None or timer.due > self._last else timer.due
 
-    def sleep(self, timers: TimerQueue) -> float | None:
+    def sleep(self, timers: Timers) -> float | None:
         """Real seconds until a running clock reaches a timer, or until it jumps."""
         timeout = None
         if self._rate and (due := timers.next_due()) is not None:

@@ -16,7 +16,7 @@ from fakeamqp.runtime.clock.real import RealClock
 from fakeamqp.runtime.clock.stepped import SteppedClock, seconds_in_words
 
 if TYPE_CHECKING:
-    from fakeamqp.runtime.clock.real import TimerQueue
+    from fakeamqp.model.timers import Timers
     from fakeamqp.runtime.clock.stepped import Settle
 
 __all__ = ["LIBRARIES", "Reading", "WallClock", "read"]
@@ -146,7 +146,7 @@ class WallClock(SteppedClock):
             self._left_at = now
         return now - self._left_at >= _LEFT_SECONDS
 
-    def sleep(self, timers: TimerQueue) -> float | None:
+    def sleep(self, timers: Timers) -> float | None:
         """Real seconds until the next timer, or until the wall clock must be read again."""
         due = timers.next_due()
         if due is None:

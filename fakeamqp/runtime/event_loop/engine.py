@@ -10,23 +10,16 @@ import asyncio
 import threading
 import weakref
 from collections.abc import Callable, Coroutine, Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from fakeamqp.errors import check_timeout
 from fakeamqp.runtime.addresses import check_room, listen_on
-from fakeamqp.runtime.clock import EngineClock, TimerQueue
-from fakeamqp.runtime.engine_base import EngineBase
+from fakeamqp.runtime.clock.real import RealClock
+from fakeamqp.runtime.engine import Engine
 from fakeamqp.runtime.errors import EngineError
-from fakeamqp.runtime.event_loop.clock import LoopClock
-from fakeamqp.runtime.event_loop.listener import (
-    LoopListener,
-    NetworkListener,
-    SocketListener,
-    has_sockets,
-    selector_of,
-)
+from fakeamqp.runtime.event_loop.listener import NetworkListener, SocketListener, has_sockets, selector_of
 from fakeamqp.runtime.event_loop.stream import StreamTransport
 from fakeamqp.runtime.event_loop.turns import LoopTurns
 from fakeamqp.runtime.turns import Waiter
@@ -36,11 +29,13 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
+    from fakeamqp.model.operations import Operations
+    from fakeamqp.model.timers import Timers, TimeSource
     from fakeamqp.runtime.connection_driver import Accept
+    from fakeamqp.runtime.listener import Listener
     from fakeamqp.runtime.tls import ServerTLS
-    from fakeamqp.runtime.turns import PendingOperations
 
-__all__ = ["LoopEngine"]
+__all__ = ["LoopClock", "LoopEngine"]
 
 # How long peers may take to read the last output when the broker stops, in seconds of the loop's time.
 _STOP_SECONDS = 5.0
@@ -52,44 +47,77 @@ _MOST_ROUNDS = 256
 T = TypeVar("T")
 
 
-class LoopEngine(EngineBase):
-    """The turns and the transports of one broker in an event loop.
+class LoopClock(RealClock):
+    """Follows `loop.time()`, which a simulation moves as it likes. It stands still while it has no loop.
+
+    `now()` begins at 0.0, and continues where it was when the broker starts again in another loop.
+    """
+
+    def __init__(self) -> None:
+        self._started_at = _wall_time_of(asyncio._get_running_loop())
+        """Wall time at `now()` 0.0."""
+        self._now = 0.0
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._offset = 0.0
+
+    def attach(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Follow a loop from now on."""
+        if self._loop is None and not self._now:
+            self._started_at = _wall_time_of(loop)
+        self._loop = loop
+        self._offset = self._now - loop.time()
+
+    def detach(self) -> None:
+        """Stand still."""
+        self._now = self.now()
+        self._loop = None
+
+    def now(self) -> float:
+        """Seconds of the loop's time since the broker was first started."""
+        loop = self._loop
+        return self._now if loop is None else self._offset + loop.time()
+
+    def time(self) -> float:
+        """Wall time in seconds since the epoch: that of the first start, and what has passed on the loop's
+        clock since then.
+        """
+        return self._started_at + self.now()
+
+    def __repr__(self) -> str:
+        return f"<LoopClock {self.now():g}>"
+
+
+def _wall_time_of(loop: asyncio.AbstractEventLoop | None) -> float:
+    """Seconds since the epoch. A simulation has a wall clock of its own."""
+    found: float = getattr(loop, "wall_time", RealClock().time)()
+    return found
+
+
+class LoopEngine(Engine):
+    """The turns and the transports of one broker in an event loop; see `Engine`.
 
     Args:
-        clock: the broker's clock. The engine moves a `SteppedClock`.
-        timers: the broker's timers, on that clock.
-        accept: creates the sans-I/O connection for a new peer.
         transport_clock: the clock of the event loop, for handshakes and lingering streams.
-        transport_timers: the timers on that clock; None if they are `timers`.
-        operations: the broker's long operations, which turns carry out in slices.
-        before_flush: called inside the engine before the output of a turn is written.
     """
+
+    _loop: LoopTurns | None = None
+    _listeners: tuple[Listener, ...] = ()
 
     def __init__(
         self,
-        clock: EngineClock,
-        timers: TimerQueue,
+        clock: TimeSource,
+        timers: Timers,
         accept: Accept,
         *,
+        operations: Operations,
         transport_clock: LoopClock,
-        transport_timers: TimerQueue | None = None,
-        operations: PendingOperations | None = None,
+        transport_timers: Timers,
         before_flush: Callable[[], object] | None = None,
     ) -> None:
-        super().__init__(
-            clock,
-            timers,
-            accept,
-            transport_clock,
-            timers if transport_timers is None else transport_timers,
-            operations,
-            before_flush,
-        )
+        super().__init__(clock, timers, accept, transport_clock, transport_timers, operations, before_flush)
         self._loop_clock = transport_clock
         self._thread = 0
         self._event_loop: asyncio.AbstractEventLoop | None = None
-        self._loop: LoopTurns | None = None
-        self._listeners: list[LoopListener] = []
         self._streams: set[StreamTransport] = set()
         """Those that the event loop has opened and not closed yet."""
         self._depth = 0
@@ -102,7 +130,6 @@ class LoopEngine(EngineBase):
 
     @property
     def seed(self) -> int | str | None:
-        """The seed of the event loop, if it is a simulation with a seed."""
         # Before the start, it is that of the caller.
         seed = getattr(asyncio._get_running_loop() or self._event_loop, "seed", None)
         return seed if isinstance(seed, (int, str)) else None
@@ -120,10 +147,6 @@ class LoopEngine(EngineBase):
     def _of_simulation(self, name: str) -> Callable[..., Any] | None:
         found = getattr(asyncio._get_running_loop() or self._event_loop, name, None)
         return found if callable(found) else None
-
-    @property
-    def _current(self) -> LoopTurns | None:
-        return self._loop
 
     def start(self) -> None:
         """Serve the running event loop. Does nothing while the engine runs.
@@ -143,7 +166,7 @@ class LoopEngine(EngineBase):
         self._thread = threading.get_ident()
         self._event_loop = loop
         self._loop_clock.attach(loop)
-        self._loop = LoopTurns(loop, lambda: self._depth > 0, self._parts())
+        self._loop = LoopTurns(loop, lambda: self._depth > 0, self)
         self._loop.wrap = self._wrap
         if self.stepped is not None:
             self.stepped.attach(self.settle)
@@ -158,14 +181,7 @@ class LoopEngine(EngineBase):
         if turns is None:
             return
         self._check_thread()
-        if self.stepped is not None:
-            self.stepped.detach()
-        for listener in self._listeners:
-            listener.close()
-        self._listeners = []
-        turns.close()
-        self._turns_before += turns.turns
-        self._loop = None
+        self._close(turns)
         self._loop_clock.detach()
 
     async def stopped(self) -> None:
@@ -220,37 +236,11 @@ class LoopEngine(EngineBase):
 
     @contextmanager
     def look(self) -> Iterator[None]:
-        """Enter only to look at the broker."""
         self._check_thread()
         yield
 
-    @contextmanager
-    def released(self) -> Iterator[None]:
-        """Does nothing: the event loop has one thread, so no other caller waits to enter."""
-        yield
-
-    def one_by_one(self) -> AbstractContextManager[None]:
-        """Does nothing: the event loop has one thread."""
-        return self.released()
-
     def in_turn(self) -> bool:
-        """Whether the caller is inside a turn."""
         return self._loop is not None and self._loop.in_turn
-
-    @contextmanager
-    def in_slices(self) -> Iterator[Callable[[], None]]:
-        """Inside the engine: do something long. The event loop waits for its end."""
-        yield _nothing
-
-    def carry_out(self, steps: Iterator[object]) -> None:
-        """Inside the engine: carry out an operation. The event loop waits for its end."""
-        for _ in steps:
-            pass
-
-    def take_input(self) -> None:
-        """Inside the engine: process all input that the event loop has delivered, and write the output."""
-        if self._loop is not None:
-            self._loop.take_input()
 
     def settle(self) -> None:
         """Process what the event loop has delivered, at its time, and then follow the clock."""
@@ -316,9 +306,6 @@ class LoopEngine(EngineBase):
                 waiter.check()
         return waiter.outcome
 
-    def give_peers_time(self, predicate: Callable[[], object], timeout: float) -> None:
-        """Nothing: peers cannot go on before the caller returns to the event loop."""
-
     async def call_async(self, function: Callable[[], T]) -> T:
         await self._let_bytes_arrive()
         try:
@@ -340,7 +327,7 @@ class LoopEngine(EngineBase):
 
     async def listen_on(
         self, host: str, port: int = 0, *, tls: ServerTLS | None = None
-    ) -> tuple[LoopListener, ...]:
+    ) -> tuple[Listener, ...]:
         """Listen on a port; `localhost` is 127.0.0.1 and, where the machine has it, ::1.
 
         Raises:
@@ -349,13 +336,12 @@ class LoopEngine(EngineBase):
             EngineError: the engine does not run, or its event loop has no way to make connections.
         """
         _, loop = self._served()
-
         in_network = not has_sockets(loop)
 
         def welcome() -> StreamTransport:
             return self._welcome(tls, in_network=in_network)
 
-        def listen(address: str, wanted: int) -> LoopListener:
+        def listen(address: str, wanted: int) -> SocketListener:
             return SocketListener(
                 loop,
                 welcome,
@@ -366,15 +352,14 @@ class LoopEngine(EngineBase):
                 refusing=self._refusing,
             )
 
-        listeners: tuple[LoopListener, ...]
-        if in_network:
-            listeners = (NetworkListener(loop, welcome, host, port, refusing=self._refusing),)
-        else:
-            listeners = listen_on(listen, host, port)
-        self._listeners += listeners
-        for listener in listeners:
-            await listener.serving()
-        return listeners
+        if not in_network:
+            listeners: tuple[Listener, ...] = listen_on(listen, host, port)
+            self._listeners += listeners
+            return listeners
+        listener = NetworkListener(loop, welcome, host, port, refusing=self._refusing)
+        self._listeners += (listener,)
+        await listener.serving()
+        return (listener,)
 
     def _served(self) -> tuple[LoopTurns, asyncio.AbstractEventLoop]:
         if self._loop is None or self._event_loop is None:
@@ -428,11 +413,6 @@ class LoopEngine(EngineBase):
         return StreamTransport(opened, ready, lost)
 
     def connect_socketpair(self) -> socket.socket:
-        """A connected, non-blocking socket, such as for `asyncio.open_connection(sock=...)`.
-
-        Raises:
-            EngineError: the engine does not run, or its event loop has no sockets, or no room for one.
-        """
         import socket
 
         _, loop = self._served()
@@ -479,21 +459,6 @@ class LoopEngine(EngineBase):
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task
-
-    def refuse(self, refusing: bool) -> None:
-        """Have all connections refused, or (False) accept them again."""
-        with self:
-            self._refusing = refusing
-            for listener in self._listeners:
-                listener.refuse(refusing)
-
-    def __repr__(self) -> str:
-        state = "running" if self.running else "stopped"
-        return f"<LoopEngine {state} turns={self.turns}>"
-
-
-def _nothing() -> None:
-    pass
 
 
 def _refuse_to_block() -> NoReturn:

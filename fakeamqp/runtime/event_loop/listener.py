@@ -9,27 +9,18 @@ from contextlib import suppress
 from contextvars import copy_context
 from typing import TYPE_CHECKING, Any
 
-from fakeamqp.runtime.addresses import (
-    BACKLOG,
-    Reserve,
-    bound_socket,
-    cannot_listen,
-    check_room,
-    resolve,
-    warn_if_exposed,
-)
+from fakeamqp.runtime.addresses import cannot_listen, check_room
 from fakeamqp.runtime.errors import CannotListen, EngineError, PortInUse, SelectorFull
 from fakeamqp.runtime.event_loop.memory import LoopMemoryTransport, connect
 from fakeamqp.runtime.event_loop.turns import Arrivals
+from fakeamqp.runtime.listener import Listener, PortListener
 
 if TYPE_CHECKING:
-    from asyncio import AbstractEventLoop
-    from collections.abc import Callable, Coroutine
+    from asyncio import AbstractEventLoop, TimerHandle
+    from collections.abc import Coroutine
     from selectors import BaseSelector
-    from typing import Any
 
 __all__ = [
-    "LoopListener",
     "NetworkListener",
     "Routes",
     "SocketListener",
@@ -38,8 +29,6 @@ __all__ = [
     "selector_of",
 ]
 
-# The pause, in seconds, before accepting again after the process has run out of descriptors.
-_EXHAUSTED_SECONDS = 0.5
 # No process has so many descriptors.
 _UNUSED_DESCRIPTOR = 1 << 30
 # Ports for brokers that take any, in networks that choose none.
@@ -70,156 +59,64 @@ def selector_of(loop: AbstractEventLoop) -> BaseSelector | None:
     return getattr(loop, "_selector", None)
 
 
-class LoopListener:
-    """Accepts peers in an event loop.
-
-    Args:
-        loop: the event loop.
-        factory: makes the protocol of a new peer.
-        refusing: refuse connections until `refuse(False)`.
-    """
-
-    _address: tuple[str, int] | tuple[str, int, int, int]
-
-    def __init__(
-        self, loop: AbstractEventLoop, factory: Callable[[], asyncio.Protocol], *, refusing: bool = False
-    ) -> None:
-        self._loop = loop
-        self._factory = factory
-        self._open = False
-        self._wanted = True
-        self._refusing = refusing
-        self._closed = False
-
-    @property
-    def address(self) -> tuple[str, int]:
-        """Numeric host and port."""
-        return self._address[0], self._address[1]
-
-    @property
-    def port(self) -> int:
-        """The port, also if 0 was asked for."""
-        return self._address[1]
-
-    async def serving(self) -> None:
-        """Return when peers can connect; at once if they are refused."""
-
-    def resume(self) -> None:
-        """Accept peers (again) on the same port. Raises `PortInUse` if another socket has taken it."""
-        self._wanted = True
-        if not (self._closed or self._refusing or self._open):
-            self._begin()
-
-    def pause(self) -> None:
-        """Refuse connections, and drop those not accepted yet, but keep the port for `resume`."""
-        self._wanted = False
-        self._shut()
-
-    def refuse(self, refusing: bool) -> None:
-        """Refuse connections in spite of `resume`, or (False) return to the state of `pause` and `resume`."""
-        self._refusing = refusing
-        if refusing:
-            self._shut()
-        elif self._wanted:
-            self.resume()
-
-    def close(self) -> None:
-        """Release the port. Idempotent."""
-        if not self._closed:
-            self._open = False
-            self._end()
-            self._closed = True
-
-    def _shut(self) -> None:
-        if not self._closed and self._open:
-            self._open = False
-            self._end()
-            self._keep()
-
-    def _begin(self) -> None:
-        """Accept peers, and set `_open`."""
-        raise NotImplementedError
-
-    def _end(self) -> None:
-        """Accept no more peers."""
-        raise NotImplementedError
-
-    def _keep(self) -> None:
-        """Keep the port."""
-
-    def __repr__(self) -> str:
-        state = "closed" if self._closed else "open" if self._open else "paused"
-        return "<{} {}:{} {}>".format(type(self).__name__, *self.address, state)
-
-
-class SocketListener(LoopListener):
+class SocketListener(PortListener):
     """Accepts peers at a socket, and those of the same loop in memory, where it is one of asyncio's.
 
     The socket is not left to a server of asyncio, which loses peers that it has accepted when it is closed.
 
     Args:
         loop: the event loop.
-        factory: makes the protocol of a new peer.
-        welcome: serves an accepted socket, or raises `SelectorFull`.
+        factory: makes the protocol of a new peer in memory.
+        adopt: serves an accepted socket, or raises `SelectorFull`.
         run: runs a coroutine, in loops that do not watch descriptors.
         host: address or name of this machine.
         port: 0 takes a free one.
         refusing: refuse connections until `refuse(False)`.
-
-    Raises:
-        PortInUse: another socket uses the port.
-        CannotListen: the address is not one of this machine, or not usable.
     """
 
     def __init__(
         self,
         loop: AbstractEventLoop,
         factory: Callable[[], asyncio.Protocol],
-        welcome: Callable[[socket.socket], object],
+        adopt: Callable[[socket.socket], object],
         run: Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]],
         host: str,
         port: int,
         *,
-        refusing: bool = False,
+        refusing: bool,
     ) -> None:
-        super().__init__(loop, factory, refusing=refusing)
-        self._welcome = welcome
+        self._loop = loop
+        self._factory = factory
+        self._adopt = adopt
         self._run = run
         self._routes = routes_of(loop)
-        self._pausing: asyncio.TimerHandle | None = None
         self._accepting: asyncio.Task[None] | None = None
         """Accepts peers, if the loop does not watch descriptors."""
-        self._family, self._address = resolve(host, port)
-        self._socket = bound_socket(self._family, self._address)
-        self._address = (self._address[0], self._socket.getsockname()[1], *self._address[2:])
-        warn_if_exposed(host, self._address)
-        self._reserve = Reserve(self)
-        if refusing:
-            return
-        try:
-            self.resume()
-        except BaseException:
-            self._end()
-            raise
+        super().__init__(host, port, refusing)
+
+    def _check_room(self, sock: socket.socket) -> None:
+        check_room(selector_of(self._loop), sock)
 
     def _begin(self) -> None:
-        self._reserve.take()
-        if self._socket.fileno() == -1:
-            self._socket = bound_socket(self._family, self._address)
-        try:
-            check_room(selector_of(self._loop), self._socket)
-            self._socket.listen(BACKLOG)
-        except OSError as error:
-            raise cannot_listen(error, self._address) from error
-        except SelectorFull as error:
-            raise CannotListen(f"cannot listen on {self.address}: {error}") from None
-        self._open = True
-        self._watch()
+        super()._begin()
         if self._routes is not None:
             self._routes.add(*self.address, self._factory)
 
+    def _end(self) -> None:
+        if self._routes is not None:
+            self._routes.remove(*self.address)
+        super()._end()
+
+    def drop_waiting(self) -> None:
+        if self._accepting is not None:  # It may have accepted one already.
+            self._unwatch()
+            self._watch()
+        super().drop_waiting()
+
+    def _call_later(self, seconds: float, callback: Callable[[], None]) -> TimerHandle:
+        return self._loop.call_later(seconds, callback)
+
     def _watch(self) -> None:
-        self._pausing = None
         try:
             self._loop.add_reader(self._socket, self._accept)
         except NotImplementedError:  # As in Windows' Proactor loop.
@@ -232,9 +129,6 @@ class SocketListener(LoopListener):
             self._watch()
 
     def _unwatch(self) -> None:
-        if self._pausing is not None:
-            self._pausing.cancel()
-            self._pausing = None
         accepting, self._accepting = self._accepting, None
         if accepting is not None and not self._loop.is_closed():
             _close_accepted(accepting)
@@ -242,19 +136,6 @@ class SocketListener(LoopListener):
         # Also for the task: its call of the loop may have a reader, which would outlive the socket.
         with suppress(NotImplementedError):
             self._loop.remove_reader(self._socket)
-
-    def _accept(self) -> None:
-        sock = self._socket
-        while self._open:
-            try:
-                accepted = self._reserve.accept(sock)
-            except BlockingIOError:
-                return
-            except OSError:
-                self._rest()
-                return
-            if accepted is not None:
-                self._take(accepted[0])
 
     async def _accept_each(self, sock: socket.socket) -> None:
         while self._accepting is asyncio.current_task():
@@ -264,34 +145,15 @@ class SocketListener(LoopListener):
                 self._accept()  # Peers for which there is no descriptor.
                 await asyncio.sleep(0)
             else:
-                self._take(peer)
+                self._welcome(peer)
 
-    def _take(self, peer: socket.socket) -> None:
-        peer.setblocking(False)
+    def _welcome(self, sock: socket.socket, _address: object = None) -> None:
+        sock.setblocking(False)
         try:
-            self._welcome(peer)
+            self._adopt(sock)
         except SelectorFull as error:
-            peer.close()
+            sock.close()
             self._reserve.log("refuses", error)
-
-    def _rest(self) -> None:
-        # The waiting peer keeps the socket readable, so without a pause the loop would spin.
-        self._unwatch()
-        self._pausing = self._loop.call_later(_EXHAUSTED_SECONDS, self._watch)
-
-    def _end(self) -> None:
-        if self._routes is not None:
-            self._routes.remove(*self.address)
-        if self._socket.fileno() != -1:
-            self._unwatch()
-            self._socket.close()
-        self._reserve.give_up()
-
-    def _keep(self) -> None:
-        # A bound socket that does not listen keeps the port and refuses connections. If another process
-        # takes the port in between, `resume` raises.
-        with suppress(CannotListen):
-            self._socket = bound_socket(self._family, self._address)
 
 
 def _close_accepted(accepting: asyncio.Task[None]) -> None:
@@ -303,7 +165,7 @@ def _close_accepted(accepting: asyncio.Task[None]) -> None:
             accepted[0].close()
 
 
-class NetworkListener(LoopListener):
+class NetworkListener(Listener):
     """Accepts peers in the network that the loop simulates; in memory, if the loop has no network either.
 
     Args:
@@ -321,16 +183,18 @@ class NetworkListener(LoopListener):
         host: str,
         port: int,
         *,
-        refusing: bool = False,
+        refusing: bool,
     ) -> None:
-        super().__init__(loop, factory, refusing=refusing)
+        super().__init__(refusing)
+        self._loop = loop
+        self._factory = factory
         self._address = ("127.0.0.1" if host == "localhost" else host, port)
         self._server: asyncio.AbstractServer | None = None
         self._routes: Routes | None = None
         """In memory, where the loop refuses servers."""
         self._starting: asyncio.Task[None] | None = None
         if not refusing:
-            self.resume()
+            self._begin()
 
     async def serving(self) -> None:
         """Return when peers can connect; at once if they are refused.

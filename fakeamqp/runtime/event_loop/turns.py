@@ -8,7 +8,7 @@ from selectors import EVENT_READ
 from typing import TYPE_CHECKING
 
 from fakeamqp.runtime.event_loop.stream import StreamTransport
-from fakeamqp.runtime.turns import MOST_ROUNDS, SelectorSource, TurnParts, Turns
+from fakeamqp.runtime.turns import SelectorSource, Turns
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop, Handle, TimerHandle
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from contextvars import Context
 
     from fakeamqp.runtime.connection_driver import ConnectionDriver
+    from fakeamqp.runtime.engine import Engine
 
 __all__ = ["Arrivals", "LoopTurns"]
 
@@ -62,10 +63,11 @@ class LoopTurns(Turns):
     Args:
         loop: the event loop. All calls come from its thread.
         inside: whether the broker is being accessed: input that comes meanwhile has to wait.
+        engine: the engine whose turns these are.
     """
 
-    def __init__(self, loop: AbstractEventLoop, inside: Callable[[], bool], parts: TurnParts) -> None:
-        super().__init__(parts)
+    def __init__(self, loop: AbstractEventLoop, inside: Callable[[], bool], engine: Engine) -> None:
+        super().__init__(engine)
         self._loop = loop
         self._inside = inside
         self._streams: dict[StreamTransport, ConnectionDriver] = {}
@@ -184,25 +186,9 @@ class LoopTurns(Turns):
         else:
             self.take()
 
-    def take_input(self) -> None:
-        """Process the input that the event loop has delivered, and write the output."""
-        before, self.turn_seconds = self.turn_seconds, float("inf")
-        try:
-            self.serve_costly()
-            for _ in range(MOST_ROUNDS):
-                news, self._readable = self._readable, {}
-                for driver, mask in news.items():
-                    try:
-                        driver.ready(mask)
-                    except Exception as error:
-                        self.give_up_on(driver, "input", error)
-                self.flush()
-                if not self._readable and not self.dirty:
-                    break
-            self._run_due(self.timers)
-            self.flush_all()
-        finally:
-            self.turn_seconds: float = before
+    def _news(self) -> list[tuple[SelectorSource, int]]:
+        news, self._readable = self._readable, {}
+        return list(news.items())
 
     def leave(self) -> None:
         """The broker has been accessed: write the output, and set the next turn."""

@@ -20,8 +20,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from fakeamqp.errors import check_timeout
-from fakeamqp.runtime.clock import EngineClock, RealClock, TimerQueue
-from fakeamqp.runtime.engine_base import EngineBase
+from fakeamqp.runtime.clock import RealClock
+from fakeamqp.runtime.engine import Engine, nothing
 from fakeamqp.runtime.errors import EngineError
 from fakeamqp.runtime.thread.lock import FairLock, LifeLock, Signal
 
@@ -30,14 +30,14 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
+    from fakeamqp.model.operations import Operations
+    from fakeamqp.model.timers import Timers, TimeSource
     from fakeamqp.runtime.clock.stepped import SteppedClock
     from fakeamqp.runtime.connection_driver import Accept
     from fakeamqp.runtime.thread.coalescing import Coalescing
-    from fakeamqp.runtime.thread.listener import Listener
+    from fakeamqp.runtime.thread.listener import ThreadListener
     from fakeamqp.runtime.thread.loop import Loop
     from fakeamqp.runtime.tls import ServerTLS
-    from fakeamqp.runtime.transport import Transport
-    from fakeamqp.runtime.turns import PendingOperations
 
 __all__ = ["ThreadEngine"]
 
@@ -51,33 +51,28 @@ T = TypeVar("T")
 _engines: weakref.WeakSet[ThreadEngine] = weakref.WeakSet()
 
 
-class ThreadEngine(EngineBase):
-    """The lock, the loop thread and the transports of one broker.
+class ThreadEngine(Engine):
+    """The lock, the loop thread and the transports of one broker; see `Engine`.
 
     Args:
-        clock: the broker's clock. The engine moves a `SteppedClock`.
-        timers: the broker's timers, on that clock.
-        accept: creates the sans-I/O connection for a new peer.
         transport_timers: timers on a `RealClock` for handshakes and lingering sockets. Needed if `clock` is
             not a real one, so that moving the clock does not disconnect peers; default: `timers`.
-        operations: the broker's long operations, which the loop carries out in slices.
-        before_flush: called inside the engine before the output of a turn is written.
-        name: of the loop thread.
     """
 
+    _loop: Loop | None = None
+    _listeners: tuple[ThreadListener, ...] = ()
     coalescing: ClassVar[type[Coalescing] | None] = None
     """When clients are left alone for a moment, if not as `Coalescing` has it."""
 
     def __init__(
         self,
-        clock: EngineClock,
-        timers: TimerQueue,
+        clock: TimeSource,
+        timers: Timers,
         accept: Accept,
         *,
-        transport_timers: TimerQueue | None = None,
-        operations: PendingOperations | None = None,
+        operations: Operations,
+        transport_timers: Timers | None = None,
         before_flush: Callable[[], object] | None = None,
-        name: str = "fakeamqp",
     ) -> None:
         super().__init__(
             clock,
@@ -88,29 +83,16 @@ class ThreadEngine(EngineBase):
             operations,
             before_flush,
         )
-        self.name = name
         self._lock = FairLock()
         self._life = LifeLock(self._lock)
-        self._loop: Loop | None = None
         self._thread: threading.Thread | None = None
-        self._listeners: list[Listener] = []
         self._suspended: tuple[int, Callable[[], bool]] | None = None
         """What said when a slice is over, until the call at this depth of the lock ends."""
         _engines.add(self)
 
     # -- life cycle
 
-    @property
-    def seed(self) -> None:
-        """A thread has no seed."""
-        return None
-
-    @property
-    def _current(self) -> Loop | None:
-        return self._loop
-
     def start(self) -> None:
-        """Start the loop thread; it is ready when this returns. Does nothing while it runs."""
         from fakeamqp.runtime.thread.loop import Loop
 
         if self._loop is not None and self._loop.stopping:
@@ -118,9 +100,9 @@ class ThreadEngine(EngineBase):
         with self._lock:
             if self._loop is not None:
                 return
-            loop = Loop(self._parts(), self.coalescing)
+            loop = Loop(self, self.coalescing)
             loop.wrap = self._wrap
-            thread = threading.Thread(target=self._run, args=(loop,), name=self.name, daemon=True)
+            thread = threading.Thread(target=self._run, args=(loop,), name="fakeamqp", daemon=True)
             self._loop, self._thread = loop, thread
             try:
                 thread.start()
@@ -153,9 +135,6 @@ class ThreadEngine(EngineBase):
             raise EngineError(f"the loop thread did not end within {_STOP_SECONDS:g} s: a handler is stuck")
         self._thread = None
 
-    async def stopped(self) -> None:
-        """Nothing is left to be done: `stop` waits for the thread."""
-
     def _run(self, loop: Loop) -> None:
         with self._lock:
             if self._loop is not loop:
@@ -168,22 +147,12 @@ class ThreadEngine(EngineBase):
             with self._lock:
                 self._close(loop)
 
-    def _close(self, loop: Loop) -> None:
-        if self.stepped is not None:
-            self.stepped.detach()
-        for listener in self._listeners:
-            listener.close()
-        self._listeners = []
-        loop.close()
-        self._turns_before += loop.turns
-        self._loop = None
-
     def _abandon(self) -> None:
         """In a forked child: the thread does not exist, and the sockets belong to the parent."""
         self._lock.after_fork()
         self._life.after_fork()
         loop, self._loop, self._thread = self._loop, None, None
-        listeners, self._listeners = self._listeners, []
+        listeners, self._listeners = self._listeners, ()
         if loop is not None:
             loop.abandon()
         for listener in listeners:
@@ -274,15 +243,13 @@ class ThreadEngine(EngineBase):
 
     @contextmanager
     def in_slices(self) -> Iterator[Callable[[], None]]:
-        """Inside the engine: do something long, and let the loop's thread serve peers meanwhile.
+        """Other threads that enter the engine wait until the caller leaves it.
 
-        Yields a function to be called between two steps, at which the broker is consistent. Other threads
-        that enter the engine wait until the caller leaves it. Within a turn, or within another call, the
-        function does nothing.
+        Within a turn, or within another call, the function does nothing.
         """
         loop = self._loop
         if loop is None or self._lock.depth > 1 or threading.current_thread() is self._thread:
-            yield _nothing
+            yield nothing
             return
         from fakeamqp.runtime.thread.lock import Slices
 
@@ -291,12 +258,6 @@ class ThreadEngine(EngineBase):
             yield slices.between
         finally:
             slices.end()
-
-    def carry_out(self, steps: Iterator[object]) -> None:
-        """Inside the engine: carry out an operation `in_slices`."""
-        with self.in_slices() as between:
-            for _ in steps:
-                between()
 
     def _follow(
         self, clock: SteppedClock, *, noticed: bool = True, between: Callable[[], None] | None = None
@@ -329,15 +290,9 @@ class ThreadEngine(EngineBase):
             loop.wake()
 
     def take_input(self) -> None:
-        """Inside the engine: process all input that has arrived, and write the output.
-
-        Raises:
-            EngineError: called on the loop thread, which may be processing input.
-        """
         if threading.current_thread() is self._thread:
             raise EngineError("the loop thread cannot process further input during its turn")
-        if self._loop is not None:
-            self._loop.take_input()
+        super().take_input()
 
     def settle(self) -> None:
         """Process all input that has arrived, at its time, and then follow the clock.
@@ -364,15 +319,9 @@ class ThreadEngine(EngineBase):
             self._lock.release()
 
     def look(self) -> FairLock:
-        """A context manager that holds the lock only to look at the broker, such as from outside a test.
-
-        Nothing moves for it, unlike with `with engine:`: time does not follow, an idle clock stays idle, and
-        long operations are not carried to their end, so that a part of one may be seen. Keep it short.
-        """
         return self._lock
 
     def in_turn(self) -> bool:
-        """Whether the caller is the loop thread, which must not wait for those that enter the engine."""
         return threading.current_thread() is self._thread
 
     def one_by_one(self) -> AbstractContextManager[object]:
@@ -381,34 +330,13 @@ class ThreadEngine(EngineBase):
 
     @contextmanager
     def released(self) -> Iterator[None]:
-        """Let others have the lock, at whatever depth the caller holds it, to wait for one of them."""
         hold = self._lock.release_all()
         try:
             yield
         finally:
             self._lock.acquire_again(hold)
 
-    def wake(self) -> None:
-        """Wake the loop. Any thread may call it."""
-        loop = self._loop
-        if loop is not None:
-            loop.wake()
-
     def wait_until(self, predicate: Callable[[], object], timeout: float, every: float | None = None) -> bool:
-        """Wait until `predicate()` is true, at most `timeout` real seconds; return whether it was.
-
-        The predicate is evaluated inside the engine, now and at the end of every turn, so it may read the
-        whole broker. An exception that it raises is raised here.
-
-        Args:
-            predicate: a function without arguments.
-            timeout: in real seconds.
-            every: evaluate it also after each span of so many seconds without a turn, for predicates about
-                more than the broker.
-
-        Raises:
-            EngineError: called on the loop thread, which would wait for itself.
-        """
         check_timeout(timeout)
         if threading.current_thread() is self._thread:
             raise EngineError("the loop thread cannot wait for the loop")
@@ -448,7 +376,6 @@ class ThreadEngine(EngineBase):
     async def wait_until_async(
         self, predicate: Callable[[], object], timeout: float, every: float | None = None
     ) -> bool:
-        """`wait_until` for coroutines: the loop thread waits, and evaluates the predicate."""
         check_timeout(timeout)
         loop = self._loop
         if loop is None:
@@ -467,60 +394,32 @@ class ThreadEngine(EngineBase):
 
     # -- peers
 
-    @property
-    def listeners(self) -> tuple[Listener, ...]:
-        """The open listeners, oldest first."""
-        with self._lock:
-            self._listeners = [listener for listener in self._listeners if not listener.closed]
-            return tuple(self._listeners)
-
-    def listen(
-        self,
-        host: str = "127.0.0.1",
-        port: int = 0,
-        *,
-        wrap: Callable[[socket.socket], Transport] | None = None,
-    ) -> Listener:
-        """Listen on a TCP port; peers can connect when this returns.
-
-        Args:
-            host: address or name of this machine; default: loopback.
-            port: 0 takes a free one, see `Listener.port`.
-            wrap: creates the transport from an accepted socket, such as `ServerTLS.wrap`; default: plain TCP.
+    def listen_on(
+        self, host: str, port: int = 0, *, tls: ServerTLS | None = None
+    ) -> tuple[ThreadListener, ...]:
+        """Listen on a port; `localhost` is 127.0.0.1 and, where the machine has it, ::1.
 
         Raises:
             PortInUse: another socket uses the port.
             CannotListen: the address is not one of this machine, or not usable.
             EngineError: the engine does not run.
         """
-        from fakeamqp.runtime.thread.listener import Listener
-
-        with self._lock:
-            listener = Listener(
-                self._running_loop(), self._lock, self._accept, host, port, wrap, refusing=self._refusing
-            )
-            self._listeners.append(listener)
-            return listener
-
-    def listen_on(self, host: str, port: int = 0, *, tls: ServerTLS | None = None) -> tuple[Listener, ...]:
-        """As `listen`, but `localhost` gets a listener on 127.0.0.1 and one on ::1, with the same port.
-
-        An address that this machine does not have is left out; port 0 takes one that is free on both.
-        """
         from fakeamqp.runtime.addresses import listen_on
+        from fakeamqp.runtime.thread.listener import ThreadListener
 
-        wrap = None if tls is None else tls.wrap
         with self._lock:
-            return listen_on(lambda address, wanted: self.listen(address, wanted, wrap=wrap), host, port)
+            loop = self._running_loop()
+
+            def listen(address: str, wanted: int) -> ThreadListener:
+                return ThreadListener(
+                    loop, self._lock, self._accept, address, wanted, tls, refusing=self._refusing
+                )
+
+            listeners = listen_on(listen, host, port)
+            self._listeners += listeners
+            return listeners
 
     def connect_socketpair(self) -> socket.socket:
-        """A connected, blocking socket whose other end the engine serves, without a port or a listener.
-
-        The caller owns the socket and closes it. The peer address is `socketpair` and a sequence number.
-
-        Raises:
-            EngineError: the engine does not run, or its selector has no room.
-        """
         import socket
 
         from fakeamqp.runtime.connection_driver import ConnectionDriver
@@ -542,31 +441,10 @@ class ThreadEngine(EngineBase):
                 raise
             return theirs
 
-    def refuse(self, refusing: bool) -> None:
-        """Have the operating system refuse all connections, or (False) accept them again.
-
-        The setting survives `stop` and `start`.
-
-        Raises:
-            PortInUse: another socket has taken a port meanwhile.
-        """
-        with self:
-            self._refusing = refusing
-            for listener in self.listeners:
-                listener.refuse(refusing)
-
     def _running_loop(self) -> Loop:
         if self._loop is None:
             raise EngineError("the engine does not run; call start() first")
         return self._loop
-
-    def __repr__(self) -> str:
-        state = "running" if self.running else "stopped"
-        return f"<ThreadEngine {self.name!r} {state} turns={self.turns}>"
-
-
-def _nothing() -> None:
-    pass
 
 
 def _abandon_all() -> None:

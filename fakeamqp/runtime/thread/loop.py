@@ -14,17 +14,18 @@ from typing import TYPE_CHECKING
 from fakeamqp.runtime.addresses import check_room
 from fakeamqp.runtime.errors import SelectorFull
 from fakeamqp.runtime.thread.coalescing import Coalescing
-from fakeamqp.runtime.turns import MOST_ROUNDS, SelectorSource, TurnParts, Turns, Waiter
+from fakeamqp.runtime.turns import SelectorSource, Turns, Waiter
 
 if TYPE_CHECKING:
-    from fakeamqp.runtime.clock import ClockTimer
+    from fakeamqp.model.timers import Timer
     from fakeamqp.runtime.connection_driver import ConnectionDriver
+    from fakeamqp.runtime.engine import Engine
     from fakeamqp.runtime.thread.lock import FairLock, Handover
 
 __all__ = ["Loop"]
 
 
-class _Waker:
+class _Waker(SelectorSource):
     """A pair of sockets: a byte written to one of them, from any thread, wakes the loop."""
 
     name = "wake-up"
@@ -59,9 +60,6 @@ class _Waker:
         self._read.recv(4096)
         self._awake = False
 
-    def failed(self) -> None:
-        pass
-
     def close(self) -> None:
         self._read.close()
         self._write.close()
@@ -73,8 +71,8 @@ class Loop(Turns):
     Everything but `wake` needs the engine's lock.
     """
 
-    def __init__(self, parts: TurnParts, coalescing: type[Coalescing] | None = None) -> None:
-        super().__init__(parts)
+    def __init__(self, engine: Engine, coalescing: type[Coalescing] | None = None) -> None:
+        super().__init__(engine)
         #: The thread that lets the loop take a turn in the midst of a call.
         self.handover: Handover | None = None
         self._thread_id: int | None = None
@@ -166,7 +164,6 @@ class Loop(Turns):
             if self.waiters and not operations.pending and handover is None:
                 self.check_waiters()
             # The events of this turn may be older than the handover: the next turn has those it is about.
-            # The events of this turn may be older than the handover: the next turn has those it is about.
             # A function that was posted after `_call_posted` may have sent no byte of its own.
             return self._sleep() if self.handover is expected and not self._posted else 0.0
         finally:
@@ -185,16 +182,10 @@ class Loop(Turns):
         )
 
     def take_input(self) -> None:
-        """Process all input that has arrived, and write the output.
-
-        The selector may have reported the same input to the loop, which then finds none; that is harmless.
-        """
+        # The selector may have reported the same input to `_turn`, which then finds none; that is harmless.
         self._takes += 1
-        before, self.turn_seconds = self.turn_seconds, inf
-        try:
-            self._take_input()
-        finally:
-            self.turn_seconds = before
+        self.coalescing.end()
+        super().take_input()
 
     def take_left(self) -> None:
         """Process all that clients have sent that were left alone, because a caller enters the engine."""
@@ -204,26 +195,12 @@ class Loop(Turns):
         finally:
             self.turn_seconds: float = before
 
-    def _take_input(self) -> None:
-        self.coalescing.end()
-        self.serve_costly()
-        self.flush()  # Processes input that was left for the next turn.
-        for _ in range(MOST_ROUNDS):
-            events = [
-                (key.data, mask)
-                for key, mask in self._selector.select(0)
-                if mask & EVENT_READ and key.data is not self._waker
-            ]
-            if not events:
-                break
-            for source, mask in events:
-                try:
-                    source.ready(mask)
-                except Exception as error:
-                    self.give_up_on(source, "input", error)
-            self.flush()
-        self._run_due(self.timers)
-        self.flush_all()
+    def _news(self) -> list[tuple[SelectorSource, int]]:
+        return [
+            (key.data, mask)
+            for key, mask in self._selector.select(0)
+            if mask & EVENT_READ and key.data is not self._waker
+        ]
 
     def awaited(self) -> bool:
         """Whether a turn would do something that peers wait for, other than to send them output."""
@@ -319,7 +296,7 @@ class Loop(Turns):
         waiter = Waiter(predicate, release)
         timers, now = self.transport_timers, self.transport_clock.now
         ends = now() + timeout
-        timer: ClockTimer | None = None
+        timer: Timer | None = None
 
         def look() -> None:
             """Have the predicate evaluated at the end of this turn."""
