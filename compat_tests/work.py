@@ -17,7 +17,7 @@ from typing import Any
 
 from fakeamqp.model.deliveries.delivery import Delivery
 from fakeamqp.model.deliveries.subscription import Subscription
-from fakeamqp.model.exchanges.binding import Binding
+from fakeamqp.model.exchanges.exchange import Binding
 from fakeamqp.model.queues.queue import Queue
 from fakeamqp.model.queues.waiting import QueuedMessage
 

@@ -11,7 +11,7 @@ from compat_tests.protocol.driver import Client, QuietTap, Server
 from compat_tests.protocol.test_exchange import refused
 from fakeamqp.inspect.messages import published_views
 from fakeamqp.inspect.topology import exchange_view
-from fakeamqp.model.exchanges.erlang_hash import jump, phash2
+from fakeamqp.model.exchanges.hashing import jump, phash2
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.codec.tables import Timestamp
 

@@ -17,7 +17,7 @@ from hypothesis import given, settings, strategies as st
 from compat_tests.protocol.driver import Client, Server
 from compat_tests.protocol.test_exchange import refused
 from fakeamqp.model.erlang import Atom
-from fakeamqp.model.exchanges.erlang_hash import jump, phash2
+from fakeamqp.model.exchanges.hashing import jump, phash2
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.codec.tables import Timestamp
 

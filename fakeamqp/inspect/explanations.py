@@ -16,8 +16,7 @@ from fakeamqp.inspect.lookup import find_virtual_host
 from fakeamqp.inspect.messages import name_of, number_of
 from fakeamqp.model.errors import ModelError
 from fakeamqp.model.exchanges import Exchange, topic_matches
-from fakeamqp.model.exchanges.hashing import ConsistentHashExchange, ModulusHashExchange
-from fakeamqp.model.exchanges.random import RandomExchange
+from fakeamqp.model.exchanges.hashing import ConsistentHashExchange, ModulusHashExchange, RandomExchange
 from fakeamqp.model.exchanges.system import Service
 from fakeamqp.model.messages.message import Message
 from fakeamqp.model.messages.properties import plain_properties, time_to_live
@@ -25,7 +24,7 @@ from fakeamqp.model.routing import ReplyAddress
 
 if TYPE_CHECKING:
     from fakeamqp.model.exchanges import Exchange
-    from fakeamqp.model.exchanges.binding import Binding
+    from fakeamqp.model.exchanges.exchange import Binding
     from fakeamqp.model.messages.message import Message
     from fakeamqp.model.outcome import Outcome
     from fakeamqp.model.queues import Queue

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from fakeamqp.model.arguments import QueueOptions
     from fakeamqp.model.deliveries.subscription import Subscription
     from fakeamqp.model.exchanges import Exchange
-    from fakeamqp.model.exchanges.binding import Binding
+    from fakeamqp.model.exchanges.exchange import Binding
     from fakeamqp.model.policies import Policy
     from fakeamqp.model.queues import Queue
     from fakeamqp.model.state import BrokerState

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from fakeamqp.model.erlang import Atom
-from fakeamqp.model.exchanges.erlang_hash import Term, jump, phash2
+from fakeamqp.model.exchanges.hashing import Term, jump, phash2
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from fakeamqp.inspect.messages import MessageView
     from fakeamqp.management.inspector.inspector import Inspector
-    from fakeamqp.model.exchanges.binding import Binding
+    from fakeamqp.model.exchanges.exchange import Binding
     from fakeamqp.model.policies import Policy
     from fakeamqp.model.queues import Queue
 

@@ -20,7 +20,7 @@ from fakeamqp.management.inspector.keys import key_of
 if TYPE_CHECKING:
     from fakeamqp.management.inspector.inspector import Inspector
     from fakeamqp.model.exchanges import Exchange
-    from fakeamqp.model.exchanges.binding import Binding
+    from fakeamqp.model.exchanges.exchange import Binding
     from fakeamqp.model.queues import Queue
     from fakeamqp.model.state import ClientConnection
     from fakeamqp.model.virtual_host import VirtualHost

@@ -14,11 +14,11 @@ from fakeamqp.management.resource import NO_CONTENT, HttpAnswer, Resource, check
 from fakeamqp.management.values import jsonable
 from fakeamqp.model.erlang import Atom
 from fakeamqp.model.errors import NotFound
-from fakeamqp.model.exchanges.erlang_hash import Term, phash2
+from fakeamqp.model.exchanges.hashing import Term, phash2
 
 if TYPE_CHECKING:
     from fakeamqp.management.resource import ApiCall
-    from fakeamqp.model.exchanges.binding import Binding, Destination
+    from fakeamqp.model.exchanges.exchange import Binding, Destination
     from fakeamqp.model.state import BrokerState
     from fakeamqp.model.virtual_host import VirtualHost
 

@@ -1,9 +1,8 @@
-"""Exchanges, one module per type: how they route messages."""
+"""Exchanges: how each type routes messages."""
 
 from importlib import import_module
 
-from fakeamqp.model.exchanges.direct import DefaultExchange, DirectExchange, FanoutExchange
-from fakeamqp.model.exchanges.exchange import Exchange
+from fakeamqp.model.exchanges.exchange import DefaultExchange, DirectExchange, Exchange, FanoutExchange
 from fakeamqp.model.exchanges.headers import HeadersExchange
 from fakeamqp.model.exchanges.topic import TopicExchange, topic_matches
 
@@ -25,9 +24,9 @@ _ON_DEMAND = {
     "system": ("system", "SystemExchange"),
     "x-consistent-hash": ("hashing", "ConsistentHashExchange"),
     "x-delayed-message": ("delayed", "DelayedMessageExchange"),
-    "x-local-random": ("random", "LocalRandomExchange"),
+    "x-local-random": ("hashing", "LocalRandomExchange"),
     "x-modulus-hash": ("hashing", "ModulusHashExchange"),
-    "x-random": ("random", "RandomExchange"),
+    "x-random": ("hashing", "RandomExchange"),
 }
 """Type "system" of the specifications, and the types of RabbitMQ's plugins: module and class."""
 

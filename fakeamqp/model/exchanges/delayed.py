@@ -15,8 +15,7 @@ from fakeamqp.model.exchanges.exchange import Exchange
 
 if TYPE_CHECKING:
     from fakeamqp.model.arguments import ExchangeOptions
-    from fakeamqp.model.exchanges.binding import Binding, Destination
-    from fakeamqp.model.exchanges.exchange import Target
+    from fakeamqp.model.exchanges.exchange import Binding, Destination, Target
     from fakeamqp.model.messages.message import Message
     from fakeamqp.model.virtual_host import VirtualHost
 
@@ -36,8 +35,7 @@ class DelayedMessageExchange(Exchange):
     type_name = "x-delayed-message"
     by_key_alone = False
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
+    def _prepare(self) -> None:
         self._inner = self._make_inner(self.bindings)
 
     def _make_inner(self, bindings: dict[Any, Binding]) -> Exchange:

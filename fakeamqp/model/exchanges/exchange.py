@@ -2,41 +2,129 @@
 
 `route` returns the destinations of one message with all its keys; for most types these are the `destinations`
 of each key. The router follows exchange-to-exchange bindings and alternate exchanges (see `routing`), and
-caches the result for types whose routes depend on the key alone.
+caches the result for types whose routes depend on the key alone. The types here compare keys for equality, or
+ignore them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 from fakeamqp.model.arguments import ExchangeOptions, exchange_options
 from fakeamqp.model.equivalence import freeze
-from fakeamqp.model.exchanges.binding import (
-    Binding,
-    BindingIndex,
-    BindingKey,
-    Destination,
-    binding_key,
-    exact_fields,
-)
 
 if TYPE_CHECKING:
-    from typing import TypeAlias
-
     from fakeamqp.model.exchanges.system import Service
     from fakeamqp.model.messages.message import Message
     from fakeamqp.model.policies import Policy
+    from fakeamqp.model.queues import Queue
     from fakeamqp.model.routing import ReplyAddress
     from fakeamqp.model.virtual_host import VirtualHost
 
-    Target: TypeAlias = Destination | ReplyAddress | Service
+__all__ = [
+    "Binding",
+    "BindingKey",
+    "DefaultExchange",
+    "Destination",
+    "DirectExchange",
+    "ExactFields",
+    "Exchange",
+    "FanoutExchange",
+    "Target",
+]
 
-__all__ = ["Exchange"]
+Destination: TypeAlias = "Queue | Exchange"
+Target: TypeAlias = "Destination | ReplyAddress | Service"
+BindingKey: TypeAlias = "tuple[Destination, str, Any]"
+ExactFields: TypeAlias = "tuple[tuple[str, Any, bytes], ...]"
+
+
+class Binding:
+    """One binding; routing key and arguments together identify it (queue.unbind/arguments-identify)."""
+
+    __slots__ = ("arguments", "destination", "exact", "identity", "routing_key", "source")
+
+    def __init__(
+        self, source: Exchange, destination: Destination, routing_key: str, arguments: Mapping[str, Any]
+    ) -> None:
+        self.source: Exchange = source
+        self.destination: Destination = destination
+        self.routing_key: str = routing_key
+        self.arguments: dict[str, Any] = dict(arguments)
+        self.exact: ExactFields | None = _exact_fields(source, arguments)
+        self.identity: BindingKey = _binding_key(destination, routing_key, arguments, self.exact)
+
+    @property
+    def durable(self) -> bool:
+        """True if source and destination survive a restart (queue.bind/durable-exchange)."""
+        return self.source.durable and self.destination.durable
+
+    def __repr__(self) -> str:
+        return f"<Binding {self.source.name!r} -> {self.destination.name!r} by {self.routing_key!r}>"
+
+
+def _exact_fields(source: Exchange, arguments: Mapping[str, Any]) -> ExactFields | None:
+    """The arguments as the client wrote them: name, value and encoded value of every field, in order.
+
+    None if the personality does not tell integers of several widths apart, or no client wrote them.
+    """
+    exact: ExactFields | None = getattr(arguments, "exact", None)
+    return exact if source.virtual_host.state.personality.compares_widths else None
+
+
+def _binding_key(
+    destination: Destination,
+    routing_key: str,
+    arguments: Mapping[str, Any],
+    exact: ExactFields | None = None,
+) -> BindingKey:
+    """The identity of a binding among those of one exchange. The order of the arguments does not matter."""
+    if not exact:
+        return destination, routing_key, freeze(arguments)
+    fields = sorted(((name, octets) for name, _, octets in exact), key=itemgetter(0))
+    return destination, routing_key, tuple(fields)
+
+
+class _BindingIndex:
+    """Finds bindings by a key. It is built by the first search, and costs nothing before.
+
+    Args:
+        key: the key of a binding; None leaves the binding out.
+    """
+
+    __slots__ = ("_found", "_key")
+
+    def __init__(self, key: Callable[[Binding], Hashable | None]) -> None:
+        self._key = key
+        self._found: dict[Hashable, dict[Binding, None]] | None = None
+
+    def find(self, key: Hashable, bindings: Collection[Binding]) -> Iterable[Binding]:
+        """The bindings with a key, in the order of their creation; `bindings` are all of the exchange."""
+        if self._found is None:
+            self._found = {}
+            for binding in bindings:
+                self.add(binding)
+        return self._found.get(key, ())
+
+    def add(self, binding: Binding) -> None:
+        """A binding was made."""
+        if self._found is not None and (key := self._key(binding)) is not None:
+            self._found.setdefault(key, {})[binding] = None
+
+    def remove(self, binding: Binding) -> None:
+        """A binding was removed."""
+        if self._found is None or (key := self._key(binding)) is None:
+            return
+        found = self._found[key]
+        del found[binding]
+        if not found:
+            del self._found[key]
 
 
 class Exchange:
-    """What all exchange types share: a name, flags, and bindings in the order of their creation.
+    """An exchange of a virtual host; each type is a subclass.
 
     `alternate_exchange` names the exchange for messages that match no binding. It is set by the argument
     `alternate-exchange`, by policy, or by the declaration beside its arguments (`declared_alternate`). In the
@@ -80,9 +168,13 @@ class Exchange:
         self.policy: Policy | None = None
         self.operator_policy: Policy | None = None
         self.bindings: dict[BindingKey, Binding] = {}
-        self._by_routing_key = BindingIndex(_place)
-        self._written = BindingIndex(_written_value)
+        self._by_routing_key = _BindingIndex(lambda binding: (binding.destination, binding.routing_key))
+        self._written = _BindingIndex(_written_value)
         self.incoming: dict[Binding, None] = {}
+        self._prepare()
+
+    def _prepare(self) -> None:
+        """Create the state of this type; the state that all types share is ready."""
 
     def __repr__(self) -> str:
         return f"<Exchange {self.name!r} type={self.type_name} bindings={len(self.bindings)}>"
@@ -135,8 +227,8 @@ class Exchange:
         self, destination: Destination, routing_key: str, arguments: Mapping[str, Any]
     ) -> Binding | None:
         """The binding with these properties, or None (queue.unbind/arguments-identify)."""
-        exact = exact_fields(self, arguments)
-        found = self.bindings.get(binding_key(destination, routing_key, arguments, exact))
+        exact = _exact_fields(self, arguments)
+        found = self.bindings.get(_binding_key(destination, routing_key, arguments, exact))
         if found is not None or not arguments:
             return found
         # One side was not written by a client, as a binding from definitions: the values decide.
@@ -213,12 +305,66 @@ class Exchange:
         """Update the type's index."""
 
 
-def _place(binding: Binding) -> tuple[Destination, str]:
-    return binding.destination, binding.routing_key
-
-
 def _written_value(binding: Binding) -> BindingKey | None:
     """What finds a binding that a client wrote with arguments, if their fields are not known exactly."""
     if not binding.exact:
         return None
     return binding.destination, binding.routing_key, freeze(binding.arguments)
+
+
+class DirectExchange(Exchange):
+    """Routes a message if the binding key equals the routing key (exchange-type.direct/match)."""
+
+    type_name = "direct"
+
+    def _prepare(self) -> None:
+        self._by_key: dict[str, dict[Binding, None]] = {}
+
+    def destinations(self, routing_key: str, message: Message) -> Iterable[Target]:
+        return [binding.destination for binding in self._by_key.get(routing_key, ())]
+
+    def _added(self, binding: Binding) -> None:
+        self._by_key.setdefault(binding.routing_key, {})[binding] = None
+
+    def _removed(self, binding: Binding) -> None:
+        filed = self._by_key[binding.routing_key]
+        del filed[binding]
+        if not filed:
+            del self._by_key[binding.routing_key]
+
+
+class DefaultExchange(DirectExchange):
+    """The nameless exchange: every queue is bound to it under its own name (queue.declare/default-binding).
+
+    These bindings are implied by the queues, and by the addresses of direct reply-to; explicit ones exist
+    only where the personality allows them.
+    """
+
+    def destinations(self, routing_key: str, message: Message) -> Iterable[Target]:
+        queues = self.virtual_host.queues
+        implied = queues.get(routing_key) or self.virtual_host.reply_addresses.get(routing_key)
+        bound = super().destinations(routing_key, message)
+        return bound if implied is None else [implied, *bound]
+
+    def is_bound(
+        self,
+        destination: Destination | None = None,
+        routing_key: str | None = None,
+        arguments: Mapping[str, Any] | None = None,
+    ) -> bool:
+        """Every queue is, under its own name and with no arguments."""
+        queues = self.virtual_host.queues
+        name = routing_key if destination is None or routing_key is not None else destination.name
+        implied = bool(queues) if name is None else name in queues
+        if implied and destination is not None and name is not None:
+            implied = queues[name] is destination
+        return (implied and not arguments) or super().is_bound(destination, routing_key, arguments)
+
+
+class FanoutExchange(Exchange):
+    """Routes every message to all bound destinations (exchange-type.fanout/unconditional)."""
+
+    type_name = "fanout"
+
+    def destinations(self, routing_key: str, message: Message) -> Iterable[Target]:
+        return [binding.destination for binding in self.bindings.values()]

@@ -1,34 +1,200 @@
-"""Exchanges that distribute messages by a hash: each to one destination, equal ones to the same one.
+"""Exchanges that route each message to one of their destinations: by a hash, or at random.
 
 `ConsistentHashExchange` has a ring of buckets; the binding key is the number of buckets of its destination.
-`ModulusHashExchange` takes the remainder by the number of bindings. Both compute the same as RabbitMQ, see
-`erlang_hash`.
+`ModulusHashExchange` takes the remainder by the number of bindings. Both compute the same as RabbitMQ: a test
+that publishes with a key must reach the same queue as in production. So this module computes what Erlang
+computes, bit for bit: `phash2`, the portable hash of Erlang terms (the algorithm is Bob Jenkins' of 1996 over
+words of 32 bits), and `jump`, the jump consistent hash of Lamping and Veach, whose random numbers come from
+Erlang's exs1024. Both are the same on every version and machine, as Erlang promises.
+
+Erlang terms are: bytes for a binary, `Atom`, int, float, tuple, list. Lists of numbers are not supported:
+they hash differently and are not needed.
 """
 
 from __future__ import annotations
 
 import re
+import struct
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar, Union
 
 from fakeamqp.model.equivalence import type_name
 from fakeamqp.model.erlang import Atom, term
 from fakeamqp.model.errors import InternalError, PreconditionFailed
-from fakeamqp.model.exchanges.erlang_hash import jump, phash2
 from fakeamqp.model.exchanges.exchange import Exchange
 
 if TYPE_CHECKING:
     from fakeamqp.model.arguments import ExchangeOptions
-    from fakeamqp.model.exchanges.binding import Binding, Destination
-    from fakeamqp.model.exchanges.erlang_hash import Term
-    from fakeamqp.model.exchanges.exchange import Target
+    from fakeamqp.model.exchanges.exchange import Binding, Destination, Target
     from fakeamqp.model.messages.message import Message
     from fakeamqp.model.virtual_host import VirtualHost
 
-__all__ = ["ConsistentHashExchange", "ModulusHashExchange", "Ring"]
+__all__ = [
+    "ConsistentHashExchange",
+    "LocalRandomExchange",
+    "ModulusHashExchange",
+    "RandomExchange",
+    "Ring",
+    "Term",
+    "jump",
+    "phash2",
+]
 
 T = TypeVar("T")
+
+Term: TypeAlias = Union[Atom, bytes, int, float, "tuple[Term, ...]", "list[Term]"]
+
+_MASK_32 = 0xFFFFFFFF
+_MASK_64 = 0xFFFFFFFFFFFFFFFF
+_GOLDEN = 0x9E3779B9
+
+# What is mixed in by kind of term: small multiples of the golden ratio.
+_TABLE = {number: _GOLDEN * number & _MASK_32 for number in range(1, 17)}
+_EMPTY_LIST = 3468870702
+
+_read_block = struct.Struct("<III").unpack_from
+_pack_double = struct.Struct("<d").pack
+_read_double_words = struct.Struct("<II").unpack
+
+
+def phash2(term: Term, bits: int = 27) -> int:
+    """Erlang's `erlang:phash2/1`, or with 32 bits `erlang:phash2(Term, 1 bsl 32)`."""
+    return _hashed(term, 0) & ((1 << bits) - 1)
+
+
+def _hashed(term: Term, so_far: int) -> int:
+    """The running hash with `term` added; `so_far` is 0 at the beginning."""
+    if isinstance(term, bytes):
+        start = _TABLE[13] + so_far & _MASK_32
+        return _hashed_bytes(term, start) if term else start
+    if isinstance(term, Atom):
+        value = _hashed_name(term)
+        return _with_words(value, 0, 3, so_far) if so_far else value
+    if isinstance(term, int):
+        return _hashed_integer(term, so_far)
+    if isinstance(term, float):
+        low, high = _read_double_words(_pack_double(term or 0.0))  # There is but one zero.
+        return _with_words(high, low, 12, so_far)
+    if isinstance(term, tuple):
+        so_far = _with_words(len(term), 0, 9, so_far)
+        for item in term:
+            so_far = _hashed(item, so_far)
+        return so_far
+    for item in term:
+        so_far = _hashed(item, so_far)
+    return _with_words(2, 0, 2, so_far) if so_far else _EMPTY_LIST
+
+
+def _hashed_integer(value: int, so_far: int) -> int:
+    if -(1 << 27) <= value < 1 << 27:
+        if value < 0:
+            so_far = _with_words(-value, 0, 1, so_far)
+        return _with_words(value & _MASK_32, 0, 1, so_far)
+    kind, rest = (10, -value) if value < 0 else (11, value)
+    while rest:
+        so_far = _with_words(rest & _MASK_32, rest >> 32 & _MASK_32, kind, so_far)
+        rest >>= 64
+    return so_far
+
+
+def _with_words(one: int, two: int, kind: int, so_far: int) -> int:
+    constant = _TABLE[kind]
+    return _mixed(constant + one & _MASK_32, constant + two & _MASK_32, so_far)[2]
+
+
+def _hashed_bytes(octets: bytes, start: int) -> int:
+    size = len(octets)
+    octets += bytes(12 - size % 12)
+    a = b = _GOLDEN
+    c = start
+    whole = size - size % 12
+    for offset in range(0, whole, 12):
+        one, two, three = _read_block(octets, offset)
+        a, b, c = _mixed(a + one & _MASK_32, b + two & _MASK_32, c + three & _MASK_32)
+    one, two, three = _read_block(octets, whole)
+    # The lowest byte of the third word is the length's.
+    return _mixed(a + one & _MASK_32, b + two & _MASK_32, c + size + (three << 8) & _MASK_32)[2]
+
+
+def _hashed_name(name: str) -> int:
+    """The hash of an atom's name: Weinberger's, known from ELF."""
+    value = 0
+    for octet in name.encode():
+        value = (value << 4) + octet & _MASK_32
+        high = value & 0xF0000000
+        if high:
+            value ^= high >> 24
+            value ^= high
+    return value
+
+
+def _mixed(a: int, b: int, c: int) -> tuple[int, int, int]:
+    """One round of Jenkins' mix."""
+    a = (a - b - c & _MASK_32) ^ c >> 13
+    b = (b - c - a & _MASK_32) ^ (a << 8 & _MASK_32)
+    c = (c - a - b & _MASK_32) ^ b >> 13
+    a = (a - b - c & _MASK_32) ^ c >> 12
+    b = (b - c - a & _MASK_32) ^ (a << 16 & _MASK_32)
+    c = (c - a - b & _MASK_32) ^ b >> 5
+    a = (a - b - c & _MASK_32) ^ c >> 3
+    b = (b - c - a & _MASK_32) ^ (a << 10 & _MASK_32)
+    c = (c - a - b & _MASK_32) ^ b >> 15
+    return a, b, c
+
+
+_MASK_21 = (1 << 21) - 1
+_MASK_33 = (1 << 33) - 1
+_MASK_39 = (1 << 39) - 1
+
+
+@lru_cache(maxsize=10_000)
+def jump(key: int, buckets: int) -> int:
+    """The bucket of `key`, counted from 0. One more bucket moves keys only to the new bucket.
+
+    Takes about 20 microseconds; recent keys are cached.
+    """
+    if buckets == 1:
+        return 0
+    numbers = _Exs1024(key)
+    chosen, following = 0, 0
+    while following < buckets:
+        chosen = following
+        following = int((chosen + 1) / numbers.next())
+    return chosen
+
+
+class _Exs1024:
+    """Erlang's random number generator of this name, seeded with three copies of a key."""
+
+    __slots__ = ("_position", "_state")
+
+    def __init__(self, key: int) -> None:
+        seed = (key & _MASK_21) + 1
+        one, two, three = (seed * prime & _MASK_21 for prime in (2097131, 2097133, 2097143))
+        x = one << 43 | two << 22 | three << 1 | 1
+        state = []
+        for _ in range(16):
+            x ^= x >> 12
+            x ^= (x & _MASK_39) << 25
+            x ^= x >> 27
+            state.append(x * 2685821657736338717 & _MASK_64)
+        state.reverse()
+        self._state = state
+        self._position = 0
+
+    def next(self) -> float:
+        """The next number, at least 0 and less than 1."""
+        state, position = self._state, self._position
+        following = self._position = position + 1 & 15
+        zero, one = state[position], state[following]
+        one ^= (one & _MASK_33) << 31
+        one ^= one >> 11
+        one ^= zero ^ zero >> 30
+        state[following] = one
+        return (one * 1181783497276652981 & _MASK_64) / 18446744073709551616
+
 
 _SHORT = 64
 """A ring with up to this number of places is not cleared of empty ones."""
@@ -123,8 +289,7 @@ class ConsistentHashExchange(Exchange):
     type_name = "x-consistent-hash"
     chooses = True
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
+    def _prepare(self) -> None:
         self._header = self.declared.hash_header
         self._property = self.declared.hash_property
         self.by_key_alone: bool
@@ -148,7 +313,7 @@ class ConsistentHashExchange(Exchange):
         if not _is_integer(routing_key):
             raise PreconditionFailed(f"The binding key must be an integer: {term(routing_key)}")
         largest = self.virtual_host.state.personality.largest_hash_weight
-        weight = _integer(routing_key)
+        weight = int(routing_key)  # A short string: it has at most 255 digits.
         if weight < 1:
             raise PreconditionFailed("The binding key must be greater than 0")
         if largest and weight > largest:
@@ -204,44 +369,98 @@ class ConsistentHashExchange(Exchange):
 
     def _added(self, binding: Binding) -> None:
         if binding.destination not in self._ring:
-            self._ring.add(binding.destination, _integer(binding.routing_key))
+            self._ring.add(binding.destination, int(binding.routing_key))
 
     def _removed(self, binding: Binding) -> None:
         if binding.destination in self._ring:
             self._ring.remove(binding.destination)
 
 
-class ModulusHashExchange(Exchange):
+class _OneOfAllExchange(Exchange):
+    """Routes a message to one of its bindings; binding keys have no effect."""
+
+    chooses = True
+
+    def _prepare(self) -> None:
+        self._candidates: tuple[Destination, ...] | None = None
+
+    @property
+    def candidates(self) -> Sequence[Destination]:
+        """The possible destinations, once for each binding."""
+        if self._candidates is None:
+            self._candidates = tuple(each.destination for each in self._in_order())
+        return self._candidates
+
+    def _in_order(self) -> Iterable[Binding]:
+        return self.bindings.values()
+
+    def _added(self, binding: Binding) -> None:
+        self._candidates = None
+
+    def _removed(self, binding: Binding) -> None:
+        self._candidates = None
+
+
+class RandomExchange(_OneOfAllExchange):
+    """Routes a message to one of its bindings at random; keys select nothing (RabbitMQ: documented).
+
+    All bindings are equally likely. The choice uses the broker's random numbers, so that a broker with a seed
+    repeats its choices.
+    """
+
+    type_name = "x-random"
+    by_key_alone = False
+
+    def route(self, keys: Sequence[str], message: Message) -> Iterable[Target]:
+        among = self.candidates
+        if len(among) < 2:
+            return among
+        return (self.virtual_host.state.random.choice(among),)
+
+
+class ModulusHashExchange(_OneOfAllExchange):
     """Routes a message to one binding, by the hash of its keys modulo the number of bindings.
 
-    Binding keys have no effect. The personality decides the order of the bindings.
+    The personality decides the order of the bindings.
     """
 
     type_name = "x-modulus-hash"
-    chooses = True
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self._counted: list[Binding] | None = None
 
     def route(self, keys: Sequence[str], message: Message) -> Iterable[Target]:
         """All keys of a message are hashed together."""
-        if not self.bindings:
+        among = self.candidates
+        if not among:
             return ()
-        if self._counted is None:
-            order = self.virtual_host.state.personality.bindings_sorted_by
-            counted = list(self.bindings.values())
-            if order != "age":
-                counted.sort(key=_by_key if order == "key" else _by_destination)
-            self._counted = counted
-        hashed = phash2([_octets(key) for key in keys])
-        return (self._counted[hashed % len(self._counted)].destination,)
+        return (among[phash2([_octets(key) for key in keys]) % len(among)],)
 
-    def _added(self, binding: Binding) -> None:
-        self._counted = None
+    def _in_order(self) -> Iterable[Binding]:
+        order = self.virtual_host.state.personality.bindings_sorted_by
+        if order == "age":
+            return super()._in_order()
+        return sorted(self.bindings.values(), key=_by_key if order == "key" else _by_destination)
 
-    def _removed(self, binding: Binding) -> None:
-        self._counted = None
+
+class LocalRandomExchange(RandomExchange):
+    """A random exchange for classic queues on the publisher's node; here all queues are on it.
+
+    Source: RabbitMQ, documented, since 4.0.
+    """
+
+    type_name = "x-local-random"
+
+    def validate(self, routing_key: str, arguments: Mapping[str, Any]) -> None:
+        """Refuse a key."""
+        if routing_key:
+            raise PreconditionFailed(f"Non empty binding '{routing_key}' key not permitted")
+
+    def check_destination(self, destination: Destination) -> None:
+        """Refuse destinations that are not classic queues."""
+        if destination.kind != "queue":
+            raise PreconditionFailed("Destination not found")
+        if destination.type_name != "classic":
+            raise PreconditionFailed(
+                f"Queue type rabbit_{destination.type_name}_queue not valid for this exchange type"
+            )
 
 
 def _by_destination(binding: Binding) -> tuple[str, bytes]:
@@ -254,11 +473,6 @@ def _by_key(binding: Binding) -> tuple[bytes, str, bytes]:
 
 def _octets(text: str) -> bytes:
     return text.encode("utf-8", "surrogateescape")
-
-
-def _integer(text: str) -> int:
-    """A binding key as a number; keys are short strings, so it has at most 255 digits."""
-    return int(text)
 
 
 def _header_term(value: Any, hashes_empty: bool) -> Term:

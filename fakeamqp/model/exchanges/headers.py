@@ -11,8 +11,7 @@ from fakeamqp.model.errors import PreconditionFailed
 from fakeamqp.model.exchanges.exchange import Exchange
 
 if TYPE_CHECKING:
-    from fakeamqp.model.exchanges.binding import Binding, ExactFields
-    from fakeamqp.model.exchanges.exchange import Target
+    from fakeamqp.model.exchanges.exchange import Binding, ExactFields, Target
     from fakeamqp.model.messages.message import Message
 
 __all__ = ["HeadersExchange"]
@@ -24,8 +23,7 @@ class HeadersExchange(Exchange):
     type_name = "headers"
     by_key_alone = False
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
+    def _prepare(self) -> None:
         self._wanted: dict[Binding, _Wanted] = {}
         personality = self.virtual_host.state.personality
         self._exactly = personality.compares_widths

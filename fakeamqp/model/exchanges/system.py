@@ -27,7 +27,7 @@ class Service:
         contents: the AMQP classes of the contents that the service takes; None for all.
     """
 
-    __slots__ = ("_contents", "_handle", "_virtual_host", "deleted", "key", "name")
+    __slots__ = ("_handle", "_virtual_host", "contents", "deleted", "key", "name")
 
     def __init__(
         self,
@@ -41,25 +41,7 @@ class Service:
         self.deleted: bool = False
         self._virtual_host = virtual_host
         self._handle = handle
-        self._contents = contents
-
-    def check_content(self, exchange: str, content_class: str) -> None:
-        """Refuse contents of a class that the service does not take.
-
-        Sources: basic.publish/exchange-03, file.publish/exchange-03, stream.publish/exchange-03,
-        message.transfer/destination-03.
-
-        Raises:
-            ContentRefused: it does not take them.
-        """
-        if not self.takes(content_class):
-            raise ContentRefused(
-                f"exchange '{exchange}' takes no contents of class {content_class} for {self.name}"
-            )
-
-    def takes(self, content_class: str) -> bool:
-        """Whether the service takes contents of a class."""
-        return self._contents is None or content_class in self._contents
+        self.contents: frozenset[str] | None = contents
 
     def could_take(self, message: Message) -> bool:
         """A service takes every message at once."""
@@ -88,7 +70,7 @@ class SystemExchange(Exchange):
     by_key_alone = False
 
     def validate(self, routing_key: str, arguments: Mapping[str, Any]) -> None:
-        """See the base class.
+        """Refuse every binding.
 
         Raises:
             PreconditionFailed: always; the routing keys are the names of services.
@@ -99,7 +81,10 @@ class SystemExchange(Exchange):
         )
 
     def destinations(self, routing_key: str, message: Message) -> Iterable[Target]:
-        """See the base class.
+        """The service, if it takes the content.
+
+        Sources: basic.publish/exchange-03, file.publish/exchange-03, stream.publish/exchange-03,
+        message.transfer/destination-03.
 
         Raises:
             ContentRefused: the message was published to this exchange, and the service refuses its class.
@@ -107,6 +92,11 @@ class SystemExchange(Exchange):
         service = self.virtual_host.services.get(routing_key)
         if service is None:
             return ()
+        if service.contents is None or message.content_class in service.contents:
+            return (service,)
         if message.exchange == self.name and message.history is None:
-            service.check_content(self.name, message.content_class)
-        return (service,) if service.takes(message.content_class) else ()
+            kind = message.content_class
+            raise ContentRefused(
+                f"exchange '{self.name}' takes no contents of class {kind} for {service.name}"
+            )
+        return ()

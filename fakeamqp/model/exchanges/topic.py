@@ -18,8 +18,7 @@ from fakeamqp.model.errors import PreconditionFailed
 from fakeamqp.model.exchanges.exchange import Exchange
 
 if TYPE_CHECKING:
-    from fakeamqp.model.exchanges.binding import Binding
-    from fakeamqp.model.exchanges.exchange import Target
+    from fakeamqp.model.exchanges.exchange import Binding, Target
     from fakeamqp.model.messages.message import Message
 
 __all__ = ["TopicExchange", "TopicTrie", "topic_matches"]
@@ -236,8 +235,7 @@ class TopicExchange(Exchange):
 
     type_name = "topic"
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
+    def _prepare(self) -> None:
         self._trie: TopicTrie[Binding] = TopicTrie()
 
     def validate(self, routing_key: str, arguments: Mapping[str, Any]) -> None:

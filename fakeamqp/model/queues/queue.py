@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from fakeamqp.model.deliveries.subscription import Subscription
-    from fakeamqp.model.exchanges.binding import Binding
+    from fakeamqp.model.exchanges.exchange import Binding
     from fakeamqp.model.history import DropReason
     from fakeamqp.model.messages.message import Message
     from fakeamqp.model.personality import Personality

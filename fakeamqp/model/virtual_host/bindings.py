@@ -13,7 +13,7 @@ from fakeamqp.model.virtual_host.queues import check_owner
 
 if TYPE_CHECKING:
     from fakeamqp.model.exchanges import Exchange
-    from fakeamqp.model.exchanges.binding import Binding, Destination
+    from fakeamqp.model.exchanges.exchange import Binding, Destination
     from fakeamqp.model.virtual_host.virtual_host import VirtualHost
 
 __all__ = ["BindingRegister", "drop_bindings"]
