@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from fakeamqp.model.transactions.branch import BranchState, BranchView, XaOutcome, Xid
-from fakeamqp.model.transactions.branches import Branches
+from fakeamqp.model.transactions.branches import Branches, BranchState, BranchView, XaOutcome, Xid
 from fakeamqp.model.transactions.transaction import PlannedPublish, Transaction
 
 __all__ = ["BranchState", "BranchView", "Branches", "PlannedPublish", "Transaction", "XaOutcome", "Xid"]

@@ -1,10 +1,23 @@
-"""The branches of distributed transactions in one virtual host, and the sessions associated with them."""
+"""The branches of distributed transactions in one virtual host, and the sessions associated with them.
+
+Theory of operation. A session starts a branch; other sessions may join it. While any session is *associated*
+with the branch, working or suspended, the branch is active. Then it is idle, and any session that knows its
+xid may prepare it, commit it or roll it back. A prepared branch is *in doubt*: the broker has promised to
+commit it or to roll it back, even after a restart, and no longer decides which. A branch that has failed or
+timed out is *rollback-only*: it can only be rolled back, and every request for it is answered so. If the
+broker completes a prepared branch by itself, the outcome is called heuristic; the branch then stays known
+until a client forgets it.
+
+`TRANSITIONS` is the complete table: state x event -> state. Any other combination is an illegal state.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from enum import Enum
+from typing import TYPE_CHECKING, NamedTuple
 
+from fakeamqp.model.deliveries.delivery import Ending, release_all
 from fakeamqp.model.errors import (
     AccessRefused,
     CommandInvalid,
@@ -15,18 +28,351 @@ from fakeamqp.model.errors import (
     NotFound,
     NotImplementedHere,
 )
-from fakeamqp.model.transactions.branch import Branch, BranchState, BranchView, XaOutcome
+from fakeamqp.model.operations import carry_out
+from fakeamqp.model.transactions.transaction import Transaction
 
 if TYPE_CHECKING:
     from fakeamqp.model.access import User
     from fakeamqp.model.deliveries.delivery import Delivery
     from fakeamqp.model.messages.message import Message
     from fakeamqp.model.personality import BranchChoices
-    from fakeamqp.model.transactions.branch import Xid
-    from fakeamqp.model.transactions.transaction import Transaction
+    from fakeamqp.model.timers import Timer
     from fakeamqp.model.virtual_host import VirtualHost
 
-__all__ = ["Branches"]
+__all__ = [
+    "TRANSITIONS",
+    "Branch",
+    "BranchEvent",
+    "BranchState",
+    "BranchView",
+    "Branches",
+    "XaOutcome",
+    "Xid",
+]
+
+
+class Xid(NamedTuple):
+    """A branch's identity (dtx/xid): two xids are equal only if all three parts are.
+
+    All branches of one transaction have the same `global_id` and different `branch_id`s; each has at most
+    255 bytes. The transaction manager defines their content; `format` identifies its format.
+    """
+
+    format: int
+    global_id: bytes
+    branch_id: bytes
+
+    def __str__(self) -> str:
+        return f"{self.format}:{_shown(self.global_id)}:{_shown(self.branch_id)}"
+
+
+def _shown(identifier: bytes) -> str:
+    """The identifier as text if it is printable ASCII, otherwise in hexadecimal digits."""
+    text = identifier.decode("ascii", "replace")
+    return text if text.isprintable() and text.isascii() else identifier.hex()
+
+
+class XaOutcome(Enum):
+    """The result of a request for a branch (dtx/xa-*)."""
+
+    OK = "xa-ok"
+    """The request succeeded."""
+    ROLLED_BACK = "xa-rbrollback"
+    """The branch was rolled back, or will be, for an unspecified reason."""
+    TIMED_OUT = "xa-rbtimeout"
+    """The branch was rolled back because it timed out."""
+    HEURISTIC_HAZARD = "xa-heurhaz"
+    """The branch may have been committed or rolled back; the broker does not know which."""
+    HEURISTIC_COMMIT = "xa-heurcom"
+    """The broker committed the branch by itself."""
+    HEURISTIC_ROLLBACK = "xa-heurrb"
+    """The broker rolled the branch back by itself."""
+    HEURISTIC_MIX = "xa-heurmix"
+    """The broker committed part of the branch by itself and rolled back the rest."""
+    READ_ONLY = "xa-rdonly"
+    """The branch had no work, and is over."""
+
+
+class BranchState(Enum):
+    """The state of a branch; the values are texts for people."""
+
+    ACTIVE = "active"
+    ACTIVE_ROLLBACK_ONLY = "active, rollback-only"
+    IDLE = "idle"
+    ROLLBACK_ONLY = "rollback-only"
+    PREPARED = "prepared"
+    HEURISTIC = "heuristically completed"
+    FINISHED = "finished"
+
+
+class BranchEvent(Enum):
+    """An event of a branch; "cannot be" may precede the values in texts."""
+
+    JOIN = "joined"
+    LEAVE = "left by its last session"
+    MARK_ROLLBACK_ONLY = "marked rollback-only"
+    PREPARE = "prepared"
+    PREPARE_NOTHING = "found empty"
+    COMMIT = "committed in two phases"
+    COMMIT_ONE_PHASE = "committed in one phase"
+    ROLLBACK = "rolled back"
+    DECIDE = "decided by the broker"
+    FORGET = "forgotten"
+
+
+_S, _E = BranchState, BranchEvent
+
+TRANSITIONS: dict[tuple[BranchState, BranchEvent], BranchState] = {
+    (_S.ACTIVE, _E.JOIN): _S.ACTIVE,
+    (_S.ACTIVE, _E.LEAVE): _S.IDLE,
+    (_S.ACTIVE, _E.MARK_ROLLBACK_ONLY): _S.ACTIVE_ROLLBACK_ONLY,
+    (_S.ACTIVE_ROLLBACK_ONLY, _E.LEAVE): _S.ROLLBACK_ONLY,
+    (_S.ACTIVE_ROLLBACK_ONLY, _E.MARK_ROLLBACK_ONLY): _S.ACTIVE_ROLLBACK_ONLY,
+    (_S.IDLE, _E.JOIN): _S.ACTIVE,
+    (_S.IDLE, _E.MARK_ROLLBACK_ONLY): _S.ROLLBACK_ONLY,
+    (_S.IDLE, _E.PREPARE): _S.PREPARED,
+    (_S.IDLE, _E.PREPARE_NOTHING): _S.FINISHED,
+    (_S.IDLE, _E.COMMIT_ONE_PHASE): _S.FINISHED,
+    (_S.IDLE, _E.ROLLBACK): _S.FINISHED,
+    (_S.ROLLBACK_ONLY, _E.MARK_ROLLBACK_ONLY): _S.ROLLBACK_ONLY,
+    (_S.ROLLBACK_ONLY, _E.PREPARE): _S.ROLLBACK_ONLY,
+    (_S.ROLLBACK_ONLY, _E.COMMIT): _S.FINISHED,
+    (_S.ROLLBACK_ONLY, _E.COMMIT_ONE_PHASE): _S.FINISHED,
+    (_S.ROLLBACK_ONLY, _E.ROLLBACK): _S.FINISHED,
+    (_S.PREPARED, _E.COMMIT): _S.FINISHED,
+    (_S.PREPARED, _E.ROLLBACK): _S.FINISHED,
+    (_S.PREPARED, _E.DECIDE): _S.HEURISTIC,
+    (_S.HEURISTIC, _E.COMMIT): _S.HEURISTIC,
+    (_S.HEURISTIC, _E.COMMIT_ONE_PHASE): _S.HEURISTIC,
+    (_S.HEURISTIC, _E.ROLLBACK): _S.HEURISTIC,
+    (_S.HEURISTIC, _E.FORGET): _S.FINISHED,
+}
+
+_ASSOCIATED = (BranchState.ACTIVE, BranchState.ACTIVE_ROLLBACK_ONLY)
+
+
+class BranchView(NamedTuple):
+    """A snapshot of a branch.
+
+    Attributes:
+        xid: its identity.
+        state: the value of its `BranchState`.
+        outcome: the outcome that was decided; None before that.
+        working: how many sessions work on it.
+        suspended: how many sessions have suspended their work on it.
+        publishes: how many publishes it has collected.
+        settlements: how many deliveries it will settle.
+        timeout: in seconds.
+        due: the instant of the broker's clock at which it times out, or None.
+    """
+
+    xid: Xid
+    state: str
+    outcome: XaOutcome | None
+    working: int
+    suspended: int
+    publishes: int
+    settlements: int
+    timeout: int
+    due: float | None
+
+
+class Branch:
+    """A branch and its work. Created by `Branches.start`; `sessions` maps each to whether it is working.
+
+    Requests that its state does not allow raise `IllegalState`.
+    """
+
+    __slots__ = (
+        "_timer",
+        "_virtual_host",
+        "outcome",
+        "sessions",
+        "state",
+        "timeout",
+        "transaction",
+        "user_name",
+        "xid",
+    )
+
+    def __init__(
+        self, virtual_host: VirtualHost, xid: Xid, timeout: int, user_name: str | None = None
+    ) -> None:
+        self.xid: Xid = xid
+        self.user_name: str | None = user_name
+        """The user who has started it; None if that was no client."""
+        self.state: BranchState = BranchState.ACTIVE
+        self.outcome: XaOutcome | None = None
+        """The outcome decided by the broker itself, not by the transaction's coordinator."""
+        self.sessions: dict[object, bool] = {}
+        self.transaction: Transaction = Transaction()
+        self.timeout: int = timeout
+        self._virtual_host = virtual_host
+        self._timer: Timer | None = None
+        self.set_timeout(timeout)
+
+    def __repr__(self) -> str:
+        return f"<Branch {self.xid} {self.state.value}>"
+
+    def open_to(self, user: User | None) -> bool:
+        """Whether this user may join and complete it."""
+        return user is None or self.user_name in (None, user.name) or "administrator" in user.tags
+
+    def view(self) -> BranchView:
+        """A snapshot of it."""
+        working = sum(self.sessions.values())
+        return BranchView(
+            self.xid,
+            self.state.value,
+            self.outcome,
+            working,
+            len(self.sessions) - working,
+            self.transaction.publishes,
+            len(self.transaction.deliveries),
+            self.timeout,
+            None if self._timer is None else self._timer.due,
+        )
+
+    @property
+    def in_doubt(self) -> bool:
+        """Whether it is prepared, or heuristically completed after that."""
+        return self.state in (BranchState.PREPARED, BranchState.HEURISTIC)
+
+    def _step(self, event: BranchEvent) -> None:
+        after = TRANSITIONS.get((self.state, event))
+        if after is not None:
+            self.state = after
+        elif self.state in _ASSOCIATED:
+            raise IllegalState(f"branch {self.xid} is still associated with a session")
+        else:
+            raise IllegalState(f"branch {self.xid} is {self.state.value}: it cannot be {event.value}")
+
+    # --- sessions -----------------------------------------------------------------------------------
+
+    def join(self, session: object) -> None:
+        self._step(BranchEvent.JOIN)
+        self.sessions[session] = True
+
+    def leave(self, session: object) -> None:
+        del self.sessions[session]
+        if not self.sessions:
+            self._step(BranchEvent.LEAVE)
+            if self.outcome is XaOutcome.TIMED_OUT:
+                self._undo()
+
+    def mark_rollback_only(self, outcome: XaOutcome) -> None:
+        self._step(BranchEvent.MARK_ROLLBACK_ONLY)
+        self.outcome = outcome
+
+    # --- outcomes -----------------------------------------------------------------------------------
+
+    def prepare(self) -> XaOutcome:
+        """Promise to commit or to roll back, as requested later (dtx.prepare/obligation-1)."""
+        transaction = self.transaction
+        self._prepare_work()
+        empty = not transaction.publishes and not transaction.deliveries
+        if self.state is BranchState.IDLE and empty:
+            self._step(BranchEvent.PREPARE_NOTHING)
+            self._stop_timer()
+            return XaOutcome.READ_ONLY
+        self._step(BranchEvent.PREPARE)
+        if self.outcome is not None:
+            self._undo()
+            return self.outcome
+        self._stop_timer()
+        in_doubt = self._virtual_host.branches.in_doubt
+        for delivery in transaction.deliveries:
+            in_doubt[delivery] = self
+        return XaOutcome.OK
+
+    def commit(self, *, one_phase: bool) -> XaOutcome:
+        """Do the work. `one_phase` must be set if and only if the branch is not prepared."""
+        if one_phase:
+            self._prepare_work()
+        self._step(BranchEvent.COMMIT_ONE_PHASE if one_phase else BranchEvent.COMMIT)
+        if self.outcome is not None:
+            self._undo()
+            return self.outcome
+        self._release()
+        self.transaction.commit()
+        return XaOutcome.OK
+
+    def _prepare_work(self) -> None:
+        """Make sure that an idle branch can be committed; otherwise it can only be rolled back."""
+        if self.state is BranchState.IDLE:
+            try:
+                self.transaction.prepare()
+            except ModelError:
+                self.mark_rollback_only(XaOutcome.ROLLED_BACK)
+
+    def rollback(self) -> XaOutcome:
+        """Undo the work. The result is only other than OK if the branch has timed out or was completed."""
+        self._step(BranchEvent.ROLLBACK)
+        self._undo()
+        return XaOutcome.OK if self.outcome in (None, XaOutcome.ROLLED_BACK) else self.outcome
+
+    def decide(self, outcome: XaOutcome) -> None:
+        """Complete a prepared branch heuristically, without waiting for the coordinator's decision.
+
+        HEURISTIC_MIX commits the publishes and returns the consumed messages. HEURISTIC_HAZARD rolls the
+        branch back, but does not report that.
+        """
+        self._step(BranchEvent.DECIDE)
+        self._release()
+        if outcome is XaOutcome.HEURISTIC_COMMIT:
+            self.transaction.commit()
+        elif outcome is XaOutcome.HEURISTIC_MIX:
+            carry_out(self.transaction.publishing())
+        self._undo()
+        self.outcome = outcome
+
+    def forget(self) -> None:
+        """Forget a heuristically completed branch."""
+        self._step(BranchEvent.FORGET)
+
+    def _undo(self, ending: Ending = "released") -> None:
+        """Drop the publishes and return the consumed messages to their places in the queues."""
+        self._release()
+        # Messages that the queues have taken back or lost meanwhile are not returned again.
+        undone = [each for each in self.transaction.rollback() if not each.settled]
+        release_all(undone, ending=ending)
+
+    def _release(self) -> None:
+        self._stop_timer()
+        in_doubt = self._virtual_host.branches.in_doubt
+        for delivery in self.transaction.deliveries:
+            in_doubt.pop(delivery, None)
+
+    # --- time ---------------------------------------------------------------------------------------
+
+    def set_timeout(self, seconds: int) -> None:
+        self.timeout = seconds
+        self._stop_timer()
+        if self.in_doubt or self.outcome is XaOutcome.TIMED_OUT:
+            return
+        self._timer = self._virtual_host.call_later(
+            seconds, self._time_out, f"branch {self.xid} times out and is rolled back"
+        )
+
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _time_out(self) -> None:
+        self._timer = None
+        self.mark_rollback_only(XaOutcome.TIMED_OUT)
+        self._virtual_host.report("branch timed out", branch=str(self.xid))
+        self._undo()
+
+    # --- restart ------------------------------------------------------------------------------------
+
+    def abandon(self) -> None:
+        """Undo the work in any state: the broker stops."""
+        self.sessions.clear()
+        self._undo("lost")
+        self.state = BranchState.FINISHED
+
 
 _HEURISTIC = {
     "commit": XaOutcome.HEURISTIC_COMMIT,
@@ -41,6 +387,7 @@ class Branches:
 
     A branch is open to the user who has started it, to users with the tag administrator, such as a
     transaction manager with an account of its own, and to requests without a user, which are a test's.
+    Requests raise `NotFound` if there is no such branch, and `AccessRefused` if it is not open to the user.
 
     Attributes:
         in_doubt: the deliveries that prepared branches will settle. Their messages are not ready and belong
@@ -69,12 +416,7 @@ class Branches:
         return self._virtual_host.state.personality.branches
 
     def _branch(self, xid: Xid, user: User | None) -> Branch:
-        """The branch with this identity, for a request of this user.
-
-        Raises:
-            NotFound: there is none.
-            AccessRefused: another user has started it.
-        """
+        """The branch with this identity, for a request of this user."""
         found = self._known.get(xid)
         if found is None:
             raise NotFound(f"no branch {xid} in vhost '{self._virtual_host.name}'")
@@ -93,16 +435,8 @@ class Branches:
     ) -> None:
         """Start a branch whose session cannot end its association itself (0-9: dtx/grammar).
 
-        The association ends when the branch is prepared, committed or rolled back, or with `delist`.
-
-        Args:
-            session: the session whose work belongs to the branch.
-            xid: the branch's identity.
-            over: called when the association ends because the branch is prepared or completed.
-            user: the user of the session.
-
-        Raises:
-            NotAllowed, IllegalState: see `start`.
+        The association ends when the branch is prepared, committed or rolled back, or with `delist`. `over`
+        is called in the former cases. Raises as `start`.
         """
         self.start(session, xid, user=user)
         self._enlisted[session] = over
@@ -114,11 +448,7 @@ class Branches:
             branch.leave(session)
 
     def _finished(self, xid: Xid, user: User | None) -> Branch:
-        """The branch, after the association of its enlisted sessions was ended.
-
-        Raises:
-            NotFound, AccessRefused: see `_branch`.
-        """
+        """The branch, after the association of its enlisted sessions was ended. Raises as `_branch`."""
         branch = self._branch(xid, user)
         for session in [each for each in branch.sessions if each in self._enlisted]:
             over = self._enlisted[session]
@@ -248,7 +578,6 @@ class Branches:
             OK; READ_ONLY if the branch has no work, and is over; or the reason why it was rolled back.
 
         Raises:
-            NotFound: there is no such branch.
             IllegalState: a session is associated with it, or it is prepared or completed already.
         """
         return self._settled("prepared", xid, self._finished(xid, user).prepare())
@@ -260,7 +589,6 @@ class Branches:
             OK; the reason why it was rolled back instead; or the heuristic outcome.
 
         Raises:
-            NotFound: there is no such branch.
             IllegalState: a session is associated with it; or it is prepared and `one_phase` is set; or it is
                 not prepared and `one_phase` is not set.
         """
@@ -273,7 +601,6 @@ class Branches:
             OK; TIMED_OUT if its timeout has rolled it back before; or the heuristic outcome.
 
         Raises:
-            NotFound: there is no such branch.
             IllegalState: a session is associated with it.
         """
         return self._settled("rolled back", xid, self._finished(xid, user).rollback())
@@ -282,7 +609,6 @@ class Branches:
         """Forget a heuristically completed branch.
 
         Raises:
-            NotFound: there is no such branch.
             IllegalState: it is not heuristically completed.
         """
         self._branch(xid, user).forget()
@@ -303,7 +629,6 @@ class Branches:
                 "hazard" rolls the branch back without reporting that.
 
         Raises:
-            NotFound: there is no such branch.
             IllegalState: it is not prepared.
         """
         self._branch(xid, None).decide(_HEURISTIC[how])
@@ -325,19 +650,13 @@ class Branches:
     # --- time ---------------------------------------------------------------------------------------
 
     def timeout(self, xid: Xid, *, user: User | None = None) -> int:
-        """The branch's timeout in seconds: the one set last, or the default.
-
-        Raises:
-            NotFound, AccessRefused: see `_branch`.
-        """
+        """The branch's timeout in seconds: the one set last, or the default."""
         return self._branch(xid, user).timeout
 
     def set_timeout(self, xid: Xid, seconds: int, *, user: User | None = None) -> None:
         """Roll the branch back after so many seconds; 0 means the default timeout (dtx.set-timeout/reset).
 
         Raises:
-            NotFound: there is no such branch.
-            AccessRefused: another user has started it.
             InvalidArgument: the timeout exceeds the personality's maximum.
         """
         branch = self._branch(xid, user)

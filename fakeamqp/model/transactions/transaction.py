@@ -94,7 +94,9 @@ class PlannedPublish:
         """
         self._on_outcome = None
         queues = self.queues
-        kept = tuple(each for each in queues if self.message.persistent or _replicated(each))
+        persistent = self.message.persistent
+        # Replicated queues keep transient messages as well.
+        kept = tuple(each for each in queues if persistent or (isinstance(each, Queue) and each.replicated))
         for queue in queues:
             if queue not in kept:
                 self._virtual_host.message_outcomes.dropped(
@@ -105,11 +107,6 @@ class PlannedPublish:
                 )
         self._plan = replace(self._plan, queues=kept)
         return bool(kept)
-
-
-def _replicated(queue: object) -> bool:
-    """Whether it is a queue that keeps transient messages as well."""
-    return isinstance(queue, Queue) and queue.replicated
 
 
 _STEP = 64
@@ -162,11 +159,7 @@ class Transaction:
             self._returned += deliveries
 
     def withdraw(self, chosen: Callable[[Delivery], bool]) -> list[Delivery]:
-        """Remove the deliveries for which `chosen` returns True: the transaction does not settle them.
-
-        Returns:
-            These deliveries. The caller settles them.
-        """
+        """Remove the deliveries for which `chosen` returns True, and return them: the caller settles them."""
         withdrawn = [delivery for delivery in self.deliveries if chosen(delivery)]
         if withdrawn:
             self._settlements = [

@@ -1,7 +1,7 @@
 """Class dtx: distributed transactions of one session.
 
-The model decides what a branch allows in which state: see `model.transactions.branch`. Demarcation (start and
-end) concerns the session's own work; coordination (the rest) is open to every session of the user who has
+The model decides what a branch allows in which state: see `model.transactions.branches`. Demarcation (start
+and end) concerns the session's own work; coordination (the rest) is open to every session of the user who has
 started the branch, selected or not.
 """
 

@@ -15,7 +15,7 @@ from fakeamqp.model.errors import (
 )
 from fakeamqp.model.personality import PERSONALITIES
 from fakeamqp.model.transactions import BranchState, BranchView, XaOutcome, Xid
-from fakeamqp.model.transactions.branch import TRANSITIONS, Branch, BranchEvent
+from fakeamqp.model.transactions.branches import TRANSITIONS, Branch, BranchEvent
 
 X = xid(1)
 OK = XaOutcome.OK
