@@ -50,17 +50,6 @@ __all__ = ["LARGEST_HEAD", "Incoming", "Outgoing", "Segments"]
 # --- the client's commands ----------------------------------------------------------------------------------
 
 _MODULES = (dtx, exchange, execution, file, message, queue, stream, tx)
-_CONTENT_HANDLERS: dict[type[Command], Callable[..., Struct | None]] = {
-    command: handler
-    for module in (message, file, stream)
-    for command, handler in module.CONTENT_HANDLERS.items()
-}
-"""How commands with content are carried out, from the bytes of both segments, None for an absent one."""
-_HANDLERS = _CONTENT_HANDLERS | {
-    command: handler for module in _MODULES for command, handler in module.HANDLERS.items()
-}
-"""How all commands are carried out. A handler returns the command's result, if it has one."""
-
 _BEGINNING = FIRST_SEGMENT | FIRST_FRAME
 _END = LAST_SEGMENT | LAST_FRAME
 _LARGE = 65_536
@@ -70,8 +59,21 @@ LARGEST_HEAD = 1024 * 1024
 
 @cache
 def handlers(absent: tuple[str, ...]) -> Mapping[type[Command], Callable[..., Struct | None]]:
-    """The handlers of a broker that is made without some classes and commands."""
-    return {command: handler for command, handler in _HANDLERS.items() if not is_absent(command.NAME, absent)}
+    """The handlers of a broker that is made without some classes and commands.
+
+    A function named like a command, in the module named like its class, carries it out, from the session and
+    the command, and of a command with content from the bytes of both segments, None for an absent one. It
+    returns the command's result, if it has one.
+    """
+    found: dict[type[Command], Callable[..., Struct | None]] = {}
+    modules = {module.__name__.rpartition(".")[2]: module for module in _MODULES}
+    for command in commands.COMMANDS.values():
+        owner, _, name = command.NAME.replace("-", "_").partition(".")
+        functions = vars(modules[owner])
+        handler = functions.get(name) or functions.get(f"{name}_")
+        if handler is not None and not is_absent(command.NAME, absent):
+            found[command] = handler
+    return found
 
 
 class Incoming:
@@ -274,7 +276,7 @@ class Incoming:
         handler = self._handlers.get(kind)
         if handler is None:
             raise SessionFault("not-implemented", f"a broker does not take {command.NAME}")
-        if kind in _CONTENT_HANDLERS:
+        if kind.HEADER is not None:
             if isinstance(command, commands.MessageTransfer):
                 self._session.publisher.remember(assembly.first, command)
             return handler(self._session, command, assembly.header, assembly.body)

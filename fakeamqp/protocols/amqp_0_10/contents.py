@@ -7,50 +7,55 @@ consumers of a class in a session, and another one to all of them in a connectio
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
-from fakeamqp.model.deliveries.credit import Gate, Window
+from fakeamqp.model.deliveries.credit import Window
 from fakeamqp.model.deliveries.subscription import ConsumerTerms, Subscription
 from fakeamqp.model.errors import NotFound, ResourceDeleted, ResourceLocked
 from fakeamqp.model.limits import check_consumer_bound
 from fakeamqp.model.messages.contents import publish_content
-from fakeamqp.model.messages.message import FileMessage, StreamMessage, identity_of
-from fakeamqp.protocols.amqp_0_10.codec import commands
 from fakeamqp.protocols.amqp_0_10.codec.constants import ReturnCode, SegmentType
-from fakeamqp.protocols.amqp_0_10.properties import FILE_ENCODING, STREAM_ENCODING, ContentProperties
+from fakeamqp.protocols.amqp_0_10.properties import ContentProperties
 from fakeamqp.protocols.amqp_0_10.replies import SessionFault
 from fakeamqp.protocols.amqp_0_10.states import SessionState
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
+    from fakeamqp.model.deliveries.credit import Limit
     from fakeamqp.model.deliveries.delivery import Delivery
     from fakeamqp.model.messages.message import Message
     from fakeamqp.model.outcome import Outcome
     from fakeamqp.model.queues import Queue
     from fakeamqp.model.transactions import Transaction
+    from fakeamqp.protocols.amqp_0_10.codec import commands
     from fakeamqp.protocols.amqp_0_10.codec.frames import Assembly
+    from fakeamqp.protocols.amqp_0_10.codec.packed import Command
     from fakeamqp.protocols.amqp_0_10.server_session import ServerSession
 
-__all__ = ["FILE", "STREAM", "ContentClass", "ContentConsumers", "ContentTarget", "ServerConsumer"]
-__all__ += ["authorise", "cancel", "consumable", "header", "message", "note_publish", "publish"]
-__all__ += ["set_window", "start"]
+__all__ = [
+    "ContentClass",
+    "ContentConsumers",
+    "ContentTarget",
+    "ServerConsumer",
+    "cancel",
+    "publish",
+    "send",
+    "set_window",
+]
+__all__ += ["start"]
 
 
-@dataclass(frozen=True)
-class ContentClass:
+class ContentClass(NamedTuple):
     """The differences between the two classes."""
 
+    name: str
     encoding: str
-    message: type[FileMessage | StreamMessage]
     returns: type[commands.FileReturn | commands.StreamReturn]
-
-
-FILE = ContentClass(FILE_ENCODING, FileMessage, commands.FileReturn)
-STREAM = ContentClass(STREAM_ENCODING, StreamMessage, commands.StreamReturn)
+    qos_ok: type[commands.FileQosOk | commands.StreamQosOk]
+    consume_ok: type[commands.FileConsumeOk | commands.StreamConsumeOk]
 
 
 class ContentTarget(NamedTuple):
@@ -62,64 +67,48 @@ class ContentTarget(NamedTuple):
     immediate: bool
 
     @classmethod
-    def of(cls, command: commands.FilePublish | commands.StreamPublish) -> ContentTarget:
-        """The fields of a publish; a blank exchange is the default one (file.publish/exchange-default)."""
-        return cls(
-            command.exchange or "",
-            command.routing_key or "",
-            bool(command.mandatory),
-            bool(command.immediate),
-        )
+    def of(
+        cls, session: ServerSession, command: commands.FilePublish | commands.StreamPublish
+    ) -> ContentTarget:
+        """The fields of a publish; a blank exchange is the default one (file.publish/exchange-default).
+
+        Raises:
+            NotFound: the exchange does not exist.
+            AccessRefused: permissions do not allow it, or the exchange is internal.
+        """
+        exchange, key = command.exchange or "", command.routing_key or ""
+        host = session.virtual_host
+        session.authorise("write", "exchange", exchange)
+        host.routing.check_publishable(exchange)
+        if host.exchanges.require(exchange).type_name == "topic":
+            session.access.check_topic(session.user, host.name, "write", exchange, key)
+        return cls(exchange, key, command.mandatory, command.immediate)
 
 
-def authorise(session: ServerSession, target: ContentTarget) -> None:
-    """Check that the client may publish to the exchange.
+def send(
+    session: ServerSession,
+    kind: ContentClass,
+    command: Command,
+    message: Message,
+    done: Callable[[], Limit | None] | None = None,
+    offset: int = 0,
+) -> None:
+    """Send a command with a content, its body from `offset` on.
 
-    Raises:
-        NotFound: the exchange does not exist.
-        AccessRefused: permissions do not allow it, or the exchange is internal.
+    The header segment is as received, or converted from another protocol or class. `done` is as in
+    `Outgoing.send`.
     """
-    session.authorise("write", "exchange", target.exchange)
-    session.virtual_host.routing.check_publishable(target.exchange)
-    if session.virtual_host.exchanges.require(target.exchange).type_name == "topic":
-        host = session.virtual_host.name
-        session.access.check_topic(session.user, host, "write", target.exchange, target.routing_key)
-
-
-def message(
-    session: ServerSession, kind: ContentClass, target: ContentTarget, octets: bytes | None, body: bytes
-) -> Message:
-    """The message of a content; `octets` is its header segment.
-
-    Raises:
-        SegmentError: the header segment is invalid, or has no properties of the class.
-    """
-    properties = ContentProperties.decode(kind.encoding, octets)
-    made = kind.message(
-        target.exchange,
-        target.routing_key,
-        properties,
-        body,
-        kind.encoding,
-        octets or b"",
-        identity_of(session.connection),
-    )
-    note_publish(session, made)
-    return made
-
-
-def note_publish(session: ServerSession, message: Message) -> None:
-    """Set when a message was published, and that a completion confirms it."""
-    message.published_at = session.broker.clock.time()
-    message.secured = True
-
-
-def header(kind: ContentClass, message: Message) -> bytes:
-    """The header segment of a message: as received, or converted from another protocol or class."""
     if message.encoding != kind.encoding:
         properties = ContentProperties.of(kind.encoding, message.properties)
         message.properties_bytes, message.encoding = properties.encode(), kind.encoding
-    return message.properties_bytes
+    session.outgoing.send(
+        (
+            (SegmentType.COMMAND, command.encode()),
+            (SegmentType.HEADER, message.properties_bytes),
+            (SegmentType.BODY, message.body[offset:]),
+        ),
+        done,
+    )
 
 
 # --- publishing --------------------------------------------------------------------------------------
@@ -136,10 +125,12 @@ def publish(
 
     Source: file/transactions.
     """
+    message.published_at = session.broker.clock.time()
+    message.secured = True  # Completion tells the publisher that the broker has it.
     size, largest = len(message.body), session.personality.largest_message
     if largest and size > largest:
         text = f"message size {size} is larger than configured max size {largest}"
-        send_back(session, kind, message, ReturnCode.CONTENT_TOO_LARGE, text)
+        _send_back(session, kind, message, ReturnCode.CONTENT_TOO_LARGE, text)
         return
     publish_content(
         session.virtual_host,
@@ -152,36 +143,36 @@ def publish(
 
 
 def _return_if_needed(
-    session: ServerSession, kind: ContentClass, target: ContentTarget, message: Message, outcome: Outcome
+    session: ServerSession,
+    kind: ContentClass,
+    target: ContentTarget,
+    message: Message,
+    outcome: Outcome,
 ) -> None:
     """Return a message if its flags ask for it, and a message that a full queue refused."""
     if outcome.unconsumed:
-        send_back(
-            session, kind, message, ReturnCode.NO_CONSUMERS, "no consumer can take the message immediately"
-        )
+        text = "no consumer can take the message immediately"
+        _send_back(session, kind, message, ReturnCode.NO_CONSUMERS, text)
     elif target.mandatory and not outcome.routed:
-        send_back(session, kind, message, ReturnCode.NO_ROUTE, "the message is not routed to any queue")
+        text = "the message is not routed to any queue"
+        _send_back(session, kind, message, ReturnCode.NO_ROUTE, text)
     elif outcome.refused:
-        send_back(session, kind, message, ReturnCode.CONTENT_TOO_LARGE, str(outcome))
+        _send_back(session, kind, message, ReturnCode.CONTENT_TOO_LARGE, str(outcome))
 
 
-def send_back(
+def _send_back(
     session: ServerSession, kind: ContentClass, message: Message, code: ReturnCode, text: str
 ) -> None:
     """Return a message to its publisher, if the session still exists (file.return/content)."""
-    if session.state not in (SessionState.ATTACHED, SessionState.DETACHED):
-        return
-    session.virtual_host.message_outcomes.returned(message, code, text, session.channel)
-    command = kind.returns(
-        reply_code=code, reply_text=text[:200], exchange=message.exchange, routing_key=message.routing_key
-    )
-    session.outgoing.send(
-        (
-            (SegmentType.COMMAND, command.encode()),
-            (SegmentType.HEADER, header(kind, message)),
-            (SegmentType.BODY, message.body),
+    if session.state in (SessionState.ATTACHED, SessionState.DETACHED):
+        session.virtual_host.message_outcomes.returned(message, code, text, session.channel)
+        command = kind.returns(
+            reply_code=code,
+            reply_text=text[:200],
+            exchange=message.exchange,
+            routing_key=message.routing_key,
         )
-    )
+        send(session, kind, command, message)
 
 
 # --- consumers ----------------------------------------------------------------------------------------------
@@ -190,7 +181,7 @@ def send_back(
 class ContentConsumers:
     """The consumers of one class in one session; subclasses add the other state of the class."""
 
-    class_name = ""
+    KIND: ClassVar[ContentClass]
 
     def __init__(self, session: ServerSession) -> None:
         self.session = session
@@ -205,9 +196,9 @@ class ContentConsumers:
     @classmethod
     def of(cls, session: ServerSession) -> Self:
         """The consumers of a session."""
-        found = session.consuming.get(cls.class_name)
+        found = session.consuming.get(cls.KIND.name)
         if found is None:
-            found = session.consuming[cls.class_name] = cls(session)
+            found = session.consuming[cls.KIND.name] = cls(session)
         assert isinstance(found, cls)
         return found
 
@@ -225,7 +216,7 @@ class ContentConsumers:
         """The session is attached, perhaps to another transport than before."""
         connection = self.session.connection
         if connection is not None:
-            self.shared_window = connection.windows.get(self.class_name)
+            self.shared_window = connection.windows.get(self.KIND.name)
         for each in self.by_tag.values():
             each.attached()
 
@@ -254,26 +245,32 @@ class ServerConsumer:
 
     Args:
         consumers: the consumers of its class in its session.
-        queue: the queue it takes from.
         command: the consume command.
         acknowledges: True where messages stay at the queue until they are settled.
         windowed: True where windows hold for it.
+
+    Raises:
+        SessionFault: the command names no queue, or its tag is empty or in use.
+        AccessRefused: the user may not read there.
+        NotFound: there is no such queue.
+        ResourceLocked: another session has exclusive access.
     """
 
     def __init__(
         self,
         consumers: ContentConsumers,
-        queue: Queue,
         command: commands.FileConsume | commands.StreamConsume,
         *,
         acknowledges: bool,
         windowed: bool,
     ) -> None:
+        queue = _consumable(consumers, command)
         self.consumers = consumers
         session = consumers.session
         self.session: ServerSession = session
         self.tag: str = command.consumer_tag or ""
         self.windowed = windowed
+        self.no_ack: bool = getattr(command, "no_ack", True)
         arguments = command.arguments or {}
         self.subscription: Subscription = Subscription(
             self.tag,
@@ -307,12 +304,6 @@ class ServerConsumer:
             # A client's own messages are those that its connection publishes (file.consume/no-local).
             subscription.owner = connection
 
-    def shut(self) -> None:
-        """Stop taking messages."""
-        closed = Gate()
-        closed.shut()
-        self.subscription.depend_on((closed,), ())
-
     def end(self) -> None:
         """End it at its queue; its deliveries can still be settled."""
         self.session.note_consumer("consumer ended", self.subscription)
@@ -322,6 +313,15 @@ class ServerConsumer:
         self, subscription: Subscription, message: Message, redelivered: bool, delivery: Delivery | None
     ) -> None:
         raise NotImplementedError
+
+    def note_delivered(self, message: Message, tag: int, redelivered: bool) -> None:
+        """Tell the tap of a delivery."""
+        session, tap = self.session, self.session.broker.tap
+        if tap is not None and session.connection is not None:
+            queue = self.subscription.queue.name
+            tap.event(
+                "delivered", session.connection, message, queue, self.tag, session.channel, tag, redelivered
+            )
 
     def cancelled(self, subscription: Subscription) -> None:
         """The deletion of the queue ends the session as well."""
@@ -337,15 +337,8 @@ class ServerConsumer:
         """0-10 has no such timeout; another consumer has it."""
 
 
-def consumable(consumers: ContentConsumers, command: commands.FileConsume | commands.StreamConsume) -> Queue:
-    """The queue that a consume command names.
-
-    Raises:
-        SessionFault: the command names no queue, or its tag is empty or in use.
-        AccessRefused: the user may not read there.
-        NotFound: there is no such queue.
-        ResourceLocked: another session has exclusive access.
-    """
+def _consumable(consumers: ContentConsumers, command: commands.FileConsume | commands.StreamConsume) -> Queue:
+    """The queue that a consume command names."""
     session, name, tag = consumers.session, command.queue, command.consumer_tag
     if not name:
         raise SessionFault("not-allowed", "a consumer needs the name of a queue", "queue")
@@ -362,18 +355,21 @@ def consumable(consumers: ContentConsumers, command: commands.FileConsume | comm
     return queue
 
 
-def start(consumer: ServerConsumer, *, no_ack: bool) -> None:
-    """Add a new consumer. The caller dispatches its queue after it has told the client."""
-    subscription = consumer.subscription
+def start(consumer: ServerConsumer, command: commands.FileConsume | commands.StreamConsume) -> None:
+    """Add a new consumer; consume-ok precedes the first delivery, unless the client wants none."""
+    consumers, subscription = consumer.consumers, consumer.subscription
     subscription.queue.subscribe(subscription)
-    consumer.consumers.by_tag[consumer.tag] = consumer
+    consumers.by_tag[consumer.tag] = consumer
     consumer.session.note_consumer(
         "consumer added",
         subscription,
-        no_ack=no_ack,
+        no_ack=consumer.no_ack,
         prefetch=0,
-        shares_prefetch=consumer.windowed and any(each.credit.limits for each in consumer.consumers.windows),
+        shares_prefetch=consumer.windowed and any(each.credit.limits for each in consumers.windows),
     )
+    if not command.nowait:
+        consumer.session.send(consumers.KIND.consume_ok(consumer_tag=consumer.tag))
+    subscription.queue.dispatch()
 
 
 def cancel(consumers: ContentConsumers, tag: str) -> ServerConsumer:
@@ -385,29 +381,19 @@ def cancel(consumers: ContentConsumers, tag: str) -> ServerConsumer:
     consumer = consumers.by_tag.pop(tag, None)
     if consumer is None:
         session = consumers.session
-        raise NotFound(f"no {consumers.class_name} consumer '{tag}' in session '{session.display_name}'")
+        raise NotFound(f"no {consumers.KIND.name} consumer '{tag}' in session '{session.display_name}'")
     return consumer
 
 
-def set_window(
-    consumers: ContentConsumers, *, count: int, size: int, rate: int = 0, for_connection: bool | None
-) -> Window:
+def set_window(consumers: ContentConsumers, command: commands.FileQos | commands.StreamQos) -> None:
     """Limit what is sent in advance to a session's consumers, or to those of all sessions of its connection.
 
-    The limit includes consumers that exist, and what they were sent before. 0 means no limit. The caller
-    resumes the window after it has told the client.
-
-    Args:
-        consumers: the consumers of the session that sets the limit.
-        count: messages.
-        size: bytes of their bodies.
-        rate: bytes of their bodies per second.
-        for_connection: True for one limit for all consumers of the class on the connection.
+    The limit includes consumers that exist, and what they were sent before. 0 means no limit.
     """
-    session, class_name = consumers.session, consumers.class_name
+    session, class_name = consumers.session, consumers.KIND.name
     connection = session.connection
     window: Window | None
-    if for_connection and connection is not None:
+    if command.global_ and connection is not None:
         window = connection.windows.get(class_name)
         sharing: Iterable[ContentConsumers] = [
             each.consuming[class_name]
@@ -422,8 +408,10 @@ def set_window(
         if window is None:
             consumers.window = window = Window(session.broker.timers, class_name)
             _share(window, (consumers,))
-    window.resize(count=count, size=size, rate=rate)
-    return window
+    rate: int | None = getattr(command, "consume_rate", None)
+    window.resize(count=command.prefetch_count or 0, size=command.prefetch_size or 0, rate=rate or 0)
+    session.send(consumers.KIND.qos_ok())
+    window.resume()
 
 
 def _share(window: Window, sharing: Iterable[ContentConsumers]) -> None:

@@ -7,8 +7,7 @@ started the branch, selected or not.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from fakeamqp.model.transactions import XaOutcome, Xid
 from fakeamqp.protocols.amqp_0_10.codec import commands, structs
@@ -17,10 +16,7 @@ from fakeamqp.protocols.amqp_0_10.codec.types import STRUCT32, Array
 from fakeamqp.protocols.amqp_0_10.replies import SessionFault
 
 if TYPE_CHECKING:
-    from fakeamqp.protocols.amqp_0_10.codec.packed import Command, Struct
     from fakeamqp.protocols.amqp_0_10.server_session import ServerSession
-
-__all__ = ["HANDLERS"]
 
 _STATUS: dict[XaOutcome, XaStatus] = {
     outcome: XaStatus[outcome.value.upper().replace("-", "_")] for outcome in XaOutcome
@@ -131,17 +127,3 @@ def _xid(given: structs.Xid | None) -> Xid:
 
 def _result(outcome: XaOutcome) -> structs.XaResult:
     return structs.XaResult(status=_STATUS[outcome])
-
-
-HANDLERS: dict[type[Command], Callable[[ServerSession, Any], Struct | None]] = {
-    commands.DtxSelect: select,
-    commands.DtxStart: start,
-    commands.DtxEnd: end,
-    commands.DtxCommit: commit,
-    commands.DtxForget: forget,
-    commands.DtxGetTimeout: get_timeout,
-    commands.DtxPrepare: prepare,
-    commands.DtxRecover: recover,
-    commands.DtxRollback: rollback,
-    commands.DtxSetTimeout: set_timeout,
-}

@@ -6,7 +6,6 @@ before it calls the model.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from fakeamqp.model.arguments.exchange_arguments import EXCHANGE_ARGUMENTS
@@ -28,10 +27,7 @@ from fakeamqp.protocols.amqp_0_10.replies import SessionFault
 if TYPE_CHECKING:
     from fakeamqp.model.exchanges import Exchange
     from fakeamqp.model.queues import Queue
-    from fakeamqp.protocols.amqp_0_10.codec.packed import Command, Struct
     from fakeamqp.protocols.amqp_0_10.server_session import ServerSession
-
-__all__ = ["HANDLERS"]
 
 _PREDECLARED = ("amq.",)
 _ARGUMENTS = frozenset(row.name for row in EXCHANGE_ARGUMENTS)
@@ -246,13 +242,3 @@ def _compare(
     result.args_not_matched = arguments is not None and not exchange.is_bound(queue, None, arguments)
     if not result.key_not_matched and not result.args_not_matched:
         result.key_not_matched, result.args_not_matched = key is not None, arguments is not None
-
-
-HANDLERS: dict[type[Command], Callable[[ServerSession, Any], Struct | None]] = {
-    commands.ExchangeDeclare: declare,
-    commands.ExchangeDelete: delete,
-    commands.ExchangeQuery: query,
-    commands.ExchangeBind: bind,
-    commands.ExchangeUnbind: unbind,
-    commands.ExchangeBound: bound,
-}

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from fakeamqp.protocols.amqp_0_10.codec import commands
 
 if TYPE_CHECKING:
-    from fakeamqp.protocols.amqp_0_10.codec.packed import Command
     from fakeamqp.protocols.amqp_0_10.server_session import ServerSession
-
-__all__ = ["HANDLERS"]
 
 
 def sync(session: ServerSession, command: commands.ExecutionSync) -> None:
@@ -26,10 +22,3 @@ def exception(session: ServerSession, command: commands.ExecutionException) -> N
     """A broker's command has failed at the client, which ends the session (execution/ends-session)."""
     session.note("session failed", detail=command.description or "", code=command.error_code or 0)
     session.client_failed()
-
-
-HANDLERS: dict[type[Command], Callable[[ServerSession, Any], None]] = {
-    commands.ExecutionSync: sync,
-    commands.ExecutionResult: result,
-    commands.ExecutionException: exception,
-}

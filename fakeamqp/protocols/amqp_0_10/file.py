@@ -10,23 +10,22 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, ClassVar
 
+from fakeamqp.model.deliveries.credit import Gate
 from fakeamqp.model.deliveries.delivery import accept_all, reject_all, release_all
 from fakeamqp.model.errors import IllegalArgument, ModelError, ResourceError
 from fakeamqp.model.messages.message import identity_of
 from fakeamqp.model.messages.staging import Description, Download, Downloads, Uploads
 from fakeamqp.protocols.amqp_0_10 import contents
 from fakeamqp.protocols.amqp_0_10.codec import commands
-from fakeamqp.protocols.amqp_0_10.codec.constants import SegmentType
 from fakeamqp.protocols.amqp_0_10.contents import (
-    FILE,
+    ContentClass,
     ContentConsumers,
     ContentTarget,
     ServerConsumer,
-    header,
 )
-from fakeamqp.protocols.amqp_0_10.properties import ContentProperties
+from fakeamqp.protocols.amqp_0_10.properties import FILE_ENCODING, ContentProperties
 from fakeamqp.protocols.amqp_0_10.replies import SessionFault
 
 if TYPE_CHECKING:
@@ -35,14 +34,10 @@ if TYPE_CHECKING:
     from fakeamqp.model.deliveries.subscription import Subscription
     from fakeamqp.model.messages.message import Message
     from fakeamqp.model.messages.staging import Staged, Upload
-    from fakeamqp.model.queues import Queue
     from fakeamqp.model.tap import Settlement
     from fakeamqp.model.transactions import Transaction
     from fakeamqp.protocols.amqp_0_10.codec.frames import Assembly
-    from fakeamqp.protocols.amqp_0_10.codec.packed import Command
     from fakeamqp.protocols.amqp_0_10.server_session import ServerSession
-
-__all__ = ["CONTENT_HANDLERS", "HANDLERS", "FileConsumer", "Files"]
 
 _BEHIND_TRANSFERS = 1 << 32
 """What delivery tags are raised by in the session's ledger, so that no id of a transfer is the same."""
@@ -54,7 +49,9 @@ class Files(ContentConsumers):
     It is the peer of `Downloads`.
     """
 
-    class_name = "file"
+    KIND: ClassVar[ContentClass] = ContentClass(
+        "file", FILE_ENCODING, commands.FileReturn, commands.FileQosOk, commands.FileConsumeOk
+    )
 
     def __init__(self, session: ServerSession) -> None:
         super().__init__(session)
@@ -90,48 +87,19 @@ class Files(ContentConsumers):
 
     # --- out ------------------------------------------------------------------------------------------
 
-    def send(
-        self, subscription: Subscription, message: Message, redelivered: bool, delivery: Delivery
-    ) -> None:
-        """Ask the client to open a file, when its turn comes."""
-        download = Download(subscription, message, redelivered, delivery)
-        download.tag = self.next_delivery_tag()
-        self.session.ledger.enter(_BEHIND_TRANSFERS + download.tag, delivery)
-        self.downloads.add(download)
-
     def ask(self, download: Download) -> None:
         size = len(download.message.body)
         self.session.send(commands.FileOpen(identifier=download.identifier, content_size=size))
 
     def send_rest(self, download: Download, offset: int) -> None:
-        message = download.message
-        self.session.outgoing.send(
-            (
-                (SegmentType.COMMAND, commands.FileStage().encode()),
-                (SegmentType.HEADER, header(FILE, message)),
-                (SegmentType.BODY, message.body[offset:]),
-            )
-        )
+        contents.send(self.session, Files.KIND, commands.FileStage(), download.message, offset=offset)
 
     def hand_over(self, download: Download) -> None:
         """Send a file; a consumer with no-ack has acknowledged it thereby (file.consume/no-ack)."""
         session, consumer = self.session, download.subscription.subscriber
         assert isinstance(consumer, FileConsumer)
         message, tag = download.message, download.tag
-        tap = session.broker.tap
-        if tap is not None and session.connection is not None:
-            queue = download.subscription.queue.name
-            redelivered = download.redelivered
-            tap.event(
-                "delivered",
-                session.connection,
-                message,
-                queue,
-                consumer.tag,
-                session.channel,
-                tag,
-                redelivered,
-            )
+        consumer.note_delivered(message, tag, download.redelivered)
         session.send(
             commands.FileDeliver(
                 consumer_tag=consumer.tag,
@@ -182,17 +150,17 @@ class Files(ContentConsumers):
 class FileConsumer(ServerConsumer):
     """One consumer of files. Its queue keeps unfinished deliveries, also where no ack is expected."""
 
-    def __init__(self, files: Files, queue: Queue, command: commands.FileConsume) -> None:
-        self.no_ack: bool = bool(command.no_ack)
-        self._files = files
-        # A window is for what can be acknowledged (file.qos/prefetch-size).
-        super().__init__(files, queue, command, acknowledges=True, windowed=not self.no_ack)
+    consumers: Files
 
     def deliver(
         self, subscription: Subscription, message: Message, redelivered: bool, delivery: Delivery | None
     ) -> None:
+        """Ask the client to open a file, when its turn comes."""
         assert delivery is not None
-        self._files.send(subscription, message, redelivered, delivery)
+        download = Download(subscription, message, redelivered, delivery)
+        download.tag = self.consumers.next_delivery_tag()
+        self.session.ledger.enter(_BEHIND_TRANSFERS + download.tag, delivery)
+        self.consumers.downloads.add(download)
 
 
 def _is_stage(command: bytes) -> bool:
@@ -205,28 +173,17 @@ def _is_stage(command: bytes) -> bool:
 
 def qos(session: ServerSession, command: commands.FileQos) -> None:
     """Limit what consumers hold unacknowledged, in this session or on the connection (file.qos/*)."""
-    window = contents.set_window(
-        Files.of(session),
-        count=command.prefetch_count or 0,
-        size=command.prefetch_size or 0,
-        for_connection=command.global_,
-    )
-    session.send(commands.FileQosOk())
-    window.resume()
+    contents.set_window(Files.of(session), command)
 
 
 def consume(session: ServerSession, command: commands.FileConsume) -> None:
-    """Start a consumer; consume-ok precedes the first delivery, unless the client wants none.
+    """Start a consumer. A window is for what can be acknowledged (file.qos/prefetch-size).
 
     Raises:
-        SessionFault, AccessRefused, NotFound, ResourceLocked: see `contents.consumable`.
+        SessionFault, AccessRefused, NotFound, ResourceLocked: see `ServerConsumer`.
     """
-    files = Files.of(session)
-    consumer = FileConsumer(files, contents.consumable(files, command), command)
-    contents.start(consumer, no_ack=consumer.no_ack)
-    if not command.nowait:
-        session.send(commands.FileConsumeOk(consumer_tag=consumer.tag))
-    consumer.subscription.queue.dispatch()
+    consumer = FileConsumer(Files.of(session), command, acknowledges=True, windowed=not command.no_ack)
+    contents.start(consumer, command)
 
 
 def cancel(session: ServerSession, command: commands.FileCancel) -> None:
@@ -238,7 +195,9 @@ def cancel(session: ServerSession, command: commands.FileCancel) -> None:
     files = Files.of(session)
     consumer = contents.cancel(files, command.consumer_tag or "")
     assert isinstance(consumer, FileConsumer)
-    consumer.shut()
+    closed = Gate()
+    closed.shut()
+    consumer.subscription.depend_on((closed,), ())
     files.withdraw(consumer)
     consumer.end()
 
@@ -292,8 +251,8 @@ def stage(
         IllegalState, IllegalArgument: see `Uploads.stage`.
     """
     _publishing(session)
-    properties = ContentProperties.decode(FILE.encoding, header)
-    Files.of(session).uploads.stage(Description(properties, FILE.encoding, header or b""), body or b"")
+    properties = ContentProperties.decode(FILE_ENCODING, header)
+    Files.of(session).uploads.stage(Description(properties, FILE_ENCODING, header or b""), body or b"")
 
 
 def _publishing(session: ServerSession) -> None:
@@ -313,8 +272,7 @@ def publish(session: ServerSession, command: commands.FilePublish) -> None:
         SessionFault: nothing was opened under the identifier.
     """
     _publishing(session)
-    target = ContentTarget.of(command)
-    contents.authorise(session, target)
+    target = ContentTarget.of(session, command)
     uploads = Files.of(session).uploads
     with _blaming("identifier"):
         upload = uploads.find(command.identifier or "")
@@ -329,8 +287,7 @@ def _publish(
     session: ServerSession, target: ContentTarget, transaction: Transaction | None, staged: Staged
 ) -> None:
     message = staged.message(target.exchange, target.routing_key, identity_of(session.connection))
-    contents.note_publish(session, message)
-    contents.publish(session, FILE, target, message, transaction)
+    contents.publish(session, Files.KIND, target, message, transaction)
 
 
 def _commit(session: ServerSession, target: ContentTarget, upload: Upload) -> bool:
@@ -388,19 +345,3 @@ def _carry_out(
     Files.told(deliveries)
     session.note_settled(event, deliveries)
     act(deliveries)
-
-
-HANDLERS: dict[type[Command], Callable[[ServerSession, Any], None]] = {
-    commands.FileQos: qos,
-    commands.FileConsume: consume,
-    commands.FileCancel: cancel,
-    commands.FileOpen: open_,
-    commands.FileOpenOk: open_ok,
-    commands.FilePublish: publish,
-    commands.FileAck: ack,
-    commands.FileReject: reject,
-}
-
-CONTENT_HANDLERS: dict[type[Command], Callable[[ServerSession, Any, bytes | None, bytes | None], None]] = {
-    commands.FileStage: stage,
-}

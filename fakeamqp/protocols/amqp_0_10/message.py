@@ -7,9 +7,9 @@ transfer. For a message that was only browsed, or whose queue is deleted, they d
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from fakeamqp.model.deliveries.delivery import accept_all, reject_all, release_all
 from fakeamqp.model.errors import IllegalState, NotAllowed, NotFound, ResourceLocked
@@ -20,15 +20,12 @@ from fakeamqp.protocols.amqp_0_10.codec.constants import AcceptMode, AcquireMode
 from fakeamqp.protocols.amqp_0_10.codec.serial import SequenceSet
 from fakeamqp.protocols.amqp_0_10.replies import SessionFault
 from fakeamqp.protocols.amqp_0_10.server_subscription import ServerSubscription
-from fakeamqp.protocols.amqp_0_10.transfers import resume, transfer
+from fakeamqp.protocols.amqp_0_10.transfers import resume as resume, transfer as transfer
 
 if TYPE_CHECKING:
     from fakeamqp.model.deliveries.delivery import Delivery
     from fakeamqp.model.queues import Queue
-    from fakeamqp.protocols.amqp_0_10.codec.packed import Command, Struct
     from fakeamqp.protocols.amqp_0_10.server_session import ServerSession
-
-__all__ = ["CONTENT_HANDLERS", "HANDLERS"]
 
 
 def subscribe(session: ServerSession, command: commands.MessageSubscribe) -> None:
@@ -239,22 +236,3 @@ def _needs_no_accept(delivery: Delivery) -> bool:
     holder = delivery.holder
     end = None if holder is None else holder.subscriber
     return isinstance(end, ServerSubscription) and end.accept_mode is AcceptMode.NONE
-
-
-HANDLERS: dict[type[Command], Callable[[ServerSession, Any], Struct | None]] = {
-    commands.MessageAccept: accept,
-    commands.MessageReject: reject,
-    commands.MessageRelease: release,
-    commands.MessageAcquire: acquire,
-    commands.MessageResume: resume,
-    commands.MessageSubscribe: subscribe,
-    commands.MessageCancel: cancel,
-    commands.MessageSetFlowMode: set_flow_mode,
-    commands.MessageFlow: flow,
-    commands.MessageFlush: flush,
-    commands.MessageStop: stop,
-}
-
-CONTENT_HANDLERS: dict[type[Command], Callable[[ServerSession, Any, bytes | None, bytes | None], None]] = {
-    commands.MessageTransfer: transfer,
-}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from fakeamqp.model.errors import PreconditionFailed, ResourceLocked
@@ -26,10 +25,7 @@ from fakeamqp.protocols.amqp_0_10.replies import SessionFault
 
 if TYPE_CHECKING:
     from fakeamqp.model.queues import Queue
-    from fakeamqp.protocols.amqp_0_10.codec.packed import Command, Struct
     from fakeamqp.protocols.amqp_0_10.server_session import ServerSession
-
-__all__ = ["HANDLERS"]
 
 _LEGAL_NAME = re.compile(r"\w[^\udc80-\udcff]*", re.DOTALL)
 """It begins with a letter, a digit or an underscore; what was no UTF-8 came as lone surrogates."""
@@ -201,11 +197,3 @@ def query(session: ServerSession, command: commands.QueueQuery) -> structs.Queue
         message_count=len(queue.ready),
         subscriber_count=len(queue.subscriptions),
     )
-
-
-HANDLERS: dict[type[Command], Callable[[ServerSession, Any], Struct | None]] = {
-    commands.QueueDeclare: declare,
-    commands.QueueDelete: delete,
-    commands.QueuePurge: purge,
-    commands.QueueQuery: query,
-}

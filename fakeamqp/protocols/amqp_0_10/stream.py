@@ -9,23 +9,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, ClassVar
 
+from fakeamqp.model.messages.message import StreamMessage, identity_of
 from fakeamqp.protocols.amqp_0_10 import contents
 from fakeamqp.protocols.amqp_0_10.codec import commands
-from fakeamqp.protocols.amqp_0_10.codec.constants import SegmentType
-from fakeamqp.protocols.amqp_0_10.contents import STREAM, ContentConsumers, ContentTarget, ServerConsumer
+from fakeamqp.protocols.amqp_0_10.contents import (
+    ContentClass,
+    ContentConsumers,
+    ContentTarget,
+    ServerConsumer,
+)
+from fakeamqp.protocols.amqp_0_10.properties import STREAM_ENCODING, ContentProperties
 
 if TYPE_CHECKING:
     from fakeamqp.model.deliveries.credit import Credit
     from fakeamqp.model.deliveries.delivery import Delivery
     from fakeamqp.model.deliveries.subscription import Subscription
     from fakeamqp.model.messages.message import Message
-    from fakeamqp.model.queues import Queue
-    from fakeamqp.protocols.amqp_0_10.codec.packed import Command
     from fakeamqp.protocols.amqp_0_10.server_session import ServerSession
-
-__all__ = ["CONTENT_HANDLERS", "HANDLERS"]
 
 
 # --- consumers ---------------------------------------------------------------------------------------
@@ -34,7 +36,9 @@ __all__ = ["CONTENT_HANDLERS", "HANDLERS"]
 class Streams(ContentConsumers):
     """The state of class stream in one session: its consumers, and what its windows still count."""
 
-    class_name = "stream"
+    KIND: ClassVar[ContentClass] = ContentClass(
+        "stream", STREAM_ENCODING, commands.StreamReturn, commands.StreamQosOk, commands.StreamConsumeOk
+    )
 
     def __init__(self, session: ServerSession) -> None:
         super().__init__(session)
@@ -67,59 +71,36 @@ class Streams(ContentConsumers):
 class StreamConsumer(ServerConsumer):
     """One consumer of a stream."""
 
-    def __init__(self, streams: Streams, queue: Queue, command: commands.StreamConsume) -> None:
-        self._streams = streams
-        super().__init__(streams, queue, command, acknowledges=False, windowed=True)
+    consumers: Streams
 
     def deliver(
         self, subscription: Subscription, message: Message, redelivered: bool, delivery: Delivery | None
     ) -> None:
         """See `model.subscription.Subscriber` (stream.deliver/fields)."""
-        session, streams, queue = self.session, self._streams, subscription.queue.name
-        tag = streams.next_delivery_tag()
-        tap = session.broker.tap
-        if tap is not None and session.connection is not None:
-            tap.event(
-                "delivered", session.connection, message, queue, self.tag, session.channel, tag, redelivered
-            )
+        tag = self.consumers.next_delivery_tag()
+        self.note_delivered(message, tag, redelivered)
         command = commands.StreamDeliver(
-            consumer_tag=self.tag, delivery_tag=tag, exchange=message.exchange, queue=queue
+            consumer_tag=self.tag,
+            delivery_tag=tag,
+            exchange=message.exchange,
+            queue=subscription.queue.name,
         )
-        session.outgoing.send(
-            (
-                (SegmentType.COMMAND, command.encode()),
-                (SegmentType.HEADER, contents.header(STREAM, message)),
-                (SegmentType.BODY, message.body),
-            ),
-            streams.take(tag, message),
-        )
+        contents.send(self.session, Streams.KIND, command, message, self.consumers.take(tag, message))
 
 
 def qos(session: ServerSession, command: commands.StreamQos) -> None:
     """Limit what is sent in advance and how fast, in this session or on the connection (stream.qos/*)."""
-    window = contents.set_window(
-        Streams.of(session),
-        count=command.prefetch_count or 0,
-        size=command.prefetch_size or 0,
-        rate=command.consume_rate or 0,
-        for_connection=command.global_,
-    )
-    session.send(commands.StreamQosOk())
-    window.resume()
+    contents.set_window(Streams.of(session), command)
 
 
 def consume(session: ServerSession, command: commands.StreamConsume) -> None:
-    """Start a consumer; consume-ok precedes the first delivery, unless the client wants none.
+    """Start a consumer.
 
     Raises:
-        SessionFault, AccessRefused, NotFound, ResourceLocked: see `contents.consumable`.
+        SessionFault, AccessRefused, NotFound, ResourceLocked: see `ServerConsumer`.
     """
-    streams = Streams.of(session)
-    consumer = StreamConsumer(streams, contents.consumable(streams, command), command)
-    contents.start(consumer, no_ack=True)
-    if not command.nowait:
-        session.send(commands.StreamConsumeOk(consumer_tag=consumer.tag))
-    consumer.subscription.queue.dispatch()
+    consumer = StreamConsumer(Streams.of(session), command, acknowledges=False, windowed=True)
+    contents.start(consumer, command)
 
 
 def cancel(session: ServerSession, command: commands.StreamCancel) -> None:
@@ -146,18 +127,15 @@ def publish(
     """
     if session.connection is not None:
         session.connection.publish_received()
-    target = ContentTarget.of(command)
-    contents.authorise(session, target)
-    message = contents.message(session, STREAM, target, header, body or b"")
-    contents.publish(session, STREAM, target, message, session.transaction)
-
-
-HANDLERS: dict[type[Command], Callable[[ServerSession, Any], None]] = {
-    commands.StreamQos: qos,
-    commands.StreamConsume: consume,
-    commands.StreamCancel: cancel,
-}
-
-CONTENT_HANDLERS: dict[type[Command], Callable[[ServerSession, Any, bytes | None, bytes | None], None]] = {
-    commands.StreamPublish: publish,
-}
+    target = ContentTarget.of(session, command)
+    properties = ContentProperties.decode(STREAM_ENCODING, header)
+    message = StreamMessage(
+        target.exchange,
+        target.routing_key,
+        properties,
+        body or b"",
+        STREAM_ENCODING,
+        header or b"",
+        identity_of(session.connection),
+    )
+    contents.publish(session, Streams.KIND, target, message, session.transaction)

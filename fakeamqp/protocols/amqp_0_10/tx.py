@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from fakeamqp.model.errors import IllegalState, NotAllowed
 from fakeamqp.model.transactions import Transaction
@@ -12,10 +11,7 @@ from fakeamqp.protocols.amqp_0_10.codec.constants import AcceptMode
 from fakeamqp.protocols.amqp_0_10.replies import SessionFault
 
 if TYPE_CHECKING:
-    from fakeamqp.protocols.amqp_0_10.codec.packed import Command
     from fakeamqp.protocols.amqp_0_10.server_session import ServerSession
-
-__all__ = ["HANDLERS", "check_accept_mode"]
 
 
 def select(session: ServerSession, command: commands.TxSelect) -> None:
@@ -79,10 +75,3 @@ def _own(session: ServerSession) -> Transaction:
     if session.own_transaction is None:
         raise SessionFault(session.choices.without_select, "the session is not transactional")
     return session.own_transaction
-
-
-HANDLERS: dict[type[Command], Callable[[ServerSession, Any], None]] = {
-    commands.TxSelect: select,
-    commands.TxCommit: commit,
-    commands.TxRollback: rollback,
-}
