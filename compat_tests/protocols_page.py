@@ -8,13 +8,13 @@ from pathlib import Path
 from compat_tests import tables
 from fakeamqp.protocols.amqp_0_9.property_mapping import FIELDS
 from fakeamqp.protocols.amqp_0_10.codec.types import SCALARS
-from fakeamqp.protocols.amqp_0_10.property_mapping import (
+from fakeamqp.protocols.amqp_0_10.properties import (
+    CODE_OF_TAG,
     FILE,
     STREAM,
     TAGS,
     TRANSFER,
     PropertyPlace010,
-    code_of_tag,
 )
 
 __all__ = ["PAGE", "main", "with_tables"]
@@ -111,7 +111,7 @@ def _fields() -> str:
 def _tags() -> str:
     rows = []
     for tag, name in _MEANS.items():
-        code = code_of_tag(tag)
+        code = CODE_OF_TAG.get(tag)
         assert code is None or SCALARS[code].name == name, f"{tag} is {SCALARS[code].name}"
         rows.append([f"`{tag}`", name])
     return tables.table(["Tag of 0-9-1 and 0-9", "Type of 0-10"], rows)

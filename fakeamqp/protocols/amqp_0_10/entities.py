@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from fakeamqp.model.errors import AccessRefused, InvalidArgument, PreconditionFailed
-from fakeamqp.protocols.amqp_0_10.property_mapping import plain_headers
+from fakeamqp.protocols.amqp_0_10.properties import plain_headers
 from fakeamqp.protocols.amqp_0_10.replies import SessionFault
 
 if TYPE_CHECKING:

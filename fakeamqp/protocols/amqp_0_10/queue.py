@@ -20,7 +20,7 @@ from fakeamqp.protocols.amqp_0_10.entities import (
     plain,
     refuse_unknown_arguments,
 )
-from fakeamqp.protocols.amqp_0_10.property_mapping import carried
+from fakeamqp.protocols.amqp_0_10.properties import carried
 from fakeamqp.protocols.amqp_0_10.replies import SessionFault
 
 if TYPE_CHECKING:

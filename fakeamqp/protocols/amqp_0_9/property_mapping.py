@@ -3,7 +3,7 @@
 The model reads the properties of class basic. A transfer has most of them as fields of its method. A field is
 never absent, so an empty text and 0 mean none. A property without a field is carried in a header, and so is a
 field without a property. The conversion does not fail: a value that does not fit becomes the nearest one that
-does. docs/protocols.md shows the table. `fakeamqp.protocols.amqp_0_10.property_mapping` converts to 0-10.
+does. docs/protocols.md shows the table. `fakeamqp.protocols.amqp_0_10.properties` converts to 0-10.
 """
 
 from __future__ import annotations

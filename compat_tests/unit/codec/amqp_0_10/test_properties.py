@@ -21,12 +21,13 @@ from fakeamqp.protocols.amqp_0_10.codec.structs import (
 from fakeamqp.protocols.amqp_0_10.codec.types import CODES, Map
 from fakeamqp.protocols.amqp_0_10.properties import (
     FILE_ENCODING,
+    MESSAGE_ID_HEADER,
     STREAM_ENCODING,
+    TYPE_HEADER,
     ContentProperties,
     FileContentProperties,
     TransferProperties,
 )
-from fakeamqp.protocols.amqp_0_10.property_mapping import MESSAGE_ID_HEADER, TYPE_HEADER
 
 rule = pytest.mark.rule
 

@@ -25,19 +25,17 @@ from fakeamqp.protocols.amqp_0_10.codec.structs import (
 )
 from fakeamqp.protocols.amqp_0_10.codec.types import CODES, MAX_DEPTH, Array, Map
 from fakeamqp.protocols.amqp_0_10.properties import (
-    FILE_ENCODING,
-    STREAM_ENCODING,
-    ContentProperties,
-    TransferProperties,
-)
-from fakeamqp.protocols.amqp_0_10.property_mapping import (
     EXPIRATION_HEADER,
     FILE,
+    FILE_ENCODING,
     MESSAGE_ID_HEADER,
     STREAM,
+    STREAM_ENCODING,
     TAGS,
     TRANSFER,
     TYPE_HEADER,
+    ContentProperties,
+    TransferProperties,
     carried,
     plain_headers,
     plain_value,

@@ -16,8 +16,7 @@ from fakeamqp.protocols.amqp_0_9.codec.methods import MessageTransfer
 from fakeamqp.protocols.amqp_0_9.property_mapping import FIELDS, encode_transfer, from_transfer, to_transfer
 from fakeamqp.protocols.amqp_0_9_1.codec import BasicProperties
 from fakeamqp.protocols.amqp_0_9_1.codec.tables import PUBLISHED, RABBITMQ
-from fakeamqp.protocols.amqp_0_10.properties import TransferProperties
-from fakeamqp.protocols.amqp_0_10.property_mapping import EXPIRATION_HEADER, TYPE_HEADER
+from fakeamqp.protocols.amqp_0_10.properties import EXPIRATION_HEADER, TYPE_HEADER, TransferProperties
 from fakeamqp.protocols.base.codec import FieldError
 
 TRANSACTION_ID = "x-amqp-0-9-transaction-id"
