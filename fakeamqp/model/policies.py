@@ -330,12 +330,12 @@ def effective_options(
     changes: dict[str, Any] = {}
     for row in EXCHANGE_ARGUMENTS if kind == ANY_TYPE else QUEUE_ARGUMENTS:
         key = row.policy
-        if key is None or row.key not in definition or kind not in key.merge:
+        if key is None or key.merge is None or row.key not in definition or kind not in row.types:
             continue
         wanted = key.read(definition[row.key], kind)
         asked = getattr(declared, row.option) if row.name in arguments and row.name in known else None
         if asked is not None and not key.overrides(personality, kind):
-            wanted = key.merge[kind](wanted, asked)
+            wanted = key.merges.get(kind, key.merge)(wanted, asked)
         changes[row.option] = wanted
     return replace(declared, **changes) if changes else declared
 

@@ -8,10 +8,15 @@ from dataclasses import fields
 from pathlib import Path
 
 import fakeamqp.model
-from fakeamqp.model.arguments.consumer_arguments import CONSUMER_ARGUMENTS, ConsumerOptions
 from fakeamqp.model.arguments.exchange_arguments import EXCHANGE_ARGUMENTS, ExchangeOptions
 from fakeamqp.model.arguments.policy_keys import POLICY_KEYS
-from fakeamqp.model.arguments.queue_arguments import QUEUE_ARGUMENTS, QUEUE_TYPES, QueueOptions
+from fakeamqp.model.arguments.queue_arguments import (
+    CONSUMER_ARGUMENTS,
+    QUEUE_ARGUMENTS,
+    QUEUE_TYPES,
+    ConsumerOptions,
+    QueueOptions,
+)
 from fakeamqp.model.arguments.rows import Argument
 from fakeamqp.model.personality import PERSONALITIES
 from fakeamqp.model.versions import EVERY
@@ -52,7 +57,7 @@ def test_names_stand_in_their_rows_only() -> None:
 
 
 def test_names_stand_once_where_the_rows_are() -> None:
-    for table in ("queue_arguments", "consumer_arguments", "exchange_arguments"):
+    for table in ("queue_arguments", "exchange_arguments"):
         named = [value for _, value in strings(MODEL / "arguments" / f"{table}.py")]
         for row in (row for rows in TABLES.values() for row in rows):
             assert named.count(row.name) <= 1, (table, row.name)
@@ -77,5 +82,5 @@ def test_a_policy_can_set_what_an_operator_policy_can() -> None:
 def test_an_option_that_policies_set_is_one_of_a_type_that_takes_the_argument() -> None:
     for row in QUEUE_ARGUMENTS:
         if row.policy is not None:
-            assert set(row.policy.merge) <= set(row.types), row.name
-            assert bool(row.policy.merge) == bool(row.option), row.name
+            assert set(row.policy.merges) <= set(row.types), row.name
+            assert (row.policy.merge is not None) == bool(row.option), row.name

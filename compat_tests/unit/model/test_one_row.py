@@ -75,7 +75,7 @@ ARGUMENT = """\
         "x-most-readers",
         ArgumentReader.positive,
         {"quorum": Taken(SINCE_4_3, position=210)},
-        PolicyKey(values.positive("is not a number of readers"), versions=SINCE_4_3, merge={"quorum": min}),
+        PolicyKey(values.positive("is not a number of readers"), versions=SINCE_4_3, merge=min, foreign={}),
     )
     def __repr__(self)"""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from fakeamqp.model.arguments.rows import (
     Argument,
@@ -18,6 +18,9 @@ from fakeamqp.model.arguments.rows import (
 from fakeamqp.model.arguments.values import ArgumentReader, text
 from fakeamqp.model.equivalence import type_name
 from fakeamqp.model.errors import ChannelCrash
+
+if TYPE_CHECKING:
+    from fakeamqp.model.virtual_host import VirtualHost
 
 __all__ = [
     "ANY_TYPE",
@@ -38,7 +41,7 @@ def _text(reader: ArgumentReader, name: str) -> str:
     """A string.
 
     Raises:
-        Crash: the value is not a string.
+        ChannelCrash: the value is not a string.
     """
     value = reader.arguments[name]
     if not isinstance(value, str):
@@ -54,7 +57,7 @@ class ExchangeOptions:
         "alternate-exchange",
         ArgumentReader.exchange,
         {ANY_TYPE: Taken()},
-        PolicyKey(text("is not a valid alternate exchange name"), merge={ANY_TYPE: argument_wins}),
+        PolicyKey(text("is not a valid alternate exchange name"), merge=argument_wins, foreign={}),
     )
     hash_header: str | None = option("hash-header", _text, {"x-consistent-hash": Taken(compared=False)})
     hash_property: str | None = option("hash-property", _text, {"x-consistent-hash": Taken(compared=False)})
@@ -72,13 +75,13 @@ COMPARED_EXCHANGE_ARGUMENTS = tuple(
 
 
 def exchange_options(
-    kind: str, name: str, virtual_host: str, arguments: Mapping[str, Any]
+    kind: str, name: str, virtual_host: VirtualHost, arguments: Mapping[str, Any]
 ) -> ExchangeOptions:
     """Read the arguments of `exchange.declare` for an exchange of type `kind`.
 
     Raises:
-        PreconditionFailed, Crash: an argument has an illegal value.
+        PreconditionFailed, ChannelCrash: an argument has an illegal value.
     """
-    reader = ArgumentReader("exchange", name, virtual_host, arguments)
+    reader = ArgumentReader("exchange", name, virtual_host.name, arguments, virtual_host.state.personality)
     known = [row.name for row in EXCHANGE_ARGUMENTS if kind in row.types or ANY_TYPE in row.types]
     return ExchangeOptions(**read_options(EXCHANGE_ARGUMENTS, reader, known))

@@ -6,7 +6,6 @@ Those of classic queue mirroring (RabbitMQ: until 3.13) have no effect on a sing
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from fakeamqp.model.arguments.exchange_arguments import EXCHANGE_ARGUMENTS
@@ -33,45 +32,32 @@ _MODE: Final = "ha-mode"
 _PARAMETERS: Final = "ha-params"
 
 
-def _always(value: Any) -> bool:
-    return True
-
-
-@dataclass(frozen=True)
-class _MirroringKey(PolicyKey):
-    """The row of one key. `legal` and `refusal` apply once the mode is right: see `mirroring_problem`."""
-
-    versions: Versions = UNTIL_3_13
-    legal: Callable[[Any], bool] = _always
-    refusal: str = ""
-
-
 _QUORUM_AND_STREAM = {"quorum": EVERY, "stream": EVERY}
-_PROMOTE = is_one_of("always", "when-synced")
-_PROMOTE_REFUSAL = 'must be "always" or "when-synced", got'
+_MIRRORING = PolicyKey(versions=UNTIL_3_13, foreign=_QUORUM_AND_STREAM)
+_OPERATORS_MIRRORING = PolicyKey(versions=UNTIL_3_13, operator=ONLY_3_13, foreign=_QUORUM_AND_STREAM)
+_PROMOTE = is_one_of("always", "when-synced"), 'must be "always" or "when-synced", got'
+
+_MIRRORING_CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "ha-sync-mode": (is_one_of("automatic", "manual"), 'must be "manual" or "automatic", got'),
+    "ha-sync-batch-size": (is_positive, "takes an integer greater than 0, got"),
+    "ha-promote-on-shutdown": _PROMOTE,
+    "ha-promote-on-failure": _PROMOTE,
+}
+"""What is legal once the mode is right, and the refusal, in the order in which RabbitMQ checks them."""
 
 _MIRRORING_KEYS = {
-    _MODE: _MirroringKey(operator=ONLY_3_13, foreign=_QUORUM_AND_STREAM),
-    _PARAMETERS: _MirroringKey(operator=ONLY_3_13, foreign=_QUORUM_AND_STREAM),
-    "ha-sync-mode": _MirroringKey(
-        operator=ONLY_3_13,
-        foreign=_QUORUM_AND_STREAM,
-        legal=is_one_of("automatic", "manual"),
-        refusal='must be "manual" or "automatic", got',
-    ),
-    "ha-sync-batch-size": _MirroringKey(
-        foreign={"stream": SINCE_3_13}, legal=is_positive, refusal="takes an integer greater than 0, got"
-    ),
-    "ha-promote-on-shutdown": _MirroringKey(
-        foreign=_QUORUM_AND_STREAM, legal=_PROMOTE, refusal=_PROMOTE_REFUSAL
-    ),
-    "ha-promote-on-failure": _MirroringKey(
-        foreign=_QUORUM_AND_STREAM, legal=_PROMOTE, refusal=_PROMOTE_REFUSAL
-    ),
+    _MODE: _OPERATORS_MIRRORING,
+    _PARAMETERS: _OPERATORS_MIRRORING,
+    "ha-sync-mode": _OPERATORS_MIRRORING,
+    "ha-sync-batch-size": PolicyKey(versions=UNTIL_3_13, foreign={"stream": SINCE_3_13}),
+    "ha-promote-on-shutdown": _MIRRORING,
+    "ha-promote-on-failure": _MIRRORING,
 }
-"""One row for each key, in the order in which RabbitMQ checks them together."""
 
-_WITHOUT_ARGUMENT: dict[str, PolicyKey] = {
+_ARGUMENTS = (*QUEUE_ARGUMENTS, *EXCHANGE_ARGUMENTS)
+
+POLICY_KEYS: Final[dict[str, PolicyKey]] = {
+    **{row.key: row.policy for row in _ARGUMENTS if row.policy is not None},
     "target-group-size": PolicyKey(
         positive("is not a valid qq target count value"),
         versions=SINCE_3_13,
@@ -81,12 +67,7 @@ _WITHOUT_ARGUMENT: dict[str, PolicyKey] = {
     ),
     **_MIRRORING_KEYS,
 }
-
-_ARGUMENTS = (*QUEUE_ARGUMENTS, *EXCHANGE_ARGUMENTS)
-
-POLICY_KEYS: Final[dict[str, PolicyKey]] = {
-    row.key: row.policy for row in _ARGUMENTS if row.policy is not None
-} | _WITHOUT_ARGUMENT
+_TYPES = {row.key: row.types for row in QUEUE_ARGUMENTS}
 
 
 def key_of(option: str) -> str:
@@ -100,21 +81,28 @@ def key_of(option: str) -> str:
 
 def policy_keys(personality: str) -> tuple[str, ...]:
     """The keys that policies may set in the personality of this name."""
-    return _keys(lambda key: personality in key.versions)
+    return tuple(name for name, key in sorted(POLICY_KEYS.items()) if personality in key.versions)
 
 
 def operator_policy_keys(personality: str) -> tuple[str, ...]:
     """The keys that operator policies may set in the personality of this name."""
-    return _keys(lambda key: personality in key.operator)
+    return tuple(name for name, key in sorted(POLICY_KEYS.items()) if personality in key.operator)
 
 
 def foreign_policy_keys(personality: str) -> dict[str, tuple[str, ...]]:
     """By queue type, the keys with which a policy as a whole does not apply to queues of the type."""
-    return {kind: _keys(lambda key: personality in key.foreign.get(kind, NONE)) for kind in QUEUE_TYPES}  # noqa: B023
+    return {
+        kind: tuple(name for name in sorted(POLICY_KEYS) if personality in _foreign(name, kind))
+        for kind in QUEUE_TYPES
+    }
 
 
-def _keys(fits: Callable[[PolicyKey], bool]) -> tuple[str, ...]:
-    return tuple(name for name, key in sorted(POLICY_KEYS.items()) if fits(key))
+def _foreign(name: str, kind: str) -> Versions:
+    foreign = POLICY_KEYS[name].foreign
+    if foreign is not None:
+        return foreign.get(kind, NONE)
+    types = _TYPES[name]
+    return EVERY - types[kind].versions if kind in types else EVERY
 
 
 def mirroring_problem(
@@ -135,9 +123,9 @@ def mirroring_problem(
         return f"{term(mode)} is not a valid ha-mode value"
     return _parameters_problem(mode, given.get(_PARAMETERS)) or next(
         (
-            f"{key} {row.refusal} {term(given[key])}".rstrip()
-            for key, row in _MIRRORING_KEYS.items()
-            if key in given and not row.legal(given[key])
+            f"{key} {refusal} {term(given[key])}"
+            for key, (is_legal, refusal) in _MIRRORING_CHECKS.items()
+            if key in given and not is_legal(given[key])
         ),
         None,
     )

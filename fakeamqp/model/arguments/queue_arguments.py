@@ -1,4 +1,4 @@
-"""The arguments of `queue.declare`: one row each, in the order of RabbitMQ's checks.
+"""The arguments of `queue.declare` and of `basic.consume`: one row each, in the order of RabbitMQ's checks.
 
 Meanings and limits are RabbitMQ's documented ones. An argument that only other queue types take is refused;
 one that no queue type takes is stored and has no effect, as in RabbitMQ.
@@ -10,12 +10,11 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from functools import cache
 from math import inf
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, get_args
 
 from fakeamqp.model.arguments import values
 from fakeamqp.model.arguments.rows import (
     Argument,
-    Merge,
     PolicyKey,
     Taken,
     argument_wins,
@@ -29,6 +28,7 @@ from fakeamqp.model.arguments.values import ArgumentReader, seconds_of_age
 from fakeamqp.model.errors import ChannelCrash, PreconditionFailed
 from fakeamqp.model.versions import (
     EVERY,
+    ONLY_3_13,
     SINCE_3_13,
     SINCE_4_0,
     SINCE_4_2,
@@ -41,25 +41,30 @@ if TYPE_CHECKING:
     from fakeamqp.model.personality import Feature, Personality
 
 __all__ = [
+    "CONSUMER_ARGUMENTS",
     "DEAD_LETTER_EXCHANGE",
     "QUEUE_ARGUMENTS",
     "QUEUE_TYPE",
     "QUEUE_TYPES",
+    "STREAM_OFFSET",
+    "ConsumerOptions",
     "QueueOptions",
+    "StreamOffset",
     "argument_of",
     "check_dead_letter_exchange",
     "compared_arguments",
     "compared_values",
+    "consumer_options",
     "legal_values",
     "queue_options",
     "queue_type",
-    "refuse_foreign",
     "required_features",
     "taken",
 ]
 
 Overflow = Literal["drop-head", "reject-publish", "reject-publish-dlx"]
 Strategy = Literal["at-most-once", "at-least-once"]
+NamedOffset = Literal["first", "last", "next"]
 
 QUEUE_TYPES = {
     "classic": "rabbit_classic_queue",
@@ -70,38 +75,40 @@ QUEUE_TYPES = {
 
 QUEUE_TYPE: Final = "x-queue-type"
 DEAD_LETTER_EXCHANGE: Final = "x-dead-letter-exchange"
+STREAM_OFFSET: Final = "x-stream-offset"
+_CONSUMER_TIMEOUT: Final = "x-consumer-timeout"
 
 
 # --- how single arguments are read -------------------------------------------------------------------
 
 
-def _dead_letter_routing_key(reader: ArgumentReader, name: str) -> str | None:
+def _dead_letter_routing_key(reader: ArgumentReader, name: str) -> str:
     """A routing key, which needs an exchange."""
     key = reader.text(name)
-    if key is not None and DEAD_LETTER_EXCHANGE not in reader.arguments:
+    if DEAD_LETTER_EXCHANGE not in reader.arguments:
         reader.refuse(name, "routing_key_but_no_dlx_defined")
-    if key is not None and (problem := values.too_long(key)):
+    if problem := values.too_long(key):
         reader.refuse(name, problem)
     return key
 
 
-def _strategy(reader: ArgumentReader, name: str) -> str | None:
-    return reader.choice(name, ("at-most-once", "at-least-once"), "invalid_dlx_strategy")
+def _strategy(reader: ArgumentReader, name: str) -> str:
+    return reader.choice(name, get_args(Strategy), "invalid_dlx_strategy")
 
 
-def _overflow(reader: ArgumentReader, name: str) -> str | None:
-    return reader.choice(name, ("drop-head", "reject-publish", "reject-publish-dlx"), "invalid_overflow")
+def _overflow(reader: ArgumentReader, name: str) -> str:
+    return reader.choice(name, get_args(Overflow), "invalid_overflow")
 
 
 def _version(reader: ArgumentReader, name: str) -> None:
     version = reader.count(name)
-    legal = reader.legal(name)
+    legal = reader.personality.argument_values.get(name)
     if legal and version not in legal:
         reader.refuse(name, f"\"unsupported queue version '{version}'\"")
 
 
 def _mode(reader: ArgumentReader, name: str) -> None:
-    legal = reader.legal(name)
+    legal: Any = reader.personality.argument_values.get(name)
     if legal:
         reader.choice(name, legal, "\"unsupported queue mode '{}'\"")
 
@@ -109,21 +116,25 @@ def _mode(reader: ArgumentReader, name: str) -> None:
 def _master_locator(reader: ArgumentReader, name: str) -> None:
     """A strategy for placing a queue in a cluster: without effect, and by personality not checked."""
     value = reader.arguments[name]
-    if reader.personality is None or not reader.personality.crashes_on_locators:
-        return
     text = value.decode("latin-1") if isinstance(value, bytes) else value
-    if text not in ("client-local", "min-masters", "random"):
+    if reader.personality.crashes_on_locators and text not in ("client-local", "min-masters", "random"):
         raise ChannelCrash(f"{name} names no strategy: {value!r}")
 
 
-def _leader_locator(reader: ArgumentReader, name: str) -> str | None:
-    return reader.choice(name, reader.legal(name), "invalid_queue_locator_arg")
+def _leader_locator(reader: ArgumentReader, name: str) -> str:
+    legal: Any = reader.personality.argument_values.get(name, ())
+    return reader.choice(name, legal, "invalid_queue_locator_arg")
 
 
 def _consumer_timeout(reader: ArgumentReader, name: str) -> float | None:
-    """A time in milliseconds, in seconds; the personality decides whether other values are refused."""
-    checks = reader.personality is not None and reader.personality.validates_consumer_timeout
-    return reader.any_milliseconds(name) if checks else reader.milliseconds_if_integer(name)
+    """A time in milliseconds, in seconds; the personality decides whether other values are refused.
+
+    Otherwise they are ignored (RabbitMQ: measured).
+    """
+    if reader.personality.validates_consumer_timeout:
+        return reader.any_milliseconds(name)
+    value = reader.arguments[name]
+    return value / 1000 if type(value) is int else None
 
 
 def _delivery_limit(reader: ArgumentReader, name: str) -> float | None:
@@ -131,8 +142,7 @@ def _delivery_limit(reader: ArgumentReader, name: str) -> float | None:
     value = reader.arguments[name]
     if type(value) is int:
         return value
-    odd_is_none = reader.personality is None or reader.personality.quorum.invalid_limit_is_none
-    return None if odd_is_none else inf
+    return None if reader.personality.quorum.invalid_limit_is_none else inf
 
 
 # --- how policies set them ---------------------------------------------------------------------------
@@ -160,19 +170,31 @@ def _compared_if_checked(personality: Personality) -> bool:
     return personality.validates_consumer_timeout
 
 
-def _classic_and_quorum(merge: Merge) -> dict[str, Merge]:
-    return {"classic": merge, "quorum": merge}
+def _limit(check: values.Check, **more: Any) -> PolicyKey:
+    """A policy, an operator policy and an argument may all set a limit: the smallest one holds."""
+    return PolicyKey(check, operator=EVERY, operator_merge=min, merge=min, **more)
 
 
-def _every_type(merge: Merge) -> dict[str, Merge]:
-    return dict.fromkeys(QUEUE_TYPES, merge)
+def _both(position: int) -> dict[str, Taken]:
+    """Classic and quorum queues take an argument; the position is that for quorum queues."""
+    return {"classic": Taken(), "quorum": Taken(position=position)}
 
 
-def _foreign_to(*types: str) -> dict[str, frozenset[str]]:
-    return dict.fromkeys(types, EVERY)
+def _retry_key(check: values.Check, **more: Any) -> PolicyKey:
+    return PolicyKey(check, versions=SINCE_4_3, operator=SINCE_4_3, foreign={}, **more)
 
 
-# --- the rows ----------------------------------------------------------------------------------------
+_IN_MEMORY = PolicyKey(
+    values.natural("is not a valid maximum memory in bytes"),
+    operator=EVERY,
+    operator_merge=min,
+    foreign={"classic": SINCE_3_13, "stream": EVERY},
+)
+_CLASSIC = {"classic": Taken()}
+_STREAM = {"stream": Taken()}
+
+
+# --- the rows of queues ------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, repr=False)
@@ -186,163 +208,107 @@ class QueueOptions:
     expires: float | None = option(
         "x-expires",
         ArgumentReader.positive_milliseconds,
-        {"classic": Taken(), "quorum": Taken(position=40)},
-        PolicyKey(
-            values.positive("is not a valid queue expiry"),
-            operator=EVERY,
-            operator_merge=min,
-            read=_seconds,
-            merge=_classic_and_quorum(min),
-            overrides=_decides_expiry,
-            foreign=_foreign_to("stream"),
-        ),
+        _both(40),
+        _limit(values.positive("is not a valid queue expiry"), read=_seconds, overrides=_decides_expiry),
     )
     message_ttl: float | None = option(
         "x-message-ttl",
         ArgumentReader.milliseconds,
-        {"classic": Taken(), "quorum": Taken(position=140)},
-        PolicyKey(
-            values.natural("is not a valid message TTL"),
-            operator=EVERY,
-            operator_merge=min,
-            read=_seconds,
-            merge=_classic_and_quorum(min),
-            foreign=_foreign_to("stream"),
-        ),
+        _both(140),
+        _limit(values.natural("is not a valid message TTL"), read=_seconds),
     )
     dead_letter_exchange: str | None = option(
         DEAD_LETTER_EXCHANGE,
         ArgumentReader.exchange,
-        {"classic": Taken(), "quorum": Taken(position=10)},
-        PolicyKey(
-            values.text("is not a valid dead letter exchange name"),
-            merge=_classic_and_quorum(argument_wins),
-            foreign=_foreign_to("stream"),
-        ),
+        _both(10),
+        PolicyKey(values.text("is not a valid dead letter exchange name"), merge=argument_wins),
     )
     dead_letter_routing_key: str | None = option(
         "x-dead-letter-routing-key",
         _dead_letter_routing_key,
-        {"classic": Taken(), "quorum": Taken(position=20)},
-        PolicyKey(
-            values.routing_key("is not a valid dead letter routing key"),
-            merge=_classic_and_quorum(argument_wins),
-            foreign=_foreign_to("stream"),
-        ),
+        _both(20),
+        PolicyKey(values.routing_key, merge=argument_wins),
     )
     dead_letter_strategy: Strategy = option(
         "x-dead-letter-strategy",
         _strategy,
         {"quorum": Taken(position=30)},
         PolicyKey(
-            values.one_of("at-most-once", "at-least-once", refusal="is not a valid dead letter strategy"),
-            merge={"quorum": argument_wins},
-            foreign=_foreign_to("classic", "stream"),
+            values.one_of(*get_args(Strategy), refusal="is not a valid dead letter strategy"),
+            merge=argument_wins,
         ),
         default="at-most-once",
     )
     max_length: int | None = option(
         "x-max-length",
         ArgumentReader.count,
-        {"classic": Taken(), "quorum": Taken(position=50)},
-        PolicyKey(
-            values.natural("is not a valid maximum length"),
-            operator=EVERY,
-            operator_merge=min,
-            merge=_classic_and_quorum(min),
-            foreign=_foreign_to("stream"),
-        ),
+        _both(50),
+        _limit(values.natural("is not a valid maximum length")),
     )
     max_length_bytes: int | None = option(
         "x-max-length-bytes",
         ArgumentReader.count,
-        {"classic": Taken(), "quorum": Taken(position=60), "stream": Taken()},
-        PolicyKey(
-            values.natural("is not a valid maximum length in bytes"),
-            operator=EVERY,
-            operator_merge=min,
-            merge=_classic_and_quorum(min) | {"stream": policy_wins},
-        ),
+        _both(60) | _STREAM,
+        _limit(values.natural("is not a valid maximum length in bytes"), merges={"stream": policy_wins}),
     )
     max_in_memory_length: ClassVar[Argument] = Argument(
         "x-max-in-memory-length",
         ArgumentReader.count,
         {"quorum": Taken(position=70)},
-        PolicyKey(
-            values.natural("is not a valid maximum memory in bytes"),
-            operator=EVERY,
-            operator_merge=min,
-            foreign={"classic": SINCE_3_13, "stream": EVERY},
-        ),
+        _IN_MEMORY,
     )
     max_in_memory_bytes: ClassVar[Argument] = Argument(
         "x-max-in-memory-bytes",
         ArgumentReader.count,
         {"quorum": Taken(position=80)},
-        PolicyKey(
-            values.natural("is not a valid maximum memory in bytes"),
-            operator=EVERY,
-            operator_merge=min,
-            foreign={"classic": SINCE_3_13, "stream": EVERY},
-        ),
+        _IN_MEMORY,
     )
-    max_priority: int | None = option("x-max-priority", ArgumentReader.priority, {"classic": Taken()})
+    max_priority: int | None = option("x-max-priority", ArgumentReader.priority, _CLASSIC)
     overflow: Overflow = option(
         "x-overflow",
         _overflow,
-        {"classic": Taken(), "quorum": Taken(position=90)},
+        _both(90),
         PolicyKey(
-            values.one_of(
-                "drop-head",
-                "reject-publish",
-                "reject-publish-dlx",
-                refusal="is not a valid overflow value",
-            ),
+            values.one_of(*get_args(Overflow), refusal="is not a valid overflow value"),
             operator=SINCE_3_13,
             read=_overflow_of_policy,
-            merge={"classic": argument_wins, "quorum": policy_wins},
-            foreign=_foreign_to("stream"),
+            merge=argument_wins,
+            merges={"quorum": policy_wins},
         ),
         default="drop-head",
     )
     queue_mode: ClassVar[Argument] = Argument(
         "x-queue-mode",
         _mode,
-        {"classic": Taken()},
-        PolicyKey(
-            values.one_of("default", "lazy", refusal="is not a valid queue-mode value"),
-            foreign=_foreign_to("quorum", "stream"),
-        ),
+        _CLASSIC,
+        PolicyKey(values.one_of("default", "lazy", refusal="is not a valid queue-mode value")),
         values=((UNTIL_4_2, ("default", "lazy")),),
     )
     queue_version: ClassVar[Argument] = Argument(
         "x-queue-version",
         _version,
-        {"classic": Taken()},
-        PolicyKey(values.one_of(1, 2, refusal="is not a valid queue-version value"), operator=SINCE_3_13),
+        _CLASSIC,
+        PolicyKey(
+            values.one_of(1, 2, refusal="is not a valid queue-version value"), operator=SINCE_3_13, foreign={}
+        ),
         values=((UNTIL_4_2, (1, 2)), (SINCE_4_3, (2,))),
     )
     single_active_consumer: bool = option(
-        "x-single-active-consumer",
-        ArgumentReader.flag,
-        {"classic": Taken(), "quorum": Taken(position=100)},
-        default=False,
+        "x-single-active-consumer", ArgumentReader.flag, _both(100), default=False
     )
-    queue_type: ClassVar[Argument] = Argument(
-        QUEUE_TYPE, None, {"classic": Taken(), "quorum": Taken(position=110), "stream": Taken()}
-    )
+    queue_type: ClassVar[Argument] = Argument(QUEUE_TYPE, None, _both(110) | _STREAM)
     queue_master_locator: ClassVar[Argument] = Argument(
         "x-queue-master-locator",
         _master_locator,
-        {"classic": Taken()},
-        PolicyKey(values.master_locator, operator=SINCE_4_0, foreign=_foreign_to("quorum", "stream")),
+        _CLASSIC,
+        PolicyKey(values.master_locator, operator=SINCE_4_0),
         feature="queue_master_locator",
     )
     quorum_initial_group_size: ClassVar[Argument] = Argument(
         "x-quorum-initial-group-size", ArgumentReader.positive, {"quorum": Taken(position=120)}
     )
     consumer_timeout: float | None = option(
-        "x-consumer-timeout",
+        _CONSUMER_TIMEOUT,
         _consumer_timeout,
         {
             "classic": Taken(SINCE_3_13 & UNTIL_4_2, compared=False),
@@ -353,32 +319,29 @@ class QueueOptions:
             values.natural("is not a valid consumer timeout"),
             versions=SINCE_3_13,
             read=_seconds,
-            merge=_every_type(min),
+            merge=min,
+            foreign={},
         ),
     )
     consumer_disconnected_timeout: ClassVar[Argument] = Argument(
         "x-consumer-disconnected-timeout",
         ArgumentReader.count,
         {"quorum": Taken(SINCE_4_3, position=160)},
-        PolicyKey(values.natural("is not a valid consumer disconnected timeout"), versions=SINCE_4_3),
+        PolicyKey(
+            values.natural("is not a valid consumer disconnected timeout"), versions=SINCE_4_3, foreign={}
+        ),
     )
     delivery_limit: float | None = option(
         "x-delivery-limit",
         _delivery_limit,
         {"quorum": Taken(position=130)},
-        PolicyKey(
-            values.delivery_limit,
-            operator=EVERY,
-            operator_merge=stricter_limit,
-            merge={"quorum": stricter_limit},
-            foreign=_foreign_to("classic", "stream"),
-        ),
+        PolicyKey(values.delivery_limit, operator=EVERY, operator_merge=stricter_limit, merge=stricter_limit),
     )
     delayed_retry_type: str | None = option(
         "x-delayed-retry-type",
         ArgumentReader.text_if_any,
         {"quorum": Taken(SINCE_4_3, position=180)},
-        PolicyKey(
+        _retry_key(
             values.one_of(
                 "all",
                 "failed",
@@ -386,56 +349,44 @@ class QueueOptions:
                 "disabled",
                 refusal="is not a valid delayed retry type. Must be one of: all, failed, returned, disabled",
             ),
-            versions=SINCE_4_3,
-            operator=SINCE_4_3,
-            merge={"quorum": policy_wins},
+            merge=policy_wins,
         ),
     )
     delayed_retry_min: float | None = option(
         "x-delayed-retry-min",
         ArgumentReader.milliseconds_if_positive,
         {"quorum": Taken(SINCE_4_3, position=190)},
-        PolicyKey(
+        _retry_key(
             values.positive("is not a valid delayed retry minimum delay. Must be a positive integer"),
-            versions=SINCE_4_3,
-            operator=SINCE_4_3,
             operator_merge=max,
             read=_seconds,
-            merge={"quorum": min},
+            merge=min,
         ),
     )
     delayed_retry_max: float | None = option(
         "x-delayed-retry-max",
         ArgumentReader.milliseconds_if_positive,
         {"quorum": Taken(SINCE_4_3, position=200)},
-        PolicyKey(
+        _retry_key(
             values.positive("is not a valid delayed retry maximum delay. Must be a positive integer"),
-            versions=SINCE_4_3,
-            operator=SINCE_4_3,
             operator_merge=min,
             read=_seconds,
-            merge={"quorum": min},
+            merge=min,
         ),
     )
     max_age: float | None = option(
         "x-max-age",
         ArgumentReader.age,
-        {"stream": Taken()},
-        PolicyKey(
-            values.age("is not a valid max age"),
-            read=_seconds_of_age,
-            merge={"stream": policy_wins},
-            foreign=_foreign_to("classic", "quorum"),
-        ),
+        _STREAM,
+        PolicyKey(values.age("is not a valid max age"), read=_seconds_of_age, merge=policy_wins),
     )
     max_segment_size: int | None = option(
         "x-stream-max-segment-size-bytes",
         ArgumentReader.count,
-        {"stream": Taken()},
+        _STREAM,
         PolicyKey(
-            values.segment_size("is not a valid segment size"),
-            merge={"stream": policy_wins},
-            foreign=_foreign_to("classic", "quorum"),
+            values.between(range(values.LARGEST_SEGMENT + 1), "is not a valid segment size"),
+            merge=policy_wins,
         ),
     )
     stream_filter_size: ClassVar[Argument] = Argument(
@@ -445,22 +396,20 @@ class QueueOptions:
         PolicyKey(
             values.between(values.FILTER_SIZES, "is not a valid filter size. Valid range is 16-255"),
             versions=SINCE_3_13,
+            foreign={},
         ),
     )
     initial_cluster_size: ClassVar[Argument] = Argument(
         "x-initial-cluster-size",
         ArgumentReader.positive,
-        {"stream": Taken()},
-        PolicyKey(values.natural("is not a valid cluster size"), foreign=_foreign_to("classic", "quorum")),
+        _STREAM,
+        PolicyKey(values.natural("is not a valid cluster size")),
     )
     queue_leader_locator: ClassVar[Argument] = Argument(
         "x-queue-leader-locator",
         _leader_locator,
         {"classic": Taken(SINCE_4_0), "quorum": Taken(position=150), "stream": Taken()},
-        PolicyKey(
-            values.one_of(*values.LOCATORS, refusal="is not a valid queue leader locator value"),
-            foreign={"classic": UNTIL_3_13},
-        ),
+        PolicyKey(values.one_of(*values.LOCATORS, refusal="is not a valid queue leader locator value")),
         values=((UNTIL_3_13, values.LOCATORS), (SINCE_4_0, (*values.LOCATORS, "min-masters"))),
     )
 
@@ -472,33 +421,112 @@ class QueueOptions:
 QUEUE_ARGUMENTS: tuple[Argument, ...] = rows_of(QueueOptions)
 
 
+# --- the rows of consumers ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class StreamOffset:
+    """Where in a stream a consumer begins.
+
+    At one of its ends, at the offset `number`, or at the first message that is as young as `number` says: a
+    time in seconds since 1970, or an age in seconds. For "crash" RabbitMQ ends the connection.
+    """
+
+    kind: NamedOffset | Literal["offset", "time", "age", "crash"] = "next"
+    number: float = 0
+
+
+def _stream_offset(reader: ArgumentReader, name: str) -> StreamOffset:
+    """Where to begin in a stream (RabbitMQ: documented; what it makes of other types is measured)."""
+    value = reader.arguments[name]
+    if value in (b"first", b"last", b"next"):
+        value = value.decode()
+    if isinstance(value, str):
+        named: NamedOffset
+        for named in get_args(NamedOffset):
+            if value == named:
+                return StreamOffset(named)
+        age = reader.seconds_of_age(value)
+        if age is None:
+            reader.refuse(name, f"{{invalid_stream_offset_arg,{{longstr,{_erlang_binary(value)}}}}}")
+        return StreamOffset("age", age)
+    if isinstance(value, bool) or not isinstance(value, int):
+        return StreamOffset("crash")
+    return StreamOffset("offset" if type(value) is int else "time", value)
+
+
+def _erlang_binary(text: str) -> str:
+    """A text as RabbitMQ's texts show bytes."""
+    octets = text.encode("utf-8", "surrogateescape")
+    if text.isprintable() and text.isascii():
+        quoted = text.replace("\\", "\\\\").replace('"', '\\"')
+        return f'<<"{quoted}">>' if text else "<<>>"
+    return f"<<{','.join(map(str, octets))}>>"
+
+
+def _filters(reader: ArgumentReader, name: str) -> tuple[str, ...] | None:
+    """A text or an array of texts; any other value is ignored (RabbitMQ: measured)."""
+    value = reader.arguments[name]
+    if isinstance(value, str):
+        return (value,)
+    if isinstance(value, (list, tuple)):
+        return tuple(each for each in value if isinstance(each, str))
+    return None
+
+
+_FILTERED = {"classic": Taken(ONLY_3_13), "quorum": Taken(ONLY_3_13), "stream": Taken(SINCE_3_13)}
+"""In 3.13 all queue types take the filters' arguments, and only streams heed them."""
+
+
+@dataclass(frozen=True)
+class ConsumerOptions:
+    """What the arguments of `basic.consume` ask for; each field stands in the row of its argument.
+
+    `timeout` is how many seconds the consumer may hold a message, where it can ask for that. `filters` are
+    the values of the messages that a stream delivers, None where it delivers all; `match_unfiltered` adds
+    the messages without a value. A `ClassVar` is the row of an argument without effect.
+    """
+
+    priority: int = option("x-priority", ArgumentReader.integer, _both(0), default=0)
+    cancel_on_failover: ClassVar[Argument] = Argument(
+        "x-cancel-on-ha-failover", ArgumentReader.flag, {"classic": Taken(UNTIL_3_13)}
+    )
+    credit: ClassVar[Argument] = Argument("x-credit", None, dict.fromkeys(QUEUE_TYPES, Taken(UNTIL_3_13)))
+    timeout: float | None = option(
+        _CONSUMER_TIMEOUT, ArgumentReader.any_milliseconds, {"quorum": Taken(SINCE_4_3)}
+    )
+    stream_offset: StreamOffset = option(STREAM_OFFSET, _stream_offset, _STREAM, default=StreamOffset())
+    filters: tuple[str, ...] | None = option("x-stream-filter", _filters, _FILTERED)
+    match_unfiltered: bool = option(
+        "x-stream-match-unfiltered",
+        lambda reader, name: reader.arguments[name] is True,
+        _FILTERED,
+        default=False,
+    )
+
+
+CONSUMER_ARGUMENTS: tuple[Argument, ...] = rows_of(ConsumerOptions)
+
+
 # --- what is read off the rows -----------------------------------------------------------------------
 
 
 def queue_type(
-    name: str,
-    virtual_host: str,
-    arguments: Mapping[str, Any],
-    personality: Personality,
-    default: str = "classic",
+    name: str, virtual_host: str, arguments: Mapping[str, Any], personality: Personality, default: str
 ) -> str:
     """The queue type that the arguments of `queue.declare` ask for.
 
     Raises:
         PreconditionFailed: there is no such type.
     """
-    if arguments.get(QUEUE_TYPE) in personality.absent_queue_types:
+    if QUEUE_TYPE not in arguments or arguments[QUEUE_TYPE] in personality.absent_queue_types:
         return default
-    reader = ArgumentReader("queue", name, virtual_host, arguments)
-    return reader.choice(QUEUE_TYPE, tuple(QUEUE_TYPES), "\"unsupported queue type '{}'\"") or default
+    reader = ArgumentReader("queue", name, virtual_host, arguments, personality)
+    return reader.choice(QUEUE_TYPE, tuple(QUEUE_TYPES), "\"unsupported queue type '{}'\"")
 
 
 def queue_options(
-    kind: str,
-    name: str,
-    virtual_host: str,
-    arguments: Mapping[str, Any],
-    personality: Personality,
+    kind: str, name: str, virtual_host: str, arguments: Mapping[str, Any], personality: Personality
 ) -> QueueOptions:
     """Read the arguments of `queue.declare` for a queue of type `kind`.
 
@@ -513,9 +541,32 @@ def queue_options(
         PreconditionFailed: an argument has an illegal value, or belongs to other queue types.
     """
     reader = ArgumentReader("queue", name, virtual_host, arguments, personality)
-    options = read_options(QUEUE_ARGUMENTS, reader, personality.queue_arguments[kind])
-    refuse_foreign(reader, kind, personality.queue_arguments)
-    return QueueOptions(**options)
+    return QueueOptions(**_read(QUEUE_ARGUMENTS, reader, kind, personality.queue_arguments))
+
+
+def consumer_options(
+    kind: str, name: str, virtual_host: str, arguments: Mapping[str, Any], personality: Personality
+) -> ConsumerOptions:
+    """Read the arguments of `basic.consume` for a queue of type `kind`; see `queue_options`.
+
+    Raises:
+        PreconditionFailed: an argument has an illegal value, or belongs to other queue types.
+    """
+    reader = ArgumentReader("queue", name, virtual_host, arguments, personality)
+    return ConsumerOptions(**_read(CONSUMER_ARGUMENTS, reader, kind, personality.consumer_arguments))
+
+
+def _read(
+    rows: tuple[Argument, ...], reader: ArgumentReader, kind: str, known: Mapping[str, Collection[str]]
+) -> dict[str, Any]:
+    """The options that arguments set. Those that other queue types take, and `kind` does not, are refused."""
+    options = read_options(rows, reader, known[kind])
+    for argument in reader.arguments:
+        if argument not in known[kind] and any(argument in others for others in known.values()):
+            raise PreconditionFailed(
+                f"invalid arg '{argument}' for {reader.entity} of queue type {QUEUE_TYPES[kind]}"
+            )
+    return options
 
 
 def taken(rows: Iterable[Argument], personality: str) -> dict[str, tuple[str, ...]]:
@@ -555,26 +606,16 @@ def argument_of(option: str) -> str:
     return {row.option: row.name for row in QUEUE_ARGUMENTS if row.option}[option]
 
 
-def check_dead_letter_exchange(name: str, virtual_host: str, arguments: Mapping[str, Any]) -> None:
+def check_dead_letter_exchange(
+    name: str, virtual_host: str, arguments: Mapping[str, Any], personality: Personality
+) -> None:
     """Check the type of a dead-letter exchange's name. RabbitMQ checks it first, for queues of every type.
 
     Raises:
         PreconditionFailed: it is not a string.
     """
-    ArgumentReader("queue", name, virtual_host, arguments).exchange(DEAD_LETTER_EXCHANGE)
-
-
-def refuse_foreign(reader: ArgumentReader, kind: str, known: Mapping[str, Collection[str]]) -> None:
-    """Refuse arguments that other queue types take, and `kind` does not.
-
-    Raises:
-        PreconditionFailed: there is one.
-    """
-    for argument in reader.arguments:
-        if argument not in known[kind] and any(argument in others for others in known.values()):
-            raise PreconditionFailed(
-                f"invalid arg '{argument}' for {reader.entity} of queue type {QUEUE_TYPES[kind]}"
-            )
+    if DEAD_LETTER_EXCHANGE in arguments:
+        ArgumentReader("queue", name, virtual_host, arguments, personality).exchange(DEAD_LETTER_EXCHANGE)
 
 
 def compared_arguments(kind: str, personality: Personality) -> Iterator[str]:
@@ -583,9 +624,9 @@ def compared_arguments(kind: str, personality: Personality) -> Iterator[str]:
     A generator, which does nothing for a redeclaration without a difference.
     """
     known = personality.queue_arguments[kind]
-    rows = [row for row in QUEUE_ARGUMENTS if row.name in known and _is_compared(row, kind, personality)]
+    rows = [row for row in QUEUE_ARGUMENTS if row.name in known and kind in row.types]
     rows.sort(key=lambda row: row.types[kind].position)
-    yield from (row.name for row in rows)
+    yield from (row.name for row in rows if row.types[kind].is_compared(personality))
 
 
 def compared_values(arguments: Mapping[str, Any], personality: Personality) -> dict[str, Any]:
@@ -596,7 +637,3 @@ def compared_values(arguments: Mapping[str, Any], personality: Personality) -> d
     if age is not None:
         values[name] = str(round(age * 1000))
     return values
-
-
-def _is_compared(row: Argument, kind: str, personality: Personality) -> bool:
-    return kind in row.types and row.types[kind].is_compared(personality)

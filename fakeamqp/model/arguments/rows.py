@@ -60,10 +60,6 @@ def _never(_: Personality, __: str) -> bool:
     return False
 
 
-def _always(_: Personality) -> bool:
-    return True
-
-
 @dataclass(frozen=True)
 class PolicyKey:
     """How policies set the option of a row. The key is the argument's name without its `x-`.
@@ -74,10 +70,12 @@ class PolicyKey:
         operator: personalities whose operator policies may set it.
         operator_merge: chooses between the values of a policy and of an operator policy, in this order.
         read: makes the option's value of the policy's, for a queue type.
-        merge: by queue type, chooses between the values of the policies and of the argument, in this order.
-            A queue type that is not named ignores the key.
+        merge: chooses between the values of the policies and of the argument, in this order; None: the key
+            has no effect.
+        merges: the same for queue types where it differs.
         overrides: whether the policy's value holds on a queue type whatever the argument says.
-        foreign: by queue type, personalities in which the key makes a whole policy skip such queues.
+        foreign: by queue type, personalities in which the key makes a whole policy skip such queues; None:
+            those in which the type does not take the argument.
     """
 
     check: Check = any_value
@@ -85,9 +83,10 @@ class PolicyKey:
     operator: Versions = NONE
     operator_merge: Merge = argument_wins
     read: Callable[[Any, str], Any] = _unchanged
-    merge: Mapping[str, Merge] = field(default_factory=dict)
+    merge: Merge | None = None
+    merges: Mapping[str, Merge] = field(default_factory=dict)
     overrides: Callable[[Personality, str], bool] = _never
-    foreign: Mapping[str, Versions] = field(default_factory=dict)
+    foreign: Mapping[str, Versions] | None = None
 
 
 @dataclass(frozen=True)
@@ -102,7 +101,7 @@ class Taken:
     """
 
     versions: Versions = EVERY
-    compared: Callable[[Personality], bool] | bool = _always
+    compared: Callable[[Personality], bool] | bool = True
     position: int = 0
 
     def is_compared(self, personality: Personality) -> bool:

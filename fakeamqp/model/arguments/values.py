@@ -52,7 +52,7 @@ def seconds_of_age(value: Any) -> float | None:
 
 
 class ArgumentReader:
-    """Reads the arguments of one declaration.
+    """Reads the arguments of one declaration; each method reads one that is among them.
 
     Args:
         kind: queue or exchange, for texts.
@@ -63,12 +63,7 @@ class ArgumentReader:
     """
 
     def __init__(
-        self,
-        kind: str,
-        name: str,
-        virtual_host: str,
-        arguments: Mapping[str, Any],
-        personality: Personality | None = None,
+        self, kind: str, name: str, virtual_host: str, arguments: Mapping[str, Any], personality: Personality
     ) -> None:
         self.entity: str = f"{kind} '{name}' in vhost '{virtual_host}'"
         self.arguments = arguments
@@ -82,71 +77,56 @@ class ArgumentReader:
         """
         raise PreconditionFailed(f"invalid arg '{argument}' for {self.entity}: {reason}")
 
-    def integer(self, argument: str) -> int | None:
+    def integer(self, argument: str) -> int:
         """An integer of any width."""
-        if argument not in self.arguments:
-            return None
         value = self.arguments[argument]
         if type(value) is not int:
             self.refuse(argument, f'"expected integer, got {type_name(value)}"')
         return value
 
-    def count(self, argument: str, most: int | None = None) -> int | None:
+    def count(self, argument: str, most: int | None = None) -> int:
         """An integer from 0 to `most`."""
         value = self.integer(argument)
-        if value is None:
-            return None
         if value < 0:
             self.refuse(argument, f"{{value_negative,{value}}}")
         if most is not None and value > most:
             self.refuse(argument, f"{{max_value_exceeded,{value}}}")
         return value
 
-    def priority(self, argument: str) -> int | None:
+    def priority(self, argument: str) -> int:
         """An integer from 0 to 255."""
         return self.count(argument, most=255)
 
-    def positive(self, argument: str) -> int | None:
+    def positive(self, argument: str) -> int:
         """An integer above 0."""
         value = self.count(argument)
         if value == 0:
             self.refuse(argument, "{value_zero,0}")
         return value
 
-    def milliseconds(self, argument: str, least: int = 0) -> float | None:
+    def milliseconds(self, argument: str) -> float:
         """A time in milliseconds of at most ten years, in seconds."""
         value = self.count(argument)
-        if value is None:
-            return None
-        if value < least:
-            self.refuse(argument, f"{{value_zero,{value}}}")
         if value > LONGEST_TTL:
             self.refuse(argument, f"{{value_too_large,{value}}}")
         return value / 1000
 
-    def positive_milliseconds(self, argument: str) -> float | None:
+    def positive_milliseconds(self, argument: str) -> float:
         """A time in milliseconds above 0 and of at most ten years, in seconds."""
-        return self.milliseconds(argument, least=1)
+        self.positive(argument)
+        return self.milliseconds(argument)
 
-    def any_milliseconds(self, argument: str) -> float | None:
+    def any_milliseconds(self, argument: str) -> float:
         """A time in milliseconds of any length, in seconds."""
-        value = self.count(argument)
-        return None if value is None else value / 1000
+        return self.count(argument) / 1000
 
     def milliseconds_if_positive(self, argument: str) -> float | None:
         """A time in milliseconds, in seconds; any other value is ignored (RabbitMQ: its sources)."""
         value = self.arguments[argument]
-        return value / 1000 if type(value) is int and value > 0 else None
+        return value / 1000 if is_positive(value) else None
 
-    def milliseconds_if_integer(self, argument: str) -> float | None:
-        """A time in milliseconds, in seconds; any other value is ignored (RabbitMQ: measured)."""
-        value = self.arguments.get(argument)
-        return value / 1000 if type(value) is int else None
-
-    def text(self, argument: str) -> str | None:
+    def text(self, argument: str) -> str:
         """A string."""
-        if argument not in self.arguments:
-            return None
         value = self.arguments[argument]
         if not isinstance(value, str):
             self.refuse(argument, f"{{unacceptable_type,{type_name(value)}}}")
@@ -157,39 +137,32 @@ class ArgumentReader:
         value = self.arguments[argument]
         return value if isinstance(value, str) else None
 
-    def exchange(self, argument: str) -> str | None:
+    def exchange(self, argument: str) -> str:
         """The name of an exchange."""
-        value = self.arguments.get(argument)
-        if argument in self.arguments and not isinstance(value, str):
+        value = self.arguments[argument]
+        if not isinstance(value, str):
             raise PreconditionFailed(
                 f"invalid type '{type_name(value)}' for arg '{argument}' in {self.entity}"
             )
         return value
 
-    def legal(self, argument: str) -> tuple[Any, ...]:
-        """The legal values that the personality has for an argument; empty where any is legal."""
-        return () if self.personality is None else self.personality.argument_values.get(argument, ())
-
-    def choice(self, argument: str, legal: tuple[str, ...], refusal: str) -> str | None:
+    def choice(self, argument: str, legal: tuple[str, ...], refusal: str) -> str:
         """One of a few words."""
         value = self.text(argument)
-        if value is not None and value not in legal:
+        if value not in legal:
             self.refuse(argument, refusal.format(value))
         return value
 
     def flag(self, argument: str) -> bool:
         """A boolean."""
-        value = self.arguments.get(argument, False)
+        value = self.arguments[argument]
         if not isinstance(value, bool):
             self.refuse(argument, f"{{unacceptable_type,{type_name(value)}}}")
         return value
 
-    def age(self, argument: str) -> float | None:
+    def age(self, argument: str) -> float:
         """A number with a unit, such as 7D: in seconds."""
-        value = self.text(argument)
-        if value is None:
-            return None
-        age = self.seconds_of_age(value)
+        age = self.seconds_of_age(self.text(argument))
         if age is None:
             self.refuse(argument, "invalid_max_age")
         return age
@@ -198,10 +171,9 @@ class ArgumentReader:
         """An age in seconds; None if the text is not an age.
 
         Raises:
-            Crash: it does not begin with a digit, in personalities that fail on that.
+            ChannelCrash: it does not begin with a digit, in personalities that fail on that.
         """
-        crashes = self.personality is not None and self.personality.crashes_on_ages
-        if crashes and not re.match("[0-9]", text):
+        if self.personality.crashes_on_ages and not re.match("[0-9]", text):
             raise ChannelCrash("an age that does not begin with a digit")
         return seconds_of_age(text)
 
@@ -221,15 +193,6 @@ LARGEST_SEGMENT = 3_000_000_000
 """Bytes in a segment of a stream."""
 
 
-def _check(legal: Callable[[Any], bool], refusal: str) -> Check:
-    return lambda personality, features, value: None if legal(value) else f"{term(value)} {refusal}"
-
-
-def is_natural(value: Any) -> bool:
-    """Whether a value is an integer from 0 upwards."""
-    return type(value) is int and value >= 0
-
-
 def is_positive(value: Any) -> bool:
     """Whether a value is an integer above 0."""
     return type(value) is int and value > 0
@@ -245,9 +208,13 @@ def any_value(personality: Personality, features: DeprecatedFeatures, value: Any
     return None
 
 
+def _check(legal: Callable[[Any], bool], refusal: str) -> Check:
+    return lambda personality, features, value: None if legal(value) else f"{term(value)} {refusal}"
+
+
 def natural(refusal: str) -> Check:
     """An integer from 0 upwards."""
-    return _check(is_natural, refusal)
+    return _check(lambda value: type(value) is int and value >= 0, refusal)
 
 
 def positive(refusal: str) -> Check:
@@ -265,26 +232,6 @@ def text(refusal: str) -> Check:
     return _check(lambda value: isinstance(value, str), refusal)
 
 
-def too_long(key: str) -> str | None:
-    """What is wrong with a routing key that no message can have; None if it is not too long.
-
-    RabbitMQ takes it, and ends connections that are sent such a message with 541 (measured).
-    """
-    return f"longer than {LONGEST_NAME} bytes" if octets_of(key) > LONGEST_NAME else None
-
-
-def routing_key(refusal: str) -> Check:
-    """A routing key that a message can have."""
-
-    def check(personality: Personality, features: DeprecatedFeatures, value: Any) -> str | None:
-        if not isinstance(value, str):
-            return f"{term(value)} {refusal}"
-        problem = too_long(value)
-        return f"the routing key is {problem}" if problem else None
-
-    return check
-
-
 def one_of(*legal: Any, refusal: str) -> Check:
     """One of a few values."""
     return _check(is_one_of(*legal), refusal)
@@ -295,9 +242,20 @@ def age(refusal: str) -> Check:
     return _check(lambda value: seconds_of_age(value) is not None, refusal)
 
 
-def segment_size(refusal: str) -> Check:
-    """The size of a stream's segment in bytes."""
-    return between(range(LARGEST_SEGMENT + 1), refusal)
+def too_long(key: str) -> str | None:
+    """What is wrong with a routing key that no message can have; None if it is not too long.
+
+    RabbitMQ takes it, and ends connections that are sent such a message with 541 (measured).
+    """
+    return f"longer than {LONGEST_NAME} bytes" if octets_of(key) > LONGEST_NAME else None
+
+
+def routing_key(personality: Personality, features: DeprecatedFeatures, value: Any) -> str | None:
+    """A routing key that a message can have."""
+    if not isinstance(value, str):
+        return f"{term(value)} is not a valid dead letter routing key"
+    problem = too_long(value)
+    return f"the routing key is {problem}" if problem else None
 
 
 def delivery_limit(personality: Personality, features: DeprecatedFeatures, value: Any) -> str | None:
@@ -306,15 +264,11 @@ def delivery_limit(personality: Personality, features: DeprecatedFeatures, value
     return None if legal else f"{term(value)} is not a valid delivery limit"
 
 
-_MASTER_LOCATORS = one_of(
-    "client-local", "min-masters", "random", refusal="invalid queue-master-locator value"
-)
-_LEADER_LOCATORS = one_of(*LOCATORS, refusal="is not a valid master locator")
-
-
 def master_locator(personality: Personality, features: DeprecatedFeatures, value: Any) -> str | None:
     """A deprecated feature; where classic queues can be mirrored, mirroring defines its values."""
     if not features.permitted("queue_master_locator"):
         return "use of deprecated queue-master-locator argument is not permitted"
-    check = _MASTER_LOCATORS if "ha-mode" in personality.policy_keys else _LEADER_LOCATORS
-    return check(personality, features, value)
+    mirrored = "ha-mode" in personality.policy_keys
+    legal = ("client-local", "min-masters", "random") if mirrored else LOCATORS
+    refusal = "invalid queue-master-locator value" if mirrored else "is not a valid master locator"
+    return None if is_one_of(*legal)(value) else f"{term(value)} {refusal}"

@@ -161,9 +161,7 @@ class Exchange:
         self.alternate_is_last: bool = alternate_exchange is not None
         self.options: ExchangeOptions
         self.declared: ExchangeOptions
-        self.options = self.declared = exchange_options(
-            self.type_name, name, virtual_host.name, self.arguments
-        )
+        self.options = self.declared = exchange_options(self.type_name, name, virtual_host, self.arguments)
         self.alternate_exchange = alternate_exchange or self.options.alternate_exchange
         self.policy: Policy | None = None
         self.operator_policy: Policy | None = None
@@ -188,7 +186,7 @@ class Exchange:
         Raises:
             PreconditionFailed, CommandInvalid, InternalError: an exchange cannot be declared with them.
         """
-        return exchange_options(cls.type_name, name, virtual_host.name, arguments)
+        return exchange_options(cls.type_name, name, virtual_host, arguments)
 
     def apply(self, options: ExchangeOptions) -> None:
         """Put other options in force, because other policies match."""

@@ -14,9 +14,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeVar
 
 from fakeamqp.errors import FakeAMQPError, nearest
-from fakeamqp.model.arguments.consumer_arguments import CONSUMER_ARGUMENTS
 from fakeamqp.model.arguments.policy_keys import foreign_policy_keys, operator_policy_keys, policy_keys
-from fakeamqp.model.arguments.queue_arguments import QUEUE_ARGUMENTS, legal_values, taken
+from fakeamqp.model.arguments.queue_arguments import CONSUMER_ARGUMENTS, QUEUE_ARGUMENTS, legal_values, taken
 from fakeamqp.model.personality.features import Phase, deprecated_features
 from fakeamqp.model.versions import (
     NAMES,

@@ -22,8 +22,7 @@ from decimal import Decimal
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
-from fakeamqp.model.arguments.consumer_arguments import STREAM_OFFSET
-from fakeamqp.model.arguments.queue_arguments import QueueOptions, argument_of
+from fakeamqp.model.arguments.queue_arguments import STREAM_OFFSET, QueueOptions, argument_of
 from fakeamqp.model.arguments.values import FILTER_SIZES, LARGEST_SEGMENT
 from fakeamqp.model.deliveries.credit import Grant
 from fakeamqp.model.deliveries.delivery import Delivery

@@ -130,7 +130,7 @@ class QueueRegister(dict[str, Queue]):
         declaration = virtual_host.metadata.with_queue_type(personality, declaration or QueueDeclaration())
         arguments = declaration.arguments
         where = (name, virtual_host.name)
-        check_dead_letter_exchange(*where, arguments)
+        check_dead_letter_exchange(*where, arguments, personality)
         default = virtual_host.metadata.default_queue_type or "classic"
         type_name = queue_type(*where, arguments, personality, default)
         options = queue_options(type_name, *where, arguments, personality)
