@@ -291,6 +291,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
     def _run_once(self) -> None:
         # Called by `run_forever` until the loop is stopped.
         ready: deque[Handle] = self._ready  # type: ignore[attr-defined]
+        by_time, timers = self._by_time, self._timers
         self._iteration += 1
         if self._foreign:
             self._take_foreign(ready)
@@ -302,12 +303,12 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         if not ready:
             if not self._stopping:  # type: ignore[attr-defined]
                 self._wait(ready)
-        elif (
-            self._draws_pauses or self._iteration - self._still_since > _BUSY_ITERATIONS
-        ) and not self._in_threads:
+        elif not self._in_threads and (
+            (self._draws_pauses and timers and timers[0][0] - self._now <= _LONGEST_PAUSE)
+            or self._iteration - self._still_since > _BUSY_ITERATIONS
+        ):
             self._pass_time()
         now = self._now
-        by_time, timers = self._by_time, self._timers
         while by_time and by_time[0][0] <= now:
             ready.append(heappop(by_time)[2])
         while timers and timers[0][0] <= now:

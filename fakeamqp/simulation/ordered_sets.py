@@ -166,29 +166,37 @@ _ORDERED: dict[str, tuple[type, type]] = {
 }
 
 
-# How many modules there were at the last search, and the paths of those of clients.
-_found: tuple[int, list[str]] = (0, [])
+# How many modules there were at the last search, and where those of clients name kinds of sets.
+_found: tuple[int, list[tuple[ModuleType, str, Any]]] = (0, [])
 
 
-def _clients() -> list[ModuleType]:
-    """The imported modules of clients. The search is repeated when the number of modules has changed."""
+def _names_of_sets() -> list[tuple[ModuleType, str, Any]]:
+    """The modules of clients with each kind of sets they may name, and what they have by that name.
+
+    The search is repeated when the number of modules has changed.
+    """
     global _found
     if len(sys.modules) != _found[0]:
-        _found = len(sys.modules), [path for path in list(sys.modules) if path.startswith(_CLIENTS)]
-    return [sys.modules[path] for path in _found[1] if path in sys.modules]
+        clients = [module for path, module in list(sys.modules.items()) if path.startswith(_CLIENTS)]
+        _found = (
+            len(sys.modules),
+            [
+                # Builtin names are not among those of a module; WeakSet is, where it is imported.
+                (module, name, found)
+                for module in clients
+                for name, (usual, _) in _ORDERED.items()
+                if (found := vars(module).get(name)) is usual or (found is None and usual is not WeakSet)
+            ],
+        )
+    return _found[1]
 
 
 @contextmanager
 def keep_order_of_sets() -> Iterator[None]:
     """Have clients that are imported make ordered sets."""
-    changed: list[tuple[ModuleType, str, Any]] = []
-    for module in _clients():
-        for name, (usual, ordered) in _ORDERED.items():
-            # Builtin names are not among those of a module; WeakSet is, where it is imported.
-            found = vars(module).get(name)
-            if found is usual or (found is None and usual is not WeakSet):
-                changed.append((module, name, found))
-                setattr(module, name, ordered)
+    changed = _names_of_sets()
+    for module, name, _ in changed:
+        setattr(module, name, _ORDERED[name][1])
     try:
         yield
     finally:
