@@ -21,7 +21,7 @@ from weakref import finalize
 from fakeamqp.arguments import check_arguments, is_name
 from fakeamqp.connection import bracketed
 from fakeamqp.errors import BrokerError, WaitTimeout, nearest
-from fakeamqp.inspect.inspection import Inspection
+from fakeamqp.inspect.inspection import Inspection, StateReader
 from fakeamqp.model.access import Accounts, Permission, account, accounts, own_copy
 from fakeamqp.model.limits import DEFAULT_BOUNDS
 from fakeamqp.model.memory import default_limit
@@ -232,7 +232,7 @@ class Broker(Inspection):
             from fakeamqp.model.races import seeded
 
             self._race(seeded(race_seed), race_seed)
-        self._reader = _EngineReader(self._engine, self._state)
+        self._reader = StateReader(self._engine, self._state)
         self._listeners: tuple[Listener, ...] = ()
         self._tls_wanted = tls
         self._tls: ServerTLS | None = None
@@ -1201,44 +1201,6 @@ def _warn_of_drop(engine: Engine, address: tuple[str, int], file: str, line: int
             file,
             line,
         )
-
-
-class _EngineReader:
-    """Reads the state of a broker inside its engine."""
-
-    def __init__(self, engine: Engine, state: BrokerState) -> None:
-        self._engine = engine
-        self._state = state
-
-    def read(self, question: Callable[[BrokerState], T], /) -> T:
-        with self._engine:
-            return question(self._state)
-
-    def change(self, act: Callable[[BrokerState], T], /) -> T:
-        with self._engine, self._engine.in_slices() as between:
-            result = act(self._state)
-            between()
-            return result
-
-    def wait_for(
-        self,
-        predicate: Callable[[BrokerState], object],
-        /,
-        timeout: float = 5.0,
-        *,
-        every: float | None = None,
-    ) -> bool:
-        return self._engine.wait_until(lambda: predicate(self._state), timeout, every)
-
-    async def wait_for_async(
-        self,
-        predicate: Callable[[BrokerState], object],
-        /,
-        timeout: float = 5.0,
-        *,
-        every: float | None = None,
-    ) -> bool:
-        return await self._engine.wait_until_async(lambda: predicate(self._state), timeout, every)
 
 
 def payload_of(call: str, body: object, json: object) -> bytes:

@@ -17,7 +17,6 @@ LATER = {
     "fakeamqp.inspect.expectations",
     "fakeamqp.inspect.handles",
     "fakeamqp.inspect.messages",
-    "fakeamqp.inspect.outcomes",
     "fakeamqp.inspect.topology",
     "fakeamqp.model.definitions",
     "fakeamqp.model.exchanges.hashing",

@@ -36,12 +36,15 @@ if TYPE_CHECKING:
     from fakeamqp.inspect.handles import ConnectionHandle, QueueInspector
     from fakeamqp.inspect.inspection import Inspection
     from fakeamqp.inspect.memory import ConnectionMemory, MemoryView, QueueMemory
-    from fakeamqp.inspect.messages import ContentView, MessageView, Published, PublishedView
-    from fakeamqp.inspect.outcomes import (
+    from fakeamqp.inspect.messages import (
+        ContentView,
         DeadLettered,
         DeadLetteredView,
         Dropped,
         DroppedView,
+        MessageView,
+        Published,
+        PublishedView,
         Returned,
         ReturnedView,
     )
@@ -128,12 +131,15 @@ if not TYPE_CHECKING:
             "fakeamqp.inspect.handles": ("ConnectionHandle", "QueueInspector"),
             "fakeamqp.inspect.inspection": ("Inspection",),
             "fakeamqp.inspect.memory": ("ConnectionMemory", "MemoryView", "QueueMemory"),
-            "fakeamqp.inspect.messages": ("ContentView", "MessageView", "Published", "PublishedView"),
-            "fakeamqp.inspect.outcomes": (
+            "fakeamqp.inspect.messages": (
+                "ContentView",
                 "DeadLettered",
                 "DeadLetteredView",
                 "Dropped",
                 "DroppedView",
+                "MessageView",
+                "Published",
+                "PublishedView",
                 "Returned",
                 "ReturnedView",
             ),

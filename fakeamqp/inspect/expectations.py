@@ -11,7 +11,7 @@ import heapq
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypedDict
 
 from fakeamqp.inspect.counts import Count, CountRange
 from fakeamqp.inspect.errors import (
@@ -26,53 +26,31 @@ from fakeamqp.inspect.errors import (
 from fakeamqp.inspect.hints import wait_hints
 from fakeamqp.inspect.messages import (
     PROPERTIES,
-    ContentView,
+    DeadLettered,
+    Dropped,
     Published,
-    PublishedView,
     Recorded,
-    all_published_views,
+    Returned,
     by_client,
     history,
     published_views,
     shortened,
-)
-from fakeamqp.inspect.outcomes import (
-    dead_lettered_views,
-    dead_letters,
-    dropped_views,
-    drops,
-    returned_views,
-    returns,
+    views,
 )
 from fakeamqp.model.exchanges.topic import TopicTrie
 
 if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
-    from fakeamqp.model.history import History
     from fakeamqp.model.state import BrokerState
 
 __all__ = [
-    "ALL_PUBLISHED",
-    "DEAD_LETTERED",
-    "DROPPED",
-    "MISSING",
-    "NO_JSON",
-    "PUBLISHED",
-    "RETURNED",
+    "KINDS",
     "EventKind",
     "Expectation",
-    "JsonDifference",
     "Wanted",
     "WantedDeadLettered",
     "WantedDropped",
     "WantedReturned",
-    "differences",
-    "expect_published",
-    "parsed",
 ]
-
-V = TypeVar("V", bound=ContentView)
 
 Text: TypeAlias = "str | re.Pattern[str] | Callable[[Any], object]"
 Number: TypeAlias = "int | Callable[[Any], object]"
@@ -163,32 +141,34 @@ class WantedDropped(Wanted, total=False):
 class EventKind(NamedTuple):
     """A kind of event that can be expected: published, returned, dead-lettered, dropped."""
 
-    word: str
+    recorded: type[Recorded[Any, Any]]
     keywords: type
     error: type[NotAsExpected]
-    history: Callable[[BrokerState], History[Any]]
-    views: Callable[[BrokerState], Recorded[Any, Any]]
-    counts: Callable[[Any], bool] = lambda record: True
-    """Whether a record of the history is among the views."""
+    by_clients: bool = False
+    """Whether only what clients have published counts, and not what the test has."""
+
+    @property
+    def word(self) -> str:
+        """The participle of the event."""
+        return self.recorded.word
 
     @property
     def function(self) -> str:
         """The name of the function that expects such events."""
         return "expect_" + self.word.replace("-", "_")
 
-    @property
-    def awaitable(self) -> str:
-        """The name of its form for coroutines."""
-        return self.function + "_async"
+    def views(self, state: BrokerState) -> Recorded[Any, Any]:
+        """What the history contains of this kind; raises NoHistory."""
+        return published_views(state) if self.by_clients else views(self.recorded, state)
 
 
-PUBLISHED = EventKind("published", Wanted, NotPublished, history, published_views, by_client)
-ALL_PUBLISHED = EventKind("published", Wanted, NotPublished, history, all_published_views)
-RETURNED = EventKind("returned", WantedReturned, NotReturned, returns, returned_views)
-DEAD_LETTERED = EventKind(
-    "dead-lettered", WantedDeadLettered, NotDeadLettered, dead_letters, dead_lettered_views
-)
-DROPPED = EventKind("dropped", WantedDropped, NotDropped, drops, dropped_views)
+KINDS = {
+    "published": EventKind(Published, Wanted, NotPublished, by_clients=True),
+    "all_published": EventKind(Published, Wanted, NotPublished),
+    "returned": EventKind(Returned, WantedReturned, NotReturned),
+    "dead_lettered": EventKind(DeadLettered, WantedDeadLettered, NotDeadLettered),
+    "dropped": EventKind(Dropped, WantedDropped, NotDropped),
+}
 
 _OF_THE_EVENT = {
     "queue": "queue",
@@ -238,7 +218,7 @@ class Expectation:
         BadExpectation: a keyword is misspelled, or a value has the wrong type.
     """
 
-    def __init__(self, kind: EventKind = PUBLISHED, /, **wanted: Any) -> None:
+    def __init__(self, kind: EventKind = KINDS["published"], /, **wanted: Any) -> None:
         self.kind = kind
         known = kind.keywords.__annotations__
         for name in wanted:
@@ -252,52 +232,29 @@ class Expectation:
             if name in given:
                 self._tests += _tests(name, given[name])
 
-    @classmethod
-    def of_nothing(cls, kind: EventKind, wanted: Mapping[str, Any]) -> Expectation:
-        """The expectation that no event of a kind matches.
-
-        Raises:
-            BadExpectation: a keyword is misspelled, or `count` is given.
-        """
-        if wanted.get("count") is not None:
-            raise BadExpectation(f"count={wanted['count']!r}: an expectation of nothing has no count")
-        return cls(kind, **{**wanted, "count": 0})
-
-    def matches(self, happened: Recorded[V, Any]) -> tuple[V, ...]:
-        """The matching messages, in order."""
-        return tuple(happened.view(record) for record in happened.records if self._fits(record))
-
-    def check(self, happened: Recorded[V, Any], *, hint: str = "") -> tuple[V, ...]:
-        """The matching messages, if there are as many as expected.
-
-        Raises:
-            NotPublished, or its like for the kind: there are not; the text shows the nearest misses, and
-                `hint` at its end.
-        """
-        found = self.matches(happened)
-        if not self._range.holds(len(found)):
-            raise self.kind.error(self._report(happened, found) + hint)
-        return found
-
     def check_now(self, state: BrokerState, *, waited: bool = False) -> tuple[Any, ...]:
-        """`check` of the broker's history. The error also shows what happened to the message instead.
+        """The matching messages in the broker's history, in order, if there are as many as expected.
 
         `waited` says that the caller has waited before.
+
+        Raises:
+            NotPublished, or its like for the kind: there are not; the text shows the nearest misses, and what
+                happened to the message instead.
         """
         happened = self.kind.views(state)
-        found = self.matches(happened)
+        found = tuple(happened.view(record) for record in happened.records if self._fits(record))
         if self._range.holds(len(found)):
             return found
         said = self._report(happened, found)
         if len(found) < self._range.least:
             said += self._left_out(state) + self._instead(state)
-        raise self.kind.error(said + wait_hints(state, self.kind.awaitable if waited else ""))
+        raise self.kind.error(said + wait_hints(state, f"{self.kind.function}_async" if waited else ""))
 
     def _left_out(self, state: BrokerState) -> str:
         """A note about messages of the test itself that match and do not count."""
-        if self.kind is not PUBLISHED:
+        if not self.kind.by_clients:
             return ""
-        own = sum(self._fits(record) for record in history(state) if not by_client(record))
+        own = sum(self._fits(record) for record in history(state, "published") if not by_client(record))
         if not own:
             return ""
         what = "such a message" if own == 1 else f"{own} such messages"
@@ -307,8 +264,8 @@ class Expectation:
         """Other events of messages that match the expected one."""
         lines = []
         tests = [test for test in self._tests if test.of_message]
-        for kind in (RETURNED, DEAD_LETTERED, DROPPED):
-            if kind is self.kind or not tests:
+        for kind in KINDS.values():
+            if kind.recorded in (Published, self.kind.recorded) or not tests:
                 continue
             happened = kind.views(state)
             like = [each for each in happened.records if all(test.fits(test.read(each)) for test in tests)]
@@ -326,12 +283,13 @@ class Expectation:
 
         def decided(state: BrokerState) -> bool:
             nonlocal seen, found
-            published = self.kind.history(state)
-            if published.count < seen:  # The history was cleared.
+            kept = history(state, self.kind.word)
+            if kept.count < seen:  # The history was cleared.
                 seen = found = 0
-            fresh = islice(reversed(published), published.count - seen)
-            found += sum(self.kind.counts(record) and self._fits(record) for record in fresh)
-            seen = published.count
+            for record in islice(reversed(kept), kept.count - seen):
+                if self._fits(record) and (not self.kind.by_clients or by_client(record)):
+                    found += 1
+            seen = kept.count
             return self._range.holds(found) or self._range.passed_by(found)
 
         return decided
@@ -346,7 +304,7 @@ class Expectation:
 
     # --- near misses ----------------------------------------------------------------------------------
 
-    def _report(self, happened: Recorded[V, Any], found: Sequence[V]) -> str:
+    def _report(self, happened: Recorded[Any, Any], found: Sequence[Any]) -> str:
         """The text of the error."""
         word = self.kind.word
         one = self._range.least == 1 and self._range.most in (1, None)
@@ -396,16 +354,6 @@ class Expectation:
         return lines
 
 
-def expect_published(published: Published, **wanted: Unpack[Wanted]) -> tuple[PublishedView, ...]:
-    """The matching messages, if there are as many as expected; see `Wanted` for the keywords.
-
-    Raises:
-        NotPublished: their number differs; the text shows the nearest misses.
-        BadExpectation: a keyword is misspelled, or a value has the wrong type.
-    """
-    return Expectation(**wanted).check(published)
-
-
 # --- tests ------------------------------------------------------------------------------------------------
 
 
@@ -421,7 +369,7 @@ def _tests(name: str, wanted: Any) -> list[_Test]:
         return [_Test(name, wanted, _body_shown(wanted), lambda record: record[1].body, _body_fits(wanted))]
     if name == "json":
         shown = _body_shown(wanted).removeprefix("JSON ")
-        return [_Test(name, wanted, shown, lambda record: parsed(record[1].body), _json_fits(wanted))]
+        return [_Test(name, wanted, shown, lambda record: _parsed(record[1].body), _json_fits(wanted))]
     fits = _topic_fits(wanted) if name == "routing_key" and isinstance(wanted, str) else _fits(wanted)
     return [_Test(name, wanted, _shown(wanted), _reader(name), fits, name not in _OF_THE_EVENT)]
 
@@ -438,7 +386,7 @@ def _reader(name: str) -> Callable[[Any], Any]:
 
 
 def _header_reader(key: str) -> Callable[[Any], Any]:
-    return lambda record: (record[1].properties.headers or {}).get(key, MISSING)
+    return lambda record: (record[1].properties.headers or {}).get(key, _MISSING)
 
 
 def _fits(wanted: Any) -> Callable[[Any], bool]:
@@ -450,7 +398,7 @@ def _fits(wanted: Any) -> Callable[[Any], bool]:
 
         return found
     if _is_predicate(wanted):
-        return lambda value: value is not MISSING and _asked(wanted, value) is True
+        return lambda value: value is not _MISSING and _asked(wanted, value) is True
     return lambda value: bool(wanted == value)
 
 
@@ -480,19 +428,19 @@ def _body_fits(wanted: Any) -> Callable[[bytes], bool]:
         encoded = wanted.encode()
         return lambda body: body == encoded
     if isinstance(wanted, (dict, list)):
-        return lambda body: bool(parsed(body) == wanted)
+        return lambda body: bool(_parsed(body) == wanted)
     if isinstance(wanted, re.Pattern) and isinstance(wanted.pattern, str):
         return lambda body: wanted.search(body.decode("utf-8", "surrogateescape")) is not None
     return _fits(wanted)
 
 
 def _json_fits(wanted: Any) -> Callable[[Any], bool]:
-    return lambda value: next(differences(wanted, value, _accepts), None) is None
+    return lambda value: next(_differences(wanted, value, _accepts), None) is None
 
 
 def _accepts(wanted: Any, value: Any) -> bool:
     """Whether a value of JSON, or the marker that it is none, matches a part of a pattern."""
-    return value is not NO_JSON and _fits(wanted)(value)
+    return value is not _NO_JSON and _fits(wanted)(value)
 
 
 # --- words ------------------------------------------------------------------------------------------------
@@ -525,8 +473,8 @@ def _body_shown(wanted: Any) -> str:
 def _reasons(test: _Test, record: Any) -> Iterator[tuple[str, str]]:
     """The name of what does not match, and how; of JSON, every place where it differs."""
     value = test.read(record)
-    if test.name == "json" and value is not NO_JSON:
-        found = list(differences(test.wanted, value, _accepts))
+    if test.name == "json" and value is not _NO_JSON:
+        found = list(_differences(test.wanted, value, _accepts))
         for each in found[:_MOST_PLACES]:
             near = f" (there is {each.near!r})" if each.near else ""
             part = _json_part(each.wanted) if not each.said else each.said
@@ -535,7 +483,7 @@ def _reasons(test: _Test, record: Any) -> Iterator[tuple[str, str]]:
         if len(found) > _MOST_PLACES:
             yield "json", f"... and {len(found) - _MOST_PLACES} more places"
         return
-    was = f"not JSON: {_shown(record[1].body)}" if value is NO_JSON else _shown(value)
+    was = f"not JSON: {_shown(record[1].body)}" if value is _NO_JSON else _shown(value)
     yield test.name, f"expected {test.shown}, was {was}{_difference_note(test, record)}"
 
 
@@ -547,10 +495,10 @@ def _json_part(value: Any) -> str:
 def _difference_note(test: _Test, record: Any) -> str:
     """A note about a value that does not match."""
     value = test.read(record)
-    if _is_predicate(test.wanted) and value is not MISSING:
+    if _is_predicate(test.wanted) and value is not _MISSING:
         answer = _asked(test.wanted, value)
         return f" ({test.shown[5:-8]} raised {answer!r})" if isinstance(answer, Exception) else ""
-    if test.name == "body" and isinstance(test.wanted, (dict, list)) and parsed(value) is NO_JSON:
+    if test.name == "body" and isinstance(test.wanted, (dict, list)) and _parsed(value) is _NO_JSON:
         return ", which is not JSON"
     return _kind_note(test.wanted, value)
 
@@ -570,12 +518,12 @@ def _likeness(record: Any, failed: Sequence[_Test]) -> float:
     for test in failed:
         value = test.read(record)
         if test.name == "json":
-            places = 0 if value is NO_JSON else sum(1 for _ in differences(test.wanted, value, _accepts))
+            places = 0 if value is _NO_JSON else sum(1 for _ in _differences(test.wanted, value, _accepts))
             total += 1 / places if places else 0.0
         elif isinstance(value, (str, bytes)):
             wanted = test.wanted if isinstance(test.wanted, (str, bytes)) else test.shown
             total += difflib.SequenceMatcher(None, str(wanted)[:_WIDEST], str(value)[:_WIDEST]).ratio()
-        elif value is not None and value is not MISSING:
+        elif value is not None and value is not _MISSING:
             total += 0.5
     return total
 
@@ -597,17 +545,17 @@ class _Marker:
         return self._said
 
 
-MISSING = _Marker("not there")
-NO_JSON = _Marker("not JSON")
+_MISSING = _Marker("not there")
+_NO_JSON = _Marker("not JSON")
 
 
-class JsonDifference(NamedTuple):
+class _JsonDifference(NamedTuple):
     """One place where a value does not match.
 
     Args:
         path: of the place in the value, such as `.items[0].price`; "" is the value itself.
         wanted: the part of the pattern, or a text about it in `said`.
-        was: the part of the value; MISSING if it has none.
+        was: the part of the value; _MISSING if it has none.
         said: what was expected, if not `wanted` itself.
         near: the name of the member that may be meant, or "".
     """
@@ -619,19 +567,19 @@ class JsonDifference(NamedTuple):
     near: str = ""
 
 
-def parsed(body: bytes) -> Any:
-    """The body parsed as JSON, or NO_JSON."""
+def _parsed(body: bytes) -> Any:
+    """The body parsed as JSON, or `_NO_JSON`."""
     import json
 
     try:
         return json.loads(body)
     except (ValueError, RecursionError):
-        return NO_JSON
+        return _NO_JSON
 
 
-def differences(
+def _differences(
     wanted: Any, value: Any, accepts: Callable[[Any, Any], bool], path: str = ""
-) -> Iterator[JsonDifference]:
+) -> Iterator[_JsonDifference]:
     """Where `value` does not match `wanted`, in the order of `wanted`.
 
     Args:
@@ -644,28 +592,28 @@ def differences(
         if isinstance(value, dict):
             yield from _of_members(wanted, value, accepts, path)
         else:
-            yield JsonDifference(path, wanted, value)
+            yield _JsonDifference(path, wanted, value)
     elif isinstance(wanted, Sequence) and not isinstance(wanted, (str, bytes, bytearray)):
         if not isinstance(value, list):
-            yield JsonDifference(path, wanted, value)
+            yield _JsonDifference(path, wanted, value)
         elif len(wanted) != len(value):
-            yield JsonDifference(path, wanted, value, said=_elements(len(wanted)))
+            yield _JsonDifference(path, wanted, value, said=_elements(len(wanted)))
         else:
             for index, (part, element) in enumerate(zip(wanted, value, strict=True)):
-                yield from differences(part, element, accepts, f"{path}[{index}]")
+                yield from _differences(part, element, accepts, f"{path}[{index}]")
     elif _differ_in_kind(wanted, value) or not accepts(wanted, value):
-        yield JsonDifference(path, wanted, value)
+        yield _JsonDifference(path, wanted, value)
 
 
 def _of_members(
     wanted: Mapping[Any, Any], value: dict[str, Any], accepts: Callable[[Any, Any], bool], path: str
-) -> Iterator[JsonDifference]:
+) -> Iterator[_JsonDifference]:
     for name, part in wanted.items():
         here = f"{path}{_step(name)}"
         if name in value:
-            yield from differences(part, value[name], accepts, here)
+            yield from _differences(part, value[name], accepts, here)
         else:
-            yield JsonDifference(here, part, MISSING, near=_near(name, value.keys() - wanted.keys()))
+            yield _JsonDifference(here, part, _MISSING, near=_near(name, value.keys() - wanted.keys()))
 
 
 def _differ_in_kind(wanted: Any, value: Any) -> bool:

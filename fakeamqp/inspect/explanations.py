@@ -12,8 +12,8 @@ from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from fakeamqp.inspect.errors import nearest
-from fakeamqp.inspect.lookup import find_virtual_host
 from fakeamqp.inspect.messages import name_of, number_of
+from fakeamqp.inspect.topology import find_virtual_host
 from fakeamqp.model.errors import ModelError
 from fakeamqp.model.exchanges import Exchange, topic_matches
 from fakeamqp.model.exchanges.hashing import ConsistentHashExchange, ModulusHashExchange, RandomExchange

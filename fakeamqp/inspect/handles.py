@@ -11,13 +11,13 @@ from fakeamqp.inspect.connections import ConnectionView, connection_view
 from fakeamqp.inspect.counts import Count, CountRange
 from fakeamqp.inspect.errors import BadExpectation, NoSuchQueue, NoSuchVirtualHost, WaitTimeout, nearest
 from fakeamqp.inspect.hints import first_of, span, wait_report
-from fakeamqp.inspect.lookup import find_queue
 from fakeamqp.inspect.topology import (
     BindingView,
     ConsumerView,
     QueueView,
     binding_views,
     consumer_view,
+    find_queue,
     message_views,
     queue_line,
     queue_view,
@@ -26,8 +26,8 @@ from fakeamqp.inspect.topology import (
 if TYPE_CHECKING:
     from typing_extensions import Never
 
+    from fakeamqp.inspect.inspection import StateReader
     from fakeamqp.inspect.messages import MessageView
-    from fakeamqp.inspect.reader import StateReader
     from fakeamqp.model.queues import Queue
     from fakeamqp.model.state import BrokerState, ClientConnection
 
@@ -176,11 +176,9 @@ class QueueInspector:
             WaitTimeout: the queue did not get there in time; the text shows its state.
             BadExpectation: a name does not exist, or a number is no number or range.
         """
-        if misplaced or misspelled:
-            raise BadExpectation(_misuse(misplaced, misspelled))
-        return self._wait_for(
-            {"ready": ready, "unacked": unacked, "total": total, "consumers": consumers}, timeout
-        )
+        _check_use(misplaced, misspelled)
+        wait = _Wait(self, ready=ready, unacked=unacked, total=total, consumers=consumers)
+        return wait.result(self._reader.wait_for(wait.met, timeout), timeout, "wait_for_async")
 
     async def wait_for_async(
         self,
@@ -193,10 +191,9 @@ class QueueInspector:
         **misspelled: Never,
     ) -> QueueView:
         """`wait_for` for coroutines: it does not block the event loop."""
-        if misplaced or misspelled:
-            raise BadExpectation(_misuse(misplaced, misspelled))
-        wanted = {"ready": ready, "unacked": unacked, "total": total, "consumers": consumers}
-        return await self._wait_for_async(wanted, timeout)
+        _check_use(misplaced, misspelled)
+        wait = _Wait(self, ready=ready, unacked=unacked, total=total, consumers=consumers)
+        return wait.result(await self._reader.wait_for_async(wait.met, timeout), timeout)
 
     def wait_until_consumed(self, timeout: float = 5.0) -> QueueView:
         """Wait until the queue holds no message: none is ready, none unacked, none set aside.
@@ -213,53 +210,13 @@ class QueueInspector:
         Raises:
             WaitTimeout: messages are left, or the queue does not exist; the text shows its state.
         """
-        return self._wait_for({"total": 0}, timeout, "wait_until_consumed_async")
+        wait = _Wait(self, total=0)
+        return wait.result(self._reader.wait_for(wait.met, timeout), timeout, "wait_until_consumed_async")
 
     async def wait_until_consumed_async(self, timeout: float = 5.0) -> QueueView:
         """`wait_until_consumed` for coroutines: it does not block the event loop."""
-        return await self._wait_for_async({"total": 0}, timeout)
-
-    def _wait_for(
-        self, numbers: Mapping[str, Count | None], timeout: float, awaitable: str = "wait_for_async"
-    ) -> QueueView:
-        wanted = _Wanted(numbers)
-        taken: list[QueueView] = []
-        if not self._reader.wait_for(lambda state: self._meets(state, wanted, taken), timeout=timeout):
-            raise WaitTimeout(
-                self._reader.read(lambda state: self._timeout_text(state, wanted, timeout, awaitable))
-            )
-        return taken[-1]
-
-    async def _wait_for_async(self, numbers: Mapping[str, Count | None], timeout: float) -> QueueView:
-        wanted = _Wanted(numbers)
-        taken: list[QueueView] = []
-        if not await self._reader.wait_for_async(
-            lambda state: self._meets(state, wanted, taken), timeout=timeout
-        ):
-            raise WaitTimeout(self._reader.read(lambda state: self._timeout_text(state, wanted, timeout, "")))
-        return taken[-1]
-
-    def _meets(self, state: BrokerState, wanted: _Wanted, taken: list[QueueView]) -> bool:
-        try:
-            queue = find_queue(state, self.name, self.virtual_host)
-        except (NoSuchQueue, NoSuchVirtualHost):
-            return False
-        if not wanted.met_by(queue):
-            return False
-        taken.append(queue_view(state, self.name, self.virtual_host))
-        return True
-
-    def _timeout_text(self, state: BrokerState, wanted: _Wanted, timeout: float, awaitable: str) -> str:
-        waited = f"waited {span(state, timeout)} for queue {self.name!r}{wanted}"
-        try:
-            view = queue_view(state, self.name, self.virtual_host)
-        except (NoSuchQueue, NoSuchVirtualHost) as problem:
-            return f"{waited}, but {str(problem).splitlines()[0]}{wait_report(state, awaitable)}"
-        lines = [f"{waited}, but there is {view!r}"]
-        for title, each in (("messages", view.messages), ("consumers", view.consumers)):
-            if each:
-                lines += [f"  {title}:", *first_of([repr(item) for item in each], "    ")]
-        return "\n".join(lines) + wait_report(state, awaitable)
+        wait = _Wait(self, total=0)
+        return wait.result(await self._reader.wait_for_async(wait.met, timeout), timeout)
 
     def __repr__(self) -> str:
         try:
@@ -306,35 +263,60 @@ _NUMBERS: Mapping[str, Callable[[Queue], int]] = {
 }
 
 
-def _misuse(misplaced: Sequence[object], misspelled: Mapping[str, object]) -> str:
-    """What is wrong with a call of `wait_for`, and how it is written."""
-    if misplaced:
-        return f"wait_for({misplaced[0]!r}): which number? Give it by name, such as ready={misplaced[0]!r}"
-    name, value = next(iter(misspelled.items()))
-    if name == "count":
-        return (
-            f"wait_for(count={value!r}): use ready={value!r} for the messages that wait in the queue, which "
-            f"are not those that a worker holds, total={value!r} for all of them, or wait_until_consumed()"
-        )
-    return f"wait_for knows no number {name!r}{nearest(name, [*_NUMBERS, 'timeout'])}"
+def _check_use(misplaced: Sequence[object], misspelled: Mapping[str, object]) -> None:
+    """Raise BadExpectation for a wrong call of `wait_for`; the text says how it is written."""
+    for value in misplaced:
+        raise BadExpectation(f"wait_for({value!r}): which number? Give it by name, such as ready={value!r}")
+    for name, value in misspelled.items():
+        if name == "count":
+            raise BadExpectation(
+                f"wait_for(count={value!r}): use ready={value!r} for the messages that wait in the queue, "
+                f"which are not those that a worker holds, total={value!r} for all of them, or "
+                "wait_until_consumed()"
+            )
+        near = nearest(name, [*_NUMBERS, "timeout"])
+        raise BadExpectation(f"wait_for knows no number {name!r}{near}")
 
 
-class _Wanted:
-    """The numbers that `wait_for` waits for."""
+class _Wait:
+    """A wait until a queue has some numbers."""
 
-    def __init__(self, given: Mapping[str, Count | None]) -> None:
-        self._ranges = {
-            name: CountRange.of(value, name) for name, value in given.items() if value is not None
-        }
+    def __init__(self, queue: QueueInspector, **numbers: Count | None) -> None:
+        self._queue = queue
+        self._ranges = {name: CountRange.of(each, name) for name, each in numbers.items() if each is not None}
+        self._view: QueueView | None = None
 
-    def met_by(self, queue: Queue) -> bool:
-        """Whether the queue has these numbers."""
-        return all(wanted.holds(_NUMBERS[name](queue)) for name, wanted in self._ranges.items())
+    def met(self, state: BrokerState) -> bool:
+        """Whether the queue has these numbers; its view is kept."""
+        name, virtual_host = self._queue.name, self._queue.virtual_host
+        try:
+            queue = find_queue(state, name, virtual_host)
+        except (NoSuchQueue, NoSuchVirtualHost):
+            return False
+        if not all(wanted.holds(_NUMBERS[number](queue)) for number, wanted in self._ranges.items()):
+            return False
+        self._view = queue_view(state, name, virtual_host)
+        return True
 
-    def __str__(self) -> str:
-        if not self._ranges:
-            return " to exist"
-        numbers = (
-            f"{wanted} {'in total' if name == 'total' else name}" for name, wanted in self._ranges.items()
-        )
-        return " to have " + ", ".join(numbers)
+    def result(self, met: bool, timeout: float, awaitable: str = "") -> QueueView:
+        """The view of the queue; raises WaitTimeout if it does not have the numbers."""
+        if not met or self._view is None:
+            raise WaitTimeout(
+                self._queue._reader.read(lambda state: self._timeout_text(state, timeout, awaitable))
+            )
+        return self._view
+
+    def _timeout_text(self, state: BrokerState, timeout: float, awaitable: str) -> str:
+        queue = self._queue
+        numbers = [f"{each} {'in total' if name == 'total' else name}" for name, each in self._ranges.items()]
+        wanted = f"have {', '.join(numbers)}" if numbers else "exist"
+        waited = f"waited {span(state, timeout)} for queue {queue.name!r} to {wanted}"
+        try:
+            view = queue_view(state, queue.name, queue.virtual_host)
+        except (NoSuchQueue, NoSuchVirtualHost) as problem:
+            return f"{waited}, but {str(problem).splitlines()[0]}{wait_report(state, awaitable)}"
+        lines = [f"{waited}, but there is {view!r}"]
+        for title, each in (("messages", view.messages), ("consumers", view.consumers)):
+            if each:
+                lines += [f"  {title}:", *first_of([repr(item) for item in each], "    ")]
+        return "\n".join(lines) + wait_report(state, awaitable)

@@ -57,13 +57,20 @@ def wait_hints(state: BrokerState, awaitable: str = "") -> str:
         *state.resets.hints(),
         *_uncounted_returns(state),
         state.clock.hint(state.timers),
+        _memory_hint(state),
     )
-    lines = "".join(f"\n{text}" for text in texts if text)
-    if not state.memory.alarm:
-        return lines
-    from fakeamqp.inspect.memory import memory_hint  # Imported only for alarms.
+    return "".join(f"\n{text}" for text in texts if text)
 
-    return lines + memory_hint(state)
+
+def _memory_hint(state: BrokerState) -> str:
+    memory = state.memory
+    if not memory.alarm:
+        return ""
+    return (
+        f"the memory alarm blocks publishers: {memory.total} bytes are in use, more than memory_limit "
+        f"({memory.limit}), most in {memory.largest_holder()}; consume or purge messages, or make the broker "
+        "with a larger memory_limit, or with None for no limit"
+    )
 
 
 def span(state: BrokerState, timeout: float) -> str:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from fakeamqp.inspect.connections import ChannelView, SessionView
     from fakeamqp.inspect.expectations import (
-        EventKind,
+        Expectation,
         Wanted,
         WantedDeadLettered,
         WantedDropped,
@@ -24,28 +24,65 @@ if TYPE_CHECKING:
     from fakeamqp.inspect.explanations import Explanation
     from fakeamqp.inspect.handles import ConnectionHandle, QueueInspector
     from fakeamqp.inspect.memory import MemoryView
-    from fakeamqp.inspect.messages import Published, PublishedView
-    from fakeamqp.inspect.outcomes import (
+    from fakeamqp.inspect.messages import (
         DeadLettered,
         DeadLetteredView,
         Dropped,
         DroppedView,
+        Published,
+        PublishedView,
         Returned,
         ReturnedView,
     )
     from fakeamqp.inspect.predicates import Predicate
-    from fakeamqp.inspect.reader import StateReader
     from fakeamqp.inspect.snapshot import Topology
     from fakeamqp.inspect.topology import ConsumerView, ExchangeView, PolicyView, QueueView
     from fakeamqp.model.messages.properties import MessageProperties
     from fakeamqp.model.state import BrokerState
 
-__all__ = ["Inspection"]
+__all__ = ["Inspection", "StateReader"]
 
 T = TypeVar("T")
 
 _OFTEN = 0.02
 """Seconds between looks at a predicate that may be about more than the broker."""
+
+
+class StateReader:
+    """Calls functions of a broker's state inside its engine, which is one of `fakeamqp.runtime`."""
+
+    def __init__(self, engine: Any, state: BrokerState) -> None:
+        self._engine = engine
+        self._state = state
+
+    def read(self, question: Callable[[BrokerState], T]) -> T:
+        """Return what `question` returns for the broker's state."""
+        with self._engine:
+            return question(self._state)
+
+    def change(self, act: Callable[[BrokerState], T]) -> T:
+        """Return what `act` returns, once the operations that it began have ended."""
+        with self._engine, self._engine.in_slices() as between:
+            result = act(self._state)
+            between()
+            return result
+
+    def wait_for(
+        self, predicate: Callable[[BrokerState], object], timeout: float = 5.0, every: float | None = None
+    ) -> bool:
+        """Wait until `predicate` is true for the broker's state; return whether it became true in time.
+
+        It is evaluated now, after every turn of the event loop, and after `every` seconds without a turn.
+        """
+        met: bool = self._engine.wait_until(lambda: predicate(self._state), timeout, every)
+        return met
+
+    async def wait_for_async(
+        self, predicate: Callable[[BrokerState], object], timeout: float = 5.0, every: float | None = None
+    ) -> bool:
+        """`wait_for` for coroutines: it does not block the event loop of the caller."""
+        met: bool = await self._engine.wait_until_async(lambda: predicate(self._state), timeout, every)
+        return met
 
 
 class Inspection:
@@ -73,7 +110,7 @@ class Inspection:
         check_timeout(timeout)
         if timeout == 0:
             return self._reader.read(watched)
-        met = self._reader.wait_for(watched, timeout, every=_OFTEN)
+        met = self._reader.wait_for(watched, timeout, _OFTEN)
         return self._result(watched, met, timeout, "wait_for_async")
 
     def wait_until_idle(self, timeout: float = 5.0) -> None:
@@ -90,7 +127,7 @@ class Inspection:
         check_timeout(timeout)
         if timeout == 0:
             return self._reader.read(watched)
-        met = await self._reader.wait_for_async(watched, timeout, every=_OFTEN)
+        met = await self._reader.wait_for_async(watched, timeout, _OFTEN)
         return self._result(watched, met, timeout, "")
 
     def _result(self, watched: Predicate[T], met: bool, timeout: float, awaitable: str) -> T:
@@ -304,16 +341,16 @@ class Inspection:
     @property
     def all_published(self) -> Published:
         """Everything published, in order: by clients, by `publish` and by services of the test."""
-        from fakeamqp.inspect.messages import all_published_views
+        from fakeamqp.inspect.messages import Published, views
 
-        return self._reader.read(all_published_views)
+        return self._reader.read(lambda state: views(Published, state))
 
     @property
     def returned(self) -> Returned:
         """Everything returned to publishers (basic.return), in order."""
-        from fakeamqp.inspect.outcomes import returned_views
+        from fakeamqp.inspect.messages import Returned, views
 
-        return self._reader.read(returned_views)
+        return self._reader.read(lambda state: views(Returned, state))
 
     @property
     def dead_lettered(self) -> DeadLettered:
@@ -321,16 +358,16 @@ class Inspection:
 
         Dead letters without a route, or without a dead-letter exchange, are in `dropped`.
         """
-        from fakeamqp.inspect.outcomes import dead_lettered_views
+        from fakeamqp.inspect.messages import DeadLettered, views
 
-        return self._reader.read(dead_lettered_views)
+        return self._reader.read(lambda state: views(DeadLettered, state))
 
     @property
     def dropped(self) -> Dropped:
         """Everything that is gone and that no client has settled, in order, each with its reason."""
-        from fakeamqp.inspect.outcomes import dropped_views
+        from fakeamqp.inspect.messages import Dropped, views
 
-        return self._reader.read(dropped_views)
+        return self._reader.read(lambda state: views(Dropped, state))
 
     # --- assertions -------------------------------------------------------------------------------------
 
@@ -349,13 +386,15 @@ class Inspection:
             NotPublished: no message matches, or not as many as expected; the text shows the nearest misses.
             BadExpectation: a keyword is misspelled.
         """
-        return self._expect(_published(include_own), timeout, expected)
+        kind = "all_published" if include_own else "published"
+        return self._expect(kind, timeout, expected)
 
     async def expect_published_async(
         self, *, timeout: float = 5.0, include_own: bool = False, **expected: Unpack[Wanted]
     ) -> tuple[PublishedView, ...]:
         """`expect_published` for coroutines: it does not block the event loop."""
-        return await self._expect_async(_published(include_own), timeout, expected)
+        kind = "all_published" if include_own else "published"
+        return await self._expect_async(kind, timeout, expected)
 
     def expect_nothing_published(
         self, *, timeout: float = 5.0, include_own: bool = False, **expected: Unpack[Wanted]
@@ -374,9 +413,7 @@ class Inspection:
             BrokerError: the broker is still busy after `timeout` seconds.
             BadExpectation: a keyword is misspelled, or `count` is given.
         """
-        from fakeamqp.inspect.expectations import Expectation
-
-        nothing = Expectation.of_nothing(_published(include_own), expected)
+        nothing = _nothing(include_own, expected)
         self.wait_until_idle(timeout)
         self._reader.read(nothing.check_now)
 
@@ -384,9 +421,7 @@ class Inspection:
         self, *, timeout: float = 5.0, include_own: bool = False, **expected: Unpack[Wanted]
     ) -> None:
         """`expect_nothing_published` for coroutines: it does not block the event loop."""
-        from fakeamqp.inspect.expectations import Expectation
-
-        nothing = Expectation.of_nothing(_published(include_own), expected)
+        nothing = _nothing(include_own, expected)
         await self.wait_until_idle_async(timeout)
         self._reader.read(nothing.check_now)
 
@@ -403,17 +438,13 @@ class Inspection:
             NotReturned: no message matches, or not as many as expected; the text shows the nearest misses.
             BadExpectation: a keyword is misspelled.
         """
-        from fakeamqp.inspect.expectations import RETURNED
-
-        return self._expect(RETURNED, timeout, expected)
+        return self._expect("returned", timeout, expected)
 
     async def expect_returned_async(
         self, *, timeout: float = 5.0, **expected: Unpack[WantedReturned]
     ) -> tuple[ReturnedView, ...]:
         """`expect_returned` for coroutines: it does not block the event loop."""
-        from fakeamqp.inspect.expectations import RETURNED
-
-        return await self._expect_async(RETURNED, timeout, expected)
+        return await self._expect_async("returned", timeout, expected)
 
     def expect_dead_lettered(
         self, *, timeout: float = 5.0, **expected: Unpack[WantedDeadLettered]
@@ -430,17 +461,13 @@ class Inspection:
                 misses, and what happened to such messages instead.
             BadExpectation: a keyword is misspelled.
         """
-        from fakeamqp.inspect.expectations import DEAD_LETTERED
-
-        return self._expect(DEAD_LETTERED, timeout, expected)
+        return self._expect("dead_lettered", timeout, expected)
 
     async def expect_dead_lettered_async(
         self, *, timeout: float = 5.0, **expected: Unpack[WantedDeadLettered]
     ) -> tuple[DeadLetteredView, ...]:
         """`expect_dead_lettered` for coroutines: it does not block the event loop."""
-        from fakeamqp.inspect.expectations import DEAD_LETTERED
-
-        return await self._expect_async(DEAD_LETTERED, timeout, expected)
+        return await self._expect_async("dead_lettered", timeout, expected)
 
     def expect_dropped(
         self, *, timeout: float = 5.0, **expected: Unpack[WantedDropped]
@@ -457,29 +484,21 @@ class Inspection:
                 what happened to such messages instead.
             BadExpectation: a keyword is misspelled.
         """
-        from fakeamqp.inspect.expectations import DROPPED
-
-        return self._expect(DROPPED, timeout, expected)
+        return self._expect("dropped", timeout, expected)
 
     async def expect_dropped_async(
         self, *, timeout: float = 5.0, **expected: Unpack[WantedDropped]
     ) -> tuple[DroppedView, ...]:
         """`expect_dropped` for coroutines: it does not block the event loop."""
-        from fakeamqp.inspect.expectations import DROPPED
+        return await self._expect_async("dropped", timeout, expected)
 
-        return await self._expect_async(DROPPED, timeout, expected)
-
-    def _expect(self, kind: EventKind, timeout: float, expected: Any) -> tuple[Any, ...]:
-        from fakeamqp.inspect.expectations import Expectation
-
-        expectation = Expectation(kind, **expected)
+    def _expect(self, kind: str, timeout: float, expected: Any) -> tuple[Any, ...]:
+        expectation = _expectation(kind, expected)
         self._reader.wait_for(expectation.follow(), timeout)
         return self._reader.read(lambda state: expectation.check_now(state, waited=timeout > 0))
 
-    async def _expect_async(self, kind: EventKind, timeout: float, expected: Any) -> tuple[Any, ...]:
-        from fakeamqp.inspect.expectations import Expectation
-
-        expectation = Expectation(kind, **expected)
+    async def _expect_async(self, kind: str, timeout: float, expected: Any) -> tuple[Any, ...]:
+        expectation = _expectation(kind, expected)
         await self._reader.wait_for_async(expectation.follow(), timeout)
         return self._reader.read(expectation.check_now)
 
@@ -490,7 +509,16 @@ def _watched(predicate: Callable[[], T]) -> Predicate[T]:
     return Predicate(predicate)
 
 
-def _published(include_own: bool) -> EventKind:
-    from fakeamqp.inspect.expectations import ALL_PUBLISHED, PUBLISHED
+def _expectation(kind: str, expected: Mapping[str, Any]) -> Expectation:
+    from fakeamqp.inspect.expectations import KINDS, Expectation
 
-    return ALL_PUBLISHED if include_own else PUBLISHED
+    return Expectation(KINDS[kind], **expected)
+
+
+def _nothing(include_own: bool, expected: Mapping[str, Any]) -> Expectation:
+    """The expectation that no publish matches."""
+    if expected.get("count") is not None:
+        from fakeamqp.inspect.errors import BadExpectation
+
+        raise BadExpectation(f"count={expected['count']!r}: an expectation of nothing has no count")
+    return _expectation("all_published" if include_own else "published", {**expected, "count": 0})

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from fakeamqp.model.queues import Queue
     from fakeamqp.model.state import BrokerState, ClientConnection
 
-__all__ = ["ConnectionMemory", "MemoryView", "QueueMemory", "memory_hint", "memory_view"]
+__all__ = ["ConnectionMemory", "MemoryView", "QueueMemory", "memory_view"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -154,16 +154,4 @@ def _client(connection: ClientConnection) -> ConnectionMemory:
         name=connection.name,
         waiting=connection.waiting,
         unfinished=sum(channel.unfinished for channel in connection.open_channels),
-    )
-
-
-def memory_hint(state: BrokerState) -> str:
-    """A line for the error of a wait that timed out: says if the memory alarm blocks publishers; or ""."""
-    memory = state.memory
-    if not memory.alarm:
-        return ""
-    return (
-        f"\nthe memory alarm blocks publishers: {memory.total} bytes are in use, more than memory_limit "
-        f"({memory.limit}), most in {memory.largest_holder()}; consume or purge messages, or make the broker "
-        "with a larger memory_limit, or with None for no limit"
     )

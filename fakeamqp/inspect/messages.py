@@ -1,8 +1,8 @@
-"""Views of messages: those in queues, and those published."""
+"""Views of messages: in queues, published, returned, dead-lettered and dropped."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar, overload
@@ -11,6 +11,8 @@ from fakeamqp.inspect.errors import NoHistory
 from fakeamqp.inspect.frozen import FrozenDict, frozen
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from typing_extensions import Self
 
     from fakeamqp.model.deliveries.delivery import Delivery
@@ -22,11 +24,16 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ContentView",
+    "DeadLettered",
+    "DeadLetteredView",
+    "Dropped",
+    "DroppedView",
     "MessageView",
     "Published",
     "PublishedView",
     "Recorded",
-    "all_published_views",
+    "Returned",
+    "ReturnedView",
     "aside_view",
     "by_client",
     "content_of",
@@ -35,28 +42,14 @@ __all__ = [
     "history",
     "instant",
     "name_of",
-    "no_history",
     "published_views",
     "queued_view",
     "shortened",
     "unacked_view",
+    "views",
 ]
 
-PROPERTIES = (
-    "content_type",
-    "content_encoding",
-    "headers",
-    "delivery_mode",
-    "priority",
-    "correlation_id",
-    "reply_to",
-    "expiration",
-    "message_id",
-    "timestamp",
-    "type",
-    "user_id",
-    "app_id",
-)
+
 _LONGEST_SHOWN = 60
 
 
@@ -72,9 +65,9 @@ class ContentView:
     body: bytes
     exchange: str
     routing_key: str
-    headers: FrozenDict
     content_type: str | None = None
     content_encoding: str | None = None
+    headers: FrozenDict
     delivery_mode: int | None = None
     priority: int | None = None
     correlation_id: str | None = None
@@ -131,6 +124,10 @@ class ContentView:
         if self.content_class != "basic":
             words.append(f"content_class={self.content_class!r}")
         return " ".join(words)
+
+
+PROPERTIES = tuple(each.name for each in fields(ContentView))[3:-1]
+"""The names of the properties of a message."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -236,6 +233,7 @@ class PublishedView(ContentView):
 
 V = TypeVar("V", bound=ContentView)
 R = TypeVar("R", bound="HistoryRecord")
+K = TypeVar("K", bound="Recorded[Any, Any]")
 
 
 class Recorded(Sequence[V], Generic[V, R]):
@@ -312,22 +310,14 @@ class Published(Recorded[PublishedView, "Publication"]):
 
 
 def published_views(state: BrokerState) -> Published:
-    """The publishes of clients that the history contains.
-
-    Raises:
-        NoHistory: the broker keeps none.
-    """
-    kept = history(state)
+    """The publishes of clients that the history contains; raises NoHistory."""
+    kept = history(state, Published.word)
     return Published((each for each in kept if by_client(each)), kept.count - len(kept))
 
 
-def all_published_views(state: BrokerState) -> Published:
-    """The publishes that the history contains, those of the test included.
-
-    Raises:
-        NoHistory: the broker keeps none.
-    """
-    return Published.of(history(state))
+def views(kind: type[K], state: BrokerState) -> K:
+    """All that the history contains of one kind; raises NoHistory."""
+    return kind.of(history(state, kind.word))
 
 
 def by_client(record: Publication) -> bool:
@@ -335,22 +325,17 @@ def by_client(record: Publication) -> bool:
     return record.message.publisher is not None
 
 
-def history(state: BrokerState) -> History[Publication]:
-    """The records of publishes.
+def history(state: BrokerState, word: str) -> History[Any]:
+    """The records of what is "published", "returned", "dead-lettered" or "dropped".
 
     Raises:
         NoHistory: the broker keeps none.
     """
-    if state.published is None:
-        raise no_history(Published.word)
-    return state.published
-
-
-def no_history(word: str) -> NoHistory:
-    """The error for a broker without history."""
-    return NoHistory(
-        f"this broker keeps no record of what is {word}; create it with history=100_000, for example"
-    )
+    if state.published is None or state.outcome_histories is None:
+        raise NoHistory(
+            f"this broker keeps no record of what is {word}; create it with history=100_000, for example"
+        )
+    return state.published if word == Published.word else state.outcome_histories.of(word)
 
 
 def queued_view(queued: QueuedMessage, now: float) -> MessageView:
@@ -444,10 +429,140 @@ def content_of(message: Message) -> dict[str, Any]:
     }
 
 
-assert {field.name for field in fields(ContentView)} == {
-    "body",
-    "exchange",
-    "routing_key",
-    "content_class",
-    *PROPERTIES,
-}
+@dataclass(frozen=True, kw_only=True, repr=False)
+class ReturnedView(ContentView):
+    """One message returned to its publisher (basic.return).
+
+    Args:
+        virtual_host: the virtual host of the publish.
+        reply_code: the reason as a number: 312 for an unroutable message.
+        reply_text: the reason as text: "NO_ROUTE".
+        when: the time on the broker's clock; an aware datetime in UTC.
+        connection: the name of the publisher's connection.
+        channel: the number of the publisher's channel.
+    """
+
+    virtual_host: str
+    reply_code: int
+    reply_text: str
+    when: datetime
+    connection: str | None = None
+    channel: int | None = None
+
+    @property
+    def reason(self) -> str:
+        """The reply code and text."""
+        return f"{self.reply_code} {self.reply_text}"
+
+    def __repr__(self) -> str:
+        return f"<returned {self.said()}{elsewhere(self.virtual_host)}: {self.reason}>"
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class DeadLetteredView(ContentView):
+    """One dead-lettered message, with the exchange, routing key and properties it had in its queue.
+
+    Args:
+        virtual_host: the virtual host of the queue.
+        queue: the name of the queue that dead-lettered it.
+        reason: "rejected", "expired", "maxlen", "delivery_limit", or "deleted" in personality `spec`.
+        when: the time on the broker's clock when the target queues accepted it; an aware datetime in UTC.
+        dead_letter_exchange: the exchange that routed it.
+        dead_letter_routing_key: the routing key that it was routed with.
+        queues: the names of the queues that accepted it.
+        connection: the name of the publisher's connection; None if the test published it.
+    """
+
+    virtual_host: str
+    queue: str
+    reason: str
+    when: datetime
+    dead_letter_exchange: str
+    dead_letter_routing_key: str
+    queues: tuple[str, ...]
+    connection: str | None = None
+
+    def __repr__(self) -> str:
+        where = ", ".join(f"queue {name!r}" for name in self.queues) or "nowhere yet"
+        return (
+            f"<dead-lettered {self.said()}{elsewhere(self.virtual_host)}: {self.reason} in queue "
+            f"{self.queue!r}, passed on by exchange {self.dead_letter_exchange!r} to {where}>"
+        )
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class DroppedView(ContentView):
+    """One message that was lost before a client has settled it.
+
+    Args:
+        virtual_host: the virtual host of the message.
+        queue: the name of the queue that held or refused it; None without a queue.
+        reason: a reason of dead-lettering ("rejected", "expired", "maxlen", "delivery_limit"), or
+            "unroutable", "deleted" (with its queue), "purged", "restart", "crash", "cycle" (of dead letters),
+            "retention" or "unstorable" (streams), "local" or "replaced" (queues with arguments of Apache's
+            brokers).
+        detail: the reason as a sentence.
+        when: the time on the broker's clock; an aware datetime in UTC.
+        connection: the name of the publisher's connection; None if the test published it.
+    """
+
+    virtual_host: str
+    queue: str | None
+    reason: str
+    detail: str
+    when: datetime
+    connection: str | None = None
+
+    def __repr__(self) -> str:
+        what = self.reason if self.queue is None else f"{self.reason} in queue {self.queue!r}"
+        return f"<dropped {self.said()}{elsewhere(self.virtual_host)}: {what}, because {self.detail}>"
+
+
+class _Outcomes(Recorded[V, Any]):
+    """Outcomes of one kind. A view takes the fields that it declares from the event of the model."""
+
+    __slots__ = ()
+    _view: ClassVar[type]
+    _names: ClassVar[Mapping[str, str]] = {}
+    """The fields of the view by those of the event, where they differ."""
+
+    @classmethod
+    def view(cls, record: Any) -> Any:
+        """The view of one record."""
+        values = record._asdict()
+        message = values.pop("message")
+        values |= {"when": instant(values["when"]), "connection": name_of(message.publisher)}
+        if "outcome" in values:
+            values["queues"] = tuple(queue.name for queue in values.pop("outcome").queues)
+        facts = {cls._names.get(name, name): value for name, value in values.items()}
+        shown = {each.name: facts[each.name] for each in fields(cls._view) if each.name in facts}
+        return cls._view(**{**content_of(message), **shown})
+
+
+class Returned(_Outcomes[ReturnedView]):
+    """The returned messages, oldest first; immutable."""
+
+    __slots__ = ()
+    word = "returned"
+    _view = ReturnedView
+    _names: ClassVar[Mapping[str, str]] = {"code": "reply_code", "text": "reply_text"}
+
+
+class DeadLettered(_Outcomes[DeadLetteredView]):
+    """The dead-lettered messages, oldest first; immutable."""
+
+    __slots__ = ()
+    word = "dead-lettered"
+    _view = DeadLetteredView
+    _names: ClassVar[Mapping[str, str]] = {
+        "exchange": "dead_letter_exchange",
+        "routing_key": "dead_letter_routing_key",
+    }
+
+
+class Dropped(_Outcomes[DroppedView]):
+    """The dropped messages, oldest first; immutable."""
+
+    __slots__ = ()
+    word = "dropped"
+    _view = DroppedView

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fakeamqp.errors import printable
 from fakeamqp.inspect.frozen import FrozenDict, frozen
-from fakeamqp.inspect.lookup import select_virtual_hosts
+from fakeamqp.inspect.topology import select_virtual_hosts
 
 if TYPE_CHECKING:
     from fakeamqp.model.deliveries.subscription import Subscription

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from fakeamqp.inspect.errors import NoSuchExchange, NoSuchQueue, NoSuchVirtualHost, nearest
 from fakeamqp.inspect.frozen import FrozenDict, frozen
-from fakeamqp.inspect.lookup import find_exchange, find_queue, select_virtual_hosts
 from fakeamqp.inspect.messages import (
     MessageView,
     aside_view,
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from fakeamqp.model.deliveries.subscription import Subscription
     from fakeamqp.model.exchanges import Exchange
     from fakeamqp.model.exchanges.exchange import Binding
-    from fakeamqp.model.policies import Policy
     from fakeamqp.model.queues import Queue
     from fakeamqp.model.state import BrokerState
+    from fakeamqp.model.virtual_host import VirtualHost
 
 __all__ = [
     "BindingView",
@@ -42,10 +42,14 @@ __all__ = [
     "consumer_views",
     "exchange_view",
     "exchange_views",
+    "find_exchange",
+    "find_queue",
+    "find_virtual_host",
     "message_views",
     "policy_views",
     "queue_view",
     "queue_views",
+    "select_virtual_hosts",
 ]
 
 
@@ -254,20 +258,12 @@ def queue_line(queue: Queue) -> str:
 
 
 def queue_view(state: BrokerState, name: str, virtual_host: str = "/") -> QueueView:
-    """The view of the queue called `name`, its messages included.
-
-    Raises:
-        NoSuchQueue, NoSuchVirtualHost: it does not exist.
-    """
+    """The view of the queue called `name`, its messages included; raises as `find_queue`."""
     return _queue_view(find_queue(state, name, virtual_host))
 
 
 def queue_views(state: BrokerState, virtual_host: str | None = None) -> tuple[QueueView, ...]:
-    """The queues of one virtual host, or (None) of all, in the order they were declared.
-
-    Raises:
-        NoSuchVirtualHost: no virtual host has this name.
-    """
+    """The queues of one virtual host, or (None) of all, in the order they were declared."""
     return tuple(_queue_view(queue) for queue in _queues(state, virtual_host))
 
 
@@ -315,11 +311,7 @@ def binding_views(destination: Queue | Exchange) -> tuple[BindingView, ...]:
 
 
 def consumer_views(state: BrokerState, virtual_host: str | None = None) -> tuple[ConsumerView, ...]:
-    """The consumers of one virtual host, or (None) of all, queue by queue.
-
-    Raises:
-        NoSuchVirtualHost: no virtual host has this name.
-    """
+    """The consumers of one virtual host, or (None) of all, queue by queue."""
     return tuple(
         consumer_view(each) for queue in _queues(state, virtual_host) for each in queue.subscriptions
     )
@@ -354,20 +346,12 @@ def _credit(subscription: Subscription) -> CreditView | None:
 
 
 def exchange_view(state: BrokerState, name: str, virtual_host: str = "/") -> ExchangeView:
-    """The view of the exchange called `name`.
-
-    Raises:
-        NoSuchExchange, NoSuchVirtualHost: it does not exist.
-    """
+    """The view of the exchange called `name`; raises as `find_exchange`."""
     return _exchange_view(find_exchange(state, name, virtual_host))
 
 
 def exchange_views(state: BrokerState, virtual_host: str | None = None) -> tuple[ExchangeView, ...]:
-    """The exchanges of one virtual host, or (None) of all, predeclared ones included, in declaration order.
-
-    Raises:
-        NoSuchVirtualHost: no virtual host has this name.
-    """
+    """The exchanges of one virtual host, or (None) of all, in the order they were declared."""
     return tuple(
         _exchange_view(exchange)
         for each in select_virtual_hosts(state, virtual_host)
@@ -443,30 +427,69 @@ class PolicyView:
 
 
 def policy_views(state: BrokerState, virtual_host: str | None = None) -> tuple[PolicyView, ...]:
-    """The policies of one virtual host, or (None) of all, then the operator policies, in the order first set.
+    """The policies of one virtual host, or (None) of all, then the operator policies, in order of setting."""
+    chosen = select_virtual_hosts(state, virtual_host)
+    policies = [(each.name, False, policy) for each in chosen for policy in each.policies.policies.values()]
+    policies += [
+        (each.name, True, policy) for each in chosen for policy in each.policies.operator_policies.values()
+    ]
+    return tuple(
+        PolicyView(
+            name=policy.name,
+            virtual_host=name,
+            pattern=policy.pattern,
+            definition=frozen(policy.definition),
+            apply_to=policy.apply_to,
+            priority=policy.priority,
+            operator=operator,
+        )
+        for name, operator, policy in policies
+    )
+
+
+# --- lookup -----------------------------------------------------------------------------------------------
+
+
+def find_virtual_host(state: BrokerState, name: str) -> VirtualHost:
+    """The virtual host called `name`; raises NoSuchVirtualHost, and names the nearest match."""
+    found = state.virtual_hosts.get(name)
+    if found is None:
+        text = f"there is no virtual host {name!r}{nearest(name, state.virtual_hosts)}"
+        raise NoSuchVirtualHost(text + _went(state, "virtual host", "", name))
+    return found
+
+
+def _went(state: BrokerState, kind: str, virtual_host: str, name: str) -> str:
+    """A line about the reset that has removed the missing entity; "" if none has.
 
     Raises:
-        NoSuchVirtualHost: no virtual host has this name.
+        BrokerError: the broker was not started, so the entity cannot be there yet.
     """
-    chosen = select_virtual_hosts(state, virtual_host)
-    ordinary = [
-        _view(each.name, policy, False) for each in chosen for policy in each.policies.policies.values()
-    ]
-    operators = [
-        _view(each.name, policy, True)
-        for each in chosen
-        for policy in each.policies.operator_policies.values()
-    ]
-    return (*ordinary, *operators)
+    state.check_started()
+    hint = state.resets.miss(kind, virtual_host, name)
+    return hint and f"\n{hint}"
 
 
-def _view(virtual_host: str, policy: Policy, operator: bool) -> PolicyView:
-    return PolicyView(
-        name=policy.name,
-        virtual_host=virtual_host,
-        pattern=policy.pattern,
-        definition=frozen(policy.definition),
-        apply_to=policy.apply_to,
-        priority=policy.priority,
-        operator=operator,
-    )
+def select_virtual_hosts(state: BrokerState, name: str | None) -> tuple[VirtualHost, ...]:
+    """The virtual host called `name`, or (None) all."""
+    return tuple(state.virtual_hosts.values()) if name is None else (find_virtual_host(state, name),)
+
+
+def find_queue(state: BrokerState, name: str, virtual_host: str = "/") -> Queue:
+    """The queue called `name`; raises NoSuchQueue or NoSuchVirtualHost, and names the nearest match."""
+    queues = find_virtual_host(state, virtual_host).queues
+    queue = queues.get(name)
+    if queue is None:
+        text = f"there is no queue {name!r} in virtual host {virtual_host!r}{nearest(name, queues)}"
+        raise NoSuchQueue(text + _went(state, "queue", virtual_host, name))
+    return queue
+
+
+def find_exchange(state: BrokerState, name: str, virtual_host: str = "/") -> Exchange:
+    """The exchange called `name`; raises NoSuchExchange or NoSuchVirtualHost, and names the nearest match."""
+    exchanges = find_virtual_host(state, virtual_host).exchanges
+    exchange = exchanges.get(name)
+    if exchange is None:
+        text = f"there is no exchange {name!r} in virtual host {virtual_host!r}{nearest(name, exchanges)}"
+        raise NoSuchExchange(text + _went(state, "exchange", virtual_host, name))
+    return exchange

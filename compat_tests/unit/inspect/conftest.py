@@ -19,18 +19,13 @@ class Outside:
         self.steps = list(steps)
         self.timeout: float | None = None
 
-    def read(self, question: Callable[[BrokerState], T], /) -> T:
+    def read(self, question: Callable[[BrokerState], T]) -> T:
         return question(self.server.state)
 
     change = read
 
     def wait_for(
-        self,
-        predicate: Callable[[BrokerState], object],
-        /,
-        timeout: float = 5.0,
-        *,
-        every: float | None = None,
+        self, predicate: Callable[[BrokerState], object], timeout: float, every: float | None = None
     ) -> bool:
         self.timeout = timeout
         while not predicate(self.server.state):
@@ -40,14 +35,9 @@ class Outside:
         return True
 
     async def wait_for_async(
-        self,
-        predicate: Callable[[BrokerState], object],
-        /,
-        timeout: float = 5.0,
-        *,
-        every: float | None = None,
+        self, predicate: Callable[[BrokerState], object], timeout: float, every: float | None = None
     ) -> bool:
-        return self.wait_for(predicate, timeout, every=every)
+        return self.wait_for(predicate, timeout, every)
 
 
 @pytest.fixture

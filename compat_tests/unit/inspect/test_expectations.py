@@ -8,7 +8,6 @@ import pytest
 from compat_tests.protocol.driver import Client, Server
 from fakeamqp.errors import FakeAMQPError
 from fakeamqp.inspect import BadExpectation, Expectation, NoHistory, NotPublished
-from fakeamqp.inspect.expectations import expect_published
 from fakeamqp.inspect.messages import published_views
 
 
@@ -36,10 +35,9 @@ def shop(server: Server, client: Client) -> Server:
 
 def found(server: Server, **wanted: object) -> list[int]:
     """The positions of the messages that fit."""
-    published = published_views(server.state)
-    every = list(published)
+    every = list(published_views(server.state))
     try:
-        matching = expect_published(published, **wanted)
+        matching = Expectation(**wanted).check_now(server.state)
     except NotPublished:
         return []
     return [every.index(view) for view in matching]
@@ -47,7 +45,7 @@ def found(server: Server, **wanted: object) -> list[int]:
 
 def misses(server: Server, **wanted: object) -> str:
     with pytest.raises(NotPublished) as failure:
-        expect_published(published_views(server.state), **wanted)
+        Expectation(**wanted).check_now(server.state)
     return str(failure.value)
 
 
@@ -158,7 +156,7 @@ def test_not_as_many_as_expected(shop: Server, count: object):
 
 
 def test_none_is_expected_and_none_was_published(shop: Server):
-    assert expect_published(published_views(shop.state), routing_key="order.lost", count=0) == ()
+    assert Expectation(routing_key="order.lost", count=0).check_now(shop.state) == ()
 
 
 # --- what is said where nothing fits --------------------------------------------------------------------
@@ -188,9 +186,9 @@ def test_the_whole_text(server: Server, client: Client):
 
 def test_it_is_an_assertion_error_and_one_of_ours(shop: Server):
     with pytest.raises(AssertionError):
-        expect_published(published_views(shop.state), routing_key="order.lost")
+        Expectation(routing_key="order.lost").check_now(shop.state)
     with pytest.raises(FakeAMQPError):
-        expect_published(published_views(shop.state), routing_key="order.lost")
+        Expectation(routing_key="order.lost").check_now(shop.state)
 
 
 def test_nothing_was_published(server: Server):
@@ -379,7 +377,7 @@ def test_following_decides_when_enough_have_come(server: Server, client: Client)
     assert not decided(server.state)
     client.publish(b"3", routing_key="x")
     assert decided(server.state)
-    assert [view.body for view in expectation.check(published_views(server.state))] == [b"1", b"3"]
+    assert [view.body for view in expectation.check_now(server.state)] == [b"1", b"3"]
 
 
 def test_following_decides_when_too_many_have_come(server: Server, client: Client):

@@ -10,8 +10,7 @@ import pytest
 
 from compat_tests.protocol.driver import Client, Server
 from fakeamqp.inspect import NoHistory
-from fakeamqp.inspect.messages import published_views
-from fakeamqp.inspect.outcomes import dead_lettered_views, dropped_views, returned_views
+from fakeamqp.inspect.messages import DeadLettered, Dropped, Returned, published_views, views
 from fakeamqp.inspect.topology import exchange_view, queue_view
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 
@@ -23,11 +22,11 @@ AT_LEAST_ONCE = {**QUORUM, "x-dead-letter-strategy": "at-least-once", "x-overflo
 
 
 def drops(server: Server) -> list[tuple[bytes, str | None, str]]:
-    return [(each.body, each.queue, each.reason) for each in dropped_views(server.state)]
+    return [(each.body, each.queue, each.reason) for each in views(Dropped, server.state)]
 
 
 def dead_letters(server: Server) -> list[tuple[bytes, str, str, tuple[str, ...]]]:
-    return [(each.body, each.queue, each.reason, each.queues) for each in dead_lettered_views(server.state)]
+    return [(each.body, each.queue, each.reason, each.queues) for each in views(DeadLettered, server.state)]
 
 
 def queue(client: Client, name: str = "q", **arguments: Any) -> None:
@@ -324,7 +323,7 @@ def test_what_is_dropped_has_a_reason(
     detail: str,
 ) -> None:
     happens(server, client)
-    [dropped] = dropped_views(server.state)
+    [dropped] = views(Dropped, server.state)
     assert (dropped.body, dropped.queue, dropped.reason) == (b"1", name, reason)
     assert detail in dropped.detail
     assert dropped.when >= START
@@ -332,7 +331,7 @@ def test_what_is_dropped_has_a_reason(
 
 def test_a_drop_says_when_and_reads_well(server: Server, client: Client):
     _expired(server, client)
-    [dropped] = dropped_views(server.state)
+    [dropped] = views(Dropped, server.state)
     assert dropped.when == START + timedelta(seconds=1)
     assert dropped.connection == client.connection.name
     assert repr(dropped) == (
@@ -350,7 +349,7 @@ def test_what_is_dead_lettered_says_where_it_went(server: Server, client: Client
     client.publish(b"1", routing_key="q", headers={"shop": "north"})
     server.advance(3)
     reject(client)
-    [dead] = dead_lettered_views(server.state)
+    [dead] = views(DeadLettered, server.state)
     assert (dead.exchange, dead.routing_key, dead.headers) == ("", "q", {"shop": "north"})
     assert (dead.queue, dead.reason, dead.queues) == ("q", "rejected", ("grave",))
     assert (dead.dead_letter_exchange, dead.dead_letter_routing_key) == ("", "grave")
@@ -447,7 +446,7 @@ def test_messages_that_wait_for_a_retry_are_seen(client: Client, server: Server)
 
 def test_what_is_returned_is_not_dropped(server: Server, client: Client):
     client.publish(b"1", routing_key="nowhere", mandatory=True)
-    [returned] = returned_views(server.state)
+    [returned] = views(Returned, server.state)
     assert (returned.body, returned.routing_key) == (b"1", "nowhere")
     assert (returned.reply_code, returned.reply_text, returned.reason) == (312, "NO_ROUTE", "312 NO_ROUTE")
     assert (returned.connection, returned.channel) == (client.connection.name, 1)
@@ -462,7 +461,7 @@ def test_what_nobody_takes_at_once_is_returned():
     client.declare("q")
     client.publish(b"1", routing_key="q", immediate=True)
     client.publish(b"2", routing_key="nowhere", immediate=True)
-    assert [each.reply_text for each in returned_views(server.state)] == ["NO_CONSUMERS"]
+    assert [each.reply_text for each in views(Returned, server.state)] == ["NO_CONSUMERS"]
     assert drops(server) == [(b"2", None, "unroutable")]
 
 
@@ -493,18 +492,18 @@ def test_the_history_is_bounded_and_says_what_is_missing():
     client = server.client()
     for body in (b"1", b"2", b"3"):
         client.publish(body, routing_key="nowhere")
-    dropped = dropped_views(server.state)
+    dropped = views(Dropped, server.state)
     assert ([each.body for each in dropped], dropped.dropped) == ([b"2", b"3"], 1)
     assert repr(dropped[:0]) == "<nothing dropped>"
     assert repr(dropped).startswith("<2 dropped and 1 older:\n  <dropped b'2'")
     server.state.clear()
-    assert len(dropped_views(server.state)) == 0
+    assert len(views(Dropped, server.state)) == 0
 
 
-@pytest.mark.parametrize("views", [returned_views, dead_lettered_views, dropped_views])
-def test_a_broker_without_a_history_says_so(views: Callable[..., Any]):
+@pytest.mark.parametrize("kind", [Returned, DeadLettered, Dropped])
+def test_a_broker_without_a_history_says_so(kind: type[Any]):
     with pytest.raises(NoHistory, match="history="):
-        views(Server().state)
+        views(kind, Server().state)
 
 
 def test_streams_are_no_place_to_look_for_ends_of_what_is_read(server: Server, client: Client):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
-from fakeamqp.inspect.lookup import find_exchange, find_queue
 from fakeamqp.inspect.messages import aside_view, queued_view, unacked_view
+from fakeamqp.inspect.topology import find_exchange, find_queue
 from fakeamqp.trace.html.values import body_form, bounded, fields_of
 
 if TYPE_CHECKING:
