@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from fakeamqp.inspect.messages import PublishedView
     from fakeamqp.model.access import User
     from fakeamqp.model.limits import Bounds
-    from fakeamqp.model.messages.properties import MessageProperties
+    from fakeamqp.model.messages.message import MessageProperties
     from fakeamqp.model.races import Draw, Late
     from fakeamqp.model.state import ClientConnection
     from fakeamqp.model.tap import Tap
@@ -856,8 +856,7 @@ class Broker(Inspection):
             BrokerError: the broker is stopped.
         """
         from fakeamqp.inspect.messages import PublishedView
-        from fakeamqp.model.messages.message import Message
-        from fakeamqp.model.messages.properties import plain_properties, time_to_live
+        from fakeamqp.model.messages.message import Message, plain_properties, time_to_live
 
         payload = payload_of("broker.publish", body, json)
         if json is not NO_JSON:

@@ -8,8 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from compat_tests.protocol.driver import Client, Server
-from fakeamqp.model.messages.message import Message
-from fakeamqp.model.messages.properties import plain_properties
+from fakeamqp.model.messages.message import Message, plain_properties
 from fakeamqp.model.routing import ReplyAddress
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 

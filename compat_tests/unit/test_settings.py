@@ -7,7 +7,7 @@ from dataclasses import fields
 
 from compat_tests.personalities import KEYWORDS, keywords
 from fakeamqp import Broker
-from fakeamqp.model.messages.properties import MessageProperties, PlainProperties
+from fakeamqp.model.messages.message import MessageProperties, PlainProperties
 from fakeamqp.model.personality.keywords import PersonalityChoices
 from fakeamqp.settings import BrokerArguments
 

@@ -18,8 +18,7 @@ from fakeamqp.model.errors import ModelError
 from fakeamqp.model.exchanges import Exchange, topic_matches
 from fakeamqp.model.exchanges.hashing import ConsistentHashExchange, ModulusHashExchange, RandomExchange
 from fakeamqp.model.exchanges.system import Service
-from fakeamqp.model.messages.message import Message
-from fakeamqp.model.messages.properties import plain_properties, time_to_live
+from fakeamqp.model.messages.message import Message, plain_properties, time_to_live
 from fakeamqp.model.routing import ReplyAddress
 
 if TYPE_CHECKING:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from fakeamqp.inspect.predicates import Predicate
     from fakeamqp.inspect.snapshot import Topology
     from fakeamqp.inspect.topology import ConsumerView, ExchangeView, PolicyView, QueueView
-    from fakeamqp.model.messages.properties import MessageProperties
+    from fakeamqp.model.messages.message import MessageProperties
     from fakeamqp.model.state import BrokerState
 
 __all__ = ["Inspection", "StateReader"]

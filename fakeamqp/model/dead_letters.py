@@ -19,8 +19,7 @@ from itertools import takewhile
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from fakeamqp.model.errors import InternalError, NotFound
-from fakeamqp.model.messages.message import Message
-from fakeamqp.model.messages.properties import Int64
+from fakeamqp.model.messages.message import Int64, Message
 from fakeamqp.model.operations import gathered
 
 if TYPE_CHECKING:

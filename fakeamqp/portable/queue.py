@@ -12,7 +12,7 @@ from fakeamqp.errors import near_match, nearest
 from fakeamqp.inspect.counts import Count, CountRange
 from fakeamqp.inspect.errors import BadExpectation, WaitTimeout
 from fakeamqp.inspect.messages import ContentView, content_of
-from fakeamqp.model.messages.properties import plain_properties
+from fakeamqp.model.messages.message import plain_properties
 from fakeamqp.portable.routes import BadQueue, RequestRefused
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
@@ -20,7 +20,7 @@ from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
 if TYPE_CHECKING:
     from typing_extensions import Never, Unpack
 
-    from fakeamqp.model.messages.properties import MessageProperties
+    from fakeamqp.model.messages.message import MessageProperties
     from fakeamqp.portable.requests import PortableRequests
     from fakeamqp.replay.peer import RecordedReply
 

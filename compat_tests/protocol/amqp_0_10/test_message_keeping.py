@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from compat_tests.protocol.amqp_0_10.driver import UNLIMITED, Server, Session
-from fakeamqp.model.messages.message import Message
-from fakeamqp.model.messages.properties import plain_properties
+from fakeamqp.model.messages.message import Message, plain_properties
 from fakeamqp.protocols.amqp_0_10.codec import commands as x, structs
 
 PERSISTENT, TRANSIENT = 2, 1

@@ -7,8 +7,7 @@ from typing import Any, cast
 from fakeamqp.model.arguments import ConsumerOptions
 from fakeamqp.model.deliveries.credit import Credit, Limit
 from fakeamqp.model.deliveries.subscription import ConsumerTerms, DeliveryLimits, Subscription
-from fakeamqp.model.messages.message import Message
-from fakeamqp.model.messages.properties import PlainProperties
+from fakeamqp.model.messages.message import Message, PlainProperties
 from fakeamqp.model.queues import QueuedMessage
 
 

@@ -8,8 +8,7 @@ from fakeamqp.model.arguments import ConsumerOptions
 from fakeamqp.model.deliveries.credit import Credit, Grant, Limit
 from fakeamqp.model.deliveries.delivery import Delivery
 from fakeamqp.model.deliveries.subscription import ConsumerTerms, DeliveryLimits, Subscription
-from fakeamqp.model.messages.message import Message
-from fakeamqp.model.messages.properties import PlainProperties
+from fakeamqp.model.messages.message import Message, PlainProperties
 from fakeamqp.model.queues import Queue
 
 __all__ = ["Reader", "publish", "text", "waiting"]

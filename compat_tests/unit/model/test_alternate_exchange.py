@@ -10,8 +10,7 @@ from compat_tests.unit.model.readers import Reader, publish, waiting
 from compat_tests.unit.model.transactions.bench import Bench
 from fakeamqp.model.deliveries.delivery import accept_all, reject_all, release_all
 from fakeamqp.model.errors import NotAllowed, NotFound
-from fakeamqp.model.messages.message import Message
-from fakeamqp.model.messages.properties import PlainProperties
+from fakeamqp.model.messages.message import Message, PlainProperties
 from fakeamqp.model.personality import PERSONALITIES
 from fakeamqp.model.queues import Queue, QueueDeclaration
 

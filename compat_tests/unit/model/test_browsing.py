@@ -11,8 +11,7 @@ from compat_tests.unit.model.transactions.bench import Bench
 from fakeamqp.model.deliveries.delivery import accept_all, reject_all, release_all
 from fakeamqp.model.deliveries.subscription import Subscription
 from fakeamqp.model.errors import AccessRefused, NotImplementedHere
-from fakeamqp.model.messages.message import Message
-from fakeamqp.model.messages.properties import PlainProperties
+from fakeamqp.model.messages.message import Message, PlainProperties
 from fakeamqp.model.personality import PERSONALITIES
 from fakeamqp.model.queues import ClassicQueue, Queue, QueueDeclaration
 from fakeamqp.model.queues.waiting import Fifo, IndexedFifo, PriorityFifo

@@ -13,8 +13,14 @@ from compat_tests.unit.model.transactions.bench import Bench
 from fakeamqp.model.deliveries.credit import Credit
 from fakeamqp.model.deliveries.delivery import accept_all, reject_all, release_all
 from fakeamqp.model.deliveries.subscription import Subscription
-from fakeamqp.model.messages.message import Child, FileMessage, Message, StreamMessage, StructuredMessage
-from fakeamqp.model.messages.properties import PlainProperties
+from fakeamqp.model.messages.message import (
+    Child,
+    FileMessage,
+    Message,
+    PlainProperties,
+    StreamMessage,
+    StructuredMessage,
+)
 from fakeamqp.model.queues import Queue, QueueDeclaration
 from fakeamqp.model.queues.qpid import QpidQueue
 from fakeamqp.model.queues.quorum.messages import PriorityLevels, ReturnsFirst, SingleQueue, TwoBands

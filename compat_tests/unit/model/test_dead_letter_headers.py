@@ -9,8 +9,7 @@ import pytest
 from fakeamqp.model.arguments import QueueOptions
 from fakeamqp.model.dead_letters import dead_lettered, is_cycle
 from fakeamqp.model.errors import PreconditionFailed
-from fakeamqp.model.messages.message import Message
-from fakeamqp.model.messages.properties import plain_properties
+from fakeamqp.model.messages.message import Message, plain_properties
 from fakeamqp.model.personality import PERSONALITIES
 from fakeamqp.model.queues import DeathReason
 from fakeamqp.model.routing import Copies, carbon_copies, without_blind_copies

@@ -2,8 +2,7 @@ from __future__ import annotations
 
 from fakeamqp.model.history import History, Publication
 from fakeamqp.model.limits import Bounds
-from fakeamqp.model.messages.message import Message
-from fakeamqp.model.messages.properties import PlainProperties
+from fakeamqp.model.messages.message import Message, PlainProperties
 from fakeamqp.model.outcome import UNROUTABLE
 
 

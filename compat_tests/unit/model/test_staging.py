@@ -11,8 +11,7 @@ from compat_tests.unit.model.transactions.bench import Bench
 from fakeamqp.model.deliveries.credit import Window
 from fakeamqp.model.deliveries.delivery import Delivery
 from fakeamqp.model.errors import IllegalArgument, IllegalState, NotFound, ResourceError
-from fakeamqp.model.messages.message import Child, FileMessage, Message
-from fakeamqp.model.messages.properties import PlainProperties
+from fakeamqp.model.messages.message import Child, FileMessage, Message, PlainProperties
 from fakeamqp.model.messages.staging import Description, Download, Downloads, Staged, Uploads
 
 DESCRIPTION = Description(PlainProperties(app_id="a"), "encoding", b"octets", (Child(60, b"\0\0", b"inner"),))

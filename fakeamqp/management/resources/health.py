@@ -8,8 +8,7 @@ from fakeamqp.management.acting import OWNER, authorise
 from fakeamqp.management.errors import absent, bad_request
 from fakeamqp.management.resource import HttpAnswer, InVirtualHost, Resource
 from fakeamqp.management.resources.overview import listeners
-from fakeamqp.model.messages.message import Message
-from fakeamqp.model.messages.properties import plain_properties
+from fakeamqp.model.messages.message import Message, plain_properties
 from fakeamqp.model.names import NODE
 from fakeamqp.model.queues import QueueDeclaration
 

@@ -14,8 +14,7 @@ from fakeamqp.management.resource import Resource, table
 from fakeamqp.management.values import jsonable
 from fakeamqp.model.deliveries.delivery import Ledger, reject_all, release_all
 from fakeamqp.model.errors import ModelError, NotImplementedHere, PreconditionFailed
-from fakeamqp.model.messages.message import Message
-from fakeamqp.model.messages.properties import PlainProperties, plain_properties, time_to_live
+from fakeamqp.model.messages.message import Message, PlainProperties, plain_properties, time_to_live
 from fakeamqp.model.names import NODE
 from fakeamqp.model.virtual_host.firehose import PublishSource
 from fakeamqp.protocols import registry

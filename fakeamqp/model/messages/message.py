@@ -1,17 +1,28 @@
-"""One message, independent of the protocol it was published with, and the identity of its publisher."""
+"""Messages and their properties, independent of the protocol they were published with."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields, replace
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeAlias, TypedDict, TypeVar
+
+from fakeamqp.errors import FakeAMQPError, nearest
+from fakeamqp.model.arguments.values import LONGEST_TTL
+from fakeamqp.model.erlang import Atom, pretty
+from fakeamqp.model.errors import PreconditionFailed
+from fakeamqp.model.memory import Charge
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
     from fakeamqp.model.dead_letters import Deaths
-    from fakeamqp.model.memory import Charge
+    from fakeamqp.model.erlang import Plain
+    from fakeamqp.model.memory import Memory
     from fakeamqp.model.routing import Copies
+    from fakeamqp.model.timers import Timer
+    from fakeamqp.model.virtual_host import VirtualHost
 
 __all__ = [
     "Child",
@@ -19,12 +30,24 @@ __all__ = [
     "FileMessage",
     "Headers",
     "Identity",
+    "Int64",
     "Message",
+    "MessageProperties",
+    "PlainProperties",
     "ReadableProperties",
     "StreamMessage",
     "StructuredMessage",
+    "UnfinishedMessage",
+    "UnfinishedMessages",
+    "UnknownProperty",
     "identity_of",
+    "plain_properties",
+    "time_to_live",
 ]
+
+
+_MOST_MESSAGES = 100
+_MOST_OCTETS = 256 * 1024 * 1024
 
 
 class Identity:
@@ -276,3 +299,193 @@ _KINDS: dict[str, type[StructuredMessage]] = {
     "file": FileMessage,
     "stream": StreamMessage,
 }
+
+
+class Int64(int):
+    """An integer that field tables encode as a 64-bit integer, however small it is: see `encode_table`."""
+
+    field_tag = "l"
+
+
+_INTEGER = re.compile("[+-]?[0-9]+")
+
+
+def time_to_live(expiration: str) -> float:
+    """The time to live in seconds from an `expiration` property in milliseconds.
+
+    Raises:
+        PreconditionFailed: it is not a number, negative or beyond ten years; with RabbitMQ's text.
+    """
+    number = _INTEGER.match(expiration)
+    if number is None:
+        problem: Atom | tuple[Plain, ...] = Atom("no_integer")
+    elif number.end() < len(expiration):
+        problem = Atom("leftover_string"), expiration[number.end() :]
+    elif int(expiration) < 0:
+        problem = Atom("value_negative"), int(expiration)
+    elif int(expiration) > LONGEST_TTL:
+        problem = Atom("value_too_large"), int(expiration)
+    else:
+        return int(expiration) / 1000
+    text = f"invalid expiration '{expiration}': "
+    raise PreconditionFailed(text + pretty(problem, text))
+
+
+class MessageProperties(TypedDict, total=False):
+    """The properties of a message besides its headers. A property that is missing or None is absent.
+
+    `timestamp` is in seconds since the epoch; `expiration` is in milliseconds, as text.
+    """
+
+    content_type: str | None
+    content_encoding: str | None
+    delivery_mode: int | None
+    priority: int | None
+    correlation_id: str | None
+    reply_to: str | None
+    expiration: str | None
+    message_id: str | None
+    timestamp: int | None
+    type: str | None
+    user_id: str | None
+    app_id: str | None
+
+
+class UnknownProperty(FakeAMQPError):
+    """No message property has this name."""
+
+
+@dataclass(frozen=True)
+class PlainProperties:
+    """Message properties as plain values (see `ReadableProperties`); None means absent."""
+
+    content_type: str | None = None
+    content_encoding: str | None = None
+    headers: dict[str, Any] | None = None
+    delivery_mode: int | None = None
+    priority: int | None = None
+    correlation_id: str | None = None
+    reply_to: str | None = None
+    expiration: str | None = None
+    message_id: str | None = None
+    timestamp: int | None = None
+    type: str | None = None
+    user_id: str | None = None
+    app_id: str | None = None
+
+    def exact_headers(self) -> tuple[tuple[str, Any, bytes], ...] | None:
+        return None
+
+    def last_headers(self) -> Mapping[str, Any]:
+        return self.headers or {}
+
+    def header_tag(self, name: str) -> str | None:
+        return None
+
+    def with_headers(
+        self, changes: Mapping[str, Any], remove: Iterable[str] = (), *, ordered: bool = False
+    ) -> Self:
+        headers = {**(self.headers or {}), **changes}
+        for name in remove:
+            headers.pop(name, None)
+        if ordered:
+            by_name = sorted(headers.items(), key=lambda item: item[0].encode("utf-8", "surrogateescape"))
+            headers = dict(by_name)
+        return replace(self, headers=headers)
+
+    def replace(self, **changes: Any) -> Self:
+        return replace(self, **changes)
+
+
+_NAMES = tuple(field.name for field in fields(PlainProperties))
+
+
+def plain_properties(**values: Any) -> PlainProperties:
+    """Properties from keyword arguments.
+
+    Raises:
+        UnknownProperty: a name is not a property; the text names the nearest match.
+    """
+    for name in values:
+        if name not in _NAMES:
+            near = nearest(name, _NAMES)
+            hint = f"; did you mean {near[0]!r}?" if near else f"; there are {', '.join(_NAMES)}"
+            raise UnknownProperty(f"messages have no property {name!r}{hint}")
+    if values.get("headers") is not None:
+        values["headers"] = dict(values["headers"])
+    return PlainProperties(**values)
+
+
+class UnfinishedMessage:
+    """A message as far as it has come: `header` is its header segment, `octets` its body's beginning."""
+
+    __slots__ = ("charge", "header", "octets", "timer")
+
+    def __init__(self, header: bytes | None, octets: bytes | bytearray) -> None:
+        self.header: bytes | None = header
+        self.octets: bytes | bytearray = octets
+        self.timer: Timer | None = None
+        self.charge: Charge | None = None
+
+    def weigh(self, memory: Memory) -> None:
+        """Charge the memory with what has come, for as long as this is kept."""
+        if self.charge is None:
+            self.charge = Charge(memory.unfinished, len(self.octets))
+        else:
+            self.charge.change(len(self.octets))
+
+
+M = TypeVar("M", bound=UnfinishedMessage)
+
+
+class UnfinishedMessages(Generic[M]):
+    """What ended sessions have left behind in one virtual host, for others of the same user to resume.
+
+    The sender has named each message, and said for how long it is worth keeping (resume-id, resume-ttl, or
+    the identifier of what is staged). The latest hundred of at most 256 MiB together are kept, until the
+    broker restarts.
+    """
+
+    __slots__ = ("_kept", "_octets", "_virtual_host")
+
+    def __init__(self, virtual_host: VirtualHost) -> None:
+        self._virtual_host = virtual_host
+        self._kept: dict[tuple[str, str], M] = {}
+        self._octets = 0
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    def keep(self, user: str, resume_id: str, message: M, ttl: float | None = None) -> None:
+        """Keep this in place of what there is under the same id: for `ttl` seconds, or for as long as may be.
+
+        Sources: message.delivery-properties/resume-id, message.delivery-properties/resume-ttl.
+        """
+        self.take(user, resume_id)
+        if not message.octets:
+            return
+        message.weigh(self._virtual_host.state.memory)
+        self._kept[user, resume_id] = message
+        self._octets += len(message.octets)
+        if ttl is not None:
+            label = f"interrupted message {resume_id!r} is forgotten"
+            message.timer = self._virtual_host.call_later(ttl, lambda: self._forget(user, resume_id), label)
+        while len(self._kept) > _MOST_MESSAGES or self._octets > _MOST_OCTETS:
+            self.take(*next(iter(self._kept)))
+
+    def _forget(self, user: str, resume_id: str) -> None:
+        self.take(user, resume_id)
+
+    def take(self, user: str, resume_id: str) -> M | None:
+        """Take out what there is; None where there is nothing."""
+        message = self._kept.pop((user, resume_id), None)
+        if message is not None:
+            self._octets -= len(message.octets)
+            if message.timer is not None:
+                message.timer.cancel()
+        return message
+
+    def clear(self) -> None:
+        """Forget everything."""
+        for user, resume_id in list(self._kept):
+            self.take(user, resume_id)

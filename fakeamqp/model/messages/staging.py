@@ -1,4 +1,6 @@
-"""Staging: a content is sent in advance, under an identifier chosen by the sender, and published later.
+"""Contents of the classes file and stream: how they are published, and how files are staged.
+
+Staging: a content is sent in advance, under an identifier chosen by the sender, and published later.
 
 Either peer may be the sender. It opens the content, receives how much of it the other peer has already, and
 stages the rest. A stage has no identifier: it belongs to the oldest open without a stage. An interrupted
@@ -10,20 +12,36 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
 from hashlib import sha1
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from fakeamqp.model.errors import IllegalArgument, IllegalState, NotFound, ResourceError
-from fakeamqp.model.messages.message import FileMessage
-from fakeamqp.model.messages.unfinished import Interrupted
+from fakeamqp.model.messages.message import FileMessage, UnfinishedMessage
+from fakeamqp.model.outcome import UNROUTABLE
+from fakeamqp.model.queues import ClassicQueue, Queue
+from fakeamqp.model.transactions import PlannedPublish
 
 if TYPE_CHECKING:
     from fakeamqp.model.deliveries.delivery import Delivery
     from fakeamqp.model.deliveries.subscription import Subscription
+    from fakeamqp.model.exchanges.exchange import Target
     from fakeamqp.model.messages.message import Child, Message, ReadableProperties
+    from fakeamqp.model.outcome import Outcome
+    from fakeamqp.model.transactions import Transaction
     from fakeamqp.model.virtual_host import VirtualHost
 
-__all__ = ["Description", "Download", "Downloads", "FileClient", "Staged", "Upload", "Uploads"]
+__all__ = [
+    "Description",
+    "Download",
+    "Downloads",
+    "FileClient",
+    "Staged",
+    "Upload",
+    "Uploads",
+    "publish_content",
+]
 
 
 class Description(NamedTuple):
@@ -35,7 +53,7 @@ class Description(NamedTuple):
     children: tuple[Child, ...] = ()
 
 
-class Staged(Interrupted):
+class Staged(UnfinishedMessage):
     """A content of `size` octets: `octets` are those received so far, `description` its properties."""
 
     __slots__ = ("description", "identifier", "size")
@@ -289,3 +307,58 @@ class Downloads:
     def clear(self) -> None:
         """Remove everything: the client has disconnected."""
         self._under_way.clear()
+
+
+def publish_content(
+    virtual_host: VirtualHost,
+    message: Message,
+    *,
+    mandatory: bool,
+    immediate: bool,
+    on_outcome: Callable[[Outcome], None],
+    transaction: Transaction | None = None,
+) -> None:
+    """Publish a message, now or when a transaction is committed.
+
+    A full queue may not discard files (file/no-discard): it refuses a file that would push a message out.
+
+    Args:
+        virtual_host: where it is published.
+        message: the message, of any class.
+        mandatory: as in `VirtualHost.publish`.
+        immediate: as in `VirtualHost.publish`.
+        on_outcome: called with the outcome once it is known; not called after a restart.
+        transaction: the transaction it is part of, if any.
+    """
+    # The exchange may have been deleted while the content was staged. The headers CC and BCC are RabbitMQ's
+    # and have no meaning in these classes.
+    there = message.exchange in virtual_host.exchanges
+    plan = virtual_host.routing.route(message) if there else UNROUTABLE
+    if transaction is not None:
+        planned = PlannedPublish(
+            virtual_host, message, plan, immediate=immediate, mandatory=mandatory, on_outcome=on_outcome
+        )
+        transaction.publish(planned)
+        return
+    full: tuple[Queue, ...] = ()
+    if message.content_class == "file":
+        full = tuple(queue for queue in plan.queues if _would_discard(queue, message))
+    if full:
+        on_outcome(replace(plan, refused=full))
+    else:
+        outcome = virtual_host.offer(message, plan, immediate, mandatory, sliced=True)
+        virtual_host.state.operations.then(partial(on_outcome, outcome))
+
+
+def _would_discard(queue: Target, message: Message) -> bool:
+    """Whether a queue would have to drop another message for this one, or refuse it."""
+    if not isinstance(queue, Queue) or queue.could_take(message):
+        return False
+    if queue.would_refuse(message):
+        return True
+    if not isinstance(queue, ClassicQueue):
+        return False
+    most, most_bytes = queue.options.max_length, queue.options.max_length_bytes
+    if most is not None and len(queue.ready) >= most:
+        return True
+    return most_bytes is not None and queue.ready_bytes + len(message.body) > most_bytes

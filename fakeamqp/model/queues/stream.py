@@ -27,8 +27,7 @@ from fakeamqp.model.arguments.values import FILTER_SIZES, LARGEST_SEGMENT
 from fakeamqp.model.deliveries.credit import Grant
 from fakeamqp.model.deliveries.delivery import Delivery
 from fakeamqp.model.errors import ChannelCrash, NotImplementedHere, PreconditionFailed
-from fakeamqp.model.messages.message import Message, ReadableProperties
-from fakeamqp.model.messages.properties import Int64
+from fakeamqp.model.messages.message import Int64, Message, ReadableProperties
 from fakeamqp.model.operations import freeing
 from fakeamqp.model.queues.log import DEFAULT_SEGMENT_SIZE, Cursor, Log
 from fakeamqp.model.queues.queue import NOT_SECURED, Queue

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import TYPE_CHECKING
 
-from fakeamqp.model.messages.properties import Int64
+from fakeamqp.model.messages.message import Int64
 from fakeamqp.model.operations import STEP, gathered
 from fakeamqp.model.queues.queue import NOT_SECURED
 

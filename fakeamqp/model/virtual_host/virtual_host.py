@@ -16,8 +16,7 @@ from fakeamqp.model.events import EVENTS
 from fakeamqp.model.extensions import Extensions
 from fakeamqp.model.history import MessageOutcomes, Publication
 from fakeamqp.model.limits import VirtualHostLimits
-from fakeamqp.model.messages.message import Message
-from fakeamqp.model.messages.unfinished import InterruptedMessages
+from fakeamqp.model.messages.message import Message, UnfinishedMessages
 from fakeamqp.model.operations import carry_out, in_steps
 from fakeamqp.model.outcome import Outcome
 from fakeamqp.model.policies import ParameterError, Policies, hint
@@ -32,8 +31,8 @@ if TYPE_CHECKING:
     from fakeamqp.model.deliveries.delivery import Ledger
     from fakeamqp.model.deliveries.subscription import Subscription
     from fakeamqp.model.exchanges.system import Service
+    from fakeamqp.model.messages.message import UnfinishedMessage
     from fakeamqp.model.messages.staging import Staged
-    from fakeamqp.model.messages.unfinished import Interrupted
     from fakeamqp.model.personality import Personality
     from fakeamqp.model.queues import Queue, QueueDeclaration
     from fakeamqp.model.state import BrokerState
@@ -124,8 +123,8 @@ class VirtualHost:
         self.dead_letters: DeadLetterRouter = DeadLetterRouter(self)
         self.delays: DelayedMessages = DelayedMessages(self)
         self.branches: Branches = Branches(self)
-        self.staged: InterruptedMessages[Staged] = InterruptedMessages(self)
-        self.interrupted: InterruptedMessages[Interrupted] = InterruptedMessages(self)
+        self.staged: UnfinishedMessages[Staged] = UnfinishedMessages(self)
+        self.unfinished: UnfinishedMessages[UnfinishedMessage] = UnfinishedMessages(self)
         self.extensions: Extensions = Extensions(self)
         self.bindings: BindingRegister = BindingRegister(self)
         self.exchanges: ExchangeRegister = ExchangeRegister(self, self.bindings)
@@ -361,7 +360,7 @@ class VirtualHost:
         """
         self.set_firehose(False)
         self.branches.abandon()
-        self.interrupted.clear()
+        self.unfinished.clear()
         self.extensions.restarted()
         self.staged.clear()
         for queue in list(self.queues.values()):

@@ -15,7 +15,7 @@ from fakeamqp.model.deliveries.credit import Window
 from fakeamqp.model.deliveries.subscription import ConsumerTerms, Subscription
 from fakeamqp.model.errors import NotFound, ResourceDeleted, ResourceLocked
 from fakeamqp.model.limits import check_consumer_bound
-from fakeamqp.model.messages.contents import publish_content
+from fakeamqp.model.messages.staging import publish_content
 from fakeamqp.protocols.amqp_0_10.codec.constants import ReturnCode, SegmentType
 from fakeamqp.protocols.amqp_0_10.properties import ContentProperties
 from fakeamqp.protocols.amqp_0_10.replies import SessionFault

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from fakeamqp.errors import FakeAMQPError
 from fakeamqp.model.errors import ContentTooLarge, IllegalArgument, IllegalState, ResourceError
-from fakeamqp.model.messages.message import Message
-from fakeamqp.model.messages.unfinished import Interrupted
+from fakeamqp.model.messages.message import Message, UnfinishedMessage
 from fakeamqp.model.outcome import UNROUTABLE
 from fakeamqp.model.transactions import PlannedPublish
 from fakeamqp.protocols.amqp_0_10.codec import commands, structs
@@ -495,7 +494,7 @@ class Fragments:
                 return len(parts.body)
         if name in self._parts:
             raise IllegalState(f"another message to '{name}' is under way")
-        message = session.virtual_host.interrupted.take(session.user.name, resume_id)
+        message = session.virtual_host.unfinished.take(session.user.name, resume_id)
         if message is None:
             return 0  # message.resume/resume-id-unknown-resume-id
         parts = self._parts[name] = _Parts(session.publisher.read(target, message.header), message.header)
@@ -510,8 +509,8 @@ class Fragments:
             heading = parts.heading
             if heading.resume_id is not None:
                 ttl = None if heading.resume_ttl is None else heading.resume_ttl / 1000
-                message = Interrupted(parts.header, bytes(parts.body))
-                session.virtual_host.interrupted.keep(session.user.name, heading.resume_id, message, ttl)
+                message = UnfinishedMessage(parts.header, bytes(parts.body))
+                session.virtual_host.unfinished.keep(session.user.name, heading.resume_id, message, ttl)
         self._parts.clear()
 
     def _broken_off(self) -> list[_Parts]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
-from fakeamqp.model.messages.contents import publish_content
+from fakeamqp.model.messages.staging import publish_content
 from fakeamqp.protocols.amqp_0_9.access import use_ticket
 from fakeamqp.protocols.amqp_0_9.codec import methods as m
 from fakeamqp.protocols.amqp_0_9.codec.message_properties import (

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from fakeamqp.model.dead_letters import claimed_deaths
 from fakeamqp.model.errors import ContentTooLarge, ModelError, PreconditionFailed
-from fakeamqp.model.messages.properties import time_to_live
+from fakeamqp.model.messages.message import time_to_live
 from fakeamqp.model.routing import (
     PSEUDO_QUEUE,
     ReplyAddress,

@@ -7,8 +7,7 @@ from hypothesis import given, strategies as st
 
 from compat_tests.fuzz.profile import examples
 from compat_tests.unit.codec.amqp_0_10.strategies import records
-from fakeamqp.model.messages.message import ReadableProperties
-from fakeamqp.model.messages.properties import PlainProperties
+from fakeamqp.model.messages.message import PlainProperties, ReadableProperties
 from fakeamqp.protocols.amqp_0_10.codec.errors import IllegalValue, SegmentError
 from fakeamqp.protocols.amqp_0_10.codec.structs import (
     DeliveryProperties,

@@ -13,7 +13,7 @@ from hypothesis import given, strategies as st
 from compat_tests.fuzz.profile import examples
 from compat_tests.unit.codec.amqp_0_10.strategies import maps, records, unsigned
 from compat_tests.unit.codec.strategies import short_texts, tables
-from fakeamqp.model.messages.properties import PlainProperties
+from fakeamqp.model.messages.message import PlainProperties
 from fakeamqp.protocols.amqp_0_9_1.codec import BasicProperties
 from fakeamqp.protocols.amqp_0_9_1.codec.tables import RABBITMQ, encode_table
 from fakeamqp.protocols.amqp_0_10.codec.structs import (

@@ -9,7 +9,7 @@ from hypothesis import given, strategies as st
 
 from compat_tests.fuzz.profile import examples
 from compat_tests.unit.codec.strategies import short_texts, tables
-from fakeamqp.model.messages.properties import PlainProperties
+from fakeamqp.model.messages.message import PlainProperties
 from fakeamqp.protocols.amqp_0_9.codec import BasicProperties as BasicProperties09
 from fakeamqp.protocols.amqp_0_9.codec.bodies import Body
 from fakeamqp.protocols.amqp_0_9.codec.methods import MessageTransfer

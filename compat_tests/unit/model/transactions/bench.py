@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fakeamqp.model.deliveries.delivery import Delivery, accept_all
-from fakeamqp.model.messages.message import Message
-from fakeamqp.model.messages.properties import PlainProperties
+from fakeamqp.model.messages.message import Message, PlainProperties
 from fakeamqp.model.personality import PERSONALITIES, Personality
 from fakeamqp.model.queues import Queue, QueueDeclaration
 from fakeamqp.model.state import BrokerState

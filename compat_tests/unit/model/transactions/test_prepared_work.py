@@ -8,8 +8,7 @@ from compat_tests.unit.model.transactions.bench import KINDS, TRANSIENT, Bench, 
 from fakeamqp.model.deliveries.delivery import release_all
 from fakeamqp.model.deliveries.subscription import Subscription
 from fakeamqp.model.errors import PreconditionFailed, ResourceError
-from fakeamqp.model.messages.message import Message
-from fakeamqp.model.messages.properties import PlainProperties
+from fakeamqp.model.messages.message import Message, PlainProperties
 from fakeamqp.model.outcome import Outcome
 from fakeamqp.model.personality import PERSONALITIES
 from fakeamqp.model.transactions import PlannedPublish, Transaction, XaOutcome

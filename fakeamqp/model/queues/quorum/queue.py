@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, cast
 from fakeamqp.model.deliveries.credit import InheritedCredit
 from fakeamqp.model.deliveries.delivery import Delivery, by_consumer, grouped
 from fakeamqp.model.errors import NotImplementedHere, ResourceLocked
-from fakeamqp.model.messages.properties import Int64
+from fakeamqp.model.messages.message import Int64
 from fakeamqp.model.operations import carry_out, in_steps
 from fakeamqp.model.queues.queue import NOT_SECURED, Queue
 from fakeamqp.model.queues.quorum.consumers import QuorumConsumers, ServiceQueue

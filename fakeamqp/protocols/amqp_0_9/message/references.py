@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from fakeamqp.model.errors import ContentTooLarge, NotFound, PreconditionFailed, ResourceError
 from fakeamqp.model.extensions import Extension
-from fakeamqp.model.messages.unfinished import Interrupted, InterruptedMessages
+from fakeamqp.model.messages.message import UnfinishedMessage, UnfinishedMessages
 
 if TYPE_CHECKING:
     from fakeamqp.model.virtual_host import VirtualHost
@@ -27,7 +27,7 @@ class Checkpoints(Extension):
 
     def __init__(self, virtual_host: VirtualHost) -> None:
         super().__init__(virtual_host)
-        self.messages: InterruptedMessages[Interrupted] = InterruptedMessages(virtual_host)
+        self.messages: UnfinishedMessages[UnfinishedMessage] = UnfinishedMessages(virtual_host)
 
     def restarted(self) -> None:
         self.messages.clear()
@@ -61,7 +61,7 @@ class References:
 
     __slots__ = ("_checkpoints", "_largest", "_open", "_size", "_user")
 
-    def __init__(self, user: str, checkpoints: InterruptedMessages[Interrupted], largest: int) -> None:
+    def __init__(self, user: str, checkpoints: UnfinishedMessages[UnfinishedMessage], largest: int) -> None:
         self._user = user
         self._checkpoints = checkpoints
         self._largest = largest
@@ -129,7 +129,7 @@ class References:
         """
         reference = self.find(name)
         reference.identifiers[identifier] = None
-        self._checkpoints.keep(self._user, identifier, Interrupted(None, bytes(reference.octets)))
+        self._checkpoints.keep(self._user, identifier, UnfinishedMessage(None, bytes(reference.octets)))
 
     def resume(self, name: bytes, identifier: str) -> int:
         """Open a reference with the body of the last checkpoint with this identifier.
