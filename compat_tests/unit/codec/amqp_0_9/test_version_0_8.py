@@ -63,7 +63,7 @@ def test_each_method_knows_itself_and_what_it_is_in_0_9() -> None:
     for index, method in v.METHODS.items():
         assert index == method.INDEX == method.CLASS_ID << 16 | method.METHOD_ID
         same = m.METHODS[v.SAME_IN_0_9[index]]
-        assert issubclass(method, same)
+        assert issubclass(method, same) or not same.LAYOUT
         assert method.NAME == same.NAME
         assert getattr(v, method.__name__, method) is method
     otherwise = {method.NAME for index, method in v.METHODS.items() if index != v.SAME_IN_0_9[index]}
