@@ -14,8 +14,14 @@ from fakeamqp.model.errors import PreconditionFailed
 from fakeamqp.protocols.amqp_0_9 import publishing
 from fakeamqp.protocols.amqp_0_9.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1 import delivering
-from fakeamqp.protocols.amqp_0_9_1.basic import refusal, release_kept, send_again, settle
-from fakeamqp.protocols.amqp_0_9_1.windows import set_documented_window, shares_windows
+from fakeamqp.protocols.amqp_0_9_1.basic import (
+    refusal,
+    release_kept,
+    send_again,
+    set_documented_window,
+    settle,
+    shares_windows,
+)
 
 if TYPE_CHECKING:
     from fakeamqp.model.deliveries.credit import Credit

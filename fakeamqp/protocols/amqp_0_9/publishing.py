@@ -10,9 +10,8 @@ from fakeamqp.model.transactions import PlannedPublish
 from fakeamqp.protocols.amqp_0_9.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
 from fakeamqp.protocols.amqp_0_9_1.delivering import ENCODING
-from fakeamqp.protocols.amqp_0_9_1.publish_checks import (
+from fakeamqp.protocols.amqp_0_9_1.publishing import (
     PublishTarget,
-    authorise,
     examine,
     needs_examination,
     return_if_needed,
@@ -48,7 +47,7 @@ def publish(channel: Amqp09Channel, target: PublishTarget, content: CompleteCont
     meaningful = content.octets != b"\0\0" and needs_examination(properties)
     fresh = target.checked != channel.access.version
     if fresh:
-        authorise(channel, target, key=not meaningful)
+        target.authorise(channel, key=not meaningful)
     message: Message
     make = StructuredMessage if content.children else Message
     message = make(

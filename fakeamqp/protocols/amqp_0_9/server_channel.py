@@ -22,7 +22,6 @@ from fakeamqp.protocols.amqp_0_9.requests import Requests
 from fakeamqp.protocols.amqp_0_9_1 import delivering
 from fakeamqp.protocols.amqp_0_9_1.codec.frames import CONTENT_HEADER, FRAME_METHOD, method_frame
 from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
-from fakeamqp.protocols.amqp_0_9_1.frame_limit import fits
 from fakeamqp.protocols.amqp_0_9_1.replies import ProtocolError
 from fakeamqp.protocols.amqp_0_9_1.server_channel import Amqp091Channel
 from fakeamqp.protocols.amqp_0_9_1.states import ChannelState
@@ -294,7 +293,7 @@ class Amqp09Channel(Amqp091Channel):
             super().send_message(method, message)
 
     def _can_be_sent(self, properties: bytes) -> bool:
-        return fits(self, CONTENT_HEADER.size + len(properties), "a content header")
+        return self.fits(CONTENT_HEADER.size + len(properties), "a content header")
 
     def deliver(
         self, subscription: Subscription, message: Message, redelivered: bool, delivery: Delivery | None

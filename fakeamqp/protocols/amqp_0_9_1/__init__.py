@@ -4,8 +4,8 @@ Reading order: `server_connection.Amqp091Connection` splits bytes into frames an
 `connection` handles class connection, from the handshake to the close. `server_channel.Amqp091Channel` is one
 channel: it assembles contents and sends publisher confirms; its base class in `base_channel` keeps consumers
 and unacknowledged deliveries. `dispatch.HANDLERS` maps methods to handlers. One module per AMQP class has the
-handlers: `channel`, `access`, `exchange`, `queue`, `basic` (with `publishing`, `publish_checks`,
-`delivering` and `windows`), `confirm`, `tx`.
+handlers: `channel`, `access`, `exchange`, `queue`, `basic` (with `publishing` and `delivering`), `confirm`,
+`tx`.
 `codec` has the methods, `dialect` what other packages know of its bytes, `port` what faults may do to a
 connection.
 """

@@ -1,4 +1,4 @@
-"""The base class of server-side channels: state, consumers and unacknowledged deliveries."""
+"""The base class of server-side channels: state, consumers, unacknowledged deliveries."""
 
 from __future__ import annotations
 
@@ -14,8 +14,13 @@ from fakeamqp.model.operations import STEP, in_steps
 from fakeamqp.model.tap import report_settled
 from fakeamqp.model.virtual_host.firehose import PublishSource
 from fakeamqp.protocols.amqp_0_9_1 import delivering
-from fakeamqp.protocols.amqp_0_9_1.assembly import ContentAssembly
-from fakeamqp.protocols.amqp_0_9_1.codec.frames import FRAME_METHOD, FRAME_OVERHEAD
+from fakeamqp.protocols.amqp_0_9_1.codec.frames import (
+    CONTENT_HEADER,
+    FRAME_BODY,
+    FRAME_CONTENT_HEADER,
+    FRAME_METHOD,
+    FRAME_OVERHEAD,
+)
 from fakeamqp.protocols.amqp_0_9_1.replies import ProtocolError
 from fakeamqp.protocols.amqp_0_9_1.states import CHANNEL_TRANSITIONS, ChannelState
 
@@ -33,7 +38,17 @@ if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_0_9_1.replies import CloseReply
     from fakeamqp.protocols.amqp_0_9_1.server_connection import Amqp091Connection
 
-__all__ = ["NO_QUEUE", "BaseChannel", "FrameWriter", "lacks_queue"]
+__all__ = [
+    "NO_QUEUE",
+    "BaseChannel",
+    "ContentAssembly",
+    "FrameWriter",
+    "check_content_header",
+    "lacks_queue",
+    "not_a_body",
+    "not_a_header",
+    "not_a_method",
+]
 
 NO_QUEUE = "no previously declared queue"
 
@@ -51,6 +66,113 @@ def lacks_queue(method: Method) -> bool:
     RabbitMQ looks for that queue before it looks whether the channel is open or closing (measured).
     """
     return method.NAME in _TAKING_A_QUEUE and not getattr(method, "queue", "")
+
+
+def not_a_method() -> ProtocolError:
+    """The error for a header or body frame where a method is due."""
+    return ProtocolError("unexpected-frame", "expected method frame, got non method frame instead")
+
+
+def not_a_header() -> ProtocolError:
+    """The error for another frame where a content header is due."""
+    return ProtocolError(
+        "unexpected-frame", "expected content header for class 60, got non content header frame instead"
+    )
+
+
+def not_a_body() -> ProtocolError:
+    """The error for another frame where a body is due."""
+    return ProtocolError("unexpected-frame", "expected content body, got non content body frame instead")
+
+
+def check_content_header(personality: Personality, class_id: int, weight: int, size: int) -> None:
+    """Check what precedes the properties in a content header.
+
+    Raises:
+        ProtocolError: it is for another class, or announces too large a body.
+    """
+    if weight:
+        raise not_a_header()
+    if class_id != 60:
+        raise ProtocolError(
+            personality.content_class_mismatch,
+            f"expected content header for class 60, got one for class {class_id} instead",
+        )
+    largest = personality.largest_content
+    if largest and size > largest:
+        raise ProtocolError("frame-error", f"content body size {size} exceeds maximum allowed size {largest}")
+
+
+class ContentAssembly:
+    """Puts the frames of one channel together to methods, and discards their contents.
+
+    RabbitMQ does so for every channel that the connection knows, also before it is open and while it is
+    closing, and its errors close the connection (measured).
+
+    Args:
+        connection: the connection of the channel.
+        method: the method whose content is incomplete, if there is one.
+        missing: how much of the body is missing; None if the header is.
+    """
+
+    def __init__(
+        self, connection: Amqp091Connection[Any], method: Method | None = None, missing: int | None = None
+    ) -> None:
+        self._connection = connection
+        self._method = method
+        self._missing = missing
+
+    def receive(self, frame_type: int, payload: bytes) -> Method | None:
+        """Add a method, header or body frame; return the method that is complete now.
+
+        Raises:
+            ProtocolError: another frame is due, or the frame cannot be read.
+        """
+        method = self._method
+        if frame_type == FRAME_METHOD:
+            self._connection.method_class(payload)
+        else:
+            self._connection.check_payload(frame_type, payload)
+        if method is None:
+            return self._begin(frame_type, payload)
+        self._connection.method_index = method.INDEX
+        if self._missing is None:
+            return self._add_header(method, frame_type, payload)
+        if frame_type != FRAME_BODY:
+            raise not_a_body()
+        return self._add_body(method, len(payload))
+
+    def _begin(self, frame_type: int, payload: bytes) -> Method | None:
+        if frame_type != FRAME_METHOD:
+            self._connection.method_index = 0
+            raise not_a_method()
+        method = self._connection.decode(payload)
+        if not method.HAS_CONTENT:
+            return method
+        self._method = method
+        return None
+
+    def _add_header(self, method: Method, frame_type: int, payload: bytes) -> Method | None:
+        if frame_type != FRAME_CONTENT_HEADER:
+            raise not_a_header()
+        class_id, weight, size = CONTENT_HEADER.unpack_from(payload)
+        check_content_header(self._connection.personality, class_id, weight, size)
+        self._missing = size
+        return self._complete(method)
+
+    def _add_body(self, method: Method, size: int) -> Method | None:
+        assert self._missing is not None
+        overrun = self._connection.personality.body_overrun
+        if size > self._missing and overrun:
+            raise ProtocolError(overrun, "content body frame exceeds remaining content size")
+        self._missing -= size
+        return self._complete(method)
+
+    def _complete(self, method: Method) -> Method | None:
+        if self._missing:
+            return None
+        self._method = self._missing = None
+        return method
 
 
 class FrameWriter(Protocol):
@@ -166,6 +288,28 @@ class BaseChannel:
     def send_message(self, method: Method, message: Message) -> None:
         """Send a method with a message as its content on this channel."""
         delivering.send_message(self, method, message)
+
+    def fits(self, size: int, what: str) -> bool:
+        """Whether a method or a content header of this size fits into a frame to the client; else close.
+
+        Neither can be split, and the publisher's frame_max may be larger (frame/oversized-send; 0-9:
+        frame/undeliverable-size). The close is deferred, since the caller may be delivering to other
+        connections as well.
+        """
+        connection = self.connection
+        if size <= connection.body_limit:
+            return True
+        error = ProtocolError(
+            "frame-error",
+            f"{what} of {size} bytes cannot be sent: it exceeds frame_max {connection.frame_max}",
+        )
+        connection.after(
+            0,
+            lambda: connection.fail(self.number, error),
+            "closes because of its frame_max",
+            housekeeping=True,
+        )
+        return False
 
     def cancelled(self, subscription: Subscription) -> None:
         """The queue was deleted."""
@@ -325,7 +469,7 @@ class BaseChannel:
     def close(self, reply: CloseReply, method: int) -> None:
         """Close the channel because of an error; all input until close-ok is discarded."""
         self.follow("CLOSE")
-        if self.connection.answers.tracks_contents:
+        if self.connection.tracks_contents:
             self._discarded = self.assembly()
         self._send_close(reply, method)
         self.release()

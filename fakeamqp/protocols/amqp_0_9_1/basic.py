@@ -20,12 +20,12 @@ from fakeamqp.model.tap import report_settled
 from fakeamqp.protocols.amqp_0_9_1 import delivering, publishing
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.replies import ProtocolError
-from fakeamqp.protocols.amqp_0_9_1.windows import set_documented_window, set_window, shares_windows
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from fakeamqp.model.deliveries.delivery import Delivery, Ending
+    from fakeamqp.model.queues import Queue
     from fakeamqp.model.tap import Settlement
     from fakeamqp.protocols.amqp_0_9_1.base_channel import BaseChannel
     from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
@@ -33,7 +33,15 @@ if TYPE_CHECKING:
 
     Act: TypeAlias = Callable[[Sequence[Delivery]], None]
 
-__all__ = ["HANDLERS", "refusal", "release_kept", "send_again", "settle"]
+__all__ = [
+    "HANDLERS",
+    "refusal",
+    "release_kept",
+    "send_again",
+    "set_documented_window",
+    "settle",
+    "shares_windows",
+]
 
 
 # --- qos ---------------------------------------------------------------------------------------------
@@ -65,7 +73,7 @@ def qos(channel: Amqp091Channel, method: m.BasicQos) -> None:
 def _set_shared_limit(channel: Amqp091Channel, limit: int) -> Credit:
     """Set the limit that the consumers of a channel share; 0 lifts it."""
     begins = channel.credit is None or not channel.credit.limits
-    credit = channel.credit = set_window(channel.credit, limit, 0, [channel])
+    credit = channel.credit = _set_window(channel.credit, limit, 0, [channel])
     if begins and limit and channel.personality.shared_limit_counts_all_held:
         others = [each for each in channel.ledger.outstanding.values() if credit not in each.credits]
         credit.resize(limit, 0, occupied=sum(each.holder is None for each in others))
@@ -86,6 +94,46 @@ def _may_share(channel: Amqp091Channel) -> bool:
     if channel.personality.refuses_denied_global_qos:
         features.require("global_qos")
     return features.permitted("global_qos")
+
+
+def set_documented_window(channel: BaseChannel, method: m.BasicQos) -> Credit:
+    """Set the window of the channel, or with `global` of the connection; existing consumers are included."""
+    count, size = method.prefetch_count, method.prefetch_size
+    if method.global_:
+        connection = channel.connection
+        connection.credit = _set_window(connection.credit, count, size, connection.channels.values())
+        return connection.credit
+    channel.credit = _set_window(channel.credit, count, size, [channel])
+    return channel.credit
+
+
+def _set_window(credit: Credit | None, count: int, size: int, channels: Iterable[BaseChannel]) -> Credit:
+    """Set a shared window; a new window counts the unacknowledged deliveries of the channels."""
+    if credit is None:
+        credit = Credit(count, size)
+        for channel in channels:
+            for subscription in channel.consumers.values():
+                if subscription.subscriber is not channel:
+                    continue  # Other AMQP classes have their own windows.
+                if not shares_windows(channel, subscription.queue):
+                    continue
+                if not subscription.no_ack:
+                    credits = (*subscription.credits, credit)
+                    subscription.depend_on((*subscription.limits, credit), credits)
+                elif channel.personality.shared_limit_holds_no_ack:
+                    subscription.depend_on((*subscription.limits, credit), subscription.credits)
+            for delivery in channel.ledger.outstanding.values():
+                if delivery.holder is not None and shares_windows(channel, delivery.queue):
+                    delivery.credits = (*delivery.credits, credit)
+                    credit.take(delivery.queued.message)
+    else:
+        credit.resize(count, size)
+    return credit
+
+
+def shares_windows(channel: BaseChannel, queue: Queue) -> bool:
+    """True if the consumers of a queue use shared windows; all do unless prefetch is per consumer."""
+    return queue.shares_windows or not channel.personality.prefetch_is_per_consumer
 
 
 # --- consumers ---------------------------------------------------------------------------------------

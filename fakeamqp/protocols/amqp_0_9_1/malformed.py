@@ -9,8 +9,7 @@ on them: that of a channel, which is 541 without a text, or that of the connecti
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from typing import TYPE_CHECKING, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from fakeamqp.model.erlang import Atom, Latin1, octets_term, pretty
 from fakeamqp.model.errors import ChannelCrash
@@ -24,12 +23,11 @@ if TYPE_CHECKING:
 __all__ = [
     "UNKNOWN_FRAME",
     "Malformed",
-    "MalformedAnswers",
     "MalformedContent",
     "MalformedFrame",
     "MalformedMethod",
     "UnknownMethod",
-    "answers_of",
+    "answer_to",
 ]
 
 Reason: TypeAlias = "Atom | tuple[Atom | int, ...]"
@@ -124,62 +122,24 @@ class MalformedContent(Malformed):
         super().__init__(problem.condition, str(problem), octets)
 
 
-class MalformedAnswers:
-    """How a connection answers malformed input."""
+def answer_to(
+    problem: Malformed, number: int, personality: Personality
+) -> ProtocolError | ChannelCrash | None:
+    """What the client gets for malformed input on the channel of this number.
 
-    judges_frames_early: ClassVar[bool]
-    """The header of a frame of unknown type is refused before its payload has come."""
-    stops_after_lost_frames: ClassVar[bool]
-    """Where the next frame cannot be found, input is ignored and the transport ends in three seconds;
-    otherwise connection.close-ok is searched for."""
-    tracks_contents: ClassVar[bool]
-    """On channels that are not open, or are closing, frames must be methods with their contents all the same;
-    malformed properties are an error once the content is complete and may be published."""
-
-    @abstractmethod
-    def to(self, problem: Malformed, number: int) -> ProtocolError | ChannelCrash | None:
-        """What the client gets for malformed input on the channel of this number.
-
-        None stands for the end of the transport, at once and in any state of the connection.
-        """
-
-
-class _Explained(MalformedAnswers):
-    """The specification: an explanation."""
-
-    judges_frames_early = True
-    stops_after_lost_frames = False
-    tracks_contents = False
-
-    def to(self, problem: Malformed, number: int) -> ProtocolError:
-        """The problem itself."""
-        return problem
-
-
-class _Erlang(MalformedAnswers):
-    """RabbitMQ.
-
-    Args:
-        latin_1: bytes are text only if they are printable in Latin-1.
+    None stands for the end of the transport, at once and in any state of the connection.
     """
-
-    def __init__(self, *, latin_1: bool = False) -> None:
-        self._latin_1 = latin_1
-
-    judges_frames_early = False
-    stops_after_lost_frames = True
-    tracks_contents = True
-
-    def to(self, problem: Malformed, number: int) -> ProtocolError | ChannelCrash | None:
-        if isinstance(problem, MalformedFrame):
-            return ProtocolError(problem.condition, _frame_text(problem, self._latin_1))
-        if isinstance(problem, MalformedContent) or (isinstance(problem, MalformedMethod) and number == 0):
-            return ChannelCrash(problem.text)
-        if isinstance(problem, MalformedMethod) and not problem.fits:
-            return _cannot_decode(problem.octets)
-        if isinstance(problem, UnknownMethod) and number:
-            return _answer_to_unused(problem.octets)
-        return None
+    if personality.explains_malformed_input:
+        return problem
+    if isinstance(problem, MalformedFrame):
+        return ProtocolError(problem.condition, _frame_text(problem, latin_1=not personality.prints_utf8))
+    if isinstance(problem, MalformedContent) or (isinstance(problem, MalformedMethod) and number == 0):
+        return ChannelCrash(problem.text)
+    if isinstance(problem, MalformedMethod) and not problem.fits:
+        return _cannot_decode(problem.octets)
+    if isinstance(problem, UnknownMethod) and number:
+        return _answer_to_unused(problem.octets)
+    return None
 
 
 _UNUSED_METHODS = {60 << 16 | 200: (True, 5), 60 << 16 | 201: (False, 4), 60 << 16 | 202: (True, 4)}
@@ -204,7 +164,7 @@ def _cannot_decode(octets: bytes) -> ProtocolError:
     return ProtocolError("frame-error", f"cannot decode {octets_term(octets)}")
 
 
-def _frame_text(problem: MalformedFrame, latin_1: bool) -> str:
+def _frame_text(problem: MalformedFrame, *, latin_1: bool) -> str:
     octets = problem.octets
     text = f"type {problem.frame_type}, {'all' if len(octets) <= _SHOWN else f'first {_SHOWN}'} octets = "
     shown = octets[:_SHOWN]
@@ -213,15 +173,3 @@ def _frame_text(problem: MalformedFrame, latin_1: bool) -> str:
         text += ": "
         text += pretty(problem.reason, text)
     return text
-
-
-_EXPLAINED = _Explained()
-_ERLANG = _Erlang()
-_ERLANG_IN_LATIN_1 = _Erlang(latin_1=True)
-
-
-def answers_of(personality: Personality) -> MalformedAnswers:
-    """The answers that the personality has chosen."""
-    if personality.explains_malformed_input:
-        return _EXPLAINED
-    return _ERLANG if personality.prints_utf8 else _ERLANG_IN_LATIN_1

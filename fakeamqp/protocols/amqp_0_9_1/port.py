@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
-    from fakeamqp.protocols.amqp_0_9_1.publish_checks import Publish
+    from fakeamqp.protocols.amqp_0_9_1.publishing import Publish
     from fakeamqp.protocols.amqp_0_9_1.server_channel import Amqp091Channel
     from fakeamqp.protocols.amqp_0_9_1.server_connection import Amqp091Connection
 

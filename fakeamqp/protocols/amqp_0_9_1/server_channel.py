@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 from fakeamqp.model.errors import AccessRefused
 from fakeamqp.protocols.amqp_0_9_1 import publishing
-from fakeamqp.protocols.amqp_0_9_1.assembly import (
+from fakeamqp.protocols.amqp_0_9_1.base_channel import (
+    BaseChannel,
     ContentAssembly,
     check_content_header,
     not_a_body,
     not_a_header,
     not_a_method,
 )
-from fakeamqp.protocols.amqp_0_9_1.base_channel import BaseChannel
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.codec.frames import (
     CONTENT_HEADER,
@@ -33,9 +33,8 @@ from fakeamqp.protocols.amqp_0_9_1.codec.frames import (
 from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
 from fakeamqp.protocols.amqp_0_9_1.delivering import encoded_properties
 from fakeamqp.protocols.amqp_0_9_1.dispatch import handlers
-from fakeamqp.protocols.amqp_0_9_1.frame_limit import fits
 from fakeamqp.protocols.amqp_0_9_1.malformed import MalformedContent, MalformedMethod
-from fakeamqp.protocols.amqp_0_9_1.publish_checks import UnknownContent, UnreadableContent
+from fakeamqp.protocols.amqp_0_9_1.publishing import UnknownContent, UnreadableContent
 from fakeamqp.protocols.amqp_0_9_1.replies import CloseReply, ProtocolError
 from fakeamqp.protocols.amqp_0_9_1.states import ChannelState
 from fakeamqp.protocols.base.codec import WireError, add_piece
@@ -52,7 +51,7 @@ if TYPE_CHECKING:
     from fakeamqp.model.routing import ReplyAddress
     from fakeamqp.model.virtual_host import VirtualHost
     from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
-    from fakeamqp.protocols.amqp_0_9_1.publish_checks import PublishTarget
+    from fakeamqp.protocols.amqp_0_9_1.publishing import PublishTarget
     from fakeamqp.protocols.amqp_0_9_1.server_connection import Amqp091Connection
 
 __all__ = ["Amqp091Channel", "BoundedChannel"]
@@ -111,7 +110,7 @@ class Amqp091Channel(BaseChannel):
             self.receive_while_closing(FRAME_METHOD, payload)
             return False
         if self._target is not None:
-            if self.connection.answers.tracks_contents:
+            if self.connection.tracks_contents:
                 self.connection.method_class(payload)
             self.connection.method_index = self._target.index
             raise not_a_header() if self._properties is None else not_a_body()
@@ -142,7 +141,7 @@ class Amqp091Channel(BaseChannel):
         if method.NAME in self.connection.OPENING:
             raise ProtocolError("channel-error", f"second '{method.NAME}' seen")
         refusal = ProtocolError("command-invalid", "unimplemented method")
-        if not (method.HAS_CONTENT and self.connection.answers.tracks_contents):
+        if not (method.HAS_CONTENT and self.connection.tracks_contents):
             raise refusal
         self._target = UnknownContent(method, refusal)
 
@@ -264,7 +263,7 @@ class Amqp091Channel(BaseChannel):
         RabbitMQ ignores the spare bits, and does not read properties before it publishes (measured).
         """
         unreadable = MalformedContent(octets, problem)
-        if not self.connection.answers.tracks_contents:
+        if not self.connection.tracks_contents:
             raise unreadable
         if len(octets) > 1 and octets[1] & 3:
             cleared = bytes((octets[0], octets[1] & 0xFC)) + octets[2:]
@@ -482,4 +481,4 @@ class BoundedChannel(Amqp091Channel):
             super().send_message(method, message)
 
     def _can_be_sent(self, message: Message) -> bool:
-        return fits(self, CONTENT_HEADER.size + len(encoded_properties(message)), "a content header")
+        return self.fits(CONTENT_HEADER.size + len(encoded_properties(message)), "a content header")

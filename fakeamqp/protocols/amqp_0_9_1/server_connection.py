@@ -18,8 +18,12 @@ from fakeamqp.model.erlang import Atom
 from fakeamqp.model.errors import ChannelCrash, ModelError, NotFound
 from fakeamqp.model.limits import check_channel_limit
 from fakeamqp.protocols.amqp_0_9_1 import connection as connection_class
-from fakeamqp.protocols.amqp_0_9_1.assembly import ContentAssembly, not_a_method
-from fakeamqp.protocols.amqp_0_9_1.base_channel import NO_QUEUE, lacks_queue
+from fakeamqp.protocols.amqp_0_9_1.base_channel import (
+    NO_QUEUE,
+    ContentAssembly,
+    lacks_queue,
+    not_a_method,
+)
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.codec.constants import PROTOCOL_HEADER
 from fakeamqp.protocols.amqp_0_9_1.codec.frames import (
@@ -41,7 +45,7 @@ from fakeamqp.protocols.amqp_0_9_1.malformed import (
     MalformedFrame,
     MalformedMethod,
     UnknownMethod,
-    answers_of,
+    answer_to,
 )
 from fakeamqp.protocols.amqp_0_9_1.replies import REPLIES, CloseReply, ProtocolError, Replies, short_text
 from fakeamqp.protocols.amqp_0_9_1.server_channel import Amqp091Channel, BoundedChannel
@@ -61,7 +65,6 @@ if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
     from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
     from fakeamqp.protocols.amqp_0_9_1.codec.tables import Grammar
-    from fakeamqp.protocols.amqp_0_9_1.malformed import MalformedAnswers
     from fakeamqp.protocols.amqp_0_9_1.port import Amqp091FaultPort
     from fakeamqp.protocols.base.connection_states import ConnectionTransitions
 
@@ -144,7 +147,9 @@ class Amqp091Connection(ServerConnection, Generic[C]):
         )
         self.personality = personality
         self.vocabulary = vocabulary
-        self.answers: MalformedAnswers = answers_of(personality)
+        self.tracks_contents: bool = not personality.explains_malformed_input
+        """On channels that are not open, or are closing, frames must be methods with their contents all the
+        same; malformed properties are an error once the content is complete and may be published."""
         self.grammar: Grammar = RABBITMQ if personality.explains_malformed_input else RABBITMQ_INPUT
         if personality.published_field_grammar:
             self.grammar = self.PUBLISHED_GRAMMAR
@@ -305,17 +310,10 @@ class Amqp091Connection(ServerConnection, Generic[C]):
                             return
                         if frame_type == FRAME_CONTENT_HEADER:
                             self.publish_received()
-                        if self._held_back or self.busy or outbox.backlogged:
-                            break
-                        continue
-                    channel = channels.get(number)
-                    if channel is None:
+                    elif (channel := channels.get(number)) is None:
                         self._receive_without_channel(frame_type, number, payload)
                     elif frame_type == FRAME_METHOD:
-                        due = channel.receive_method(payload)
-                        if (outbox.backlogged or self.busy) and not kept:
-                            break
-                        if due and (tap is None or not tap.intercepts):
+                        if channel.receive_method(payload) and (tap is None or not tap.intercepts):
                             # Measured with the raw load: 0.9 times the instructions per message.
                             whole = channel.take_content(data, position, self._largest_payload)
                             if whole is not None:
@@ -326,22 +324,16 @@ class Amqp091Connection(ServerConnection, Generic[C]):
                                     tap.received(self, FRAME_BODY, number, body)
                                 position = behind
                                 channel.complete(body)
-                                if self.busy and not kept:
-                                    break
                     elif frame_type == FRAME_BODY:
                         channel.receive_body(payload)
-                        if self.busy and not kept:
-                            break
                     elif frame_type == FRAME_CONTENT_HEADER:
                         channel.receive_header(payload)
-                        if (self._held_back or self.busy) and not kept:
-                            break
                     elif frame_type == FRAME_HEARTBEAT:
                         self._receive_heartbeat(number, payload)
                     else:
                         self.receive_other(frame_type, number, payload)
-                        if (self._held_back or self.busy or outbox.backlogged) and not kept:
-                            break
+                    if (self.busy or self._held_back or outbox.backlogged) and not kept:
+                        break
                 break
             except (ProtocolError, ModelError, WireError) as problem:
                 self._fail(number, problem)
@@ -357,8 +349,8 @@ class Amqp091Connection(ServerConnection, Generic[C]):
             self._needed = 7 if rest < 7 else stop + 1 - position
 
     def _receive_unframed(self, data: bytes) -> None:
-        """After broken framing, search the input at most for the bytes of connection.close-ok."""
-        if self.answers.stops_after_lost_frames:
+        """Search the input for connection.close-ok, in personalities that explain; others ignore it."""
+        if not self.personality.explains_malformed_input:
             return
         if self._close_ok_frame in data:
             self._finish("close confirmed after broken framing")
@@ -412,7 +404,7 @@ class Amqp091Connection(ServerConnection, Generic[C]):
 
     def _receive_on_new_channel(self, frame_type: int, number: int, payload: bytes) -> None:
         """Process a method, header or body frame for a channel that is not open."""
-        if not self.answers.tracks_contents:
+        if not self.tracks_contents:
             if frame_type != FRAME_METHOD:
                 self.method_index = 0
                 raise ProtocolError(self.personality.content_on_closed_channel, str(not_a_method()))
@@ -492,10 +484,10 @@ class Amqp091Connection(ServerConnection, Generic[C]):
                 self.personality.channel_above_maximum,
                 f"channel number {number} is above the negotiated channel_max ({self.channel_max})",
             )
-        if method.NAME.startswith("connection.") and not self.answers.tracks_contents:
+        if method.NAME.startswith("connection.") and not self.tracks_contents:
             raise ProtocolError("command-invalid", "unimplemented method")  # frame/channel-zero-connection
         if method.NAME not in self.OPENING:
-            if self.answers.tracks_contents and lacks_queue(method):
+            if self.tracks_contents and lacks_queue(method):
                 self.channels[number] = self.make_channel(number)
                 raise NotFound(NO_QUEUE)
             raise ProtocolError("channel-error", "expected 'channel.open'")
@@ -507,7 +499,7 @@ class Amqp091Connection(ServerConnection, Generic[C]):
 
     def _check_channel_count(self) -> None:
         """Check that one more channel may be opened."""
-        if self.answers.tracks_contents:
+        if self.tracks_contents:
             self.method_index = 0  # RabbitMQ opens the channel before it looks at the method (measured).
         count = len(self.channels) + len(self._assemblies)
         if self.personality.channel_max_limits == "count" and count >= self.channel_max:
@@ -544,7 +536,7 @@ class Amqp091Connection(ServerConnection, Generic[C]):
     def _check_frame_header(self, frame_type: int, size: int) -> None:
         """Refuse a frame by its header: for a size above the limit, or early for an unknown type."""
         self.method_index = 0
-        if frame_type not in self.frame_types and self.answers.judges_frames_early:
+        if frame_type not in self.frame_types and self.personality.explains_malformed_input:
             self._unframed = True
             raise self._unknown_frame(frame_type, b"")
         if size > self._largest_payload:
@@ -606,7 +598,7 @@ class Amqp091Connection(ServerConnection, Generic[C]):
             self._answer(number, problem)
             return
         description = problem.describe(number)
-        answer = self.answers.to(problem, number)
+        answer = answer_to(problem, number, self.personality)
         if answer is not None and self.state in self._silent_states:
             self.refuse(description)
             return
@@ -615,7 +607,7 @@ class Amqp091Connection(ServerConnection, Generic[C]):
             self._finish(problem.text)
             return
         self._answer(number, answer)
-        if problem.loses_frames and self.answers.stops_after_lost_frames and not self._ignores_input():
+        if problem.loses_frames and answer is not problem and not self._ignores_input():
             self._cancel_timeouts()
             text = problem.text  # Not the error, whose traceback keeps the channels.
             self._end_transport_after(

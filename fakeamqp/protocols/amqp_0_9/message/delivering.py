@@ -14,7 +14,6 @@ from fakeamqp.protocols.amqp_0_9.codec import methods as m
 from fakeamqp.protocols.amqp_0_9.codec.bodies import Body
 from fakeamqp.protocols.amqp_0_9.property_mapping import encode_transfer, to_transfer
 from fakeamqp.protocols.amqp_0_9.requests import Requests
-from fakeamqp.protocols.amqp_0_9_1.frame_limit import fits
 
 if TYPE_CHECKING:
     from fakeamqp.model.deliveries.delivery import Delivery
@@ -67,7 +66,7 @@ def transfer(
     if by_reference:
         reference = messages.next_reference()
         octets = encode_transfer(method, table, Body(reference, by_reference=True))
-        if not fits(channel, len(octets) + requests.overhead, "a transfer"):
+        if not channel.fits(len(octets) + requests.overhead, "a transfer"):
             if delivery is not None:
                 messages.ledger.enter(requests.state.outgoing.send((), None), delivery)
             return

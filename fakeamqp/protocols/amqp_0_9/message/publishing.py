@@ -16,7 +16,7 @@ from fakeamqp.protocols.amqp_0_9.codec import methods as m
 from fakeamqp.protocols.amqp_0_9.message.channel_state import Messages
 from fakeamqp.protocols.amqp_0_9.property_mapping import from_transfer
 from fakeamqp.protocols.amqp_0_9.requests import Requests
-from fakeamqp.protocols.amqp_0_9_1.publish_checks import too_large
+from fakeamqp.protocols.amqp_0_9_1.publishing import too_large
 from fakeamqp.protocols.amqp_0_9_1.replies import short_text
 
 if TYPE_CHECKING:
