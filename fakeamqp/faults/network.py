@@ -6,7 +6,8 @@ network proxy around it, on which the faults act as toxics. Without a fault ther
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterator
+from copy import copy
 from math import isfinite
 from random import Random
 from typing import TYPE_CHECKING, Any, Literal
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from fakeamqp.errors import near_match
 from fakeamqp.faults.errors import FaultError, checked
 from fakeamqp.faults.handle import Handle
+from fakeamqp.faults.matching import ConnectionSelector
 from fakeamqp.faults.network_proxy import NetworkProxy
 from fakeamqp.faults.shapers import Bandwidth, Cut, Latency, SliceShaper
 
@@ -21,23 +23,17 @@ if TYPE_CHECKING:
     from fakeamqp.connection import Connection
     from fakeamqp.dialects import Direction
     from fakeamqp.faults.handle import Handles
-    from fakeamqp.faults.port import BrokerContext, Cancellable
+    from fakeamqp.faults.port import BrokerContext
     from fakeamqp.faults.shapers import Shaper
 
 __all__ = ["Network", "NetworkFault", "ProxyRegistry"]
 
-_TO_AND_FROM = {"both": "to and from", "received": "from", "sent": "to"}
+_DIRECTIONS = {"both": "to and from", "received": "from", "sent": "to"}
 _ENDS = {"fin": "closed", "reset": "reset", "silence": "silenced"}
 _REFUSALS = {
     "port": "connections are refused by the operating system",
     "close": "connections are accepted, then closed immediately",
     "reset": "connections are accepted, then reset immediately",
-}
-
-_DIRECTIONS = {
-    "both": ("received", "sent"),
-    "received": ("received",),
-    "sent": ("sent",),
 }
 
 
@@ -51,6 +47,8 @@ class Network:
     Bytes of AMQP are counted and cut: under TLS, the bytes inside of it. Directions are seen from the
     broker: "received" is from the client, "sent" is to the client. A fault concerns all connections, open
     and to come; `on` selects one. Faults stay in force when the broker restarts.
+
+    Every method raises `FaultError` for an argument that is misspelled, or a number that makes no sense.
     """
 
     def __init__(self, context: BrokerContext, handles: Handles) -> None:
@@ -68,14 +66,8 @@ class Network:
         Raises:
             FaultError: the argument cannot name a connection.
         """
-        name = connection if isinstance(connection, str) else getattr(connection, "name", None)
-        if not isinstance(name, str) or not name:
-            raise FaultError(
-                f"a connection is named by a str, or is one of broker.connections, not {connection!r}"
-            )
-        network = Network.__new__(Network)
-        network._registry = self._registry
-        network._target = name
+        network = copy(self)
+        network._target = ConnectionSelector(connection, self._registry.context.alias).said
         return network
 
     # --- slow -----------------------------------------------------------------------------------------
@@ -89,24 +81,16 @@ class Network:
         Args:
             seconds: the delay one way, on the broker's clock.
             jitter: up to so many seconds more or less, drawn from the broker's seed for each arrival.
-            direction: "received" (from the client), "sent" (to the client) or "both".
-
-        Raises:
-            FaultError: an argument is misspelled, negative or not a number.
+            direction: "received", "sent" or "both".
         """
-        _check_number("latency", "seconds", seconds, 0)
-        _check_number("latency", "jitter", jitter, 0)
-        chosen = _directions_of(direction)
-
-        def make_shaper(proxy: NetworkProxy, towards: Direction) -> Latency | None:
-            if towards not in chosen:
-                return None
-            return Latency(seconds, jitter, self._registry.random(proxy, towards))
-
+        _check_number("latency", "seconds", seconds)
+        _check_number("latency", "jitter", jitter)
+        _check_word("direction", direction, _DIRECTIONS)
         about = f", give or take {jitter:g} s" if jitter else ""
         return self._install(
-            f"bytes {_TO_AND_FROM[direction]} {self._clients} take {seconds:g} s{about}",
-            make_shaper=make_shaper,
+            f"bytes {_DIRECTIONS[direction]} {self._clients} take {seconds:g} s{about}",
+            lambda proxy, towards: Latency(seconds, jitter, self._random(proxy, towards)),
+            direction,
         )
 
     @checked
@@ -116,21 +100,15 @@ class Network:
         Its hits are bytes that entered the queue, in both directions together.
 
         Args:
-            bytes_per_second: on the broker's clock.
-            direction: "received" (from the client), "sent" (to the client) or "both".
-
-        Raises:
-            FaultError: an argument is misspelled, not above zero or not a number.
+            bytes_per_second: on the broker's clock, above 0.
+            direction: "received", "sent" or "both".
         """
-        _check_number("bandwidth", "bytes_per_second", bytes_per_second, 0, open_=True)
-        chosen = _directions_of(direction)
-
-        def make_shaper(_proxy: NetworkProxy, towards: Direction) -> Bandwidth | None:
-            return Bandwidth(bytes_per_second) if towards in chosen else None
-
+        _check_number("bandwidth", "bytes_per_second", bytes_per_second, open_=True)
+        _check_word("direction", direction, _DIRECTIONS)
         return self._install(
-            f"at most {bytes_per_second:g} bytes a second go {_TO_AND_FROM[direction]} {self._clients}",
-            make_shaper=make_shaper,
+            f"at most {bytes_per_second:g} bytes a second go {_DIRECTIONS[direction]} {self._clients}",
+            lambda proxy, towards: Bandwidth(bytes_per_second),
+            direction,
         )
 
     @checked
@@ -142,23 +120,17 @@ class Network:
         Args:
             octets: the largest size of a piece.
             pause: seconds between one piece and the next, on the broker's clock.
-            direction: "received" (from the client), "sent" (to the client) or "both".
-
-        Raises:
-            FaultError: an argument is misspelled, negative or not a number.
+            direction: "received", "sent" or "both".
         """
         _check_count("slice", "octets", octets, 1)
-        _check_number("slice", "pause", pause, 0)
-        chosen = _directions_of(direction)
-
-        def make_shaper(_proxy: NetworkProxy, towards: Direction) -> SliceShaper | None:
-            return SliceShaper(octets, pause) if towards in chosen else None
-
+        _check_number("slice", "pause", pause)
+        _check_word("direction", direction, _DIRECTIONS)
         pauses = f", with {pause:g} s between them" if pause else ""
         size = "single bytes" if octets == 1 else f"pieces of {octets} bytes"
         return self._install(
-            f"the stream {_TO_AND_FROM[direction]} {self._clients} comes in {size}{pauses}",
-            make_shaper=make_shaper,
+            f"the stream {_DIRECTIONS[direction]} {self._clients} comes in {size}{pauses}",
+            lambda proxy, towards: SliceShaper(octets, pause),
+            direction,
         )
 
     # --- closed ---------------------------------------------------------------------------------------
@@ -184,26 +156,20 @@ class Network:
             direction: "sent" counts bytes to the client, "received" bytes from it.
 
         Raises:
-            FaultError: an argument is misspelled or not a count; or both counts, or none, are given.
+            FaultError: both counts, or none, are given.
         """
         if (bytes is None) == (frames is None):
             raise FaultError("say where to cut: cut_after(bytes=100), or cut_after(frames=3)")
-        if bytes is not None:
-            _check_count("cut_after", "bytes", bytes, 0)
-        else:
-            _check_count("cut_after", "frames", frames, 0)
+        count, counted = (bytes, "bytes") if bytes is not None else (frames, "frames")
+        _check_count("cut_after", counted, count, 0)
         _check_word("how", how, _ENDS)
         if direction == "both":
             raise FaultError("cut_after() counts one direction: direction='sent', or 'received'")
-        (chosen,) = _directions_of(direction)
-
-        def make_shaper(proxy: NetworkProxy, towards: Direction) -> Cut | None:
-            return Cut(bytes, frames, how, proxy.protocol) if towards == chosen else None  # type: ignore[arg-type]
-
-        count, counted = (bytes, "bytes") if bytes is not None else (frames, "frames")
+        _check_word("direction", direction, _DIRECTIONS)
         return self._install(
             f"{self._clients_are} {_ENDS[how]} after {count} {counted} {direction}",
-            make_shaper=make_shaper,
+            lambda proxy, towards: Cut(bytes, frames, how, proxy.protocol),  # type: ignore[arg-type]
+            direction,
             silences=how == "silence",
             counted=f"{counted} {direction}",
         )
@@ -264,7 +230,7 @@ class Network:
                 connection and end it immediately (with TLS, after its handshake).
 
         Raises:
-            FaultError: an argument is misspelled, or this is the network of one connection.
+            FaultError: this is the network of one connection.
         """
         _check_word("how", how, _REFUSALS)
         if self._target is not None:
@@ -294,10 +260,11 @@ class Network:
 
     def silence_port(self, port: Any) -> NetworkFault:
         """`silence` for the connection of a fault port; the fault is optional."""
-        fault = self.on(port.name).silence()
-        return fault.optional()
+        return self.on(port.name).silence().optional()
 
-    # --- helpers ----------------------------------------------------------------------------------------
+    def _random(self, proxy: NetworkProxy, direction: str) -> Random:
+        """A random source for one direction of one proxy, the same in every run."""
+        return Random(f"{self._registry.context.seed}/{proxy.number}/{direction}")
 
     @property
     def _clients(self) -> str:
@@ -307,8 +274,16 @@ class Network:
     def _clients_are(self) -> str:
         return "every connection is" if self._target is None else f"connection {self._target!r} is"
 
-    def _install(self, sentence: str, *, newcomers: bool = False, **facts: Any) -> NetworkFault:
-        fault = NetworkFault(self._registry, self._target, sentence, **facts)
+    def _install(
+        self,
+        sentence: str,
+        shaper: Callable[[NetworkProxy, Direction], Shaper] | None = None,
+        direction: str = "both",
+        *,
+        newcomers: bool = False,
+        **facts: Any,
+    ) -> NetworkFault:
+        fault = NetworkFault(self._registry, self._target, sentence, shaper, direction, **facts)
         self._registry.install(fault, newcomers=newcomers)
         return fault
 
@@ -321,33 +296,22 @@ class Network:
         return f"<Network of {self._clients} faults={len(self.faults)}>"
 
 
-def _directions_of(direction: str) -> tuple[str, ...]:
-    """The directions that "received", "sent" or "both" stands for."""
-    _check_word("direction", direction, _DIRECTIONS)
-    return _DIRECTIONS[direction]
-
-
-def _check_word(name: str, value: object, known: Iterable[str]) -> None:
-    """Check that an argument is one of the known words."""
-    known = tuple(known)
+def _check_word(name: str, value: object, known: Collection[str]) -> None:
     if value not in known:
         words = " or ".join(map(repr, known))
         hint = near_match(value, known)
         raise FaultError(f"{name} is {words}, not {value!r}{hint if 'mean' in hint else ''}")
 
 
-def _check_number(call: str, name: str, value: object, least: float, *, open_: bool = False) -> None:
-    """Check that an argument is a finite number from `least` on, or (`open_`) above it."""
-    fits = (
-        isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value) and value >= least
-    )
-    if not fits or (open_ and value == least):
-        above = f"above {least:g}" if open_ else f"from {least:g} on"
+def _check_number(call: str, name: str, value: object, *, open_: bool = False) -> None:
+    """Check that an argument is a finite number from 0 on, or (`open_`) above it."""
+    fits = isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value) and value >= 0
+    if not fits or (open_ and value == 0):
+        above = "above 0" if open_ else "from 0 on"
         raise FaultError(f"{call}() takes {name} as a number {above}, not {value!r}")
 
 
 def _check_count(call: str, name: str, value: object, least: int) -> None:
-    """Check that an argument is a whole number from `least` on."""
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
         raise FaultError(f"{call}() takes {name} as a whole number from {least} on, not {value!r}")
 
@@ -360,8 +324,9 @@ class NetworkFault(Handle):
         registry: ProxyRegistry,
         target: str | None,
         sentence: str,
+        shaper: Callable[[NetworkProxy, Direction], Shaper] | None = None,
+        direction: str = "both",
         *,
-        make_shaper: Callable[[NetworkProxy, Direction], Shaper | None] = lambda _proxy, _direction: None,
         mutes: bool = False,
         silences: bool = False,
         ends: Literal["fin", "reset"] | None = None,
@@ -375,13 +340,15 @@ class NetworkFault(Handle):
         self.ends = ends
         """How it ends connections at once; None if it does not."""
         self.refuses_port = refuses_port
+        self.spared = 0
+        """It leaves the proxies with this number and below alone."""
         self._registry = registry
         self._sentence = sentence
-        self._make_shaper = make_shaper
+        self._shaper = shaper
+        self._direction = direction
         self._silences = silences
         self._counted = counted
         self._noted: set[int] = set()
-        self._first = 0
 
     @property
     def sentence(self) -> str:
@@ -393,12 +360,7 @@ class NetworkFault(Handle):
         return self.refuses_port or super().used
 
     def wait(self, n: int = 1, timeout: float = 5.0) -> None:
-        """See `Handle.wait`.
-
-        Raises:
-            FaultNotSeen: it has not happened `n` times.
-            FaultError: the operating system refuses the connections, so that the broker cannot count them.
-        """
+        """See `Handle.wait`. `FaultError` is also raised where the broker cannot count the connections."""
         if self.refuses_port:
             raise FaultError(
                 "the operating system refuses these connections, and the broker cannot count them; "
@@ -419,7 +381,7 @@ class NetworkFault(Handle):
 
     def concerns(self, proxy: NetworkProxy) -> bool:
         """True if it acts on this proxy, as far as the names of the connection are known by now."""
-        return proxy.number > self._first and self._is_meant(proxy)
+        return proxy.number > self.spared and self._is_meant(proxy)
 
     def _is_meant(self, proxy: NetworkProxy) -> bool:
         target = self.target
@@ -429,7 +391,10 @@ class NetworkFault(Handle):
         return port is not None and target in (port.client_name, self._registry.context.alias(proxy.name))
 
     def make_shaper(self, proxy: NetworkProxy, direction: Direction) -> Shaper | None:
-        return self._make_shaper(proxy, direction)
+        """What it does to the bytes of one direction; None if nothing."""
+        if self._shaper is None or self._direction not in ("both", direction):
+            return None
+        return self._shaper(proxy, direction)
 
     def hit(self, proxy: NetworkProxy, count: int) -> None:
         """The first hit on a connection is noted in the trace."""
@@ -440,40 +405,21 @@ class NetworkFault(Handle):
             if self._silences and proxy.port is not None:
                 proxy.port.enforce_heartbeats()
 
-    def spare(self, number: int) -> None:
-        """Leave alone the proxies with this number and below."""
-        self._first = number
-
-    def finish(self) -> None:
-        """Mark it as done: it is not in force any more."""
-        self._removed = True
-
     def _withdraw(self) -> None:
         self._registry.withdraw(self)
 
 
 class ProxyRegistry:
-    """Puts a proxy around every connection while a toxic is in force. Proxies use its clock."""
+    """Puts a proxy around every connection while a toxic is in force."""
 
     def __init__(self, context: BrokerContext, handles: Handles) -> None:
         self.context = context
         self.faults: list[NetworkFault] = []
-        self.now: Callable[[], float] = context.now
-        self.call_at: Callable[[float, Callable[[], object], str], Cancellable] = context.call_at
+        self.proxies: tuple[NetworkProxy, ...] = ()
+        """Oldest first."""
         self._handles = handles
-        self._proxies: dict[NetworkProxy, list[str]] = {}
-        """The proxies, and the notes to add to the trace as soon as the trace knows their connections."""
         self._made = 0
         self._wrapping = False
-
-    @property
-    def proxies(self) -> tuple[NetworkProxy, ...]:
-        """The proxies, oldest first."""
-        return tuple(self._proxies)
-
-    def random(self, proxy: NetworkProxy, direction: str) -> Random:
-        """A random source for one direction of one proxy, the same in every run."""
-        return Random(f"{self.context.seed}/{proxy.number}/{direction}")
 
     # --- toxics -----------------------------------------------------------------------------------------
 
@@ -485,7 +431,7 @@ class ProxyRegistry:
                 self.context.refuse(True)
             self._wrap_all()
             if newcomers:
-                fault.spare(self._made)
+                fault.spared = self._made
             self.faults.append(fault)
             self._refresh()
 
@@ -498,7 +444,7 @@ class ProxyRegistry:
                 if fault.concerns(proxy) and not proxy.over:
                     fault.hit(proxy, 1)
                     proxy.end(how)
-            fault.finish()
+            fault._removed = True
             self._unwrap_idle()
 
     def withdraw(self, fault: NetworkFault) -> None:
@@ -526,7 +472,7 @@ class ProxyRegistry:
     def _wrap(self, inner: Connection, notify: Callable[[], object]) -> NetworkProxy:
         self._made += 1
         proxy = NetworkProxy(inner, notify, self, self._made)
-        self._proxies[proxy] = []
+        self.proxies += (proxy,)
         self.passed_on(proxy)
         proxy.refresh()
         return proxy
@@ -551,23 +497,20 @@ class ProxyRegistry:
 
     def gone(self, proxy: NetworkProxy) -> None:
         self._write_notes(proxy)
-        self._proxies.pop(proxy, None)
+        self.proxies = tuple(each for each in self.proxies if each is not proxy)
 
     # --- the trace --------------------------------------------------------------------------------------
 
     def note(self, proxy: NetworkProxy, sentence: str) -> None:
         """Note in the trace that a fault acts on a connection, as soon as the trace knows the connection."""
-        self._proxies.setdefault(proxy, []).append(sentence)
+        proxy.notes.append(sentence)
         if proxy.port is not None:
             self._write_notes(proxy)
 
     def _write_notes(self, proxy: NetworkProxy) -> None:
-        notes = self._proxies.get(proxy)
-        if notes:
-            written = tuple(notes)
-            notes.clear()
-            for sentence in written:
-                self.context.note(proxy.name, "fault", sentence)
+        notes, proxy.notes = proxy.notes, []
+        for sentence in notes:
+            self.context.note(proxy.name, "fault", sentence)
 
     def describe(self, proxy: NetworkProxy) -> str:
         """A connection by all its names."""

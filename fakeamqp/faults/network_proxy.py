@@ -18,7 +18,7 @@ All methods need the engine's lock.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from fakeamqp.faults.shapers import ByteQueue, Cut, DelayBuffer, SliceShaper
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from fakeamqp.connection import Connection
     from fakeamqp.dialects import Direction
     from fakeamqp.faults.network import NetworkFault, ProxyRegistry
-    from fakeamqp.faults.port import Cancellable
+    from fakeamqp.faults.port import Cancellable, FaultPort
     from fakeamqp.faults.shapers import Shaper
 
 __all__ = ["NetworkProxy"]
@@ -49,24 +49,24 @@ class NetworkProxy:
     ) -> None:
         self.inner: Connection = inner
         self.number = number
-        #: The fault port of the connection, once its protocol is known: a `FaultPort`.
-        self.port: Any = None
+        self.port: FaultPort | None = None
+        """Once the protocol of the connection is known."""
+        self.notes: list[str] = []
+        """What the trace is told as soon as it knows the connection."""
         self._notify = notify
         self._registry = registry
         self._toxics: list[NetworkFault] = []
-        self._directions: dict[Direction, ProxyDirection] = {
-            "received": ProxyDirection(),
-            "sent": ProxyDirection(),
-        }
-        self._in = self._directions["received"]
-        self._out = self._directions["sent"]
+        self._in = ProxyDirection()
+        self._out = ProxyDirection()
+        self._directions: dict[Direction, ProxyDirection] = {"received": self._in, "sent": self._out}
         self._mutes: list[NetworkFault] = []
         self._sent_before_mute: list[bytes | memoryview] = []
         """Output of the connection from before the proxy was muted."""
         self._timer: Cancellable | None = None
         self._due: float | None = None
         self._feeding = False
-        self._over = False
+        self.over = False
+        """True if a toxic has ended the connection."""
         self._eof_told = False
         self._finished = False
         self._aborted = False
@@ -86,7 +86,7 @@ class NetworkProxy:
     @property
     def finished(self) -> bool:
         """Bytes in the proxy are sent first."""
-        if self._over:
+        if self.over:
             return self._finished
         if not self.inner.finished or self._mutes:
             return False
@@ -98,18 +98,18 @@ class NetworkProxy:
     @property
     def aborted(self) -> bool:
         """Bytes in the proxy are sent first, except before a reset."""
-        if self._over:
+        if self.over:
             return self._aborted
         inner = self.inner
         return inner.aborted and not self._mutes and (inner.resets or not self._out.held)
 
     @property
     def resets(self) -> bool:
-        return self._resets if self._over else self.inner.resets
+        return self._resets if self.over else self.inner.resets
 
     @property
     def reading(self) -> bool:
-        if self._over:
+        if self.over:
             return True
         if self._mutes:
             # Input for a connection that is over is read and discarded, so that the client's end is noticed.
@@ -128,9 +128,9 @@ class NetworkProxy:
         if not data:
             return
         self.refresh()
-        if self._over or (self._mutes and self._inner_over):
+        if self.over or (self._mutes and self._inner_over):
             return
-        self._in.put(self, data, self._registry.now())
+        self._in.put(self, data, self._registry.context.now())
         self._feed()
         self._set_timer()
 
@@ -140,7 +140,7 @@ class NetworkProxy:
             return
         self._eof_told = True
         self._cancel_timer()
-        if not self._over and not self._mutes and (rest := self._in.drain()):
+        if not self.over and not self._mutes and (rest := self._in.drain()):
             self.inner.receive(rest)
         self._registry.passed_on(self)
         self.inner.receive_eof()
@@ -149,7 +149,7 @@ class NetworkProxy:
     def pending(self) -> list[bytes | memoryview]:
         self.refresh()
         self._registry.passed_on(self)
-        if self._over:
+        if self.over:
             self.receive_eof()
             return []
         if self._mutes:
@@ -158,7 +158,7 @@ class NetworkProxy:
         if self._out.plain:
             return self.inner.pending()
         self._pull()
-        pieces = self._emit(self._registry.now())
+        pieces = self._emit(self._registry.context.now())
         self._set_timer()
         return pieces
 
@@ -177,14 +177,14 @@ class NetworkProxy:
         """
         if connection is not None:
             self.inner = connection
-        if self._out.buffers and not self._mutes and not self._over:
+        if self._out.buffers and not self._mutes and not self.over:
             self._pull()
             self._set_timer()
 
     def unwrap(self) -> Connection | None:
         """Remove the proxy and return its connection; None while it holds bytes or a toxic is in force."""
         self.refresh()
-        if self._over or self._toxics or self._feeding or self._sent_before_mute:
+        if self.over or self._toxics or self._feeding or self._sent_before_mute:
             return None
         if self._in.held or self._out.held:
             return None
@@ -193,11 +193,6 @@ class NetworkProxy:
         return self.inner
 
     # --- toxics -----------------------------------------------------------------------------------------
-
-    @property
-    def over(self) -> bool:
-        """True if a toxic has ended the connection."""
-        return self._over
 
     def passed(self, toxic: NetworkFault) -> int:
         """How many bytes or frames have passed the cut of this toxic."""
@@ -210,13 +205,13 @@ class NetworkProxy:
 
     def refresh(self) -> None:
         """Add and remove toxics until the proxy has those that are in force."""
-        if self._over:
+        if self.over:
             return
         wanted = self._registry.toxics(self)
         if wanted == self._toxics:
             return
         before, self._toxics = self._toxics, list(wanted)
-        now = self._registry.now()
+        now = self._registry.context.now()
         for toxic in before:
             if toxic not in wanted:
                 self._remove(toxic, now)
@@ -233,7 +228,8 @@ class NetworkProxy:
             if shaper is not None:
                 direction.add(toxic, shaper)
         if toxic.mutes:
-            self._mute(toxic)
+            self._mutes.append(toxic)
+            self._cancel_timer()
             if self._out.plain:
                 self._sent_before_mute += self.inner.pending()
             toxic.hit(self, 1)
@@ -251,10 +247,6 @@ class NetworkProxy:
                 for octets in output:
                     self._out.put(self, bytes(octets), now)
 
-    def _mute(self, toxic: NetworkFault) -> None:
-        self._mutes.append(toxic)
-        self._cancel_timer()
-
     def end(self, how: Literal["fin", "reset"], *, after_output: bool = False) -> None:
         """End the connection for both sides; bytes in the proxy are lost.
 
@@ -264,9 +256,9 @@ class NetworkProxy:
             how: with FIN or with a reset.
             after_output: bytes that `pending` has returned are sent first, also before a reset.
         """
-        if self._over:
+        if self.over:
             return
-        self._over = True
+        self.over = True
         self._resets = how == "reset"
         self._finished = after_output or not self._resets
         self._aborted = not self._finished
@@ -281,7 +273,7 @@ class NetworkProxy:
 
     def _pull(self) -> None:
         """Take the output of the connection into the proxy."""
-        now = self._registry.now()
+        now = self._registry.context.now()
         for octets in self.inner.pending():
             self._out.put(self, bytes(octets), now)
         self._out.move(self, now)
@@ -292,9 +284,9 @@ class NetworkProxy:
             return
         self._feeding = True
         try:
-            now = self._registry.now()
+            now = self._registry.context.now()
             self._in.move(self, now)
-            while not self._over and not self._mutes and self._in.may_leave(now):
+            while not self.over and not self._mutes and self._in.may_leave(now):
                 piece, cut = self._in.next(self, now)
                 if piece:
                     self.inner.receive(piece)
@@ -308,7 +300,7 @@ class NetworkProxy:
         """The bytes that leave now: one slice if there are slices, otherwise everything that is ready."""
         direction = self._out
         pieces: list[bytes | memoryview] = []
-        while not self._over and not self._mutes and direction.may_leave(now):
+        while not self.over and not self._mutes and direction.may_leave(now):
             piece, cut = direction.next(self, now)
             if piece:
                 pieces.append(piece)
@@ -316,13 +308,14 @@ class NetworkProxy:
                 self._cut_off(*cut, after_output=True)
             elif direction.slices:
                 break
-        if direction.may_leave(now) and not self._over and not self._mutes:
+        if direction.may_leave(now) and not self.over and not self._mutes:
             self._notify()  # Every slice is a write of its own.
         return pieces
 
     def _cut_off(self, toxic: NetworkFault, cut: Cut, *, after_output: bool) -> None:
         if cut.how == "silence":
-            self._mute(toxic)
+            self._mutes.append(toxic)
+            self._cancel_timer()
         else:
             self.end(cut.how, after_output=after_output)
         toxic.hit(self, 1)
@@ -331,7 +324,7 @@ class NetworkProxy:
 
     def _set_timer(self) -> None:
         """Set the timer to the next instant at which bytes are due."""
-        if self._mutes or self._over or self._eof_told:
+        if self._mutes or self.over or self._eof_told:
             return
         dues = [due for direction in (self._in, self._out) if (due := direction.due()) is not None]
         due = min(dues, default=None)
@@ -340,7 +333,8 @@ class NetworkProxy:
         self._cancel_timer()
         if due is not None:
             self._due = due
-            self._timer = self._registry.call_at(due, self._run_timer, f"bytes of {self.name} go on")
+            label = f"bytes of {self.name} go on"
+            self._timer = self._registry.context.call_at(due, self._run_timer, label)
 
     def _cancel_timer(self) -> None:
         self._due = None
@@ -350,9 +344,9 @@ class NetworkProxy:
     def _run_timer(self) -> None:
         self._due = None
         self._feed()
-        if self._mutes or self._over:
+        if self._mutes or self.over:
             return
-        now = self._registry.now()
+        now = self._registry.context.now()
         self._pull()
         if self._out.may_leave(now) or self._in.held < _MOST_HELD:
             self._notify()
@@ -384,19 +378,15 @@ class ProxyDirection:
         """True if bytes pass unchanged and at once."""
         return not (self.buffers or self.slices or self.cuts or self._ready.size)
 
-    def put(self, proxy: NetworkProxy, octets: bytes, now: float) -> None:
-        """Add bytes at the entry."""
-        self._enter(0, proxy, octets, now)
-
     def move(self, proxy: NetworkProxy, now: float) -> None:
         """Move on the bytes that are due."""
         for index, (_, buffer) in enumerate(self.buffers):
             for octets in buffer.take(now):
-                self._enter(index + 1, proxy, octets, now)
+                self.put(proxy, octets, now, index + 1)
         if self._pause_ends is not None and self._pause_ends <= now:
             self._pause_ends = None
 
-    def _enter(self, index: int, proxy: NetworkProxy, octets: bytes, now: float) -> None:
+    def put(self, proxy: NetworkProxy, octets: bytes, now: float, index: int = 0) -> None:
         """Put bytes into the buffer at `index`, or behind the last one."""
         if index < len(self.buffers):
             toxic, buffer = self.buffers[index]
@@ -418,8 +408,6 @@ class ProxyDirection:
 
     def next(self, proxy: NetworkProxy, now: float) -> tuple[bytes, tuple[NetworkFault, Cut] | None]:
         """The next piece to leave, and the cut that ends the direction behind it, if any."""
-        if not self.may_leave(now):
-            return b"", None
         piece = self._next_slice(proxy, now) if self.slices else self._ready.take_piece()
         for toxic, cut in list(self.cuts):
             count, last = cut.admit(piece)
@@ -438,7 +426,6 @@ class ProxyDirection:
         return piece
 
     def add(self, toxic: NetworkFault, shaper: Shaper) -> None:
-        """Add a shaper."""
         if isinstance(shaper, SliceShaper):
             self.slices.append((toxic, shaper))
         elif isinstance(shaper, Cut):
@@ -451,7 +438,7 @@ class ProxyDirection:
         for index, (each, buffer) in enumerate(self.buffers):
             if each is toxic:
                 for octets in buffer.take_all():
-                    self._enter(index + 1, proxy, octets, now)
+                    self.put(proxy, octets, now, index + 1)
         self.buffers = [each for each in self.buffers if each[0] is not toxic]
         self.slices = [each for each in self.slices if each[0] is not toxic]
         self.cuts = [each for each in self.cuts if each[0] is not toxic]
