@@ -8,19 +8,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from math import isfinite
-from random import Random
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from fakeamqp.dialects import (
     Malformation,
     default_protocol,
     dialect_named,
-    protocol_named,
     protocols_with,
 )
 from fakeamqp.errors import near_match
 from fakeamqp.faults.errors import FaultError, check_channel, check_count
-from fakeamqp.faults.matching import CONFIRM
 
 if TYPE_CHECKING:
     from fakeamqp.faults.executor import Interception
@@ -29,15 +26,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DELIVERIES",
-    "PUBLISHES",
-    "WORK",
-    "WORK_0_9_X",
-    "WORK_0_10",
     "Action",
     "CallFunction",
     "CommandException",
     "Delay",
-    "Drawn",
     "Drop",
     "Duplicate",
     "HoldBack",
@@ -48,46 +40,11 @@ __all__ = [
     "ReturnMessage",
     "malformations",
     "one_of",
+    "only",
     "reply_text",
 ]
 
-PUBLISHES = ("basic.publish", "message.transfer")
 DELIVERIES = ("basic.deliver", "message.transfer")
-_WORK_0_9_1 = ("basic.publish", "basic.ack", "basic.get", "basic.consume", "queue.declare", "queue.bind")
-WORK_0_9_X = (*_WORK_0_9_1, "message.transfer", "message.consume", "message.get")
-WORK_0_10 = (
-    "message.transfer",
-    "message.accept",
-    "message.subscribe",
-    "message.flow",
-    "queue.declare",
-    "queue.query",
-    "exchange.bind",
-)
-WORK = (*_WORK_0_9_1, *WORK_0_10)
-"""What clients do all the time, and chaos disturbs."""
-
-
-class Drawn(NamedTuple):
-    """A fault that chaos can draw.
-
-    Args:
-        methods: what it can happen to.
-        make: draws its action.
-        direction: the direction of the methods, if it matters.
-        needs: the capability of the protocols in which it happens; empty for all.
-        loses: True if a client may wait for what is lost: chaos resets the connection soon after.
-    """
-
-    methods: tuple[str, ...]
-    make: Callable[[Random], Action]
-    direction: str | None = None
-    needs: str = ""
-    loses: bool = False
-
-    def happens_in(self, protocol: str) -> bool:
-        """True if it can happen on connections of a protocol."""
-        return not self.needs or self.needs in protocol_named(protocol).capabilities
 
 
 class Action:
@@ -101,8 +58,6 @@ class Action:
     """What a form calls it; empty if forms do not offer it."""
     prefilled: ClassVar[Mapping[str, Any]] = {}
     """By argument: what a form proposes where the method of `Rule` has no default."""
-    drawn: ClassVar[Mapping[str, Drawn]] = {}
-    """By the name of the fault in a plan: how chaos draws it."""
     drops = False
     """True if nothing of the frame group passes on."""
     fits_half = False
@@ -110,27 +65,23 @@ class Action:
     protocols: frozenset[str] | None = None
     """The protocols that have this action; None for all."""
 
-    def check(self, subject: Subject, part: str | None) -> None:
-        """Check that the action fits the rule.
+    def check(self, subject: Subject) -> None:
+        """Check that the action fits the methods of a rule.
 
         Raises:
             FaultError: it does not.
         """
-        if part is not None and not self.fits_half:
-            raise FaultError(
-                f"with part={part!r} only call(), delay(), hold() and close actions are possible, "
-                f"not: {self.words}"
-            )
 
     def apply(self, interception: Interception) -> None:
         """Apply the action to the frame groups of an interception."""
         raise NotImplementedError
 
-    def _only(self, subject: Subject, names: Iterable[str], verb: str) -> None:
-        """Raise `FaultError` unless the rule is about these methods only."""
-        allowed = frozenset(names)
-        if subject.confirms or not subject.names <= allowed:
-            raise FaultError(f"{verb} is for {' and '.join(sorted(allowed))}, not for {subject}")
+
+def only(subject: Subject, names: Iterable[str], verb: str) -> None:
+    """Raise `FaultError` unless the rule is about these methods only."""
+    allowed = frozenset(names)
+    if subject.confirms or not subject.names <= allowed:
+        raise FaultError(f"{verb} is for {' and '.join(sorted(allowed))}, not for {subject}")
 
 
 def one_of(value: Any, known: Iterable[str], name: str) -> Any:
@@ -161,12 +112,8 @@ def reply_text(code: int, text: str | None, name: str | None = None) -> str:
     return f"{name} - a fault that the test asked for" if name else "a fault that the test asked for"
 
 
-def error_code(code: int | str) -> tuple[int, str | None]:
-    """An error code of a protocol with sessions and its name, found by either; unknown numbers have no name.
-
-    Raises:
-        FaultError: there is no such name.
-    """
+def _error_code(code: int | str) -> tuple[int, str | None]:
+    """An error code of a protocol with sessions and its name; unknown numbers have no name."""
     names = {
         name: number
         for protocol in protocols_with("sessions")
@@ -179,22 +126,14 @@ def error_code(code: int | str) -> tuple[int, str | None]:
     return code, next((name for name, number in names.items() if number == code), None)
 
 
-_LONGEST = 255
-
-
 class Drop(Action):
     """Drops a frame group."""
 
     label = "Drop it"
-    drawn: ClassVar[Mapping[str, Drawn]] = {
-        "lost-publish": Drawn(PUBLISHES, lambda draw: Drop(), "received", loses=True),
-        "lost-confirm": Drawn((CONFIRM,), lambda draw: Drop(), loses=True),
-    }
     words = "drop it"
     drops = True
 
     def apply(self, interception: Interception) -> None:
-        """Drop each; numbered methods keep their numbers."""
         for group in interception.groups:
             group.drop(interception.state)
         interception.consume()
@@ -204,53 +143,37 @@ class Nack(Action):
     """Refuses a publish, or replaces the ack of a confirm by a nack."""
 
     label = "Refuse it with a nack"
-    drawn: ClassVar[Mapping[str, Drawn]] = {
-        "nack": Drawn(("basic.publish",), lambda draw: Nack(), needs="confirms"),
-        "rejected-transfer": Drawn(("message.transfer",), lambda draw: Nack(), "received", needs="requests"),
-        "false-nack": Drawn((CONFIRM,), lambda draw: Nack()),
-    }
     words = "nack it"
 
-    def check(self, subject: Subject, part: str | None) -> None:
-        super().check(subject, part)
+    def check(self, subject: Subject) -> None:
         if not subject.confirms:
             publishes = frozenset().union(*(each.publishes for each in subject.protocols))
-            self._only(subject, publishes or ("basic.publish", "message.transfer"), "nack()")
+            only(subject, publishes or ("basic.publish", "message.transfer"), "nack()")
             if subject.direction != "received":
                 raise FaultError(
                     f"nack() is for received publishes and for confirms; {subject} is sent by the broker"
                 )
 
     def apply(self, interception: Interception) -> None:
-        """Nack each; only nacked confirms are passed on."""
         answers = [group.nack(interception.state) for group in interception.groups]
         interception.groups = [group for group in answers if group is not None]
-
-
-def _failed_command(draw: Random) -> CommandException:
-    code = draw.choice(("not-found", "resource-locked", "resource-limit-exceeded"))
-    return CommandException(code, None, None)
 
 
 class CommandException(Action):
     """Answers a command of 0-10 with execution.exception."""
 
     label = "Answer with an exception (AMQP 0-10)"
-    drawn: ClassVar[Mapping[str, Drawn]] = {
-        "failed-command": Drawn(WORK_0_10, _failed_command, "received", needs="sessions"),
-    }
     protocols: frozenset[str] = frozenset(protocols_with("sessions"))
 
     def __init__(self, code: int | str, text: str | None, field_index: int | None) -> None:
-        self._code, name = error_code(code)
+        self._code, name = _error_code(code)
         self._text = reply_text(self._code, text, name)
         self._field_index = field_index
         if field_index is not None and (isinstance(field_index, bool) or field_index not in range(256)):
             raise FaultError(f"field_index is a number from 0 to 255, not {field_index!r}")
         self.words: str = f"answer it with the exception {name or self._code}"
 
-    def check(self, subject: Subject, part: str | None) -> None:
-        super().check(subject, part)
+    def check(self, subject: Subject) -> None:
         if self.protocols.isdisjoint(subject.among):
             raise FaultError(
                 f"exception() is for commands of AMQP 0-10, not for {subject}: use close_channel()"
@@ -261,7 +184,6 @@ class CommandException(Action):
             raise FaultError(f"{subject} is a control; exceptions are for commands: use close_connection()")
 
     def apply(self, interception: Interception) -> None:
-        """Answer each with an exception; the session ends with the first."""
         for group in interception.groups:
             group.exception(self._code, self._text, self._field_index)
         interception.consume()
@@ -271,23 +193,18 @@ class ReturnMessage(Action):
     """Returns a publish to its publisher."""
 
     label = "Return it as unroutable"
-    drawn: ClassVar[Mapping[str, Drawn]] = {
-        "return": Drawn(("basic.publish",), lambda draw: ReturnMessage(312, "NO_ROUTE")),
-    }
 
     def __init__(self, code: int, text: str) -> None:
         self._code = code
         self._text = reply_text(code, text)
-        if len(text.encode("utf-8", "surrogateescape")) > _LONGEST:
-            raise FaultError(f"a reply text has at most {_LONGEST} bytes, not {len(text)}")
+        if len(text.encode("utf-8", "surrogateescape")) > 255:
+            raise FaultError(f"a reply text has at most 255 bytes, not {len(text)}")
         self.words: str = f"return it with {code} {text}"
 
-    def check(self, subject: Subject, part: str | None) -> None:
-        super().check(subject, part)
-        self._only(subject, ("basic.publish",), "return_message()")
+    def check(self, subject: Subject) -> None:
+        only(subject, ("basic.publish",), "return_message()")
 
     def apply(self, interception: Interception) -> None:
-        """Return each, and confirm it where publishes are confirmed."""
         for group in interception.groups:
             group.return_message(interception.state, self._code, self._text)
         interception.consume()
@@ -297,10 +214,6 @@ class Duplicate(Action):
     """Passes a frame group on more than once."""
 
     label = "Duplicate it"
-    drawn: ClassVar[Mapping[str, Drawn]] = {
-        "duplicate-publish": Drawn(PUBLISHES, lambda draw: Duplicate(1), "received"),
-        "duplicate-delivery": Drawn(DELIVERIES, lambda draw: Duplicate(1), "sent"),
-    }
 
     def __init__(self, times: int) -> None:
         check_count("duplicate", times)
@@ -308,7 +221,6 @@ class Duplicate(Action):
         self.words: str = "duplicate it" if times == 1 else f"let it pass {times + 1} times"
 
     def apply(self, interception: Interception) -> None:
-        """Add duplicates behind each."""
         copies = []
         for group in interception.groups:
             copies.append(group)
@@ -374,7 +286,7 @@ class Replace(Action):
                     _check_value("no content", name, value, carrier)
 
     def apply(self, interception: Interception) -> None:
-        """Replace each by a changed copy. If a function's value cannot be encoded, all pass unchanged."""
+        """If a value from a function cannot be encoded, all pass unchanged."""
         interception.groups = [self._changed(group) for group in interception.groups]
 
     def _changed(self, group: FrameGroup) -> FrameGroup:
@@ -398,40 +310,25 @@ def _in_words(value: Any) -> str:
     return f"by {getattr(value, '__name__', 'a function')}" if callable(value) else repr(value)
 
 
-def _malformed(draw: Random) -> Malform:
-    return Malform(draw.choice(("bad-frame-end", "unknown-type", "unknown-method")))
-
-
-def _malformed_transfer(draw: Random) -> Malform:
-    return Malform(draw.choice(("bad-flags", "unknown-type", "unknown-method")))
-
-
 class Malform(Action):
     """Sends a frame group malformed."""
 
-    drawn: ClassVar[Mapping[str, Drawn]] = {
-        "malformed": Drawn(("basic.deliver", "basic.get-ok"), _malformed),
-        "malformed-transfer": Drawn(("message.transfer",), _malformed_transfer, "sent", needs="sessions"),
-    }
-
     def __init__(self, how: str) -> None:
         self._how = how
-        known = usual_malformations().get(how)
+        known = default_protocol().dialect.malformations.get(how)
         self.words: str = f"malform it: {how if known is None else known.words}"
 
-    def check(self, subject: Subject, part: str | None) -> None:
-        super().check(subject, part)
+    def check(self, subject: Subject) -> None:
         if subject.direction != "sent":
             raise FaultError(f"malform() is for methods that the broker sends; {subject} is received")
         known = malformations(subject.among)
-        ways: Mapping[str, Malformation] = known[one_of(self._how, known, "malform")]
+        ways: dict[str, Malformation] = known[one_of(self._how, known, "malform")]
         if all(way.content_only for way in ways.values()) and not subject.has_content:
             raise FaultError(f"malform({self._how!r}) is for methods with a content, such as basic.deliver")
         self.protocols: frozenset[str] = frozenset(ways)
         self.words = f"malform it: {next(iter(ways.values())).words}"
 
     def apply(self, interception: Interception) -> None:
-        """Send the malformed bytes of each."""
         for group in interception.groups:
             octets = group.protocol.malformations[self._how].malform(group)
             interception.executor.note(group.port, f"sent malformed ({self._how}): {octets[:32].hex()}")
@@ -451,38 +348,17 @@ class CallFunction(Action):
         self.words: str = f"call {getattr(function, '__name__', 'a function')}"
 
     def apply(self, interception: Interception) -> None:
-        """Call it with each frame group."""
         for group in interception.groups:
             self._function(group)
 
 
-def malformations(protocols: Iterable[str]) -> dict[str, Mapping[str, Malformation]]:
+def malformations(protocols: Iterable[str]) -> dict[str, dict[str, Malformation]]:
     """By name and then by protocol: the malformations of these protocols."""
     found: dict[str, dict[str, Malformation]] = {}
     for protocol in protocols:
         for name, malformation in dialect_named(protocol).malformations.items():
             found.setdefault(name, {})[protocol] = malformation
-    return dict(found)
-
-
-def usual_malformations() -> Mapping[str, Malformation]:
-    """By name: the malformations of the most common protocol."""
-    return default_protocol().dialect.malformations
-
-
-_SETTLEMENTS = (
-    "basic.ack",
-    "basic.nack",
-    "basic.reject",
-    "message.accept",
-    "message.release",
-    "message.reject",
-    "message.ok",
-)
-
-
-def _late(draw: Random) -> Delay:
-    return Delay(round(draw.uniform(0.001, 0.05), 4), 0.0)
+    return found
 
 
 class Delay(Action):
@@ -490,13 +366,6 @@ class Delay(Action):
 
     label = "Delay it"
     prefilled: ClassVar[Mapping[str, Any]] = {"seconds": 1}
-    drawn: ClassVar[Mapping[str, Drawn]] = {
-        "late-publish": Drawn(PUBLISHES, _late, "received"),
-        "late-ack": Drawn(_SETTLEMENTS, _late, "received"),
-        "late-confirm": Drawn((CONFIRM,), _late),
-        "late-completion": Drawn(("session.completed",), _late, "sent", needs="sessions"),
-        "late-delivery": Drawn(DELIVERIES, _late, "sent"),
-    }
     fits_half = True
 
     def __init__(self, seconds: float, jitter: float) -> None:
@@ -536,9 +405,8 @@ class Reorder(Action):
     label = "Let the next delivery overtake it"
     words = "let the next one overtake it"
 
-    def check(self, subject: Subject, part: str | None) -> None:
-        super().check(subject, part)
-        self._only(subject, DELIVERIES, "reorder()")
+    def check(self, subject: Subject) -> None:
+        only(subject, DELIVERIES, "reorder()")
         if subject.direction != "sent":
             raise FaultError(f"reorder() is for deliveries: on({subject.said[0]!r}, direction='sent')")
         if "message.transfer" in subject.names:

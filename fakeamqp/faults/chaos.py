@@ -14,18 +14,21 @@ from __future__ import annotations
 import re
 from ast import literal_eval
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import isfinite
 from random import Random
 from typing import TYPE_CHECKING, NamedTuple, cast
 
+from fakeamqp.dialects import protocol_named
 from fakeamqp.errors import near_match
-from fakeamqp.faults.actions import PUBLISHES, WORK, Action, Drawn
+from fakeamqp.faults import actions, closing
+from fakeamqp.faults.actions import DELIVERIES, Action
+from fakeamqp.faults.closing import How, When
 from fakeamqp.faults.errors import FaultError
 from fakeamqp.faults.handle import Handle
 from fakeamqp.faults.lasting import Alarm, Flow
 from fakeamqp.faults.matching import CONFIRM, Subject, subject_of
-from fakeamqp.faults.rule import ACTIONS, BaseRule
+from fakeamqp.faults.rule import BaseRule
 
 if TYPE_CHECKING:
     from fakeamqp.faults.executor import FaultExecutor, Interception
@@ -36,6 +39,53 @@ if TYPE_CHECKING:
 
 __all__ = ["FAULTS", "PROFILES", "Chaos", "MethodPlace", "actions_of", "head_of", "parse_plan"]
 
+_PUBLISHES = ("basic.publish", "message.transfer")
+_WORK_0_9_1 = ("basic.publish", "basic.ack", "basic.get", "basic.consume", "queue.declare", "queue.bind")
+_WORK_0_9 = (*_WORK_0_9_1, "message.transfer", "message.consume", "message.get")
+_WORK_0_10 = (
+    "message.transfer",
+    "message.accept",
+    "message.subscribe",
+    "message.flow",
+    "queue.declare",
+    "queue.query",
+    "exchange.bind",
+)
+_WORK = (*_WORK_0_9_1, *_WORK_0_10)
+"""What clients do all the time, and chaos disturbs."""
+_SETTLEMENTS = (
+    "basic.ack",
+    "basic.nack",
+    "basic.reject",
+    "message.accept",
+    "message.release",
+    "message.reject",
+    "message.ok",
+)
+_HANDSHAKE = ("connection.start-ok", "connection.open", "channel.open", "session.attach")
+
+
+class Drawn(NamedTuple):
+    """A fault that chaos can draw.
+
+    Args:
+        methods: what it can happen to.
+        make: draws its action.
+        direction: the direction of the methods, if it matters.
+        needs: the capability of the protocols in which it happens; empty for all.
+        loses: True if a client may wait for what is lost: chaos resets the connection soon after.
+    """
+
+    methods: tuple[str, ...]
+    make: Callable[[Random], Action]
+    direction: str | None = None
+    needs: str = ""
+    loses: bool = False
+
+    def happens_in(self, protocol: str) -> bool:
+        """True if it can happen on connections of a protocol."""
+        return not self.needs or self.needs in protocol_named(protocol).capabilities
+
 
 class Deferred(Action):
     """Acts on the broker once the current dispatch has returned.
@@ -44,38 +94,32 @@ class Deferred(Action):
         words: what it does.
         act: acts on the broker because of a frame group. A handle that it returns is removed later.
         seconds: how long the handle stays in force, or 0.
+        while_open: True if it needs the connection.
     """
 
-    def __init__(self, words: str, act: Callable[[Chaos, FrameGroup], object], seconds: float = 0.0) -> None:
+    def __init__(
+        self,
+        words: str,
+        act: Callable[[Chaos, FrameGroup], object],
+        seconds: float = 0.0,
+        *,
+        while_open: bool = True,
+    ) -> None:
         self.words: str = f"{words} for {seconds:g} s" if seconds else words
         self._act = act
         self._seconds = seconds
+        self._while_open = while_open
 
     def apply(self, interception: Interception) -> None:
-        rule, group = _chaos_rule(interception), interception.group
+        rule, group = cast("ChaosRule", interception.rule), interception.group
 
         def act() -> None:
-            if not rule.removed and group.port.open:
+            if not rule.removed and (group.port.open or not self._while_open):
                 made = self._act(rule.chaos, group)
                 if isinstance(made, Handle):
                     rule.chaos.remove_later(made, self._seconds)
 
         interception.executor.defer(interception, act, f"fault: {self.words}")
-
-
-class Restart(Action):
-    """Restarts the broker in order."""
-
-    words = "restart the broker"
-
-    def apply(self, interception: Interception) -> None:
-        executor, rule = interception.executor, interception.rule
-
-        def restart() -> None:
-            if not rule.removed:
-                executor.context.restart(crash=False, durable=True)
-
-        executor.defer(interception, restart, f"fault: {self.words}")
 
 
 class _PendingReset(Handle):
@@ -100,7 +144,8 @@ class ResetLater(Action):
         self._seconds = seconds
 
     def apply(self, interception: Interception) -> None:
-        _chaos_rule(interception).chaos.remove_later(_PendingReset(interception), self._seconds)
+        chaos = cast("ChaosRule", interception.rule).chaos
+        chaos.remove_later(_PendingReset(interception), self._seconds)
 
 
 class CancelConsumers(Deferred):
@@ -120,10 +165,6 @@ class CancelConsumers(Deferred):
             super().apply(interception)
 
 
-def _chaos_rule(interception: Interception) -> ChaosRule:
-    return cast("ChaosRule", interception.rule)
-
-
 def _for_a_while(words: str, begin: Callable[[Chaos, FrameGroup], object]) -> Callable[[Random], Action]:
     """A fault that is removed again after a drawn time."""
     return lambda draw: Deferred(words, begin, round(draw.uniform(0.02, 0.5), 3))
@@ -131,20 +172,18 @@ def _for_a_while(words: str, begin: Callable[[Chaos, FrameGroup], object]) -> Ca
 
 def _slow(draw: Random) -> Action:
     seconds = round(draw.uniform(0.001, 0.02), 4)
-
-    def begin(chaos: Chaos, group: FrameGroup) -> object:
-        return chaos.network.on(group.port.name).latency(seconds)
-
-    return _for_a_while(f"delay its bytes by {seconds:g} s", begin)(draw)
+    return _for_a_while(
+        f"delay its bytes by {seconds:g} s",
+        lambda chaos, group: chaos.network.on(group.port.name).latency(seconds),
+    )(draw)
 
 
 def _slices(draw: Random) -> Action:
     octets = draw.randrange(1, 64)
-
-    def begin(chaos: Chaos, group: FrameGroup) -> object:
-        return chaos.network.on(group.port.name).slice(octets)
-
-    return _for_a_while(f"slice its bytes into pieces of {octets}", begin)(draw)
+    return _for_a_while(
+        f"slice its bytes into pieces of {octets}",
+        lambda chaos, group: chaos.network.on(group.port.name).slice(octets),
+    )(draw)
 
 
 def _alarm(chaos: Chaos, group: FrameGroup) -> object:
@@ -158,19 +197,82 @@ def _stall(chaos: Chaos, group: FrameGroup) -> object:
 def _flow(chaos: Chaos, group: FrameGroup) -> object:
     if not group.port.channel_open(group.channel):
         return None
-    flow = Flow(chaos.executor.context, [(group.port, group.channel)], active=False)
-    return flow.start(chaos.handles)
+    return Flow(chaos.executor.context, [(group.port, group.channel)], active=False).start(chaos.handles)
+
+
+def _restart(chaos: Chaos, group: FrameGroup) -> None:
+    chaos.executor.context.restart(crash=False, durable=True)
+
+
+def _when(draw: Random) -> When:
+    return draw.choice(("instead", "before", "after"))
+
+
+def _how(draw: Random) -> How:
+    return draw.choice(("fin", "reset"))
+
+
+def _late(draw: Random) -> Action:
+    return actions.Delay(round(draw.uniform(0.001, 0.05), 4), 0.0)
+
+
+def _failed_command(draw: Random) -> Action:
+    code = draw.choice(("not-found", "resource-locked", "resource-limit-exceeded"))
+    return actions.CommandException(code, None, None)
+
+
+def _cut(draw: Random) -> Action:
+    return closing.CutConnection(draw.choice(("method", "header", draw.randrange(60))), _how(draw))
+
+
+def _close(action: type[closing.CloseConnection], *codes: int) -> Callable[[Random], Action]:
+    return lambda draw: action(draw.choice(codes), None, _when(draw))
+
+
+def _malformed(*ways: str) -> Callable[[Random], Action]:
+    return lambda draw: actions.Malform(draw.choice(ways))
 
 
 FAULTS: dict[str, Drawn] = {
-    **{name: drawn for row in ACTIONS.values() for name, drawn in row.action.drawn.items()},
-    "stall": Drawn(WORK, _for_a_while("stall its connection", _stall), "received"),
-    "slow": Drawn(WORK, _slow, "received"),
-    "slices": Drawn(WORK, _slices, "received"),
-    "alarm": Drawn(PUBLISHES, _for_a_while("sound an alarm", _alarm), "received"),
+    "nack": Drawn(("basic.publish",), lambda draw: actions.Nack(), needs="confirms"),
+    "rejected-transfer": Drawn(("message.transfer",), lambda draw: actions.Nack(), "received", "requests"),
+    "false-nack": Drawn((CONFIRM,), lambda draw: actions.Nack()),
+    "return": Drawn(("basic.publish",), lambda draw: actions.ReturnMessage(312, "NO_ROUTE")),
+    "lost-publish": Drawn(_PUBLISHES, lambda draw: actions.Drop(), "received", loses=True),
+    "lost-confirm": Drawn((CONFIRM,), lambda draw: actions.Drop(), loses=True),
+    "late-publish": Drawn(_PUBLISHES, _late, "received"),
+    "late-ack": Drawn(_SETTLEMENTS, _late, "received"),
+    "late-confirm": Drawn((CONFIRM,), _late),
+    "late-completion": Drawn(("session.completed",), _late, "sent", "sessions"),
+    "late-delivery": Drawn(DELIVERIES, _late, "sent"),
+    "duplicate-publish": Drawn(_PUBLISHES, lambda draw: actions.Duplicate(1), "received"),
+    "duplicate-delivery": Drawn(DELIVERIES, lambda draw: actions.Duplicate(1), "sent"),
+    "close-channel": Drawn(_WORK_0_9, _close(closing.CloseChannel, 404, 405, 406), "received", "channels"),
+    "close-connection": Drawn(
+        _WORK_0_9, _close(closing.CloseConnection, 320, 501, 541), "received", "channels"
+    ),
+    "forced-close": Drawn(_WORK_0_10, _close(closing.CloseConnection, 320, 501), "received", "sessions"),
+    "disconnect": Drawn(_WORK, lambda draw: closing.Disconnect(_how(draw), _when(draw)), "received"),
+    "broken-handshake": Drawn(_HANDSHAKE, lambda draw: closing.Disconnect(_how(draw), "instead")),
+    "failed-command": Drawn(_WORK_0_10, _failed_command, "received", "sessions"),
+    "refused-login": Drawn(("connection.start-ok",), lambda draw: closing.RefuseLogin(None)),
+    "crash": Drawn(_PUBLISHES, lambda draw: closing.CrashBroker(_when(draw), True), "received"),
+    "cut-delivery": Drawn(DELIVERIES, _cut, "sent"),
+    "malformed": Drawn(
+        ("basic.deliver", "basic.get-ok"), _malformed("bad-frame-end", "unknown-type", "unknown-method")
+    ),
+    "malformed-transfer": Drawn(
+        ("message.transfer",), _malformed("bad-flags", "unknown-type", "unknown-method"), "sent", "sessions"
+    ),
+    "stall": Drawn(_WORK, _for_a_while("stall its connection", _stall), "received"),
+    "slow": Drawn(_WORK, _slow, "received"),
+    "slices": Drawn(_WORK, _slices, "received"),
+    "alarm": Drawn(_PUBLISHES, _for_a_while("sound an alarm", _alarm), "received"),
     "flow": Drawn(("basic.publish",), _for_a_while("stop its channel", _flow)),
     "cancel-consumers": Drawn(("basic.ack",), lambda draw: CancelConsumers(), "received"),
-    "restart": Drawn(PUBLISHES, lambda draw: Restart(), "received"),
+    "restart": Drawn(
+        _PUBLISHES, lambda draw: Deferred("restart the broker", _restart, while_open=False), "received"
+    ),
 }
 """The faults by name."""
 
@@ -178,10 +280,10 @@ FAULTS: dict[str, Drawn] = {
 def actions_of(fault: str, draw: Random) -> list[Action]:
     """Draw the actions of a fault."""
     drawn = FAULTS[fault]
-    actions = [drawn.make(draw)]
+    made = [drawn.make(draw)]
     if drawn.loses:
-        actions.append(ResetLater(round(draw.uniform(0.05, 0.5), 3)))
-    return actions
+        made.append(ResetLater(round(draw.uniform(0.05, 0.5), 3)))
+    return made
 
 
 PROFILES: dict[str, dict[str, float]] = {
@@ -308,40 +410,25 @@ def parse_plan(plan: str) -> dict[MethodPlace, str]:
         raise FaultError(f"a plan is a str, not {plan!r}")
     parsed = {}
     for number, line in enumerate(plan.splitlines(), 1):
-        if not line.strip() or line.lstrip().startswith("#"):
-            continue
-        place, fault = _parse_line(number, line)
-        parsed[place] = fault
+        if line.strip() and not line.lstrip().startswith("#"):
+            try:
+                place, fault = _parse_line(line)
+            except FaultError as problem:
+                raise FaultError(f"line {number} of the plan cannot be read: {problem}") from None
+            parsed[place] = fault
     return parsed
 
 
-def _parse_line(number: int, line: str) -> tuple[MethodPlace, str]:
+def _parse_line(line: str) -> tuple[MethodPlace, str]:
     found = _LINE.match(line.strip())
     if found is None or found["fault"] not in FAULTS:
-        hint = "" if found is None else near_match(found["fault"], FAULTS)
-        raise FaultError(f"line {number} of the plan cannot be read: {line!r}{hint}")
-    _check_place(number, found["direction"], found["method"], found["fault"])
-    place = MethodPlace(
-        found["connection"],
-        found["direction"],
-        found["method"],
-        int(found["channel"]),
-        int(found["number"]),
-    )
-    return place, found["fault"]
-
-
-def _check_place(number: int, direction: str, method: str, fault: str) -> None:
-    """Check that the fault can happen to the method."""
+        raise FaultError(repr(line) + ("" if found is None else near_match(found["fault"], FAULTS)))
+    connection, direction, method, number, channel, fault = found.groups()
     entry = FAULTS[fault]
-    try:
-        subject_of((method,), None)
-    except FaultError as problem:
-        raise FaultError(f"line {number} of the plan cannot be read: {problem}") from None
+    subject_of((method,), None)
     if method not in entry.methods or direction != subject_of(entry.methods, entry.direction).direction:
-        raise FaultError(
-            f"line {number} of the plan cannot be read: {fault!r} does not happen to a {direction} {method}"
-        )
+        raise FaultError(f"{fault!r} does not happen to a {direction} {method}")
+    return MethodPlace(connection, direction, method, int(channel), int(number)), fault
 
 
 class Chaos(Handle):
@@ -379,12 +466,14 @@ class Chaos(Handle):
         self._seed = seed
         if isinstance(seed, bool) or not isinstance(seed, int | str):
             raise FaultError(f"a seed is a whole number or a str, not {seed!r}")
-        if isinstance(intensity, bool) or not isinstance(intensity, int | float) or not _is_amount(intensity):
+        number = isinstance(intensity, int | float) and not isinstance(intensity, bool)
+        if not number or not isfinite(intensity) or intensity < 0:
             raise FaultError(f"an intensity is a number from 0 on, not {intensity!r}")
         self._profile = profile if isinstance(profile, str) else "a profile of its own"
         self._probabilities = {name: p * intensity for name, p in probabilities_of(profile).items()}
-        self._planned = None if plan is None else parse_plan(plan)
-        if self._planned is not None and plan is not None:
+        self._planned: dict[MethodPlace, str] | None = None
+        if plan is not None:
+            self._planned = parse_plan(plan)
             self._seed, self._profile = head_of(plan, seed)
             self._probabilities = dict.fromkeys(self._planned.values(), 1.0)
         self._counts: Counter[tuple[str, str, str, int]] = Counter()
@@ -392,9 +481,20 @@ class Chaos(Handle):
         self._connections = 0
         self._happened: list[str] = []
         self._timed: dict[Handle, Cancellable] = {}
-        self._counter = ConnectionCounter(executor, self)
-        self._rules = _chaos_rules(executor, self, self._probabilities)
-        self.optional()
+        self._counter = ConnectionCounter(self)
+        self._rules = list(self._make_rules())
+        self._optional = True
+
+    def _make_rules(self) -> Iterator[ChaosRule]:
+        """The rules that can draw its faults: one for each direction, and one for confirms."""
+        by_subject: dict[tuple[str, bool], list[str]] = {}
+        for name in sorted(self._probabilities):
+            subject = subject_of(FAULTS[name].methods, FAULTS[name].direction)
+            by_subject.setdefault((subject.direction, subject.confirms), []).append(name)
+        # Sorted, so that what the rules release at their end passes in a fixed order.
+        for (direction, _), names in sorted(by_subject.items()):
+            methods = tuple(dict.fromkeys(method for name in names for method in FAULTS[name].methods))
+            yield ChaosRule(self, subject_of(methods, direction), names)
 
     def begin(self) -> None:
         """Draw for every method from now on."""
@@ -441,7 +541,7 @@ class Chaos(Handle):
         return None
 
     def count_connection(self, port: FaultPort) -> None:
-        """Give a new connection its number, for the plan, until its client has given itself a name."""
+        """Give a new connection its number: it is the name in the plan until the client gives itself one."""
         if port not in self._names:
             self._names = {known: name for known, name in self._names.items() if known.open}
             self._connections += 1
@@ -467,13 +567,12 @@ class Chaos(Handle):
             self.handles.discard(fault)
             fault.remove()
 
-        context = self.executor.context
         label = f"fault: {fault.sentence}, no more"
-        self._timed[fault] = context.call_at(context.now() + seconds, end, label)
+        self._timed[fault] = self._context.call_at(self._context.now() + seconds, end, label)
 
     def _withdraw(self) -> None:
         for rule in self._rules:
-            rule.retire()
+            rule._removed = True  # So that it does not act on frame groups that it has taken already.
         timed, self._timed = self._timed, {}
         for fault, timer in timed.items():
             timer.cancel()
@@ -485,15 +584,11 @@ class Chaos(Handle):
         self.executor.settle()
 
 
-def _is_amount(number: float) -> bool:
-    return isfinite(number) and number >= 0
-
-
 class ConnectionCounter(BaseRule):
     """Counts every new connection, so that its number does not depend on which methods are drawn for."""
 
-    def __init__(self, executor: FaultExecutor, chaos: Chaos) -> None:
-        super().__init__(executor, subject_of(("connection.start",), "sent"))
+    def __init__(self, chaos: Chaos) -> None:
+        super().__init__(chaos.executor, subject_of(("connection.start",), "sent"))
         self._chaos = chaos
 
     def matches(self, group: FrameGroup) -> bool:
@@ -506,10 +601,8 @@ class ConnectionCounter(BaseRule):
 class ChaosRule(BaseRule):
     """Draws faults for the methods of one subject."""
 
-    def __init__(
-        self, executor: FaultExecutor, subject: Subject, names: tuple[str, ...], chaos: Chaos
-    ) -> None:
-        super().__init__(executor, subject)
+    def __init__(self, chaos: Chaos, subject: Subject, names: Sequence[str]) -> None:
+        super().__init__(chaos.executor, subject)
         self._names = names
         self.chaos = chaos
 
@@ -517,37 +610,16 @@ class ChaosRule(BaseRule):
         """Draw for this frame group."""
         if self.removed:
             return False
-        names = [name for name in self._names if self._can_happen(name, group)]
+        names: Sequence[str] = self._names
+        if not self.subject.confirms:
+            possible = [name for name in names if FAULTS[name].happens_in(group.protocol.name)]
+            names = [name for name in possible if group.name in FAULTS[name].methods]
         self.actions: list[Action] = (
             self.chaos.draw(group, names, confirms=self.subject.confirms) if names else []
         )
         return bool(self.actions)
 
-    def _can_happen(self, name: str, group: FrameGroup) -> bool:
-        fault = FAULTS[name]
-        return self.subject.confirms or (
-            group.name in fault.methods and fault.happens_in(group.protocol.name)
-        )
-
-    def retire(self) -> None:
-        """Stop acting, also on frame groups that were taken already."""
-        self._removed = True
-
     @property
     def sentence(self) -> str:
         """What it does to the current frame group."""
         return "chaos: " + ", then ".join(action.words for action in self.actions)
-
-
-def _chaos_rules(executor: FaultExecutor, chaos: Chaos, faults: Iterable[str]) -> list[ChaosRule]:
-    """The rules that can draw these faults: one for each direction, and one for confirms."""
-    by_subject: dict[tuple[str, bool], list[str]] = {}
-    for name in sorted(faults):
-        subject = subject_of(FAULTS[name].methods, FAULTS[name].direction)
-        by_subject.setdefault((subject.direction, subject.confirms), []).append(name)
-    rules = []
-    # Sorted, so that what the rules release at their end passes in a fixed order.
-    for (direction, _), names in sorted(by_subject.items()):
-        methods = tuple(dict.fromkeys(method for name in names for method in FAULTS[name].methods))
-        rules.append(ChaosRule(executor, subject_of(methods, direction), tuple(names), chaos))
-    return rules

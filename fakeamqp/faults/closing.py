@@ -2,27 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 from fakeamqp.errors import near_match
-from fakeamqp.faults.actions import (
-    DELIVERIES,
-    PUBLISHES,
-    WORK,
-    WORK_0_9_X,
-    WORK_0_10,
-    Action,
-    Drawn,
-    one_of,
-    reply_text,
-)
+from fakeamqp.faults.actions import Action, one_of, only, reply_text
 from fakeamqp.faults.errors import FaultError
 from fakeamqp.faults.frame_group import HEARTBEAT
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from random import Random
-
     from fakeamqp.faults.executor import Interception
     from fakeamqp.faults.frame_group import FrameGroup
     from fakeamqp.faults.matching import Subject
@@ -47,14 +34,6 @@ _HOW_WORDS = {
     "reset": "reset its connection",
     "silence": "silence its connection",
 }
-
-
-def _when(draw: Random) -> When:
-    return draw.choice(("instead", "before", "after"))
-
-
-def _how(draw: Random) -> How:
-    return draw.choice(("fin", "reset"))
 
 
 class CloseAction(Action):
@@ -143,102 +122,64 @@ class CloseAction(Action):
             interception.state.unmute(channel)
 
 
-class CloseChannel(CloseAction):
-    """Closes the channel."""
+class CloseConnection(CloseAction):
+    """Closes the connection with a code and a text."""
 
-    label = "Close the channel"
-    drawn: ClassVar[Mapping[str, Drawn]] = {
-        "close-channel": Drawn(
-            WORK_0_9_X,
-            lambda draw: CloseChannel(draw.choice((404, 405, 406)), None, _when(draw)),
-            "received",
-            needs="channels",
-        ),
-    }
-    channel_only = True
+    label = "Close the connection"
     says_why = True
 
     def __init__(self, code: int, text: str | None, when: When) -> None:
         self._code = code
         self._text = reply_text(code, text)
-        super().__init__(when, f"close its channel with {code}")
+        super().__init__(when, f"close its {'channel' if self.channel_only else 'connection'} with {code}")
 
-    def check(self, subject: Subject, part: str | None) -> None:
-        super().check(subject, part)
+    def close(self, interception: Interception) -> None:
+        group = interception.group
+        group.port.close_connection(self._code, self._text, group.index)
+
+
+class CloseChannel(CloseConnection):
+    """Closes the channel; for a method of the connection, the connection."""
+
+    label = "Close the channel"
+    channel_only = True
+
+    def check(self, subject: Subject) -> None:
         if all(name == HEARTBEAT or name.startswith("connection.") for name in subject.names):
             raise FaultError(f"{subject} belongs to no channel; use close_connection()")
 
     def close(self, interception: Interception) -> None:
-        """Close the channel; a method of the connection closes the connection."""
         group = interception.group
         if group.name == group.protocol.channel_opener and not group.port.channel_open(group.channel):
             # The channel does not exist yet: open it while it is muted, so that it can be closed.
             group.port.receive(group.data)
         if group.on_connection:
-            group.port.close_connection(self._code, self._text, group.index)
+            super().close(interception)
         else:
             group.port.close_channel(group.channel, self._code, self._text, group.index)
-
-
-class CloseConnection(CloseAction):
-    """Closes the connection."""
-
-    label = "Close the connection"
-    drawn: ClassVar[Mapping[str, Drawn]] = {
-        "close-connection": Drawn(
-            WORK_0_9_X,
-            lambda draw: CloseConnection(draw.choice((320, 501, 541)), None, _when(draw)),
-            "received",
-            needs="channels",
-        ),
-        "forced-close": Drawn(
-            WORK_0_10,
-            lambda draw: CloseConnection(draw.choice((320, 501)), None, _when(draw)),
-            "received",
-            needs="sessions",
-        ),
-    }
-    says_why = True
-
-    def __init__(self, code: int, text: str | None, when: When) -> None:
-        self._code = code
-        self._text = reply_text(code, text)
-        super().__init__(when, f"close its connection with {code}")
-
-    def close(self, interception: Interception) -> None:
-        """Send connection.close."""
-        interception.group.port.close_connection(self._code, self._text, interception.group.index)
 
 
 class Disconnect(CloseAction):
     """Ends the transport without a close method, or silences the connection."""
 
     label = "End the connection without a close"
-    drawn: ClassVar[Mapping[str, Drawn]] = {
-        "disconnect": Drawn(WORK, lambda draw: Disconnect(_how(draw), _when(draw)), "received"),
-        "broken-handshake": Drawn(
-            ("connection.start-ok", "connection.open", "channel.open", "session.attach"),
-            lambda draw: Disconnect(_how(draw), "instead"),
-        ),
-    }
 
-    def __init__(self, how: How, when: When) -> None:
+    def __init__(self, how: How, when: When, but_first: str = "") -> None:
         self._how = one_of(how, get_args(How), "how")
-        super().__init__(when, _HOW_WORDS[how])
+        super().__init__(when, but_first + _HOW_WORDS[how])
 
     def close(self, interception: Interception) -> None:
-        """End or silence it."""
-        _disconnect(interception, self._how)
+        port = interception.group.port
+        if self._how != "silence":
+            port.disconnect(reset=self._how == "reset")
+        elif not interception.rule.removed:  # A removed rule could not end the silence.
+            interception.executor.silence(port)
 
 
 class CrashBroker(CloseAction):
     """Crashes the broker."""
 
     label = "Crash and restart the broker"
-    drawn: ClassVar[Mapping[str, Drawn]] = {
-        "crash": Drawn(PUBLISHES, lambda draw: CrashBroker(_when(draw), True), "received"),
-    }
-
     crashes = True
 
     def __init__(self, when: When, durable: bool) -> None:
@@ -262,10 +203,6 @@ class RefuseLogin(CloseAction):
     """Refuses the login."""
 
     label = "Refuse the login"
-    drawn: ClassVar[Mapping[str, Drawn]] = {
-        "refused-login": Drawn(("connection.start-ok",), lambda draw: RefuseLogin(None)),
-    }
-
     says_why = True
 
     def __init__(self, text: str | None) -> None:
@@ -274,9 +211,8 @@ class RefuseLogin(CloseAction):
         self._text = text or "Login was refused: a fault that the test asked for"
         super().__init__("instead", "refuse the login")
 
-    def check(self, subject: Subject, part: str | None) -> None:
-        super().check(subject, part)
-        self._only(subject, ("connection.start-ok", "connection.secure-ok"), "refuse_login()")
+    def check(self, subject: Subject) -> None:
+        only(subject, ("connection.start-ok", "connection.secure-ok"), "refuse_login()")
 
     def close(self, interception: Interception) -> None:
         """Refuse it; start-ok has the capabilities of the client."""
@@ -284,14 +220,10 @@ class RefuseLogin(CloseAction):
         interception.group.port.refuse_login(self._text, properties)
 
 
-def _cut(draw: Random) -> CutConnection:
-    return CutConnection(draw.choice(("method", "header", draw.randrange(60))), _how(draw))
-
-
-class CutConnection(CloseAction):
+class CutConnection(Disconnect):
     """Sends part of a frame group, then ends the transport."""
 
-    drawn: ClassVar[Mapping[str, Drawn]] = {"cut-delivery": Drawn(DELIVERIES, _cut, "sent")}
+    label = ""
 
     def __init__(self, after: int | str, how: How) -> None:
         octets = isinstance(after, int) and not isinstance(after, bool) and after >= 0
@@ -301,12 +233,10 @@ class CutConnection(CloseAction):
                 f"after is 'method', 'header' or a number of bytes from 0 on, not {after!r}{hint}"
             )
         self._after = after
-        self._how = one_of(how, get_args(How), "how")
         part = f"{after} bytes of it" if isinstance(after, int) else f"it as far as its {after}"
-        super().__init__("instead", f"send {part}, then {_HOW_WORDS[how]}")
+        super().__init__(how, "instead", f"send {part}, then ")
 
-    def check(self, subject: Subject, part: str | None) -> None:
-        super().check(subject, part)
+    def check(self, subject: Subject) -> None:
         if subject.direction != "sent":
             raise FaultError(
                 f"cut() is for methods that the broker sends; {subject} is received: use disconnect()"
@@ -315,7 +245,6 @@ class CutConnection(CloseAction):
             raise FaultError(f"{subject} has no content header to cut after")
 
     def apply(self, interception: Interception) -> None:
-        """Send the part, then close."""
         for group in interception.groups:
             if isinstance(self._after, int):
                 octets = self._after
@@ -325,16 +254,3 @@ class CutConnection(CloseAction):
                 octets = sum(overhead + len(payload) for _, payload in frames)
             interception.executor.cut(interception.state, group, octets)
         super().apply(interception)
-
-    def close(self, interception: Interception) -> None:
-        """End or silence the connection."""
-        _disconnect(interception, self._how)
-
-
-def _disconnect(interception: Interception, how: str) -> None:
-    port = interception.group.port
-    if how == "silence":
-        if not interception.rule.removed:  # A removed rule could not end the silence.
-            interception.executor.silence(port)
-    else:
-        port.disconnect(reset=how == "reset")

@@ -7,29 +7,9 @@ from inspect import CO_VARKEYWORDS
 from random import Random
 from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar, get_args
 
-from fakeamqp.faults.actions import (
-    CallFunction,
-    CommandException,
-    Delay,
-    Drop,
-    Duplicate,
-    HoldBack,
-    Malform,
-    Nack,
-    Reorder,
-    Replace,
-    ReturnMessage,
-)
-from fakeamqp.faults.closing import (
-    CloseChannel,
-    CloseConnection,
-    CrashBroker,
-    CutConnection,
-    Disconnect,
-    How,
-    RefuseLogin,
-    When,
-)
+from fakeamqp.faults import actions, closing
+from fakeamqp.faults.actions import Action
+from fakeamqp.faults.closing import How, When
 from fakeamqp.faults.errors import FaultError, check_count, checked
 from fakeamqp.faults.frame_group import HEARTBEAT
 from fakeamqp.faults.handle import Handle
@@ -37,7 +17,6 @@ from fakeamqp.faults.handle import Handle
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-    from fakeamqp.faults.actions import Action
     from fakeamqp.faults.executor import FaultExecutor
     from fakeamqp.faults.frame_group import FrameGroup
     from fakeamqp.faults.matching import Condition, ConnectionSelector, Subject
@@ -278,11 +257,11 @@ _KINDS: dict[str, tuple[str, tuple[str, ...]]] = {
 
 
 class ActionRow(NamedTuple):
-    """An action, as forms, chaos and documentation see it.
+    """An action, as forms and documentation see it.
 
     Args:
         name: the method of `Rule` that adds it.
-        action: its class, which knows the methods that it fits, its label and how chaos draws it.
+        action: its class, which knows the methods that it fits, and its label.
         method: the method of `Rule`: its arguments, and its docstring with their units.
     """
 
@@ -371,22 +350,22 @@ class Rule(BaseRule):
 
     # --- what it does ---------------------------------------------------------------------------------
 
-    @_row(Nack)
+    @_row(actions.Nack)
     def nack(self) -> Self:
         """Refuse a publish with basic.nack; or replace a confirm by a nack, though the message is stored."""
-        return self._act(Nack())
+        return self._act(actions.Nack())
 
-    @_row(ReturnMessage)
+    @_row(actions.ReturnMessage)
     def return_message(self, code: int = 312, text: str = "NO_ROUTE") -> Self:
         """Return a publish with basic.return, as if it were unroutable, and confirm it."""
-        return self._act(ReturnMessage(code, text))
+        return self._act(actions.ReturnMessage(code, text))
 
-    @_row(Drop)
+    @_row(actions.Drop)
     def drop(self) -> Self:
         """Drop it: a received method is not executed and gets no answer; a sent one is not sent."""
-        return self._act(Drop())
+        return self._act(actions.Drop())
 
-    @_row(Delay)
+    @_row(actions.Delay)
     def delay(self, seconds: float, jitter: float = 0.0) -> Self:
         """Delay it on the broker's clock.
 
@@ -394,28 +373,28 @@ class Rule(BaseRule):
             seconds: how long.
             jitter: up to so many seconds more, drawn from the broker's seed.
         """
-        return self._act(Delay(seconds, jitter))
+        return self._act(actions.Delay(seconds, jitter))
 
-    @_row(HoldBack)
+    @_row(actions.HoldBack)
     def hold(self) -> Self:
         """Hold it until `release`."""
-        return self._act(HoldBack())
+        return self._act(actions.HoldBack())
 
-    @_row(Reorder)
+    @_row(actions.Reorder)
     def reorder(self) -> Self:
         """Send a delivery behind the next one of its channel, each with a tag that settles it.
 
         Delivery tags stay ascending as a client sees them. A delivery without a successor is sent when the
         rule is removed, or when `release` is called.
         """
-        return self._act(Reorder())
+        return self._act(actions.Reorder())
 
-    @_row(Duplicate)
+    @_row(actions.Duplicate)
     def duplicate(self, times: int = 1) -> Self:
         """Pass it on `times` more times; duplicates of deliveries have their own delivery tags."""
-        return self._act(Duplicate(times))
+        return self._act(actions.Duplicate(times))
 
-    @_row(CloseChannel)
+    @_row(closing.CloseChannel)
     def close_channel(self, code: int = 406, text: str | None = None, when: When = "instead") -> Self:
         """Close its channel.
 
@@ -424,14 +403,14 @@ class Rule(BaseRule):
             text: the reply text; by default the name of the code, and that a test asked for it.
             when: "instead" of executing the method; "before" its answer, which is never sent; or "after" it.
         """
-        return self._act(CloseChannel(code, text, when))
+        return self._act(closing.CloseChannel(code, text, when))
 
-    @_row(CloseConnection)
+    @_row(closing.CloseConnection)
     def close_connection(self, code: int = 320, text: str | None = None, when: When = "instead") -> Self:
         """Close its connection; the arguments are those of `close_channel`."""
-        return self._act(CloseConnection(code, text, when))
+        return self._act(closing.CloseConnection(code, text, when))
 
-    @_row(Disconnect)
+    @_row(closing.Disconnect)
     def disconnect(self, how: How = "fin", when: When = "instead") -> Self:
         """End its connection without a close method.
 
@@ -440,9 +419,9 @@ class Rule(BaseRule):
                 and neither sends nor reads.
             when: see `close_channel`.
         """
-        return self._act(Disconnect(how, when))
+        return self._act(closing.Disconnect(how, when))
 
-    @_row(CommandException)
+    @_row(actions.CommandException)
     def exception(
         self, code: int | str = 541, text: str | None = None, field_index: int | None = None
     ) -> Self:
@@ -455,14 +434,14 @@ class Rule(BaseRule):
             text: the description; by default the name of the code, and that a test asked for it.
             field_index: the index of the field to blame, from 0.
         """
-        return self._act(CommandException(code, text, field_index))
+        return self._act(actions.CommandException(code, text, field_index))
 
-    @_row(RefuseLogin)
+    @_row(closing.RefuseLogin)
     def refuse_login(self, text: str | None = None) -> Self:
         """Refuse the login of a connection.start-ok as for a wrong password."""
-        return self._act(RefuseLogin(text))
+        return self._act(closing.RefuseLogin(text))
 
-    @_row(CrashBroker)
+    @_row(closing.CrashBroker)
     def crash(self, when: When = "before", durable: bool = True) -> Self:
         """Crash the broker and restart it on the same port.
 
@@ -470,9 +449,9 @@ class Rule(BaseRule):
             when: see `close_channel`.
             durable: True keeps what survives a crash; False: the broker starts empty.
         """
-        return self._act(CrashBroker(when, durable))
+        return self._act(closing.CrashBroker(when, durable))
 
-    @_row(CutConnection)
+    @_row(closing.CutConnection)
     def cut(self, after: int | str = "method", how: How = "fin") -> Self:
         """Send only part of it, then end the connection.
 
@@ -480,29 +459,34 @@ class Rule(BaseRule):
             after: the number of bytes to send, or the last frame to send: "method" or "header".
             how: see `disconnect`.
         """
-        return self._act(CutConnection(after, how))
+        return self._act(closing.CutConnection(after, how))
 
-    @_row(Replace)
+    @_row(actions.Replace)
     def replace(self, **changes: Any) -> Self:
         """Replace fields of the method, properties, `body` or `channel`.
 
         A value that is callable is called with the old value. `properties` is a dict, for a property that has
         the name of a field.
         """
-        return self._act(Replace(self.subject, changes))
+        return self._act(actions.Replace(self.subject, changes))
 
-    @_row(Malform)
+    @_row(actions.Malform)
     def malform(self, how: str) -> Self:
         """Send it malformed; `fakeamqp.faults.MALFORMATIONS` lists the ways."""
-        return self._act(Malform(how))
+        return self._act(actions.Malform(how))
 
-    @_row(CallFunction)
+    @_row(actions.CallFunction)
     def call(self, function: Callable[[FrameGroup], object]) -> Self:
         """Call `function` with it, inside the engine, and pass it on."""
-        return self._act(CallFunction(function))
+        return self._act(actions.CallFunction(function))
 
     def _act(self, action: Action) -> Self:
-        action.check(self.subject, self.part)
+        if self.part is not None and not action.fits_half:
+            raise FaultError(
+                f"with part={self.part!r} only call(), delay(), hold() and close actions are possible, "
+                f"not: {action.words}"
+            )
+        action.check(self.subject)
         protocols = self._protocols if action.protocols is None else self._protocols & action.protocols
         if not protocols:
             raise FaultError(

@@ -1,4 +1,4 @@
-"""Rows of actions: what forms and chaos read of them."""
+"""Rows of actions: what forms read of them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import inspect
 from compat_tests.matrix import cases
 from fakeamqp.faults import Rule, actions, closing
 from fakeamqp.faults.actions import Action
-from fakeamqp.faults.chaos import FAULTS
 from fakeamqp.faults.rule import ACTIONS
 from fakeamqp.management.inspector.fault_form import offers
 
@@ -40,9 +39,6 @@ def test_a_row_has_the_arguments_and_the_help_of_the_method_of_rule() -> None:
     assert when == {"name": "when", "kind": "choice", "choices": ["instead", "before", "after"]}
 
 
-def test_the_form_offers_what_has_a_label_and_chaos_draws_what_rows_say() -> None:
+def test_the_form_offers_what_has_a_label() -> None:
     offered = [action["name"] for action in offers()["actions"]]
     assert offered == [*(name for name, row in ACTIONS.items() if row.action.label), "count"]
-    for row in ACTIONS.values():
-        for fault, drawn in row.action.drawn.items():
-            assert FAULTS[fault] is drawn
