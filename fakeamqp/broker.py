@@ -48,8 +48,7 @@ if TYPE_CHECKING:
     from fakeamqp.model.tap import Tap
     from fakeamqp.protocols.amqp_0_9.public import Amqp09
     from fakeamqp.registration import Registration
-    from fakeamqp.runtime.clock.handle import Clock
-    from fakeamqp.runtime.clock.modes import Instant, Mode
+    from fakeamqp.runtime.clock.handle import Clock, Instant, Mode
     from fakeamqp.runtime.clock.stepped import SteppedClock
     from fakeamqp.runtime.engine import Engine
     from fakeamqp.runtime.event_loop.engine import LoopClock, LoopEngine
@@ -181,7 +180,7 @@ class Broker(Inspection):
             machine = LoopClock()
         broker_clock: _Clock = machine
         if clock != "real" or now is not None:
-            from fakeamqp.runtime.clock.modes import clock_of
+            from fakeamqp.runtime.clock.handle import clock_of
 
             broker_clock = clock_of(clock, now)
         self._mode = clock

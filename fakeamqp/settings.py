@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from fakeamqp.model.access import Accounts
     from fakeamqp.model.limits import Bounds
     from fakeamqp.model.personality import Personality
-    from fakeamqp.runtime.clock.modes import Instant, Mode
+    from fakeamqp.runtime.clock.handle import Instant, Mode
     from fakeamqp.runtime.tls import ServerTLS
 
 __all__ = ["BrokerArguments", "PersonalityChoices"]

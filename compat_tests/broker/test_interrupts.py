@@ -28,7 +28,7 @@ from compat_tests.benchmarks.stalls import PROBED, Talker
 from fakeamqp import Broker
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.runtime import turns
-from fakeamqp.runtime.clock import wall_clock_hooks
+from fakeamqp.runtime.clock import wall
 from fakeamqp.runtime.intercept import patches
 from fakeamqp.runtime.thread import engine as engine_module, lock as lock_module
 
@@ -158,17 +158,17 @@ def test_the_wall_clock_is_followed_after_an_interrupted_hook() -> None:
         told.append(None)
 
     def hook() -> None:
-        wall_clock_hooks.add(follow)
-        wall_clock_hooks.remove(follow)
+        wall.add_listener(follow)
+        wall.remove_listener(follow)
 
     for place in places(step=3):
         reached = interrupted_at(place, hook)
-        wall_clock_hooks.add(follow)
+        wall.add_listener(follow)
         told.clear()
         with freeze_time("2026-01-01"):
             assert told, place
-        wall_clock_hooks.remove(follow)
-        wall_clock_hooks.remove(follow)
+        wall.remove_listener(follow)
+        wall.remove_listener(follow)
         if not reached:
             break
     assert place > 10

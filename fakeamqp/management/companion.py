@@ -7,7 +7,6 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from fakeamqp.companions import ManagementUnavailable
-from fakeamqp.runtime.addresses import is_loopback
 
 if TYPE_CHECKING:
     import threading
@@ -97,6 +96,8 @@ class ManagementCompanion:
         port = self._asked_port or (self._address[1] if self._address else 0)
         self._address = self._server.start(host, port)
         self.management.http_address = self._address
+        from fakeamqp.management.origins import is_loopback
+
         if not is_loopback(self._address[0]):
             _log.warning(
                 "the management API and the inspector page on %s port %d can be reached from other machines: "

@@ -24,12 +24,16 @@ from starlette.datastructures import Headers
 
 from fakeamqp.management.errors import Refused
 from fakeamqp.management.resource import refused
-from fakeamqp.runtime.addresses import is_loopback
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
 
-__all__ = ["OwnPages"]
+__all__ = ["OwnPages", "is_loopback"]
+
+
+def is_loopback(address: str) -> bool:
+    """Whether only this machine reaches a numeric address."""
+    return ip_address(address.partition("%")[0]).is_loopback
 
 
 class OwnPages:

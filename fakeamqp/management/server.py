@@ -24,7 +24,15 @@ from uvicorn import Config, Server
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from fakeamqp.management.errors import ManagementError
-from fakeamqp.runtime.addresses import BACKLOG, Reserve, check_room, listen_on, listening_socket
+from fakeamqp.runtime.addresses import (
+    BACKLOG,
+    Reserve,
+    bound_socket,
+    cannot_listen,
+    check_room,
+    listen_on,
+    resolve,
+)
 from fakeamqp.runtime.clock import RealClock
 from fakeamqp.runtime.errors import SelectorFull
 from fakeamqp.runtime.thread.lock import Signal
@@ -209,7 +217,13 @@ class _Port:
     """One listening socket."""
 
     def __init__(self, host: str, port: int) -> None:
-        self.socket = listening_socket(host, port)
+        family, sockaddr = resolve(host, port)
+        self.socket = bound_socket(family, sockaddr)
+        try:
+            self.socket.listen(BACKLOG)
+        except OSError as error:
+            self.socket.close()
+            raise cannot_listen(error, sockaddr) from error
         self.address: tuple[str, int] = self.socket.getsockname()[:2]
 
     @property

@@ -8,9 +8,8 @@ import logging
 import os
 import socket
 import sys
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing, contextmanager, suppress
-from ipaddress import ip_address
+from collections.abc import Callable, Iterable
+from contextlib import closing, suppress
 from selectors import EVENT_READ, BaseSelector, SelectSelector
 from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
 
@@ -27,9 +26,7 @@ __all__ = [
     "bound_socket",
     "cannot_listen",
     "check_room",
-    "is_loopback",
     "listen_on",
-    "listening_socket",
     "resolve",
     "warn_if_exposed",
 ]
@@ -56,28 +53,6 @@ def warn_if_exposed(host: str, sockaddr: SocketAddress) -> None:
             host,
             sockaddr[1],
         )
-
-
-def listening_socket(host: str, port: int) -> socket.socket:
-    """A non-blocking socket that listens on the first address of `host`; the caller closes it.
-
-    Raises:
-        PortInUse: another socket uses the port.
-        CannotListen: the address is not one of this machine, or not usable.
-    """
-    family, sockaddr = resolve(host, port)
-    sock = bound_socket(family, sockaddr)
-    try:
-        sock.listen(BACKLOG)
-    except OSError as error:
-        sock.close()
-        raise cannot_listen(error, sockaddr) from error
-    return sock
-
-
-def is_loopback(address: str) -> bool:
-    """Whether only this machine reaches a numeric address."""
-    return ip_address(address.partition("%")[0]).is_loopback
 
 
 class Reserve:
@@ -318,7 +293,7 @@ def listen_on(listen: Callable[[str, int], T], host: str, port: int) -> tuple[T,
 def _listen_on_loopback(listen: Callable[[str, int], T], port: int) -> tuple[T, ...]:
     listeners: list[T] = []
     absent: CannotListen | None = None
-    with _closed_on_error(listeners):
+    try:
         for address in _LOOPBACK:
             try:
                 listeners.append(listen(address, listeners[0].port if listeners else port))
@@ -326,19 +301,13 @@ def _listen_on_loopback(listen: Callable[[str, int], T], port: int) -> tuple[T, 
                 if not _is_absent(error):
                     raise
                 absent = error
-        if not listeners and absent is not None:
-            raise absent
-    return tuple(listeners)
-
-
-@contextmanager
-def _closed_on_error(listeners: list[T]) -> Iterator[None]:
-    try:
-        yield
     except BaseException:
         for listener in listeners:
             listener.close()
         raise
+    if not listeners and absent is not None:
+        raise absent
+    return tuple(listeners)
 
 
 def _is_absent(error: CannotListen) -> bool:

@@ -197,11 +197,6 @@ class ConnectionDriver(SelectorSource):
             self.connection = self.wrapping = wrap(self.connection, self.notify)
             self.notify()
 
-    def _unwrap(self, wrapping: Wrapping) -> None:
-        inner = wrapping.unwrap()
-        if inner is not None:
-            self.connection, self.wrapping = inner, None
-
     # -- events of the selector
 
     def ready(self, mask: int) -> None:
@@ -216,9 +211,8 @@ class ConnectionDriver(SelectorSource):
                     self._read()
             elif self.state is OPENING:
                 self._open()
-                if (
-                    self.state is OPEN
-                ):  # the last bytes of the handshake may carry the first ones of the stream
+                # The last bytes of the handshake may carry the first ones of the stream.
+                if self.state is OPEN:
                     self._read()
             else:
                 self._discard()
@@ -239,22 +233,11 @@ class ConnectionDriver(SelectorSource):
         if not opened:
             return
         self._disarm()
-        self.connection = self._accept(self._peer_address(), self.notify)
+        peer = PeerAddress(*self._address, transport.secure, transport.certificate_subject)
+        self.connection = self._accept(peer, self.notify)
         self.state = OPEN
         if self._loop.wrap is not None:
             self.wrap(self._loop.wrap)
-
-    def _peer_address(self) -> PeerAddress:
-        host, port, server_host, server_port = self._address
-        transport = self.transport
-        return PeerAddress(
-            host=host,
-            port=port,
-            server_host=server_host,
-            server_port=server_port,
-            tls=transport.secure,
-            certificate_subject=transport.certificate_subject,
-        )
 
     def _put_off(self) -> bool:
         """Whether input has to wait for its share of a turn, because it is probably expensive."""
@@ -389,7 +372,9 @@ class ConnectionDriver(SelectorSource):
         if self.state is CLOSED:
             return
         if self.wrapping is not None and self._loop.wrap is None:
-            self._unwrap(self.wrapping)
+            inner = self.wrapping.unwrap()
+            if inner is not None:
+                self.connection, self.wrapping = inner, None
         connection = self.connection
         transport = self.transport
         if self._lost or (connection is not None and connection.aborted):

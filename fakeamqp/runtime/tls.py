@@ -18,12 +18,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fakeamqp.runtime.errors import BadCertificate, TLSUnavailable
-from fakeamqp.runtime.transport import TcpTransport
+from fakeamqp.runtime.transport import TcpTransport, Transport
 
 if TYPE_CHECKING:
     import trustme
-
-    from fakeamqp.runtime.transport import Transport
 
 __all__ = ["ClientCertificate", "ServerTLS", "TlsTransport"]
 
@@ -31,10 +29,12 @@ __all__ = ["ClientCertificate", "ServerTLS", "TlsTransport"]
 _STEP = 256 * 1024
 
 
-class TlsTransport:
+class TlsTransport(Transport):
     """The server's side of TLS over another transport. No call blocks."""
 
     secure = True
+    input_left: bool = False
+    """Whether `recv` has to report the end of the peer's side."""
 
     def __init__(self, inner: Transport, context: ssl.SSLContext) -> None:
         self._inner = inner
@@ -44,26 +44,15 @@ class TlsTransport:
         self._unsent: bytes | memoryview = b""
         self._opened = False
         self._shut = False
-        #: Common name in the client's verified certificate; known once `open` has returned True.
-        self.certificate_subject: str | None = None
-        #: Whether `recv` has to report the end of the peer's side.
-        self.input_left: bool = False
 
     @property
     def backlog(self) -> bool:
-        """Whether encrypted bytes are still to be written to the socket."""
         return bool(self._unsent) or self._outgoing.pending > 0
 
     def fileno(self) -> int:
-        """The socket's descriptor; -1 once closed."""
         return self._inner.fileno()
 
     def open(self) -> bool:
-        """Continue the handshake.
-
-        Raises:
-            OSError: the handshake failed; the backlog may contain an alert for the peer.
-        """
         data = self._inner.recv()
         if data is not None and not data:
             raise ConnectionAbortedError("the peer ended the connection during the handshake")
@@ -75,7 +64,7 @@ class TlsTransport:
             self._push()
             return False
         except ssl.SSLError:
-            self._shut = True  # no close_notify after a failure: the alert is enough
+            self._shut = True  # No close_notify after a failure: the alert in the backlog is enough.
             self._push()
             raise
         self._push()
@@ -84,7 +73,6 @@ class TlsTransport:
         return True
 
     def recv(self) -> bytes | None:
-        """Decrypted bytes; `b""` if the peer has ended its side; None if there are none now."""
         if self.input_left:
             self.input_left = False
             return b""
@@ -112,7 +100,6 @@ class TlsTransport:
         return b"".join(pieces)
 
     def send(self, data: bytes | memoryview) -> int:
-        """Send the backlog, then encrypt and send the beginning of `data`; return the bytes accepted."""
         self._push()
         taken = 0
         view = memoryview(data)
@@ -122,7 +109,6 @@ class TlsTransport:
         return taken
 
     def shutdown(self) -> bool:
-        """Send close_notify and end our side; False while there is a backlog."""
         if not self._shut:
             self._shut = True
             if self._opened:
@@ -133,11 +119,9 @@ class TlsTransport:
         return not self.backlog and self._inner.shutdown()
 
     def close(self) -> None:
-        """Close the socket."""
         self._inner.close()
 
     def reset(self) -> None:
-        """Close the socket with a TCP reset, without close_notify."""
         self._inner.reset()
 
     def _push(self) -> None:

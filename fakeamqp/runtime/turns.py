@@ -12,7 +12,6 @@ from math import inf
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from fakeamqp.model.operations import Operations
     from fakeamqp.model.timers import Timers
     from fakeamqp.runtime.clock.stepped import SteppedClock
     from fakeamqp.runtime.connection_driver import ConnectionDriver, Wrap
@@ -182,9 +181,9 @@ class Turns:
 
     # -- long operations
 
-    def _begin_slice(self, operations: Operations) -> None:
+    def _begin_slice(self) -> None:
         self._slice_ends = None  # It begins when it is first asked for: most turns have no operation.
-        operations.pauses = None if self.hurried else self._slice_over
+        self.operations.pauses = None if self.hurried else self._slice_over
 
     def _slice_over(self) -> bool:
         if self._slice_ends is None:
@@ -195,13 +194,13 @@ class Turns:
         """When a slice ends that begins now, on the clock of the transports."""
         return self.transport_clock.now() + _SLICE_SECONDS
 
-    def _continue(self, operations: Operations) -> None:
+    def _continue(self) -> None:
         """Give operations a slice of their own."""
-        self._begin_slice(operations)
+        self._begin_slice()
         try:
-            operations.step()
+            self.operations.step()
         except Exception as error:
-            self.record("an operation", error)
+            self.failures.record("an operation", error)
 
     def finish_operations(self) -> None:
         """Carry out all operations to their end."""
@@ -210,7 +209,7 @@ class Turns:
             try:
                 operations.finish()
             except Exception as error:  # this operation is removed
-                self.record("an operation", error)
+                self.failures.record("an operation", error)
 
     def _run_due(self, timers: Timers, pauses: Callable[[], bool] | None = None, until: float = inf) -> None:
         while True:
@@ -218,15 +217,15 @@ class Turns:
                 timers.run_due(pauses, until)
                 return
             except Exception as error:  # this timer is removed; the others are still due
-                self.record("timer", error)
+                self.failures.record("timer", error)
 
     def _follow(self, clock: SteppedClock, news: bool, active: bool) -> None:
-        clock.follow(self.timers, self.record, noticed=news)
+        clock.follow(self.timers, self.failures.record, noticed=news)
         if active:
             clock.note_activity()
         elif (instant := clock.jump(self.timers)) is not None:
             if self.quiet():
-                clock.step_to(instant, self.timers, self.record)
+                clock.step_to(instant, self.timers, self.failures.record)
                 clock.moved()
                 clock.note_activity()
             else:
@@ -239,7 +238,7 @@ class Turns:
             try:
                 late.settle()
             except Exception as error:
-                self.record("a late outcome", error)
+                self.failures.record("a late outcome", error)
 
     def flush_all(self) -> None:
         """Flush until no more output can be written for now."""
@@ -263,13 +262,15 @@ class Turns:
         return not (due is not None and due <= self.clock.now()) and not self.readable()
 
     def _sleep(self) -> float | None:
+        """How long nothing has to be done, in real seconds; noted for `oversleeps`."""
         due = self.timers.next_due()
         transport_due = None if self.transport_timers is self.timers else self.transport_timers.next_due()
         self._due = (inf if due is None else due, inf if transport_due is None else transport_due)
         if self.dirty or self.costly or self.operations.pending:
             return 0.0
         if self.stepped is not None:
-            timeout = self._own_sleep(self.stepped)
+            timeout = self.stepped.sleep(self.timers)
+            self._awake_at = inf if timeout is None else self.transport_clock.now() + timeout
         else:
             timeout = None if due is None else max(0.0, due - self.clock.now())
         if transport_due is not None:
@@ -277,12 +278,6 @@ class Turns:
             timeout = transport_timeout if timeout is None else min(timeout, transport_timeout)
         # A message TTL can be ten years; selectors have a maximum timeout.
         return None if timeout is None else min(timeout, _LONGEST_SLEEP)
-
-    def _own_sleep(self, clock: SteppedClock) -> float | None:
-        """How long the loop may sleep with a stepped clock; stored for `oversleeps`."""
-        timeout = clock.sleep(self.timers)
-        self._awake_at = inf if timeout is None else self.transport_clock.now() + timeout
-        return timeout
 
     def oversleeps(self) -> bool:
         """Whether the sleeping loop would miss a timer that was set after it fell asleep."""
@@ -345,15 +340,11 @@ class Turns:
 
     def give_up_on(self, source: SelectorSource, activity: str, error: BaseException) -> None:
         """Record an exception of `source`, and close this source only."""
-        self.record(f"{activity} of {source.name}", error)
+        self.failures.record(f"{activity} of {source.name}", error)
         try:
             source.failed()
         except Exception as second:
-            self.record(f"cleaning up {source.name}", second)
-
-    def record(self, activity: str, error: BaseException) -> None:
-        """Keep and log a bug."""
-        self.failures.record(activity, error)
+            self.failures.record(f"cleaning up {source.name}", second)
 
     # -- closing
 
@@ -372,4 +363,4 @@ class Turns:
             try:
                 driver.close_gently()
             except Exception as error:
-                self.record(f"closing {driver.name}", error)
+                self.failures.record(f"closing {driver.name}", error)

@@ -13,7 +13,7 @@ from compat_tests.loopback import free_port, needs_ipv6
 from compat_tests.unit.runtime.fakes import Echoes, PortEngine
 from fakeamqp import Broker, FakeAMQPError
 from fakeamqp.runtime import CannotListen, EngineError, PortInUse
-from fakeamqp.runtime.addresses import cannot_listen, listening_socket
+from fakeamqp.runtime.addresses import bound_socket, cannot_listen, resolve
 
 SECONDS = 20
 
@@ -242,11 +242,11 @@ def test_a_port_that_is_served_on_other_addresses_is_in_use_on_macos(
         taken.bind((other, 0))
         port = taken.getsockname()[1]
         monkeypatch.setattr("sys.platform", "darwin")
-        listening_socket(host, port).close()  # It does not listen yet.
+        bound_socket(*resolve(host, port)).close()  # It does not listen yet.
         taken.listen()
         with pytest.raises(PortInUse):
-            listening_socket(host, port)
-    listening_socket(host, port).close()
+            bound_socket(*resolve(host, port))
+    bound_socket(*resolve(host, port)).close()
 
 
 def test_a_port_is_bound_exclusively_where_ports_can_be_shared(
@@ -254,7 +254,7 @@ def test_a_port_is_bound_exclusively_where_ports_can_be_shared(
 ) -> None:
     """Windows is simulated: another socket option replaces the one that only Windows has."""
     monkeypatch.setattr(socket, "SO_EXCLUSIVEADDRUSE", socket.SO_KEEPALIVE, raising=False)
-    sock = listening_socket("127.0.0.1", 0)
+    sock = bound_socket(*resolve("127.0.0.1", 0))
     assert sock.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
     sock.close()
 

@@ -61,16 +61,15 @@ def test_who_waits_comes_before_who_comes_back() -> None:
         assert order == ["waited", "came back"]
 
 
-def test_release_all_and_back() -> None:
+def test_released_and_back() -> None:
     lock = FairLock()
-    assert lock.release_all() is None
-    lock.acquire_again(None)
+    with lock.released():
+        pass
     assert not lock.held()
     lock.acquire()
     lock.acquire()
-    hold = lock.release_all()
-    assert hold is not None and hold.depth == 2 and not lock.held()
-    lock.acquire_again(hold)
+    with lock.released():
+        assert not lock.held()
     assert lock.held() and lock.depth == 2
 
 
@@ -92,7 +91,8 @@ def test_an_interrupted_release_is_not_undone() -> None:
     with pytest.raises(KeyboardInterrupt):
         lock.release()
     lock._lock = inner
-    lock.acquire_again(lock.release_all())
+    with lock.released():
+        pass
     assert not lock.held()
 
 

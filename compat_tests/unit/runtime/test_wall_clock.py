@@ -14,7 +14,7 @@ from compat_tests.unit.runtime.fakes import Echoes
 from fakeamqp.model.operations import Operations
 from fakeamqp.model.timers import Timers
 from fakeamqp.runtime import RealClock, ThreadEngine
-from fakeamqp.runtime.clock import wall_clock_hooks
+from fakeamqp.runtime.clock import wall
 from fakeamqp.runtime.clock.virtual import VirtualClock
 from fakeamqp.runtime.clock.wall import WallClock, read
 
@@ -149,7 +149,7 @@ def test_a_forked_child_is_not_held_up_by_the_hooks() -> None:
         assert os.waitstatus_to_exitcode(status) == 0
     finally:
         engine.stop()
-    assert wall_clock_hooks._listeners == []
+    assert wall._listeners == []
 
 
 def test_a_library_that_is_loaded_later_gets_its_hooks(monkeypatch: pytest.MonkeyPatch) -> None:

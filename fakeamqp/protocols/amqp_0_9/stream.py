@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 from fakeamqp.model.errors import ContentTooLarge, NotImplementedHere
 from fakeamqp.model.messages.message import StreamMessage
+from fakeamqp.protocols.amqp_0_9 import consuming, contents
 from fakeamqp.protocols.amqp_0_9.codec import methods as m
-from fakeamqp.protocols.amqp_0_9.codec.properties import StreamMessageProperties
-from fakeamqp.protocols.amqp_0_9.content_classes import STREAM, ClassConsumer, Consumers
+from fakeamqp.protocols.amqp_0_9.codec.message_properties import StreamMessageProperties
+from fakeamqp.protocols.amqp_0_9.consuming import ClassConsumer, Consumers
+from fakeamqp.protocols.amqp_0_9.contents import STREAM
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from fakeamqp.model.deliveries.delivery import Delivery
     from fakeamqp.model.deliveries.subscription import Subscription
     from fakeamqp.model.messages.message import Message
+    from fakeamqp.model.queues import Queue
     from fakeamqp.protocols.amqp_0_9.server_channel import Amqp09Channel, CompleteContent
     from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
 
@@ -59,7 +62,9 @@ def _sent(message: Message, credits: Sequence[Credit]) -> None:
 class StreamConsumer(ClassConsumer):
     """One consumer of class stream."""
 
-    consumers: Streams
+    def __init__(self, streams: Streams, queue: Queue, tag: str, method: m.StreamConsume) -> None:
+        self._streams = streams
+        super().__init__(streams, queue, tag, method, acknowledges=False, windowed=True)
 
     def deliver(
         self, subscription: Subscription, message: Message, redelivered: bool, delivery: Delivery | None
@@ -67,16 +72,29 @@ class StreamConsumer(ClassConsumer):
         """See `model.subscription.Subscriber` (stream.deliver/fields)."""
         channel, queue = self.channel, subscription.queue.name
         tag = channel.ledger.next_tag()
-        channel.note_delivered(message, queue, self.tag, tag, redelivered)
-        method = m.StreamDeliver(self.tag, tag, message.exchange, queue)
-        STREAM.send(channel, method, message, message.body)
-        self.consumers.take(message)
+        tap = channel.connection.broker.tap
+        if tap is not None:
+            tap.event(
+                "delivered", channel.connection, message, queue, self.tag, channel.number, tag, redelivered
+            )
+        channel.send_content(
+            m.StreamDeliver(consumer_tag=self.tag, delivery_tag=tag, exchange=message.exchange, queue=queue),
+            STREAM.number,
+            contents.octets(STREAM, message),
+            message.body,
+            message.children,
+        )
+        self._streams.take(message)
 
 
 def qos(channel: Amqp09Channel, method: m.StreamQos) -> None:
     """Set the prefetch and rate limits of the channel, or of the whole connection (stream.qos/*)."""
-    window = channel.class_state(Streams).set_window(
-        method.prefetch_count, method.prefetch_size, method.consume_rate, for_connection=method.global_
+    window = consuming.set_window(
+        channel.class_state(Streams),
+        count=method.prefetch_count,
+        size=method.prefetch_size,
+        rate=method.consume_rate,
+        for_connection=method.global_,
     )
     channel.send(m.StreamQosOk())
     window.resume()
@@ -86,19 +104,18 @@ def consume(channel: Amqp09Channel, method: m.StreamConsume) -> None:
     """Start a consumer; send consume-ok before the first delivery, unless no_wait is set.
 
     Raises:
-        ProtocolError, NotAllowed, AccessRefused, NotFound, ResourceLocked: see `Consumers.consumable`.
+        ProtocolError, NotAllowed, AccessRefused, NotFound, ResourceLocked: see `consuming.consumable`.
         NotImplementedHere: the queue type requires acknowledgements.
     """
     streams = channel.class_state(Streams)
-    queue, tag = streams.consumable(method)
+    queue, tag = consuming.consumable(streams, method)
     if queue.keeps_delivered:
         raise NotImplementedHere(
             f"queue '{queue.name}' in vhost '{channel.virtual_host.name}' requires acknowledgements, which "
             "class stream does not have",
             ends_connection=False,
         )
-    consumer = StreamConsumer(streams, queue, tag, method, acknowledges=False, windowed=True)
-    channel.enter_consumer(consumer.subscription, no_ack=True)
+    consuming.start(StreamConsumer(streams, queue, tag, method), no_ack=True)
     if not method.no_wait:
         channel.send(m.StreamConsumeOk(consumer_tag=tag))
     queue.dispatch()
@@ -106,7 +123,7 @@ def consume(channel: Amqp09Channel, method: m.StreamConsume) -> None:
 
 def cancel(channel: Amqp09Channel, method: m.StreamCancel) -> None:
     """Cancel a consumer; a tag unknown in this class is confirmed too, as in class basic."""
-    consumer = channel.class_state(Streams).cancel(method.consumer_tag)
+    consumer = consuming.cancel(channel.class_state(Streams), method.consumer_tag)
     if not method.no_wait:
         channel.send(m.StreamCancelOk(consumer_tag=method.consumer_tag))
     if consumer is not None:
@@ -120,9 +137,9 @@ def publish(channel: Amqp09Channel, method: m.StreamPublish) -> None:
     """Handle stream.publish; its content follows.
 
     Raises:
-        NotFound, AccessRefused, NotAllowed: see `Amqp09Channel.authorise_publish`.
+        NotFound, AccessRefused, NotAllowed: see `contents.authorise`.
     """
-    channel.authorise_publish(method.ticket, method.exchange, method.routing_key)
+    contents.authorise(channel, method)
     channel.expect_content(m.StreamPublish, StreamMessageProperties, partial(_publish, channel, method))
 
 
@@ -149,7 +166,7 @@ def _publish(
         channel.connection.identity,
     )
     message.children = content.children
-    STREAM.publish(channel, method, message, None)
+    contents.publish(channel, STREAM, method, message, None)
 
 
 HANDLERS: dict[type[Method], Callable[[Amqp09Channel, Any], None]] = {

@@ -13,6 +13,7 @@ from fakeamqp.model.access import User
 from fakeamqp.model.errors import AuthenticationFailed, InvalidPath, NotAllowed
 from fakeamqp.model.limits import check_connection_limits
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
+from fakeamqp.protocols.amqp_0_9_1.codec.constants import VERSION_MAJOR, VERSION_MINOR
 from fakeamqp.protocols.amqp_0_9_1.codec.tables import RABBITMQ
 from fakeamqp.protocols.amqp_0_9_1.replies import ProtocolError
 from fakeamqp.protocols.base.absent import is_absent
@@ -68,12 +69,14 @@ def server_properties(connection: Amqp091Connection[Any]) -> dict[str, Any]:
     return properties
 
 
-def send_start(connection: Amqp091Connection[Any], properties: Mapping[str, Any]) -> None:
+def send_start(
+    connection: Amqp091Connection[Any], properties: Mapping[str, Any], version: tuple[int, int]
+) -> None:
     """Send connection.start, with server properties and mechanisms (connection.start/first-frame)."""
-    major, minor = connection.VERSION
+    major, minor = version
     connection.send(
         0,
-        connection.START(
+        connection.vocabulary.ConnectionStart(
             version_major=major,
             version_minor=minor,
             server_properties=dict(properties),
@@ -93,7 +96,7 @@ def start(connection: Amqp091Connection[Any]) -> None:
         if not (absent and is_absent(_METHODS_OF_CAPABILITIES.get(name, ""), absent))
     }
     properties = {"capabilities": capabilities, **server_properties(connection)}
-    send_start(connection, properties)
+    send_start(connection, properties, (VERSION_MAJOR, VERSION_MINOR))
 
 
 def receive(connection: Amqp091Connection[Any], method: Method) -> None:
@@ -166,13 +169,13 @@ def _authenticate(connection: Amqp091Connection[Any], response: bytes) -> None:
         return
     if not isinstance(answer, User):
         connection.challenge()
-        connection.send(0, m.ConnectionSecure(challenge=answer))
+        connection.send(0, connection.vocabulary.ConnectionSecure(challenge=answer))
         return
     connection.authenticated(answer)
     personality = connection.personality
     connection.send(
         0,
-        m.ConnectionTune(
+        connection.vocabulary.ConnectionTune(
             channel_max=personality.channel_max,
             frame_max=personality.frame_max,
             heartbeat=personality.heartbeat,

@@ -9,7 +9,6 @@ from __future__ import annotations
 from struct import Struct
 from typing import TYPE_CHECKING
 
-from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.codec.frames import (
     FRAME_BODY,
     FRAME_END,
@@ -141,7 +140,7 @@ def get_ok(channel: BaseChannel, queue: Queue, queued: QueuedMessage, delivery: 
             queued.redelivered,
         )
     channel.send_message(
-        m.BasicGetOk(
+        channel.connection.vocabulary.BasicGetOk(
             delivery_tag=tag,
             redelivered=queued.redelivered,
             exchange=message.exchange,
@@ -158,7 +157,7 @@ def return_message(channel: BaseChannel, message: Message, code: int, text: str)
     """Return a message to its publisher, unchanged (basic.return/content)."""
     channel.virtual_host.message_outcomes.returned(message, code, text, channel.number)
     channel.send_message(
-        m.BasicReturn(
+        channel.connection.vocabulary.BasicReturn(
             reply_code=code,
             reply_text=text,
             exchange=message.exchange,

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from fakeamqp.model.errors import ModelError
 from fakeamqp.model.messages.message import Message
-from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.replies import CloseReply, short_text
 from fakeamqp.protocols.amqp_0_9_1.states import ChannelState
 from fakeamqp.protocols.base.connection_states import ConnectionState
@@ -188,7 +187,7 @@ class Amqp091FaultPort(ConnectionFaultPort):
         """Send channel.flow."""
         channel = self._channel(number)
         if channel is not None:
-            channel.send(m.ChannelFlow(active=active))
+            channel.send(self._connection.vocabulary.ChannelFlow(active=active))
             channel.awaited_flow_oks += 1
 
     def _channel(self, number: int) -> Amqp091Channel | None:

@@ -8,19 +8,25 @@ from datetime import datetime, timedelta, timezone
 from itertools import takewhile
 from typing import TYPE_CHECKING, Literal, TypeAlias, cast
 
-from fakeamqp.runtime.clock.modes import check_year, finite, seconds_since_epoch
-from fakeamqp.runtime.clock.stepped import MARGIN, SteppedClock, seconds_in_words
+from fakeamqp.errors import nearest
+from fakeamqp.runtime.clock import RealClock
+from fakeamqp.runtime.clock.stepped import LATEST, MARGIN, SteppedClock, seconds_in_words
 from fakeamqp.runtime.errors import ClockError, NothingPending
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from fakeamqp.model.timers import Timer
-    from fakeamqp.runtime.clock.modes import Instant, Mode
     from fakeamqp.runtime.clock.virtual import VirtualClock
     from fakeamqp.runtime.engine import Engine
 
-__all__ = ["Clock", "Heartbeats", "TimerView"]
+__all__ = ["MODES", "Clock", "Heartbeats", "Instant", "Mode", "TimerView", "clock_of"]
+
+Mode: TypeAlias = Literal["real", "virtual", "wall"]
+MODES: tuple[Mode, ...] = ("real", "virtual", "wall")
+
+Instant: TypeAlias = "datetime | float"
+"""A point in time: a datetime (a naive one is UTC), or seconds since the epoch."""
 
 Heartbeats: TypeAlias = Literal["lenient", "strict"]
 
@@ -313,3 +319,69 @@ def _is_strict(heartbeats: str) -> bool:
     if heartbeats not in ("lenient", "strict"):
         raise ClockError(f"heartbeats={heartbeats!r} must be 'lenient' or 'strict'")
     return heartbeats == "strict"
+
+
+def clock_of(mode: str, now: Instant | None = None) -> RealClock | SteppedClock:
+    """A clock of this mode.
+
+    Args:
+        mode: "real", "virtual" or "wall".
+        now: the initial time of a virtual clock.
+
+    Raises:
+        ClockError: the mode does not exist, or `now` is given with another mode than "virtual".
+    """
+    if mode not in MODES:
+        near = nearest(mode, MODES)
+        hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(map(repr, MODES))}"
+        raise ClockError(f"unknown clock {mode!r}; {hint}")
+    if now is not None and mode != "virtual":
+        raise ClockError(f"now={now!r} sets a virtual clock, and this one is {mode}; add clock='virtual'")
+    if mode == "virtual":
+        from fakeamqp.runtime.clock.virtual import VirtualClock
+
+        return VirtualClock(None if now is None else seconds_since_epoch(now, "now"))
+    if mode == "wall":
+        from fakeamqp.runtime.clock.wall import WallClock
+
+        return WallClock()
+    return RealClock()
+
+
+def check_year(wall: float, what: str) -> None:
+    """Refuse a time of a clock that no datetime can hold; `what` leads to it, for the error.
+
+    Raises:
+        ClockError: it is after the year 9999.
+    """
+    if wall > LATEST:
+        raise ClockError(f"{what} leads beyond the year 9999, which is the last one of a datetime")
+
+
+def seconds_since_epoch(instant: Instant, name: str) -> float:
+    """A point in time in seconds since the epoch. `name` is the name of the argument, for errors.
+
+    Raises:
+        ClockError: it is not a point in time, or after the year 9999.
+    """
+    if isinstance(instant, datetime):
+        if instant.tzinfo is None:
+            instant = instant.replace(tzinfo=timezone.utc)
+        return instant.timestamp()
+    seconds = finite(instant, name)
+    check_year(seconds, f"{name}={instant!r}")
+    return seconds
+
+
+def finite(number: float, name: str) -> float:
+    """The number as a float.
+
+    Raises:
+        ClockError: it is not a number, not finite, or negative.
+    """
+    if isinstance(number, bool) or not isinstance(number, (int, float)) or not 0 <= number < float("inf"):
+        raise ClockError(f"{name}={number!r} must be a number, 0 or more")
+    try:
+        return float(number)
+    except OverflowError:
+        raise ClockError(f"{name} is too large for a number of seconds") from None

@@ -11,10 +11,13 @@ from fakeamqp.runtime.errors import ClockError
 if TYPE_CHECKING:
     from fakeamqp.model.timers import Timer, Timers
 
-__all__ = ["MARGIN", "SteppedClock", "seconds_in_words"]
+__all__ = ["LATEST", "MARGIN", "SteppedClock", "seconds_in_words"]
 
 Settle: TypeAlias = "Callable[[], None]"
 """Has an engine process all input and follow its clock. Any thread may call it."""
+
+LATEST = 253_402_300_799.0
+"""The last second of the year 9999, in seconds since the epoch: a datetime cannot be later."""
 
 # Sums of instants are not exact: a timer within a nanosecond of the new time is due.
 MARGIN = 1e-9

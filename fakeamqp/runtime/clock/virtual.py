@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fakeamqp.runtime.clock.modes import LATEST
-from fakeamqp.runtime.clock.real import RealClock
-from fakeamqp.runtime.clock.stepped import SteppedClock, seconds_in_words
+from fakeamqp.runtime.clock import RealClock
+from fakeamqp.runtime.clock.stepped import LATEST, SteppedClock, seconds_in_words
 
 if TYPE_CHECKING:
     from fakeamqp.model.timers import Timers
@@ -25,7 +24,6 @@ class VirtualClock(SteppedClock):
     """
 
     def __init__(self, start: float | None = None) -> None:
-        self._real = RealClock()
         self._start = start
         super().__init__(self._start_time())
         self._rate = 0.0
@@ -35,7 +33,7 @@ class VirtualClock(SteppedClock):
         self._jump_at = 0.0
 
     def _start_time(self) -> float:
-        return round(self._real.time() if self._start is None else self._start, 6)
+        return round(RealClock().time() if self._start is None else self._start, 6)
 
     def reset(self) -> None:
         """Return to the initial time, standing still."""
@@ -54,13 +52,13 @@ class VirtualClock(SteppedClock):
     @rate.setter
     def rate(self, rate: float) -> None:
         self._rate = rate
-        self._based = (self._now, self._real.now())
+        self._based = (self._now, RealClock.now())
 
     def _due_instant(self, noticed: bool) -> float:
         if not self._rate:
             return self._now
         instant, real = self._based
-        return min(self._last, instant + (self._real.now() - real) * self._rate)
+        return min(self._last, instant + (RealClock.now() - real) * self._rate)
 
     @property
     def _last(self) -> float:
@@ -69,22 +67,22 @@ class VirtualClock(SteppedClock):
 
     def moved(self) -> None:
         """A test has moved time: continue from here."""
-        self._based = (self._now, self._real.now())
+        self._based = (self._now, RealClock.now())
 
     # -- jumping when idle
 
     def note_activity(self) -> None:
         """Restart the count of idle time."""
         if self.autojump is not None:
-            self._jump_at = self._real.now() + self.autojump
+            self._jump_at = RealClock.now() + self.autojump
 
     def not_idle(self) -> None:
         """Postpone a jump, because the broker is not idle."""
-        self._jump_at = self._real.now() + max(self.autojump or 0.0, _NOT_IDLE_SECONDS)
+        self._jump_at = RealClock.now() + max(self.autojump or 0.0, _NOT_IDLE_SECONDS)
 
     def jump(self, timers: Timers) -> float | None:
         """The instant to jump to if the broker has been idle for long enough; otherwise None."""
-        if self.autojump is None or self._real.now() < self._jump_at:
+        if self.autojump is None or RealClock.now() < self._jump_at:
             return None
         timer = self.awaited(timers)
         return None if timer is None or timer.due > self._last else timer.due
@@ -95,7 +93,7 @@ class VirtualClock(SteppedClock):
         if self._rate and (due := timers.next_due()) is not None:
             timeout = max(0.0, (due - self._due_instant(True)) / self._rate)
         if self.autojump is not None and (timer := self.awaited(timers)) and timer.due <= self._last:
-            until_jump = max(0.0, self._jump_at - self._real.now())
+            until_jump = max(0.0, self._jump_at - RealClock.now())
             timeout = until_jump if timeout is None else min(timeout, until_jump)
         return timeout
 

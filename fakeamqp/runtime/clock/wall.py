@@ -9,24 +9,25 @@ for every thread. If the state has an unexpected form, the function is called.
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
+from functools import wraps
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from fakeamqp.runtime.clock import wall_clock_hooks
-from fakeamqp.runtime.clock.real import RealClock
+from fakeamqp.runtime.clock import RealClock
 from fakeamqp.runtime.clock.stepped import SteppedClock, seconds_in_words
+from fakeamqp.runtime.thread.lock import FairLock
 
 if TYPE_CHECKING:
     from fakeamqp.model.timers import Timers
     from fakeamqp.runtime.clock.stepped import Settle
 
-__all__ = ["LIBRARIES", "Reading", "WallClock", "read"]
+__all__ = ["LIBRARIES", "Reading", "WallClock", "add_listener", "read", "remove_listener"]
 
 LIBRARIES = ("freezegun.api", "time_machine")
 """The modules that replace the wall clock."""
 
 _SECOND = 1_000_000_000
 _EPOCH_DAY = 719_163  # date(1970, 1, 1).toordinal()
-_real = RealClock()
 
 
 class Reading(NamedTuple):
@@ -47,7 +48,7 @@ class Reading(NamedTuple):
 
 def read() -> Reading:
     """The wall clock as the code under test sees it. Any thread may call it."""
-    return _freezegun() or _time_machine() or Reading(None, int(_real.time() * _SECOND), True, "")
+    return _freezegun() or _time_machine() or Reading(None, int(RealClock().time() * _SECOND), True, "")
 
 
 def _freezegun() -> Reading | None:
@@ -86,6 +87,113 @@ def _time_machine() -> Reading | None:
     return Reading(traveller, int(wall), runs, "time-machine")
 
 
+# --- hooks --------------------------------------------------------------------------------------------
+#
+# Hooks on freezegun and time-machine report when a test freezes, moves or unfreezes the wall clock. A broker
+# would notice a move by itself, but later. Input sent just before `freezer.tick(61)` may still be in a
+# socket when time moves, and would count as sent after it. So the methods that move time are wrapped while a
+# broker follows the wall clock: before time moves, brokers process the input that has arrived; after it they
+# follow. When `tick` returns, all due timers have run. Time that `auto_tick_seconds` moves has no hook,
+# because the caller may hold any lock.
+
+
+class _Hook(NamedTuple):
+    """A method that moves time. `follow`: brokers follow the clock immediately after the call."""
+
+    module: str
+    owner: str
+    method: str
+    follow: bool = True
+
+
+_HOOKS = (
+    _Hook("freezegun.api", "FrozenDateTimeFactory", "tick"),
+    _Hook("freezegun.api", "FrozenDateTimeFactory", "move_to"),
+    _Hook("freezegun.api", "TickingDateTimeFactory", "tick"),
+    _Hook("freezegun.api", "TickingDateTimeFactory", "move_to"),
+    _Hook("freezegun.api", "StepTickTimeFactory", "move_to"),
+    _Hook("freezegun.api", "_freeze_time", "start"),
+    _Hook("freezegun.api", "_freeze_time", "stop", follow=False),
+    _Hook("time_machine", "Traveller", "shift"),
+    _Hook("time_machine", "Traveller", "move_to"),
+    _Hook("time_machine", "Coordinates", "shift"),  # The same before version 3.
+    _Hook("time_machine", "Coordinates", "move_to"),
+    _Hook("time_machine", "travel", "start"),
+    _Hook("time_machine", "travel", "stop", follow=False),
+)
+
+_lock = FairLock()
+_listeners: list[Callable[[], None]] = []
+_installed: dict[_Hook, tuple[type, Any, Any]] = {}
+"""The installed hooks: the class, its original method, and the replacement."""
+_hooked: set[str] = set()
+"""The modules that have been hooked."""
+
+
+def add_listener(listener: Callable[[], None]) -> None:
+    """Call `listener` before and after each move of the wall clock."""
+    with _lock:
+        _listeners.append(listener)
+    _install_hooks()
+
+
+def remove_listener(listener: Callable[[], None]) -> None:
+    """Undo `add_listener`. Removing the last listener restores both libraries."""
+    with _lock:
+        if listener in _listeners:
+            _listeners.remove(listener)
+        if _listeners:
+            return
+        _hooked.clear()
+        # An interrupt may leave a hook on its method: it tells no listener, and is wrapped by the next one.
+        while _installed:
+            hook, (owner, original, replacement) = _installed.popitem()
+            if owner.__dict__.get(hook.method) is replacement:
+                setattr(owner, hook.method, original)
+
+
+def _is_hook_missing() -> bool:
+    """Whether an imported library has no hooks yet."""
+    return any(name in sys.modules and name not in _hooked for name in LIBRARIES)
+
+
+def _install_hooks() -> None:
+    """Install the hooks on the libraries imported so far."""
+    with _lock:
+        if not _listeners:
+            return
+        for hook in _HOOKS:
+            owner = getattr(sys.modules.get(hook.module), hook.owner, None)
+            if owner is None or hook in _installed:
+                continue
+            original = owner.__dict__.get(hook.method)
+            if original is not None:
+                replacement = _telling(original, follow=hook.follow)
+                _installed[hook] = (owner, original, replacement)
+                setattr(owner, hook.method, replacement)
+        _hooked.update(name for name in LIBRARIES if name in sys.modules)
+
+
+def _telling(method: Callable[..., Any], *, follow: bool) -> Callable[..., Any]:
+    @wraps(method)
+    def tell(*args: Any, **kwargs: Any) -> Any:
+        _tell()
+        try:
+            return method(*args, **kwargs)
+        finally:
+            if follow:
+                _tell()
+
+    return tell
+
+
+def _tell() -> None:
+    for listener in tuple(_listeners):
+        listener()
+
+
+# --- the clock ------------------------------------------------------------------------------------------
+
 # The interval at which the loop reads a wall clock that a test may move without a hook, in real seconds.
 _POLL_SECONDS = 0.015
 # How long frozen time must have ended before the clock follows to the present, unless an access comes first.
@@ -102,7 +210,6 @@ class WallClock(SteppedClock):
     """
 
     def __init__(self) -> None:
-        self._real = RealClock()
         self._reading = read()
         self._passed = 0
         """Nanoseconds by which the wall clock has moved forward so far."""
@@ -122,8 +229,8 @@ class WallClock(SteppedClock):
         return self.strict or self._continuous
 
     def _due_instant(self, noticed: bool) -> float:
-        if self._settle is not None and wall_clock_hooks.missing():
-            wall_clock_hooks.install()
+        if self._settle is not None and _is_hook_missing():
+            _install_hooks()
         reading, former = read(), self._reading
         if (
             reading.controller is None
@@ -141,7 +248,7 @@ class WallClock(SteppedClock):
         return instant
 
     def _left_for_good(self) -> bool:
-        now = self._real.now()
+        now = RealClock.now()
         if self._left_at is None:
             self._left_at = now
         return now - self._left_at >= _LEFT_SECONDS
@@ -160,12 +267,12 @@ class WallClock(SteppedClock):
     def attach(self, settle: Settle) -> None:
         """Install hooks that call `settle` when a test moves the wall clock."""
         self._settle = settle
-        wall_clock_hooks.add(settle)
+        add_listener(settle)
 
     def detach(self) -> None:
         """Undo `attach`."""
         if self._settle is not None:
-            wall_clock_hooks.remove(self._settle)
+            remove_listener(self._settle)
             self._settle = None
 
     # -- hints

@@ -12,11 +12,11 @@ import weakref
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager, suppress
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from fakeamqp.errors import check_timeout
 from fakeamqp.runtime.addresses import check_room, listen_on
-from fakeamqp.runtime.clock.real import RealClock
+from fakeamqp.runtime.clock import RealClock
 from fakeamqp.runtime.engine import Engine
 from fakeamqp.runtime.errors import EngineError
 from fakeamqp.runtime.event_loop.listener import NetworkListener, SocketListener, has_sockets, selector_of
@@ -149,11 +149,6 @@ class LoopEngine(Engine):
         return found if callable(found) else None
 
     def start(self) -> None:
-        """Serve the running event loop. Does nothing while the engine runs.
-
-        Raises:
-            EngineError: no event loop runs in this thread.
-        """
         if self._loop is not None:
             return
         try:
@@ -173,10 +168,6 @@ class LoopEngine(Engine):
         self._loop.rest()
 
     def stop(self) -> None:
-        """Write pending output, and close every port and connection. Idempotent.
-
-        The event loop closes the streams afterwards: see `stopped`.
-        """
         turns = self._loop
         if turns is None:
             return
@@ -185,7 +176,6 @@ class LoopEngine(Engine):
         self._loop_clock.detach()
 
     async def stopped(self) -> None:
-        """Return when the event loop has closed all streams."""
         if self._tasks:
             await asyncio.wait(self._tasks)
         closing = list(self._streams)
@@ -226,7 +216,6 @@ class LoopEngine(Engine):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """On the outermost level, write the output."""
         try:
             turns = self._loop
             if turns is not None and self._depth == 1 and not turns.in_turn:
@@ -259,23 +248,20 @@ class LoopEngine(Engine):
     # -- waits
 
     def wait_until(self, predicate: Callable[[], object], timeout: float, every: float | None = None) -> bool:
-        """Whether the predicate is true; if it is not, waiting would block the event loop.
-
-        Raises:
-            EngineError: it is not true, and `timeout` is not 0.
-        """
         check_timeout(timeout)
         with self:
             if predicate():
                 return True
         if self._loop is None or timeout <= 0:
             return False
-        _refuse_to_block()
+        raise EngineError(
+            "this call would wait in the event loop that the broker runs in, and the broker for its end; "
+            "await the form for coroutines instead, such as `await broker.queue(...).wait_for_async(...)`"
+        )
 
     async def wait_until_async(
         self, predicate: Callable[[], object], timeout: float, every: float | None = None
     ) -> bool:
-        """The timeout is in seconds of the loop's time."""
         check_timeout(timeout)
         loop = asyncio.get_running_loop()
         decided = loop.create_future()
@@ -335,22 +321,17 @@ class LoopEngine(Engine):
             CannotListen: the address is not one of this machine, or not usable.
             EngineError: the engine does not run, or its event loop has no way to make connections.
         """
-        _, loop = self._served()
+        loop = self._served_loop()
         in_network = not has_sockets(loop)
 
         def welcome() -> StreamTransport:
             return self._welcome(tls, in_network=in_network)
 
+        def adopt(sock: socket.socket) -> None:
+            self._adopt(sock, tls)
+
         def listen(address: str, wanted: int) -> SocketListener:
-            return SocketListener(
-                loop,
-                welcome,
-                lambda sock: self._adopt(sock, tls),
-                self._run,
-                address,
-                wanted,
-                refusing=self._refusing,
-            )
+            return SocketListener(loop, welcome, adopt, self._run, address, wanted, refusing=self._refusing)
 
         if not in_network:
             listeners: tuple[Listener, ...] = listen_on(listen, host, port)
@@ -361,10 +342,10 @@ class LoopEngine(Engine):
         await listener.serving()
         return (listener,)
 
-    def _served(self) -> tuple[LoopTurns, asyncio.AbstractEventLoop]:
+    def _served_loop(self) -> asyncio.AbstractEventLoop:
         if self._loop is None or self._event_loop is None:
             raise EngineError("the engine does not run; start the broker first")
-        return self._loop, self._event_loop
+        return self._event_loop
 
     def _welcome(
         self,
@@ -415,7 +396,7 @@ class LoopEngine(Engine):
     def connect_socketpair(self) -> socket.socket:
         import socket
 
-        _, loop = self._served()
+        loop = self._served_loop()
         if not has_sockets(loop):
             raise EngineError("the event loop of this broker has no sockets; connect to broker.url instead")
         ours, theirs = socket.socketpair()
@@ -441,7 +422,7 @@ class LoopEngine(Engine):
         Raises:
             SelectorFull: the event loop cannot watch it.
         """
-        _, loop = self._served()
+        loop = self._served_loop()
         check_room(selector_of(loop), sock, self._sockets)
         self._sockets.add(sock)
 
@@ -454,18 +435,11 @@ class LoopEngine(Engine):
 
     def _run(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         """A task, which `stopped` waits for."""
-        _, loop = self._served()
+        loop = self._served_loop()
         task = loop.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task
-
-
-def _refuse_to_block() -> NoReturn:
-    raise EngineError(
-        "this call would wait in the event loop that the broker runs in, and the broker for its end; await "
-        "the form for coroutines instead, such as `await broker.queue(...).wait_for_async(...)`"
-    )
 
 
 async def _all_lost(streams: list[StreamTransport]) -> None:

@@ -149,9 +149,7 @@ class Pipe:
         """Send bytes."""
         self.chunks.append(data)
         self.size += len(data)
-        if not self.travelling:
-            self.travelling = True
-            self._carry(self.arrive, context=self.receiver.context)
+        self.travel()
 
     def finish(self, end: bytes | ConnectionResetError) -> None:
         """End the stream behind the bytes that are under way. A reset is final."""
@@ -278,29 +276,24 @@ class LoopMemoryTransport(asyncio.Transport):
     # -- protocols
 
     def set_protocol(self, protocol: asyncio.BaseProtocol) -> None:
-        """Give what is received to another protocol from now on."""
         #: An `asyncio.BaseProtocol`; None once the connection is lost.
         self._protocol: Any = protocol
         self._buffered = isinstance(protocol, asyncio.BufferedProtocol)
 
     def get_protocol(self) -> asyncio.BaseProtocol:
-        """The protocol; None once the connection is lost, as with the transports of asyncio."""
         found: asyncio.BaseProtocol = self._protocol
         return found
 
     # -- reading
 
     def is_reading(self) -> bool:
-        """Whether input is read."""
         return not self._closing and not self._paused
 
     def pause_reading(self) -> None:
-        """Leave input where it is until `resume_reading`."""
         if self.is_reading():
             self._paused = self.deaf = True
 
     def resume_reading(self) -> None:
-        """Read on."""
         if self._closing or not self._paused:
             return
         self._paused = False
@@ -310,26 +303,26 @@ class LoopMemoryTransport(asyncio.Transport):
 
     def begin(self) -> None:
         """Tell the protocol that it is connected."""
-        try:
-            self._protocol.connection_made(self)
-        except (SystemExit, KeyboardInterrupt):
-            raise
-        except BaseException as error:
-            self._fail(error, "Fatal error: protocol.connection_made() call failed.")
+        self._call("connection_made()", self._protocol.connection_made, self)
 
     def feed(self, data: bytes) -> None:
         """Give the protocol bytes."""
-        protocol: Any = self._protocol
+        protocol = self._protocol
+        if self._buffered:
+            self._call("get_buffer() or buffer_updated()", self._feed_buffers, protocol, data)
+        else:
+            self._call("data_received()", protocol.data_received, data)
+
+    def _call(self, name: str, method: Callable[..., Any], *args: object) -> Any:
         try:
-            if self._buffered:
-                self._feed_buffers(protocol, data)
-            else:
-                protocol.data_received(data)
+            return method(*args)
         except (SystemExit, KeyboardInterrupt):
             raise
         except BaseException as error:
-            called = "get_buffer() or buffer_updated()" if self._buffered else "data_received()"
-            self._fail(error, f"Fatal error: protocol.{called} call failed.")
+            # OSError is what becomes of connections; anything else is a defect of the protocol.
+            if not isinstance(error, OSError):
+                self._report(error, f"Fatal error: protocol.{name} call failed.")
+            self._force_close(error)
 
     def _feed_buffers(self, protocol: asyncio.BufferedProtocol, data: bytes) -> None:
         left = memoryview(data)
@@ -354,21 +347,12 @@ class LoopMemoryTransport(asyncio.Transport):
             self._force_close(end)
             return
         self._eof_received = self.deaf = True
-        protocol: Any = self._protocol
-        try:
-            keep_open = protocol.eof_received()
-        except (SystemExit, KeyboardInterrupt):
-            raise
-        except BaseException as error:
-            self._fail(error, "Fatal error: protocol.eof_received() call failed.")
-            return
-        if not keep_open:
+        if not self._call("eof_received()", self._protocol.eof_received):
             self.close()
 
     # -- writing
 
     def write(self, data: bytes | bytearray | memoryview[Any]) -> None:
-        """Send bytes."""
         if not isinstance(data, (bytes, bytearray, memoryview)):
             raise TypeError(f"data argument must be a bytes-like object, not {type(data).__name__!r}")
         if self._eof_written:
@@ -391,30 +375,24 @@ class LoopMemoryTransport(asyncio.Transport):
             self._maybe_pause()
 
     def writelines(self, list_of_data: Iterable[bytes | bytearray | memoryview[Any]]) -> None:
-        """Send several pieces."""
         self.write(b"".join(list_of_data))
 
     def can_write_eof(self) -> bool:
-        """Always: either side can end its stream alone."""
         return True
 
     def write_eof(self) -> None:
-        """End this side's stream behind what was written."""
         if self._closing or self._eof_written:
             return
         self._eof_written = True
         self.outgoing.finish(b"")
 
     def get_write_buffer_size(self) -> int:
-        """The number of bytes that are still to be sent."""
         return max(0, self.outgoing.size - WINDOW)
 
     def get_write_buffer_limits(self) -> tuple[int, int]:
-        """The low and the high mark of the write buffer."""
         return self._low_water, self._high_water
 
     def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
-        """Choose when the protocol is told to pause and to resume writing."""
         if high is None:
             high = _HIGH_WATER if low is None else 4 * low
         if low is None:
@@ -451,11 +429,9 @@ class LoopMemoryTransport(asyncio.Transport):
     # -- closing
 
     def is_closing(self) -> bool:
-        """Whether the transport is closed or closing."""
         return self._closing
 
     def close(self) -> None:
-        """Read no more, send what was written, then close."""
         if self._closing:
             return
         self._closing = self.deaf = True
@@ -463,7 +439,6 @@ class LoopMemoryTransport(asyncio.Transport):
             self._schedule_lost(None)
 
     def abort(self) -> None:
-        """Close at once. What is in the write buffer is lost."""
         self._force_close(None)
 
     def drop(self) -> None:
@@ -499,12 +474,6 @@ class LoopMemoryTransport(asyncio.Transport):
             if self.on_lost is not None:
                 self.on_lost(self)
 
-    def _fail(self, error: BaseException, message: str) -> None:
-        # OSError is what becomes of connections; anything else is a defect of the protocol.
-        if not isinstance(error, OSError):
-            self._report(error, message)
-        self._force_close(error)
-
     def _report(self, error: BaseException, message: str) -> None:
         self.loop.call_exception_handler(
             {"message": message, "exception": error, "transport": self, "protocol": self._protocol}
@@ -530,15 +499,12 @@ class MemorySocket:
         self._options: dict[tuple[int, int], Any] = {}
 
     def fileno(self) -> int:
-        """-1: there is no descriptor."""
         return -1
 
     def getsockname(self) -> tuple[Any, ...]:
-        """This side's address."""
         return self._address
 
     def getpeername(self) -> tuple[Any, ...]:
-        """The other side's address."""
         return self._peer
 
     def setsockopt(self, level: int, option: int, *value: Any) -> None:
@@ -546,16 +512,16 @@ class MemorySocket:
         self._options[level, option] = value[0]
 
     def getsockopt(self, level: int, option: int, buflen: int = 0) -> Any:
-        """An option as it was set; 0 for others."""
         return self._options.get((level, option), bytes(buflen) if buflen else 0)
 
     @property
     def resets(self) -> bool:
         """Whether the close is a reset."""
         linger = self._options.get((socket.SOL_SOCKET, socket.SO_LINGER))
-        return (
-            linger is not None and struct.unpack("ii", linger)[0] != 0 and struct.unpack("ii", linger)[1] == 0
-        )
+        if linger is None:
+            return False
+        on, seconds = struct.unpack("ii", linger)
+        return bool(on) and not seconds
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {_text(self._address)} -> {_text(self._peer)}>"

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import struct
 from contextlib import suppress
 from selectors import EVENT_READ, EVENT_WRITE
 from socket import SO_LINGER, SOL_SOCKET
 from typing import TYPE_CHECKING, cast
+
+from fakeamqp.runtime.transport import NO_LINGER, Transport
 
 if TYPE_CHECKING:
     from asyncio import Event
@@ -18,7 +19,7 @@ __all__ = ["StreamTransport"]
 _LARGEST_WRITE = 256 * 1024
 
 
-class StreamTransport(asyncio.Protocol):
+class StreamTransport(asyncio.Protocol, Transport):
     """A stream of bytes that the event loop reads and writes, whatever it is made of.
 
     Args:
@@ -26,9 +27,6 @@ class StreamTransport(asyncio.Protocol):
         ready: called when there is input, or room for output, with a mask of `selectors` events.
         closed: called when the event loop has closed the stream.
     """
-
-    secure = False
-    certificate_subject: str | None = None
 
     def __init__(
         self,
@@ -53,35 +51,29 @@ class StreamTransport(asyncio.Protocol):
     # -- what the event loop calls
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """The stream is connected."""
         self._stream = cast("asyncio.Transport", transport)
         # So that the event loop tells whenever the peer takes less than was written.
         self._stream.set_write_buffer_limits(high=0)
         self._opened(self)
 
     def data_received(self, data: bytes) -> None:
-        """Bytes have come."""
         self._received.append(bytes(data))  # Proactor loops give a bytearray, before Python 3.13.
         if self._reading:
             self._ready(self, EVENT_READ)
 
     def eof_received(self) -> bool:
-        """The peer has ended its side. Ours stays open."""
         self._ended = True
         self._ready(self, EVENT_READ)
-        return True
+        return True  # Our side stays open.
 
     def pause_writing(self) -> None:
-        """The peer takes less than was written."""
         self._full = True
 
     def resume_writing(self) -> None:
-        """The peer has taken all that was written."""
         self._full = False
         self._ready(self, EVENT_WRITE)
 
     def connection_lost(self, error: Exception | None) -> None:
-        """The stream is closed."""
         self.lost.set()
         self._when_closed(self)
         self._ended = True
@@ -91,21 +83,15 @@ class StreamTransport(asyncio.Protocol):
             self._closed = True
             self._ready(self, EVENT_READ)
 
-    # -- what the runtime calls: see `Transport`
+    # -- what the runtime calls
 
     @property
     def backlog(self) -> bool:
-        """Whether bytes that `send` accepted are still to be taken by the peer."""
         return self._full
 
     @property
     def input_left(self) -> bool:
-        """Whether bytes have come that `recv` has not returned, or the end of the peer's side."""
         return bool(self._received) or (self._ended and not self._end_told)
-
-    def fileno(self) -> int:
-        """No descriptor: the event loop polls the stream."""
-        return -1
 
     def address(self, name: str) -> tuple[str, int]:
         """Host and port of "peername" or "sockname"."""
@@ -113,12 +99,7 @@ class StreamTransport(asyncio.Protocol):
         found = self._stream.get_extra_info(name)
         return (found[0], found[1]) if isinstance(found, (tuple, list)) and len(found) > 1 else ("", 0)
 
-    def open(self) -> bool:
-        """A plain stream is open from the start."""
-        return True
-
     def recv(self) -> bytes | None:
-        """Received bytes; `b""` if the peer has ended its side; None if there are none now."""
         received = self._received
         if received:
             data = received[0] if len(received) == 1 else b"".join(received)
@@ -130,7 +111,6 @@ class StreamTransport(asyncio.Protocol):
         return b"" if self._ended else None
 
     def send(self, data: bytes | memoryview) -> int:
-        """Send the beginning of `data`; return the number of bytes accepted, 0 if the peer takes none now."""
         stream = self._stream
         if stream is None or self._closed:
             raise ConnectionResetError("the connection was lost")
@@ -143,20 +123,17 @@ class StreamTransport(asyncio.Protocol):
         return sent
 
     def shutdown(self) -> bool:
-        """End our side; what was written is sent before."""
         assert self._stream is not None
         if not self._closed:
             self._stream.write_eof()
         return True
 
     def close(self) -> None:
-        """Close the stream; what was written is still sent. Idempotent."""
         self._closed = True
         if self._stream is not None:
             self._stream.close()
 
     def reset(self) -> None:
-        """Close the stream with a reset, where it has resets; unsent bytes are lost."""
         self._closed = True
         if self._stream is None:
             return
@@ -165,7 +142,7 @@ class StreamTransport(asyncio.Protocol):
             # A linger time of 0 makes close() send a reset. A simulated socket may warn that it has no such
             # option, and tests make errors of warnings.
             with suppress(OSError, Warning):
-                sock.setsockopt(SOL_SOCKET, SO_LINGER, struct.pack("ii", 1, 0))
+                sock.setsockopt(SOL_SOCKET, SO_LINGER, NO_LINGER)
         self._stream.abort()
 
     def abort(self) -> None:

@@ -141,7 +141,7 @@ class LoopTurns(Turns):
         stepped, operations = self.stepped, self.operations
         if stepped is not None:
             self._follow(stepped, bool(news), bool(news))
-        self._begin_slice(operations)
+        self._begin_slice()
         for driver, mask in news.items():
             try:
                 driver.ready(mask)
@@ -151,7 +151,7 @@ class LoopTurns(Turns):
         if self.transport_timers is not self.timers:
             self._run_due(self.transport_timers)
         if operations.pending:
-            self._continue(operations)
+            self._continue()
         if self.costly:
             self.serve_costly()
         self.flush()

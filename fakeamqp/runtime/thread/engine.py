@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
     from fakeamqp.model.operations import Operations
     from fakeamqp.model.timers import Timers, TimeSource
-    from fakeamqp.runtime.clock.stepped import SteppedClock
     from fakeamqp.runtime.connection_driver import Accept
     from fakeamqp.runtime.thread.coalescing import Coalescing
     from fakeamqp.runtime.thread.listener import ThreadListener
@@ -126,11 +125,8 @@ class ThreadEngine(Engine):
             loop.wake()
         if thread is None or thread is threading.current_thread():
             return
-        hold = self._lock.release_all()
-        try:
+        with self._lock.released():
             thread.join(_STOP_SECONDS)
-        finally:
-            self._lock.acquire_again(hold)
         if thread.is_alive():
             raise EngineError(f"the loop thread did not end within {_STOP_SECONDS:g} s: a handler is stuck")
         self._thread = None
@@ -142,7 +138,7 @@ class ThreadEngine(Engine):
         try:
             loop.run(self._lock)
         except BaseException as error:
-            loop.record("the loop", error)
+            loop.failures.record("the loop", error)
         finally:
             with self._lock:
                 self._close(loop)
@@ -163,24 +159,24 @@ class ThreadEngine(Engine):
     def __enter__(self) -> Self:
         """Take the lock; no other thread accesses the broker until it is released. Reentrant."""
         self._lock.acquire()
-        if self._lock.depth == 1:
+        try:
+            if self._lock.depth > 1:
+                self._run_whole()
+                return self
             loop = self._loop
             if loop is not None:
                 loop.operations.pauses = None  # An interrupted call may have left it.
                 self._suspended = None
                 if loop.operations.pending or loop.handover is not None:
-                    try:
-                        self._finish_others(loop)
-                    except BaseException:
-                        self._lock.release()
-                        raise
+                    self._finish_others(loop)
                 loop.take_left()
                 if loop.late is not None and threading.current_thread() is not self._thread:
                     loop.settle_late()
             if self.stepped is not None:
-                self._follow(self.stepped)
-        else:
-            self._run_whole()
+                self.stepped.follow(self.timers, self.failures.record)
+        except BaseException:
+            self._lock.release()
+            raise
         return self
 
     def _run_whole(self) -> None:
@@ -219,12 +215,9 @@ class ThreadEngine(Engine):
             loop.hurried += not in_call
             try:
                 loop.wake()
-                hold = self._lock.release_all()
-                try:
+                with self._lock.released():
                     # The call may have been abandoned.
                     taken.wait(_PATIENCE if in_call else None)
-                finally:
-                    self._lock.acquire_again(hold)
             finally:
                 loop.hurried -= not in_call
                 if waiter in loop.waiters:
@@ -258,15 +251,6 @@ class ThreadEngine(Engine):
             yield slices.between
         finally:
             slices.end()
-
-    def _follow(
-        self, clock: SteppedClock, *, noticed: bool = True, between: Callable[[], None] | None = None
-    ) -> None:
-        try:
-            clock.follow(self.timers, self.failures.record, noticed=noticed, between=between)
-        except BaseException:
-            self._lock.release()
-            raise
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -302,21 +286,14 @@ class ThreadEngine(Engine):
         """
         if self.stepped is None or self._lock.held():
             return
-        self._lock.acquire()
-        if self._loop is not None:
-            try:
+        with self._lock:
+            if self._loop is not None:
                 self._finish_others(self._loop)
-            except BaseException:
-                self._lock.release()
-                raise
-        with self.in_slices() as between:
-            self._follow(self.stepped, noticed=False, between=between)
-        try:
+            with self.in_slices() as between:
+                self.stepped.follow(self.timers, self.failures.record, noticed=False, between=between)
             if self._loop is not None:
                 self._loop.take_input()
                 self._leave(self._loop)
-        finally:
-            self._lock.release()
 
     def look(self) -> FairLock:
         return self._lock
@@ -328,13 +305,8 @@ class ThreadEngine(Engine):
         """The loop thread does not wait, since the others may wait for its end."""
         return nullcontext() if self.in_turn() else self._life
 
-    @contextmanager
-    def released(self) -> Iterator[None]:
-        hold = self._lock.release_all()
-        try:
-            yield
-        finally:
-            self._lock.acquire_again(hold)
+    def released(self) -> AbstractContextManager[None]:
+        return self._lock.released()
 
     def wait_until(self, predicate: Callable[[], object], timeout: float, every: float | None = None) -> bool:
         check_timeout(timeout)
@@ -351,11 +323,10 @@ class ThreadEngine(Engine):
             self._loop.waiters.append(waiter)
             if self._loop.coalescing.ends < inf:
                 self._loop.wake()
-            hold = self._lock.release_all()
             try:
-                self._watch(decided, timeout, every or timeout)
+                with self._lock.released():
+                    self._watch(decided, timeout, every or timeout)
             finally:
-                self._lock.acquire_again(hold)
                 if self._loop is not None and waiter in self._loop.waiters:
                     self._loop.waiters.remove(waiter)
             if not waiter.holds and waiter.error is None:

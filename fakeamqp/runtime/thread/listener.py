@@ -66,8 +66,7 @@ class ThreadListener(PortListener, SelectorSource):
             self._loop.check_room(sock)
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             server = sock.getsockname()
-            plain = TcpTransport(sock)
-            transport = plain if self._tls is None else self._tls.over(plain)
+            transport = TcpTransport(sock) if self._tls is None else self._tls.wrap(sock)
         except OSError:
             sock.close()
             return

@@ -4,28 +4,22 @@ from __future__ import annotations
 
 import sys
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from inspect import CO_ASYNC_GENERATOR, CO_COROUTINE, CO_GENERATOR
 from threading import Lock, RLock, get_ident
-from types import FrameType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from types import FrameType
 
     from fakeamqp.runtime.thread.loop import Loop
 
-__all__ = ["FairLock", "Handover", "LifeLock", "LockHold", "Signal", "Slices", "on_stack"]
+__all__ = ["FairLock", "Handover", "LifeLock", "Signal", "Slices"]
 
 _PATIENCE = 0.25
 """Real seconds after which a thread that waits for the lock checks whether it is abandoned."""
 _SUSPENDED = CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR
-
-
-class LockHold(NamedTuple):
-    """How a thread held the lock: `FairLock.release_all` returns it and `acquire_again` takes it."""
-
-    depth: int
-    frame: FrameType | None
 
 
 class FairLock:
@@ -103,20 +97,19 @@ class FairLock:
         else:
             self._let_go()
 
-    def release_all(self) -> LockHold | None:
-        """Release the lock at any depth; None if this thread does not hold it."""
-        if not self.held():
-            return None
+    @contextmanager
+    def released(self) -> Iterator[None]:
+        """Let others have the lock, at whatever depth this thread holds it, to wait for one of them."""
         # An exception of a signal handler may have ended a release in its midst: that is not undone.
-        hold = None if self._releasing else LockHold(self.depth, self._frame)
-        self._let_go()
-        return hold
-
-    def acquire_again(self, hold: LockHold | None) -> None:
-        """Undo `release_all`."""
-        if hold is not None:
-            self.acquire()
-            self._frame, self.depth = hold.frame, hold.depth
+        hold = (self.depth, self._frame) if self.held() and not self._releasing else None
+        if self.held():
+            self._let_go()
+        try:
+            yield
+        finally:
+            if hold is not None:
+                self.acquire()
+                self.depth, self._frame = hold
 
     def _note(self, frame: FrameType | None) -> None:
         self._owner = get_ident()
@@ -177,11 +170,8 @@ class LifeLock(FairLock):
     def __enter__(self) -> None:
         """Take the lock."""
         if not self.acquire(blocking=False):
-            hold = self._engine_lock.release_all()
-            try:
+            with self._engine_lock.released():
                 self.acquire()
-            finally:
-                self._engine_lock.acquire_again(hold)
 
 
 class Signal:
@@ -220,16 +210,6 @@ def _user(frame: FrameType | None) -> FrameType | None:
     return frame
 
 
-def on_stack(frame: FrameType, thread: int) -> bool:
-    """Whether a frame is on the stack of a thread."""
-    found = sys._current_frames().get(thread)
-    while found is not None:
-        if found is frame:
-            return True
-        found = found.f_back
-    return False
-
-
 class Handover:
     """A long call of a test's thread that has released the engine's lock for one turn of the loop."""
 
@@ -244,7 +224,10 @@ class Handover:
     @property
     def abandoned(self) -> bool:
         """Whether an exception of a signal handler has ended the call before it could say so."""
-        return not on_stack(self.frame, self.thread)
+        found = sys._current_frames().get(self.thread)
+        while found is not None and found is not self.frame:
+            found = found.f_back
+        return found is None
 
 
 class Slices:
@@ -312,11 +295,8 @@ class Slices:
         loop.handover = handover = Handover(sys._getframe())
         try:
             loop.wake()
-            hold = self._lock.release_all()
-            try:
+            with self._lock.released():
                 handover.turned.wait()
-            finally:
-                self._lock.acquire_again(hold)
         finally:
             loop.handover = before
         self._begin()

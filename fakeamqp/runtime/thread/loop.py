@@ -104,7 +104,7 @@ class Loop(Turns):
             except Exception:
                 raise
             except BaseException as error:  # KeyboardInterrupt or SystemExit, by a function of the test.
-                self.record("a turn", error)
+                self.failures.record("a turn", error)
                 timeout = 0.0
 
     def _turn(self, lock: FairLock, timeout: float | None) -> float | None:
@@ -132,7 +132,7 @@ class Loop(Turns):
                 self.handover = None
             handover, stepped = self.handover, self.stepped
             operations = self.operations
-            self._begin_slice(operations)
+            self._begin_slice()
             came = coalescing.ends < inf and coalescing.take()  # Before time moves.
             if stepped is not None and handover is None:
                 # First, so that input is processed at its time. Input that another thread took is no news.
@@ -140,7 +140,7 @@ class Loop(Turns):
                     came or any(key.data is not self._waker for key, _mask in events)
                 )
                 self._follow(stepped, news, came or bool(events))
-                self._begin_slice(operations)
+                self._begin_slice()
             for key, mask in events:
                 source: SelectorSource = key.data
                 try:
@@ -155,7 +155,7 @@ class Loop(Turns):
             if self.transport_timers is not self.timers:
                 self._run_due(self.transport_timers, None, seen)
             if operations.pending:
-                self._continue(operations)
+                self._continue()
             if self.costly:
                 self.serve_costly()
             self.flush()

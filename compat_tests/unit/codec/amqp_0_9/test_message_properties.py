@@ -6,13 +6,11 @@ from typing import Any
 
 import pytest
 
-from fakeamqp.protocols.amqp_0_9.codec.properties import (
-    BasicProperties,
+from fakeamqp.protocols.amqp_0_9.codec.message_properties import (
     FileMessageProperties,
-    FileProperties,
     StreamMessageProperties,
-    StreamProperties,
 )
+from fakeamqp.protocols.amqp_0_9.codec.properties import BasicProperties, FileProperties, StreamProperties
 from fakeamqp.protocols.amqp_0_9_1.codec.tables import RABBITMQ
 from fakeamqp.protocols.amqp_0_10.properties import ContentProperties
 from fakeamqp.protocols.base.codec import FieldError
