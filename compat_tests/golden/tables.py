@@ -36,6 +36,7 @@ from fakeamqp.protocols.amqp_0_9_1.codec import (
     tables as field_tables,
 )
 from fakeamqp.protocols.amqp_0_9_1.codec.frames import HEARTBEAT_FRAME, content_frames, frame, method_frame
+from fakeamqp.protocols.amqp_0_9_1.codec.record import fits
 from fakeamqp.protocols.amqp_0_10.codec import commands, controls, frames, structs
 from fakeamqp.protocols.amqp_0_10.codec.frames import Assembler
 from fakeamqp.protocols.amqp_0_10.codec.packed import NESTED
@@ -179,7 +180,7 @@ def _check_record(protocol: str, row: Row) -> None:
 def _decoded(protocol: str, kind: type[Any], row: Row, octets: bytes, case: str) -> Any:
     if row["record"] == "method":
         # In 0-8 the table of basic.consume may be missing, which `fits` is never asked about.
-        assert protocol == "0-8" or kind.fits(octets)
+        assert protocol == "0-8" or fits(kind.FIELDS, octets, 4)
         return kind.decode(octets, field_tables.RABBITMQ)
     if row["record"] == "properties":
         return kind.decode(octets, 0, field_tables.RABBITMQ)

@@ -396,12 +396,7 @@ def send_again(outstanding: Sequence[Delivery], requeue: bool) -> None:
     if requeue:
         release_all(outstanding)
     else:
-        release_all([delivery for delivery in outstanding if not _redelivered(delivery)])
-
-
-def _redelivered(delivery: Delivery) -> bool:
-    """Redeliver to the same consumer; False if that is impossible (basic.recover/requeue-false)."""
-    return delivery.queue.redeliver(delivery)
+        release_all([delivery for delivery in outstanding if not delivery.queue.redeliver(delivery)])
 
 
 HANDLERS: dict[type[Method], Callable[[Amqp091Channel, Any], None]] = {

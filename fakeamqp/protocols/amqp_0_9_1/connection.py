@@ -148,10 +148,6 @@ def _start_ok(connection: Amqp091Connection[Any], method: Any) -> None:
     _authenticate(connection, method.response)
 
 
-def _secure_ok(connection: Amqp091Connection[Any], method: Any) -> None:
-    _authenticate(connection, method.response)
-
-
 def _authenticate(connection: Amqp091Connection[Any], response: bytes) -> None:
     """Run one step of the SASL mechanism, and send a challenge, connection.tune or a refusal."""
     login = connection.login
@@ -253,21 +249,13 @@ def notify_blocked(connection: Amqp091Connection[Any], reason: str | None) -> No
         connection.send(0, m.ConnectionUnblocked() if reason is None else m.ConnectionBlocked(reason=reason))
 
 
-def _close(connection: Amqp091Connection[Any], method: Method) -> None:
-    connection.closed_by_client()
-
-
-def _close_ok(connection: Amqp091Connection[Any], method: Method) -> None:
-    connection.close_confirmed()
-
-
 HANDLERS: Handlers = {
     "connection.start-ok": _start_ok,
-    "connection.secure-ok": _secure_ok,
+    "connection.secure-ok": lambda connection, method: _authenticate(connection, method.response),
     "connection.tune-ok": _tune_ok,
     "connection.open": _open,
     "connection.update-secret": _update_secret,
-    "connection.close": _close,
-    "connection.close-ok": _close_ok,
+    "connection.close": lambda connection, _: connection.closed_by_client(),
+    "connection.close-ok": lambda connection, _: connection.close_confirmed(),
 }
 """Method name -> handler."""

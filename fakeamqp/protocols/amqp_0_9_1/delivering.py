@@ -42,6 +42,8 @@ __all__ = [
 ENCODING = "0-9-x basic"
 """Marks messages whose property bytes 0-9-1 and 0-9 can forward unchanged."""
 
+_SHARED_PROPERTIES = [name for name, _ in BasicProperties.LAYOUT if name != "cluster_id"]
+"""The properties that messages of every protocol have."""
 _BASIC = 60
 _DELIVER = 60
 _MAX_PREFIXES = 1000
@@ -169,7 +171,7 @@ def return_message(channel: BaseChannel, message: Message, code: int, text: str)
 
 def send_message(channel: BaseChannel, method: Method, message: Message) -> None:
     """Send a method that carries a message."""
-    octets = message.properties_bytes if message.encoding is ENCODING else properties_bytes(message)
+    octets = encoded_properties(message)
     pieces = content_pieces(channel.number, _BASIC, octets, message.body, channel.connection.body_limit)
     _write(channel, method_frame(channel.number, method.encode()), pieces, message)
 
@@ -204,21 +206,7 @@ def properties_bytes(message: Message) -> bytes:
     if isinstance(properties, BasicProperties):
         encoded = properties.encode()
     else:
-        encoded = BasicProperties(
-            content_type=properties.content_type,
-            content_encoding=properties.content_encoding,
-            headers=properties.headers,
-            delivery_mode=properties.delivery_mode,
-            priority=properties.priority,
-            correlation_id=properties.correlation_id,
-            reply_to=properties.reply_to,
-            expiration=properties.expiration,
-            message_id=properties.message_id,
-            timestamp=properties.timestamp,
-            type=properties.type,
-            user_id=properties.user_id,
-            app_id=properties.app_id,
-        ).encode()
+        encoded = BasicProperties(**{name: getattr(properties, name) for name in _SHARED_PROPERTIES}).encode()
     message.properties_bytes = encoded
     message.encoding = ENCODING
     return message.properties_bytes

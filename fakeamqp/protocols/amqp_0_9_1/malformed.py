@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from fakeamqp.model.erlang import Atom, Latin1, octets_term, pretty
 from fakeamqp.model.errors import ChannelCrash
+from fakeamqp.protocols.amqp_0_9_1.codec.record import fits
 from fakeamqp.protocols.amqp_0_9_1.replies import ProtocolError
 
 if TYPE_CHECKING:
@@ -111,7 +112,7 @@ class MalformedMethod(Malformed):
     def __init__(self, method: type[Method], payload: bytes, problem: WireError) -> None:
         super().__init__(problem.condition, str(problem), payload[4:])
         self.is_secret: bool = method.INDEX in _SECRETS
-        self.fits: bool = method.fits(payload)
+        self.fits: bool = fits(method.FIELDS, payload, 4)
         """True if the fields have the right lengths: the problem is inside a table."""
 
 

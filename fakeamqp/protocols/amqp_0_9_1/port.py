@@ -36,7 +36,6 @@ class Amqp091FaultPort(ConnectionFaultPort):
 
     @property
     def client_name(self) -> str | None:
-        """Client property `connection_name`."""
         name = self._connection.client_properties.get("connection_name")
         return name if isinstance(name, str) else None
 
@@ -46,24 +45,20 @@ class Amqp091FaultPort(ConnectionFaultPort):
 
     @property
     def channels(self) -> tuple[int, ...]:
-        """The numbers of the open channels."""
         return tuple(channel.number for channel in self._connection.open_channels)
 
     @property
     def largest_frame(self) -> int:
-        """The negotiated frame-max."""
         return self._connection.frame_max
 
     # --- closing ----------------------------------------------------------------------------------------
 
     def close_channel(self, number: int, code: int, text: str, method: int) -> None:
-        """Send channel.close."""
         channel = self._channel(number)
         if channel is not None:
             channel.close(CloseReply(code, short_text(text), ends_connection=False), method)
 
     def close_connection(self, code: int, text: str, method: int) -> None:
-        """Send connection.close."""
         self._connection.close_with(code, short_text(text), method)
 
     def refuse_login(self, text: str, client_properties: Any) -> None:
@@ -77,7 +72,6 @@ class Amqp091FaultPort(ConnectionFaultPort):
     # --- received publishes -----------------------------------------------------------------------------
 
     def receive_unsecured(self, number: int, frames: bytes) -> None:
-        """Switch off securing for this publish."""
         channel = self._channel(number)
         if channel is not None:
             channel.secures = False
@@ -88,7 +82,6 @@ class Amqp091FaultPort(ConnectionFaultPort):
                 channel.secures = True
 
     def receive_duplicate(self, number: int, frames: bytes) -> None:
-        """Switch off confirms for this publish."""
         channel = self._channel(number)
         if channel is not None and channel.mode == "confirm":
             channel.mode = None
@@ -102,7 +95,6 @@ class Amqp091FaultPort(ConnectionFaultPort):
     # --- confirms ---------------------------------------------------------------------------------------
 
     def flush_confirms(self) -> None:
-        """Send the confirms that are due on every channel."""
         for channel in list(self._connection.channels.values()):
             channel.confirm_now()
 
@@ -121,7 +113,6 @@ class Amqp091FaultPort(ConnectionFaultPort):
         self._count_publish(number, True)
 
     def confirm_singly(self, number: int) -> None:
-        """Set the channel's switch."""
         channel = self._channel(number)
         if channel is not None:
             channel.confirms_singly = True
@@ -134,7 +125,6 @@ class Amqp091FaultPort(ConnectionFaultPort):
     # --- destinations and deliveries --------------------------------------------------------------------
 
     def destinations(self, number: int, method: Publish, properties: BasicProperties) -> tuple[str, ...]:
-        """Ask the router."""
         channel = self._channel(number)
         if channel is None:
             return ()
@@ -144,13 +134,11 @@ class Amqp091FaultPort(ConnectionFaultPort):
         return ()
 
     def consumed_queue(self, number: int, consumer_tag: str) -> str | None:
-        """Look the consumer up."""
         channel = self._channel(number)
         consumer = None if channel is None else channel.consumers.get(consumer_tag)
         return None if consumer is None else consumer.queue.name
 
     def held_messages(self, number: int, settlement: Any) -> tuple[tuple[str, Any], ...]:
-        """Look the deliveries up in the ledger."""
         tag, multiple = settlement.delivery_tag, getattr(settlement, "multiple", False)
         channel = self._channel(number)
         if channel is None:
@@ -163,7 +151,6 @@ class Amqp091FaultPort(ConnectionFaultPort):
         return tuple((delivery.queue.name, delivery.queued.message) for delivery in found)
 
     def renumber(self, number: int, tags: Mapping[int, int]) -> None:
-        """Give unsettled deliveries other tags, by their present tags: they are sent in another order."""
         channel = self._channel(number)
         if channel is None:
             return
@@ -177,14 +164,12 @@ class Amqp091FaultPort(ConnectionFaultPort):
         ledger.put_back(())  # In the order of the tags again.
 
     def spare_tag(self, number: int) -> int:
-        """Reserve a tag in the ledger."""
         channel = self._channel(number)
         return 0 if channel is None else channel.ledger.spare_tag()
 
     # --- flow -------------------------------------------------------------------------------------------
 
     def set_flow(self, number: int, active: bool) -> None:
-        """Send channel.flow."""
         channel = self._channel(number)
         if channel is not None:
             channel.send(self._connection.vocabulary.ChannelFlow(active=active))

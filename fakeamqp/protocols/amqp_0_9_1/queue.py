@@ -71,20 +71,9 @@ def _declare_reply_address(channel: Amqp091Channel, name: str, method: m.QueueDe
         channel.send(m.QueueDeclareOk(queue=name, message_count=0, consumer_count=1))
 
 
-def _check_bindable(channel: Amqp091Channel, name: str) -> None:
-    if channel.personality.refuses_binding_replies and name.startswith(f"{PSEUDO_QUEUE}."):
-        raise AccessRefused("cannot bind or unbind to a volatile (direct reply-to) queue")
-
-
 def bind(channel: Amqp091Channel, method: m.QueueBind) -> None:
     """Bind a queue to an exchange."""
-    name = channel.queue_name(stripped(method.queue))
-    _check_bindable(channel, name)
-    exchange = stripped(method.exchange)
-    # queue.bind/routing-key-shortcut
-    routing_key = name if not method.queue and not method.routing_key else method.routing_key
-    channel.authorise("write", "queue", name)
-    channel.authorise_binding(exchange, routing_key)
+    name, exchange, routing_key = _binding_names(channel, method)
     channel.virtual_host.bindings.bindable(exchange)
     queue = channel.virtual_host.queues.require(name, channel.connection)
     channel.virtual_host.bindings.bind(exchange, queue, routing_key, method.arguments)
@@ -94,12 +83,7 @@ def bind(channel: Amqp091Channel, method: m.QueueBind) -> None:
 
 def unbind(channel: Amqp091Channel, method: m.QueueUnbind) -> None:
     """Remove a binding made by `bind`."""
-    name = channel.queue_name(stripped(method.queue))
-    _check_bindable(channel, name)
-    exchange = stripped(method.exchange)
-    routing_key = name if not method.queue and not method.routing_key else method.routing_key
-    channel.authorise("write", "queue", name)
-    channel.authorise_binding(exchange, routing_key)
+    name, exchange, routing_key = _binding_names(channel, method)
     virtual_host = channel.virtual_host
     if channel.personality.unbinding_missing_is_an_error:
         virtual_host.queues.require(name, channel.connection)
@@ -107,6 +91,19 @@ def unbind(channel: Amqp091Channel, method: m.QueueUnbind) -> None:
         exchange, virtual_host.queues.get(name), routing_key, method.arguments, owner=channel.connection
     )
     channel.send(m.QueueUnbindOk())
+
+
+def _binding_names(channel: Amqp091Channel, method: m.QueueBind | m.QueueUnbind) -> tuple[str, str, str]:
+    """The names of queue, exchange and routing key, after checking that the user may bind them."""
+    name = channel.queue_name(stripped(method.queue))
+    if channel.personality.refuses_binding_replies and name.startswith(f"{PSEUDO_QUEUE}."):
+        raise AccessRefused("cannot bind or unbind to a volatile (direct reply-to) queue")
+    exchange = stripped(method.exchange)
+    # queue.bind/routing-key-shortcut
+    routing_key = name if not method.queue and not method.routing_key else method.routing_key
+    channel.authorise("write", "queue", name)
+    channel.authorise_binding(exchange, routing_key)
+    return name, exchange, routing_key
 
 
 def purge(channel: Amqp091Channel, method: m.QueuePurge) -> None:

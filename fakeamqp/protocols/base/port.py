@@ -33,7 +33,6 @@ class ConnectionFaultPort(FaultPort):
 
     @property
     def virtual_host(self) -> str | None:
-        """The name of the open virtual host."""
         return self._connection.virtual_host_name
 
     @property
@@ -47,27 +46,21 @@ class ConnectionFaultPort(FaultPort):
         self._connection.take(frames)
 
     def pause(self, paused: bool) -> None:
-        """Pause the endpoint."""
         self._connection.pause(paused)
 
     def send(self, octets: bytes) -> None:
-        """Put bytes into the outbox."""
         self._connection.outbox.put(octets)
 
     def disconnect(self, *, reset: bool) -> None:
-        """Break off the connection."""
         self._connection.break_off(reset=reset)
 
     def drop_heartbeat(self) -> None:
-        """Restore the time of the sign of life before."""
         self._connection.heartbeats.ignore_last()
 
     def enforce_heartbeats(self) -> None:
-        """Apply the timeout on every clock."""
         self._connection.heartbeats.hold()
 
     def exchange_type(self, name: str) -> str | None:
-        """Look the exchange up."""
         virtual_host = self._connection.virtual_host
         exchange = None if virtual_host is None else virtual_host.exchanges.get(name)
         return None if exchange is None else exchange.type_name

@@ -20,7 +20,6 @@ from fakeamqp.protocols.amqp_0_9_1.codec.record import (
     compile_function,
     dataclass_transform,
     declare,
-    fits,
     indented,
 )
 
@@ -85,11 +84,6 @@ class Method(Record):
         """
         raise NotImplementedError
 
-    @classmethod
-    def fits(cls, payload: bytes) -> bool:
-        """True if a payload has the lengths of this method's fields, whatever its tables contain."""
-        return fits(cls.FIELDS, payload, 4)
-
 
 M = TypeVar("M", bound=Method)
 
@@ -106,13 +100,17 @@ def method(
     responses: tuple[str, ...] = (),
 ) -> Callable[[type[M]], type[M]]:
     """Declare a method; its fields are the annotated attributes of the class. See `declare`."""
+    described = f"{name} ({class_id}, {method_id}), received by the {' and the '.join(received_by)}"
+    if responses:
+        described += f"; answered by {' or '.join(responses)}"
+    if content:
+        described += "; a content follows"
 
     def declared(template: type[M]) -> type[M]:
         return declare(
             template,
             {
-                "__doc__": _described(name, class_id, method_id, received_by, responses, content)
-                + (f"\n\n{template.__doc__}" if template.__doc__ else ""),
+                "__doc__": f"{described}.\n\n{template.__doc__}" if template.__doc__ else f"{described}.",
                 "NAME": name,
                 "CLASS_ID": class_id,
                 "METHOD_ID": method_id,
@@ -156,23 +154,6 @@ def methods_by_index(namespace: Mapping[str, Any]) -> dict[int, type[Method]]:
         if isinstance(kind, type) and issubclass(kind, Method) and kind is not Method
     )
     return {kind.INDEX: kind for kind in sorted(found, key=lambda kind: kind.INDEX)}
-
-
-def _described(
-    name: str,
-    class_id: int,
-    method_id: int,
-    received_by: tuple[str, ...],
-    responses: tuple[str, ...],
-    content: bool,
-) -> str:
-    """The first sentence of a method's docstring."""
-    text = f"{name} ({class_id}, {method_id}), received by the {' and the '.join(received_by)}"
-    if responses:
-        text += f"; answered by {' or '.join(responses)}"
-    if content:
-        text += "; a content follows"
-    return text + "."
 
 
 def _compile_encode(owner: type[Method]) -> Any:

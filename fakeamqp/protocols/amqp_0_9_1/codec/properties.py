@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
 
 from fakeamqp.protocols.amqp_0_9_1.codec.fields import Headers, Octet, ShortStr, Timestamp
 from fakeamqp.protocols.amqp_0_9_1.codec.record import (
-    Field,
     OnFirstUse,
     Reader,
     Record,
@@ -231,7 +230,7 @@ def _compile_encode(owner: type[Properties]) -> Any:
 def _compile_decode(owner: type[Properties]) -> Any:
     count = len(owner.FIELDS)
     unknown = 0xFFFE & 0xFFFF >> count
-    names = {
+    names: dict[str, Any] = {
         "read_flags": _read_short,
         "skip_flag_words": _skip_flag_words,
         "unreadable_properties": _unreadable,
@@ -253,20 +252,15 @@ def _compile_decode(owner: type[Properties]) -> Any:
             lines += indented([f"if flags & {0xFFFF >> bit & ~unknown & ~1}:"], level)
             level += 1
         lines += indented([f"if flags & {0x8000 >> bit}:"], level)
-        lines += indented(_reading(field, names), level + 1)
+        reader = Reader()
+        field.type.read(reader, f"properties.{field.name}")
+        reader.finish()
+        names |= reader.names
+        lines += indented(reader.lines, level + 1)
     lines += ["    except UNREADABLE:", f"        {failed} from None"]
     lines += ["    if end != len(payload):", f"        {failed}"]
     lines += ["    if grammar.checks:", "        forbid_nul(properties)", "    return properties"]
     return classmethod(compile_function(owner, lines, names))
-
-
-def _reading(field: Field, names: dict[str, Any]) -> list[str]:
-    """The statements that read one property; what they need is added to `names`."""
-    reader = Reader()
-    field.type.read(reader, f"properties.{field.name}")
-    reader.finish()
-    names |= reader.names
-    return reader.lines
 
 
 def _skip_flag_words(octets: bytes, offset: int, flags: int, unknown: int, grammar: Grammar) -> int:

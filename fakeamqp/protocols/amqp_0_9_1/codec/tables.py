@@ -115,11 +115,6 @@ _read_int32 = struct.Struct(">i").unpack_from
 _read_uint64 = struct.Struct(">Q").unpack_from
 
 
-def _fixed(formats: Mapping[str, str]) -> dict[int, _Reader]:
-    packers = {tag: struct.Struct(">" + code) for tag, code in formats.items()}
-    return {ord(tag): (packer.unpack_from, packer.size) for tag, packer in packers.items()}
-
-
 def _finite(reader: _Reader) -> _Reader:
     """The reader of a float, which refuses infinities and NaN: Erlang has none."""
     unpack, size = reader
@@ -173,7 +168,10 @@ class Grammar:
         lenient: Grammar | None = None,
     ) -> None:
         self.name = name
-        readers = _fixed({**_COMMON_NUMBERS, **numbers})
+        packers = {tag: struct.Struct(f">{code}") for tag, code in {**_COMMON_NUMBERS, **numbers}.items()}
+        readers: dict[int, _Reader] = {
+            ord(tag): (packer.unpack_from, packer.size) for tag, packer in packers.items()
+        }
         if lenient is not None:
             readers.update({tag: _finite(readers[tag]) for tag in b"fd"})
         #: tag -> (unpack_from, bytes) of every tag that is one number
@@ -410,8 +408,8 @@ def encode_table(fields: Mapping[str, FieldInput]) -> bytes:
     bool becomes t, int I or l (the smallest that holds it; l for an int whose class has the attribute
     `field_tag = "l"`), float d, Decimal D, str S, bytes x, Timestamp and datetime T (a naive datetime is
     taken as UTC; fractions of a second are cut off), mapping F, list and tuple A, None V. A mapping with the
-    attribute `encoded_fields` is encoded as these bytes. A negative
-    Decimal is written signed, which RabbitMQ's grammar does not read back.
+    attribute `encoded_fields` is encoded as these bytes. A negative Decimal is written signed, which
+    RabbitMQ's grammar does not read back.
 
     Raises FieldError for a value of another type or out of range, an overlong name, or nesting deeper than
     `MAX_DEPTH`.
@@ -525,17 +523,21 @@ def _field_spans(table: bytes, grammar: Grammar) -> Iterator[tuple[str, int, int
         start = offset
         offset += 1 + table[offset]
         name = table[start + 1 : offset].decode("utf-8", "surrogateescape")
-        tag = table[offset]
-        offset += 1
-        if tag in grammar.numbers:
-            offset += grammar.numbers[tag][1]
-        elif tag in _NUMBER_SIZES:
-            offset += _NUMBER_SIZES[tag]
-        elif tag == 0x73:
-            offset += 1 + table[offset]
-        else:
-            offset += 4 + int(_read_uint32(table, offset)[0])
+        offset = _behind(table, offset, grammar)
         yield name, start, offset
+
+
+def _behind(octets: bytes | bytearray, offset: int, grammar: Grammar) -> int:
+    """The offset behind the value whose tag is at `offset`."""
+    tag = octets[offset]
+    offset += 1
+    if tag in grammar.numbers:
+        return offset + grammar.numbers[tag][1]
+    if tag in _NUMBER_SIZES:
+        return offset + _NUMBER_SIZES[tag]
+    if tag == 0x73:
+        return offset + 1 + octets[offset]
+    return offset + 4 + int(_read_uint32(octets, offset)[0])
 
 
 def field_tag(table: bytes, grammar: Grammar, name: str) -> str | None:
@@ -555,8 +557,8 @@ def edit_table(
     """`table` (with its length) after `changes`; every other field keeps its exact bytes and tag.
 
     A changed field keeps its place, and its duplicates are removed. A new field comes last. `REMOVED` removes
-    all fields of that name. Raises FrameError, FieldError or FieldNameError when
-    `table` is not one whole table of `grammar`, FieldError when a new value cannot be written.
+    all fields of that name. Raises FrameError, FieldError or FieldNameError when `table` is not one whole
+    table of `grammar`, FieldError when a new value cannot be written.
     """
     _, end = grammar.decode(table, 0, len(table))
     if end != len(table):
@@ -619,17 +621,12 @@ def _retag(octets: bytearray, offset: int, end: int, *, named: bool) -> None:
         tag = octets[offset]
         if tag == 0x4C:  # L
             octets[offset] = 0x6C
-        offset += 1
-        if tag in RABBITMQ.numbers:
-            offset += RABBITMQ.numbers[tag][1]
-        elif tag in _NUMBER_SIZES:
-            offset += _NUMBER_SIZES[tag]
-        elif tag in (0x46, 0x41):  # F, A
+        behind = _behind(octets, offset, RABBITMQ)
+        if tag in (0x46, 0x41):  # F, A
             outer.append((end, named))
-            end = offset + 4 + int(_read_uint32(octets, offset)[0])
-            offset, named = offset + 4, tag == 0x46
+            end, offset, named = behind, offset + 5, tag == 0x46
         else:
-            offset += 4 + int(_read_uint32(octets, offset)[0])
+            offset = behind
 
 
 def _sorted_table(table: bytes, grammar: Grammar, duplicates: bool) -> bytes:

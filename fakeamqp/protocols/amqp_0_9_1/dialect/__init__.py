@@ -170,7 +170,7 @@ class Dialect091(Dialect):
     def decode_method(self, payload: bytes) -> Method | None:
         """The method in a method frame, or None if it cannot be decoded."""
         kind = self.methods.get(int.from_bytes(payload[:4], "big"))
-        return None if kind is None else self._read(lambda grammar: kind.decode(payload, grammar))
+        return None if kind is None else self.read(lambda grammar: kind.decode(payload, grammar))
 
     def decode_header(self, payload: bytes) -> tuple[int, Any] | None:
         """Body size and properties in a content header frame, or None if they cannot be decoded."""
@@ -178,7 +178,7 @@ class Dialect091(Dialect):
             return None
         class_id, _, size = CONTENT_HEADER.unpack_from(payload)
         kind: Any = self.properties_class(class_id)
-        properties = self._read(lambda grammar: kind.decode(payload, CONTENT_HEADER.size, grammar))
+        properties = self.read(lambda grammar: kind.decode(payload, CONTENT_HEADER.size, grammar))
         return None if properties is None else (size, properties)
 
     def properties_class(self, class_id: int) -> Any:
@@ -214,7 +214,7 @@ class Dialect091(Dialect):
             yield f"weight={weight}"
         yield f"body_size={size}"
 
-    def _read(self, decode: Any) -> Any:
+    def read(self, decode: Any) -> Any:
         """The result of `decode` with the first grammar that it succeeds with."""
         for grammar in self.grammars:
             try:
@@ -340,11 +340,9 @@ class Dialect091(Dialect):
     # --- reading ----------------------------------------------------------------------------------------
 
     def method(self, kind: int, payload: bytes) -> Any:
-        """A `Method`."""
         return self.decode_method(payload) if kind == FRAME_METHOD else None
 
     def properties(self, kind: int, payload: bytes) -> Any:
-        """`Properties` of the content's class."""
         header = self.decode_header(payload) if kind == FRAME_CONTENT_HEADER else None
         return None if header is None else header[1]
 
@@ -370,16 +368,13 @@ class Dialect091(Dialect):
             yield name.rstrip("_"), RedactedValue(len(value)) if secret else value
 
     def columns(self, method: Any, direction: str) -> dict[str, Any]:
-        """The columns have the names of the fields."""
         return {name: getattr(method, name) for name in _COLUMNS if hasattr(method, name)}
 
     def columns_of_content(self, kind: int, payload: bytes, direction: str) -> dict[str, Any]:
-        """From the properties, and from the size before them."""
         message_id = getattr(self.properties(kind, payload), "message_id", None)
         return {"message_id": message_id, "body_size": self.body_size(kind, payload)}
 
     def to_json(self, kind: int, payload: bytes) -> dict[str, Any]:
-        """The keys depend on the type of the frame."""
         if kind == FRAME_METHOD:
             return self.method_to_json(self.method(kind, payload))
         if kind == FRAME_CONTENT_HEADER:

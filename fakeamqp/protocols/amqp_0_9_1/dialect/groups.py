@@ -16,14 +16,12 @@ from fakeamqp.protocols.amqp_0_9_1.codec.frames import (
     FRAME_METHOD,
     split_body,
 )
-from fakeamqp.protocols.base.codec import WireError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from fakeamqp.faults.connection_state import ConnectionFaultState
     from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
-    from fakeamqp.protocols.amqp_0_9_1.codec.tables import Grammar
     from fakeamqp.protocols.amqp_0_9_1.dialect import Dialect091
 
 __all__ = ["CONFIRMS", "LARGEST_PAYLOAD", "PUBLISH", "MethodGroup091"]
@@ -67,15 +65,14 @@ class MethodGroup091(FrameGroup):
 
     @property
     def index(self) -> int:
-        """Class id and method id."""
         return int.from_bytes(self.payload[:4], "big") if self.name != HEARTBEAT else 0
 
     @property
     def method(self) -> Any:
-        """A `Method`."""
         if self._method is UNREAD:
             kind = self._kind
-            self._method = None if kind is None else _read(self.protocol.grammars, kind.decode, self.payload)
+            read = self.protocol.read
+            self._method = kind and read(lambda grammar: kind.decode(self.payload, grammar.unchecked))
         return self._method
 
     @property
@@ -99,7 +96,6 @@ class MethodGroup091(FrameGroup):
 
     @property
     def properties(self) -> Any:
-        """Properties of its class."""
         content = self._read_content()
         return None if content is None else content[0]
 
@@ -108,14 +104,11 @@ class MethodGroup091(FrameGroup):
             return None
         if self._content is UNREAD:
             payload = self.frames[1][1]
+            decode = self.protocol.properties_class(self.index >> 16).decode
             found = None
             if len(payload) >= CONTENT_HEADER.size + 2:
-                found = _read(
-                    self.protocol.grammars,
-                    self.protocol.properties_class(self.index >> 16).decode,
-                    payload,
-                    CONTENT_HEADER.size,
-                )
+                read = self.protocol.read
+                found = read(lambda grammar: decode(payload, CONTENT_HEADER.size, grammar.unchecked))
             self._content = None if found is None else (found, CONTENT_HEADER.unpack_from(payload)[2])
         return self._content  # type: ignore[no-any-return]
 
@@ -162,7 +155,6 @@ class MethodGroup091(FrameGroup):
         return FRAME_METHOD, payload
 
     def changed_properties(self, changes: Mapping[str, Any]) -> Any:
-        """Its properties with other values."""
         known = self.properties or self.protocol.properties_class(self.index >> 16)()
         names = {name for name, _ in known.LAYOUT}
         values = {
@@ -203,8 +195,7 @@ class MethodGroup091(FrameGroup):
 
     def with_method(self, method: Method) -> Self:
         """A copy with another method."""
-        frames = [self.first_frame(method.encode()), *self.frames[1:]]
-        return self._with_frames(frames)
+        return self._with_frames([self.first_frame(method.encode()), *self.frames[1:]])
 
     # --- what becomes of it ---------------------------------------------------------------------------
 
@@ -232,7 +223,7 @@ class MethodGroup091(FrameGroup):
             self._never_confirmed(state, self.method.delivery_tag)
 
     def suppressed(self, state: ConnectionFaultState) -> None:
-        """No later confirm may cover this one: the connection may only be silent, and continue."""
+        """The connection may only be silent, and continue."""
         if self.name in CONFIRMS:
             self._never_confirmed(state, self.method.delivery_tag)
 
@@ -243,7 +234,6 @@ class MethodGroup091(FrameGroup):
 
     @property
     def tag(self) -> int | None:
-        """The tag of the next publish on its channel; None without confirms."""
         return self.port.next_publish(self.channel)
 
     def nack(self, state: ConnectionFaultState) -> Self | None:
@@ -267,13 +257,3 @@ class MethodGroup091(FrameGroup):
         state.send(answer)
         if not self.is_duplicate and self.tag is not None:
             self.port.returned(self.channel, None)
-
-
-def _read(grammars: tuple[Grammar, ...], decode: Any, *where: Any) -> Any:
-    """Decode with the first grammar that fits; None if none does."""
-    for grammar in grammars:
-        try:
-            return decode(*where, grammar.unchecked)
-        except WireError:
-            continue
-    return None

@@ -80,26 +80,21 @@ def _pieces(group: FrameGroup) -> list[tuple[int, bytes]]:
     return [group.frames[0], (FRAME_CONTENT_HEADER, CONTENT_HEADER.pack(group.index >> 16, 0, 0) + bytes(2))]
 
 
-def _resized(group: FrameGroup, more: int) -> list[tuple[int, bytes]]:
-    method, (_, header), *rest = _pieces(group)
-    class_id, weight, size = CONTENT_HEADER.unpack_from(header)
-    payload = CONTENT_HEADER.pack(class_id, weight, max(0, size + more)) + header[CONTENT_HEADER.size :]
-    return [method, (FRAME_CONTENT_HEADER, payload), *rest]
-
-
 def _longer_body(group: FrameGroup) -> bytes:
     return _framed(group, [*_pieces(group), (FRAME_BODY, b"more than was announced")])
 
 
 def _shorter_body(group: FrameGroup) -> bytes:
-    # The next frame on the channel comes in place of the rest of the body.
-    return _framed(group, [*_resized(group, 1), group.frames[0]])
+    """The next frame on the channel comes in place of the rest of the body."""
+    method, (_, header), *rest = _pieces(group)
+    class_id, weight, size = CONTENT_HEADER.unpack_from(header)
+    longer = CONTENT_HEADER.pack(class_id, weight, size + 1) + header[CONTENT_HEADER.size :]
+    return _framed(group, [method, (FRAME_CONTENT_HEADER, longer), *rest, method])
 
 
-def _reordered(group: FrameGroup, order: tuple[int, ...]) -> bytes:
-    pieces = _pieces(group)
-    frames = [pieces[each] for each in order if each < len(pieces)]
-    return _framed(group, [*frames, *pieces[max(order) + 1 :]])
+def _header_first(group: FrameGroup) -> bytes:
+    method, header, *rest = _pieces(group)
+    return _framed(group, [header, method, *rest])
 
 
 def _body_before_header(group: FrameGroup) -> bytes:
@@ -123,9 +118,7 @@ MALFORMATIONS: dict[str, Malformation] = {
     "shorter-body": Malformation(
         "with less body than its header announces", _shorter_body, content_only=True
     ),
-    "header-first": Malformation(
-        "its header comes before its method", lambda group: _reordered(group, (1, 0)), content_only=True
-    ),
+    "header-first": Malformation("its header comes before its method", _header_first, content_only=True),
     "body-before-header": Malformation(
         "its body comes before its header", _body_before_header, content_only=True
     ),

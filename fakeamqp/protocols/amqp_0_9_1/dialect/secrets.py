@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from struct import calcsize
 from typing import TYPE_CHECKING
 
 from fakeamqp.protocols.amqp_0_9_1.codec.frames import FRAME_METHOD
-from fakeamqp.protocols.base.codec import hide_in_urls
+from fakeamqp.protocols.amqp_0_9_1.codec.record import apart
+from fakeamqp.protocols.base.codec import FrameError, hide_in_urls
 from fakeamqp.trace.truncation import Truncated
 
 if TYPE_CHECKING:
@@ -20,11 +19,6 @@ _FILLER = b"*"
 _IDS = 4
 _CONNECTION = 10
 _PASSWORD = b"\x08PASSWORDS"
-_SIZES = {
-    name: calcsize(">" + code)
-    for name, code in {"octet": "B", "short": "H", "long": "I", "longlong": "Q", "timestamp": "Q"}.items()
-}
-_LENGTHS = {"shortstr": 1, "longstr": 4, "table": 4, "content": 4}
 
 
 def redacted(dialect: Dialect091, frame_type: int, payload: bytes, channel: int) -> bytes:
@@ -51,7 +45,13 @@ def _redacted_method(dialect: Dialect091, payload: bytes) -> bytes:
         return payload[:_IDS] + _FILLER * (len(payload) - _IDS)
     octets = bytearray(payload)
     mechanism = b""
-    for name, start, end in _spans(kind, payload):
+    end = _IDS
+    for name, field_type in apart(kind.FIELDS):
+        start = end + field_type.prefix
+        try:
+            end = field_type.measure(payload, end)
+        except FrameError:
+            end = len(payload)
         if name == "mechanism":
             mechanism = payload[start:end]
         elif name in dialect.fields_with_urls:
@@ -71,26 +71,6 @@ def _readable(dialect: Dialect091, kind: type[Method], payload: bytes) -> bool:
     if isinstance(payload, Truncated):
         return kind.CLASS_ID != _CONNECTION
     return dialect.decode_method(payload) is not None
-
-
-def _spans(kind: type[Method], payload: bytes) -> Iterator[tuple[str, int, int]]:
-    """The name, start and end of each field except bits, without the bytes of its length."""
-    position = _IDS
-    bits = 0
-    for name, wire_type in kind.LAYOUT:
-        if wire_type == "bit":
-            position += bits % 8 == 0
-            bits += 1
-            continue
-        bits = 0
-        position += wire_type == "content"
-        size = _SIZES.get(wire_type)
-        if size is None:
-            start = position + _LENGTHS[wire_type]
-            size = int.from_bytes(payload[position:start], "big")
-            position = start
-        yield name, position, position + size
-        position += size
 
 
 def _secret(mechanism: bytes, payload: bytes, start: int, end: int) -> tuple[int, int]:
