@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import NoneType, SimpleNamespace
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, get_args
 
 from fakeamqp.broker import NO_JSON, payload_of
 from fakeamqp.errors import near_match, nearest
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["PortableQueue", "QueueType", "ReceivedMessage", "check", "declared"]
 
+T = TypeVar("T")
 QueueType: TypeAlias = Literal["classic", "quorum", "stream"]
 
 _NUMBERS = ("ready", "consumers")
@@ -253,11 +254,7 @@ class PortableQueue:
 
     def delete(self) -> None:
         """Delete the queue, if it exists, even if it has messages and consumers."""
-        try:
-            self._requests.ask(m.QueueDelete(queue=self.name))
-        except RequestRefused as refused:
-            if refused.code != _MISSING:
-                raise
+        self._if_exists(lambda: self._requests.ask(m.QueueDelete(queue=self.name)))
 
     def _seen(self) -> dict[str, int]:
         answer: Any = self._requests.ask(m.QueueDeclare(queue=self.name, passive=True)).method
@@ -265,12 +262,7 @@ class PortableQueue:
 
     def _counts(self) -> dict[str, int] | None:
         """The numbers; None if the queue does not exist."""
-        try:
-            return self._seen()
-        except RequestRefused as refused:
-            if refused.code != _MISSING:
-                raise
-            return None
+        return self._if_exists(self._seen)
 
     def _take(self, taken: list[ReceivedMessage]) -> bool:
         reply = self._requests.ask(m.BasicGet(queue=self.name, no_ack=True))
@@ -281,12 +273,16 @@ class PortableQueue:
 
     def _takes(self, taken: list[ReceivedMessage]) -> bool:
         """As `_take`; a queue that does not exist yet has no message."""
+        return bool(self._if_exists(lambda: self._take(taken)))
+
+    def _if_exists(self, ask: Callable[[], T]) -> T | None:
+        """What `ask` returns; None if the queue does not exist."""
         try:
-            return self._take(taken)
+            return ask()
         except RequestRefused as refused:
             if refused.code != _MISSING:
                 raise
-            return False
+            return None
 
     def _nothing_came(self, timeout: float, awaitable: str) -> str:
         seen = _said(self._counts())

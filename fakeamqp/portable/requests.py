@@ -9,8 +9,6 @@ from fakeamqp.portable.routes import NoAnswer, RequestRefused
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.codec.constants import PROTOCOL_HEADER
 from fakeamqp.protocols.amqp_0_9_1.codec.frames import (
-    FRAME_HEADER,
-    FRAME_HEARTBEAT,
     FRAME_OVERHEAD,
     content_frames,
     method_frame,
@@ -18,7 +16,7 @@ from fakeamqp.protocols.amqp_0_9_1.codec.frames import (
 from fakeamqp.replay.peer import RecordedReply, ReplyAssembler
 
 if TYPE_CHECKING:
-    from fakeamqp.portable.routes import BrokerRoute, Line
+    from fakeamqp.portable.routes import BrokerRoute, InProcessLine, SocketLine
     from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
     from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
 
@@ -41,7 +39,7 @@ class PortableRequests:
     def __init__(self, route: BrokerRoute, virtual_host: str | None = None) -> None:
         self.route = route
         self.virtual_host: str = virtual_host or route.login.virtual_host or "/"
-        self._line: Line | None = None
+        self._line: InProcessLine | SocketLine | None = None
         self._channel_open = False
         self._confirms = False
 
@@ -109,7 +107,6 @@ class PortableRequests:
 
     def _open(self) -> None:
         self._line = self.route.connect()
-        self._buffer = bytearray()
         self._assembler = ReplyAssembler()
         self._replies: deque[RecordedReply] = deque()
         self._channel_open = False
@@ -185,13 +182,4 @@ class PortableRequests:
         if not octets:
             self._drop()
             raise NoAnswer(f"the broker has ended the connection instead of an answer to {asked.NAME}")
-        self._buffer += octets
-        while len(self._buffer) >= FRAME_OVERHEAD:
-            frame_type, channel, size = FRAME_HEADER.unpack_from(self._buffer)
-            end = FRAME_HEADER.size + size
-            if len(self._buffer) <= end:
-                return
-            payload = bytes(self._buffer[FRAME_HEADER.size : end])
-            del self._buffer[: end + 1]
-            if frame_type != FRAME_HEARTBEAT:
-                self._replies.extend(self._assembler.feed(frame_type, channel, payload))
+        self._replies.extend(self._assembler.read(octets))

@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from fakeamqp.connection import PeerAddress
 from fakeamqp.errors import FakeAMQPError, check_timeout
@@ -21,10 +21,19 @@ from fakeamqp.replay.target import remote_broker
 if TYPE_CHECKING:
     from fakeamqp.broker import Broker
     from fakeamqp.connection import Connection
-    from fakeamqp.replay.peer import ReplayLogin
+    from fakeamqp.replay.target import ReplayLogin
     from fakeamqp.trace import Recorder
 
-__all__ = ["BadQueue", "BrokerRoute", "Line", "NoAnswer", "RequestRefused", "ToBroker", "ToURL"]
+__all__ = [
+    "BadQueue",
+    "BrokerRoute",
+    "InProcessLine",
+    "NoAnswer",
+    "RequestRefused",
+    "SocketLine",
+    "ToBroker",
+    "ToURL",
+]
 
 
 class BadQueue(FakeAMQPError, TypeError):
@@ -60,66 +69,6 @@ _PAUSES = (0.005, 0.01, 0.02, 0.05)
 _READ = 64 << 10
 
 
-class Line(Protocol):
-    """Carries the bytes of one connection."""
-
-    @property
-    def ended(self) -> bool:
-        """Whether the broker has ended the connection since the last answer, or was reset."""
-
-    def send(self, octets: bytes) -> None:
-        """Send bytes."""
-
-    def receive(self) -> bytes:
-        """Return the next bytes; b"" once the broker has ended the connection.
-
-        Raises:
-            NoAnswer: the broker sends no bytes.
-        """
-
-    def close(self) -> None:
-        """Close the connection without sending connection.close."""
-
-
-class BrokerRoute(Protocol):
-    """The way to a broker.
-
-    Attributes:
-        login: the account, and the virtual host of the URL.
-        lock: held during a request, and while `wait_until` evaluates its condition.
-    """
-
-    login: ReplayLogin
-
-    @property
-    def lock(self) -> AbstractContextManager[object]:
-        """The lock of the requests."""
-
-    @property
-    def running(self) -> bool:
-        """Whether the broker runs; always True for a URL."""
-
-    def connect(self) -> Line:
-        """Open a connection.
-
-        Raises:
-            NoAnswer: the broker does not run.
-            NoBroker: there is no broker at the URL.
-        """
-
-    def wait_until(self, holds: Callable[[], bool], timeout: float) -> bool:
-        """Wait until a condition holds, at most `timeout` real seconds; return whether it holds."""
-
-    async def wait_until_async(self, holds: Callable[[], bool], timeout: float) -> bool:
-        """`wait_until` for coroutines: it does not block the event loop."""
-
-    def span(self, timeout: float) -> str:
-        """How long a wait was, for its error; see `fakeamqp.inspect.hints`, as the next."""
-
-    def hint(self, awaitable: str) -> str:
-        """Lines to add to the error of a wait that timed out."""
-
-
 class ToBroker:
     """The way to a broker in this process, with any runtime and any clock.
 
@@ -134,40 +83,39 @@ class ToBroker:
     def __init__(self, broker: Broker, url: str) -> None:
         self._broker = broker
         self.login: ReplayLogin = remote_broker(url, _PATIENCE).login
-
-    @property
-    def lock(self) -> AbstractContextManager[object]:
-        """The engine's lock, which the broker's thread holds while it evaluates a condition."""
-        return self._broker._engine
+        self.lock: AbstractContextManager[object] = broker._engine
+        """Held during a request. The broker's thread holds it while it evaluates a condition."""
 
     @property
     def running(self) -> bool:
+        """Whether the broker runs."""
         return self._broker.running
 
     def connect(self) -> InProcessLine:
-        """Open a connection; call it inside the engine."""
+        """Open a connection inside the engine; raises NoAnswer if the broker does not run."""
         if not self.running:
             raise NoAnswer("the broker of the test does not run; start it first")
         return InProcessLine(self._broker)
 
     def wait_until(self, holds: Callable[[], bool], timeout: float) -> bool:
-        """The broker evaluates the condition after each of its turns."""
+        """Wait until a condition holds after a turn of the broker; return whether it holds."""
         return self._broker._engine.wait_until(holds, timeout)
 
     async def wait_until_async(self, holds: Callable[[], bool], timeout: float) -> bool:
+        """`wait_until` for coroutines: it does not block the event loop."""
         return await self._broker._engine.wait_until_async(holds, timeout)
 
     def span(self, timeout: float) -> str:
-        """How long a wait was; the broker may have ended it early."""
+        """How long a wait was, for its error; the broker may have ended it early."""
         return self._broker._reader.read(lambda state: span(state, timeout))
 
     def hint(self, awaitable: str) -> str:
-        """Hints, what the broker holds, and the latest events."""
+        """Lines for the error of a wait: hints, what the broker holds, and the latest events."""
         return self._broker._reader.read(lambda state: wait_report(state, awaitable))
 
 
 class InProcessLine:
-    """A connection to a broker in this process. Its methods pass bytes on in calls, inside the engine."""
+    """The bytes of a connection to a broker in this process. Its methods are called inside the engine."""
 
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
@@ -181,18 +129,20 @@ class InProcessLine:
 
     @property
     def ended(self) -> bool:
-        """A reset replaces each virtual host by a new object of the same name."""
+        """Whether the broker has ended the connection, or was reset."""
+        # A reset replaces each virtual host by a new object of the same name.
         opened = self._connection.virtual_host
         known = opened is not None and self._state.virtual_hosts.get(opened.name) is opened
         return not (known and self._broker.running)
 
     def send(self, octets: bytes) -> None:
+        """Send bytes."""
         self._connection.receive(octets)
 
     def receive(self) -> bytes:
-        """A long operation is finished first if the broker has not answered yet."""
+        """The next bytes; b"" once the broker has ended the connection; raises NoAnswer without any."""
         octets = self._pending()
-        if not octets:
+        if not octets:  # A long operation has not ended.
             self._state.operations.finish()
             octets = self._pending()
         if not octets and not (self._connection.finished or self._connection.aborted):
@@ -205,6 +155,7 @@ class InProcessLine:
         return octets
 
     def close(self) -> None:
+        """Close the connection without sending connection.close."""
         self._connection.receive_eof()
 
 
@@ -242,22 +193,16 @@ class ToURL:
     def __init__(self, url: str) -> None:
         self._target = remote_broker(url, _PATIENCE)
         self.login: ReplayLogin = self._target.login
-        self._lock = threading.RLock()
-
-    @property
-    def lock(self) -> AbstractContextManager[object]:
-        """A lock of this route: the requests of a test's threads follow each other."""
-        return self._lock
-
-    @property
-    def running(self) -> bool:
-        return True
+        self.lock: AbstractContextManager[object] = threading.RLock()
+        """Held during a request: those of a test's threads follow each other."""
+        self.running: bool = True
 
     def connect(self) -> SocketLine:
+        """Open a connection; raises NoBroker."""
         return SocketLine(self._target.connect())
 
     def wait_until(self, holds: Callable[[], bool], timeout: float) -> bool:
-        """The condition is evaluated at intervals."""
+        """Wait until a condition holds, which is evaluated at intervals; return whether it holds."""
         check_timeout(timeout)
         ends = time.monotonic() + timeout
         pauses = _pauses()
@@ -268,7 +213,7 @@ class ToURL:
         return True
 
     async def wait_until_async(self, holds: Callable[[], bool], timeout: float) -> bool:
-        """Another thread evaluates the condition."""
+        """`wait_until` for coroutines: another thread evaluates the condition."""
         check_timeout(timeout)
         ends = time.monotonic() + timeout
         pauses = _pauses()
@@ -279,7 +224,7 @@ class ToURL:
         return True
 
     def span(self, timeout: float) -> str:
-        """How long a wait was."""
+        """How long a wait was, for its error."""
         return f"{timeout:g} s"
 
     def hint(self, awaitable: str) -> str:
@@ -295,7 +240,7 @@ def _pauses() -> Iterator[float]:
 
 
 class SocketLine:
-    """A connection over a socket."""
+    """The bytes of a connection over a socket."""
 
     def __init__(self, sock: socket.socket) -> None:
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -303,18 +248,20 @@ class SocketLine:
 
     @property
     def ended(self) -> bool:
-        """Between requests, a broker sends only a close or the end of the stream."""
+        """Whether the broker has ended the connection: between requests it sends nothing else."""
         with selectors.DefaultSelector() as selector:
             selector.register(self._socket, selectors.EVENT_READ)
             return bool(selector.select(0))
 
     def send(self, octets: bytes) -> None:
+        """Send bytes; raises NoAnswer."""
         try:
             self._socket.sendall(octets)
         except OSError as error:
             raise NoAnswer(f"the broker has ended the connection: {error}") from None
 
     def receive(self) -> bytes:
+        """The next bytes; b"" once the broker has ended the connection; raises NoAnswer without any."""
         try:
             return self._socket.recv(_READ)
         except TimeoutError:
@@ -323,4 +270,9 @@ class SocketLine:
             return b""
 
     def close(self) -> None:
+        """Close the socket."""
         self._socket.close()
+
+
+BrokerRoute: TypeAlias = ToBroker | ToURL
+"""The way to a broker."""

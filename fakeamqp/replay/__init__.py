@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fakeamqp.replay.outcome import Comparison, Difference, NoBroker, NotTheSame, Replay, ReplayError
-from fakeamqp.replay.player import replay
+from fakeamqp.replay.player import Comparison, Difference, NotTheSame, Replay, replay
+from fakeamqp.replay.target import NoBroker, ReplayError
 
 __all__ = ["Comparison", "Difference", "NoBroker", "NotTheSame", "Replay", "ReplayError", "replay"]

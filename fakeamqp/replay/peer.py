@@ -16,7 +16,6 @@ from fakeamqp.protocols.amqp_0_9_1.codec.frames import (
     FRAME_BODY,
     FRAME_CONTENT_HEADER,
     FRAME_HEADER,
-    FRAME_HEARTBEAT,
     FRAME_METHOD,
     FRAME_OVERHEAD,
     frame,
@@ -25,10 +24,10 @@ from fakeamqp.protocols.amqp_0_9_1.codec.method import Method
 from fakeamqp.protocols.amqp_0_9_1.codec.properties import BasicProperties
 from fakeamqp.protocols.amqp_0_9_1.codec.tables import Timestamp
 from fakeamqp.protocols.amqp_0_9_1.dialect import DIALECT
-from fakeamqp.replay.recording import wrong_login
+from fakeamqp.replay.target import ReplayLogin, wrong_login
 from fakeamqp.trace.truncation import Truncated, full_size
 
-__all__ = ["Names", "OrderKey", "Peer", "RecordedReply", "ReplayLogin", "ReplyAssembler", "same"]
+__all__ = ["Names", "OrderKey", "Peer", "RecordedReply", "ReplyAssembler", "same"]
 
 OrderKey: TypeAlias = "tuple[object, ...]"
 """Replies with the same key are in order: answers on a channel, deliveries to a consumer, one confirm."""
@@ -106,8 +105,21 @@ class ReplyAssembler:
     """Assembles replies from the frames that the broker sent on one connection."""
 
     def __init__(self) -> None:
+        self._buffer = bytearray()
         self._unfinished: dict[int, tuple[RecordedReply, int]] = {}
         self._confirmed: dict[int, tuple[int, set[int]]] = defaultdict(lambda: (0, set()))
+
+    def read(self, octets: bytes) -> Iterator[RecordedReply]:
+        """Add bytes as they come. Yields the replies that they complete."""
+        self._buffer += octets
+        while len(self._buffer) >= FRAME_OVERHEAD:
+            frame_type, channel, size = FRAME_HEADER.unpack_from(self._buffer)
+            end = FRAME_HEADER.size + size
+            if len(self._buffer) <= end:
+                return
+            payload = bytes(self._buffer[FRAME_HEADER.size : end])
+            del self._buffer[: end + 1]
+            yield from self.feed(frame_type, channel, payload)
 
     def feed(self, frame_type: int, channel: int, payload: bytes) -> Iterator[RecordedReply]:
         """Add a frame. Yields the replies that it completes."""
@@ -230,19 +242,6 @@ _SETTLING = (m.BasicAck, m.BasicNack, m.BasicReject)
 _MOST = 1024 * 1024
 
 
-@dataclass(frozen=True)
-class ReplayLogin:
-    """Replaces recorded logins by PLAIN with this user; None leaves them as recorded.
-
-    Recorded logins with a mechanism in `keeps` are never replaced.
-    """
-
-    user: str | None = None
-    password: str = ""
-    virtual_host: str | None = None
-    keeps: tuple[str, ...] = ()
-
-
 class Peer:
     """A connection to the broker under test, and the replies that arrived on it.
 
@@ -265,7 +264,6 @@ class Peer:
         self._login = login
         self._refused = refused
         self._names = names
-        self._buffer = bytearray()
         self._assembler = ReplyAssembler()
         self._tune: m.ConnectionTune | None = None
         self.send_bytes(header)
@@ -299,20 +297,10 @@ class Peer:
         except OSError:
             octets = b""
             self.closed = True
-        self._buffer += octets
-        while len(self._buffer) >= FRAME_OVERHEAD:
-            frame_type, channel, size = FRAME_HEADER.unpack_from(self._buffer)
-            end = FRAME_HEADER.size + size
-            if len(self._buffer) <= end:
-                return
-            payload = bytes(self._buffer[FRAME_HEADER.size : end])
-            del self._buffer[: end + 1]
-            if frame_type == FRAME_HEARTBEAT:
-                continue
-            for reply in self._assembler.feed(frame_type, channel, payload):
-                if isinstance(reply.method, m.ConnectionTune):
-                    self._tune = reply.method
-                self.arrived[channel, reply.order_key].append(reply)
+        for reply in self._assembler.read(octets):
+            if isinstance(reply.method, m.ConnectionTune):
+                self._tune = reply.method
+            self.arrived[reply.channel, reply.order_key].append(reply)
 
     def close(self) -> None:
         """Close the socket without connection.close."""

@@ -6,22 +6,112 @@ import selectors
 import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from fakeamqp.errors import FakeAMQPError, Result
 from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
 from fakeamqp.protocols.amqp_0_9_1.codec.constants import PROTOCOL_HEADER
 from fakeamqp.protocols.amqp_0_9_1.codec.frames import FRAME_BODY, FRAME_HEARTBEAT
-from fakeamqp.replay.outcome import Comparison, Difference, Replay, ReplayError
 from fakeamqp.replay.peer import Names, Peer, RecordedReply, ReplyAssembler, same
-from fakeamqp.replay.recording import complete_connections, other_protocols, refused_logins
-from fakeamqp.replay.target import ReplayTarget, fresh_broker, remote_broker
+from fakeamqp.replay.target import (
+    PROTOCOL,
+    ReplayError,
+    ReplayTarget,
+    fresh_broker,
+    refused_logins,
+    remote_broker,
+)
 from fakeamqp.trace import ConnectionEvent, Event, FrameEvent, Trace
+from fakeamqp.trace.rendering import one_line
 from fakeamqp.trace.truncation import Truncated
 
 if TYPE_CHECKING:
     import os
 
-__all__ = ["replay"]
+__all__ = ["Comparison", "Difference", "NotTheSame", "Replay", "replay"]
+
+
+class NotTheSame(FakeAMQPError, AssertionError):
+    """Replayed answers differ from the recorded ones; the text is a diff."""
+
+    __module__ = "fakeamqp.replay"
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A recorded answer and the replayed one; None stands for no answer."""
+
+    recorded: str | None
+    replayed: str | None
+    note: str = ""
+
+    def __str__(self) -> str:
+        lines = [f"- {one_line(self.recorded)}" if self.recorded else "- (nothing)"]
+        lines.append(f"+ {one_line(self.replayed)}" if self.replayed else "+ (nothing)")
+        if self.note:
+            lines.append(f"  {one_line(self.note)}")
+        return "\n".join(lines)
+
+
+@dataclass
+class Comparison:
+    """The comparison of one connection.
+
+    `replies` is the number of compared answers. `skipped` is the reason for not replaying it, or "".
+    """
+
+    connection: str
+    alias: str
+    replies: int = 0
+    differences: list[Difference] = field(default_factory=list)
+    skipped: str = ""
+
+    def __str__(self) -> str:
+        head = one_line(f"{self.alias} {self.connection}")
+        if self.skipped:
+            return f"{head}: not replayed: {self.skipped}"
+        if not self.differences:
+            return f"{head}: the same {self.replies} replies"
+        count = len(self.differences)
+        head += f": {count} difference{'s' if count > 1 else ''} in {self.replies} replies"
+        body = "\n".join(map(str, self.differences))
+        return head + "\n" + "\n".join(f"  {line}" for line in body.splitlines())
+
+
+@dataclass(frozen=True)
+class Replay(Result):
+    """The outcome of a replay. Its text is a diff by connection.
+
+    Differences that nothing reads fail the test: see `fakeamqp.errors.Result`.
+    """
+
+    connections: tuple[Comparison, ...]
+
+    @property
+    def same(self) -> bool:
+        """True if every connection was replayed and all answers were the same."""
+        return not any(each.differences or each.skipped for each in self.connections)
+
+    def expect_same(self) -> None:
+        """Assert that every connection was replayed and all answers were the same.
+
+        Raises:
+            NotTheSame: they were not.
+        """
+        if not self.same:
+            raise NotTheSame(f"the replay differs from the recording:\n{self}")
+
+    def _failure(self) -> str:
+        if self.same:
+            return ""
+        return f"a replay differs from its recording, and nothing has read it: use expect_same()\n{self}"
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.connections))
+
+
+# --- the player -------------------------------------------------------------------------------------------
 
 _QUIET = 0.2
 """The silence after which a broker at a URL is assumed to send nothing more, in seconds."""
@@ -59,8 +149,14 @@ def replay(
         FakeAMQPError: the personality or the definitions are not valid.
     """
     events = trace.events
-    others = other_protocols(events)
-    starts = complete_connections(events) - others.keys()
+    others: dict[str, str] = {}
+    starts = set()
+    for event in events:
+        if isinstance(event, FrameEvent) and event.protocol != PROTOCOL:
+            others[event.alias] = event.protocol
+        elif isinstance(event, ConnectionEvent) and event.event == "connected":
+            starts.add(event.alias)
+    starts -= others.keys()
     if not starts and others:
         used = " and ".join(sorted(set(others.values())))
         raise ReplayError(
@@ -168,8 +264,7 @@ class _Player:
 
     def _send(self, event: FrameEvent, peer: Peer) -> None:
         payload = event.payload
-        where = (event.alias, event.channel)
-        if where in self._not_compared or (event.alias, 0) in self._not_compared:
+        if self._is_over(event.alias, event.channel):
             return
         if isinstance(payload, Truncated):
             if event.type != FRAME_BODY:
@@ -186,7 +281,7 @@ class _Player:
     def _compare(self, alias: str, peer: Peer, recorded: RecordedReply) -> None:
         """Wait for the answer in the place of the recorded one, and compare the two."""
         channel = recorded.channel
-        if (alias, channel) in self._not_compared or (alias, 0) in self._not_compared:
+        if self._is_over(alias, channel):
             return
         order_key = tuple(map(self._names.of, recorded.order_key))
         if (alias, (channel, order_key)) in self._not_compared:
@@ -234,6 +329,10 @@ class _Player:
                     return reply
         return None
 
+    def _is_over(self, alias: str, channel: int) -> bool:
+        """Whether answers on the channel are no longer compared."""
+        return (alias, channel) in self._not_compared or (alias, 0) in self._not_compared
+
     def _stop_comparing(self, alias: str, channel: int, why: str = "") -> str:
         """Skip later answers, which would differ for this reason alone.
 
@@ -278,10 +377,9 @@ class _Player:
             self._wait(lambda: False)
         for alias, peer in self._peers.items():
             for (channel, _), replies in peer.arrived.items():
-                if (alias, channel) in self._not_compared or (alias, 0) in self._not_compared:
-                    continue
-                for reply in replies:
-                    self._differs(alias, None, str(reply))
+                if not self._is_over(alias, channel):
+                    for reply in replies:
+                        self._differs(alias, None, str(reply))
 
 
 def _body_difference(recorded: RecordedReply, replayed: RecordedReply) -> str:

@@ -1,25 +1,62 @@
-"""The broker that a recording is replayed on: a fresh one in this process, or one at a URL."""
+"""What a replay needs before it starts: the broker to replay on, and what the recording says of logins."""
 
 from __future__ import annotations
 
+import secrets
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from fakeamqp.broker import Broker, BrokerError
-from fakeamqp.errors import without_login
-from fakeamqp.replay.outcome import NoBroker, ReplayError
-from fakeamqp.replay.peer import ReplayLogin
-from fakeamqp.replay.recording import MECHANISMS, accounts
-from fakeamqp.trace import Trace
+from fakeamqp.errors import FakeAMQPError, without_login
+from fakeamqp.protocols.amqp_0_9_1.codec import methods as m
+from fakeamqp.protocols.amqp_0_9_1.codec.frames import FRAME_METHOD
+from fakeamqp.protocols.amqp_0_9_1.codec.tables import RABBITMQ, encode_table
+from fakeamqp.trace import ConnectionEvent, Event, FrameEvent, Trace
 
-__all__ = ["ReplayTarget", "fresh_broker", "remote_broker"]
+__all__ = [
+    "PROTOCOL",
+    "NoBroker",
+    "ReplayError",
+    "ReplayLogin",
+    "ReplayTarget",
+    "fresh_broker",
+    "refused_logins",
+    "remote_broker",
+    "wrong_login",
+]
+
+
+class ReplayError(FakeAMQPError):
+    """The recording cannot be replayed on this broker."""
+
+    __module__ = "fakeamqp.replay"
+
+
+class NoBroker(ReplayError):
+    """There is no broker at the URL."""
+
+    __module__ = "fakeamqp.replay"
+
 
 _IDLE_TIMEOUT = 0.05
 """The time to wait for the broker in this process to become idle, in seconds."""
+
+
+@dataclass(frozen=True)
+class ReplayLogin:
+    """Replaces recorded logins by PLAIN with this user; None leaves them as recorded.
+
+    Recorded logins with a mechanism in `keeps` are never replaced.
+    """
+
+    user: str | None = None
+    password: str = ""
+    virtual_host: str | None = None
+    keeps: tuple[str, ...] = ()
 
 
 @dataclass
@@ -42,7 +79,7 @@ class ReplayTarget:
 @contextmanager
 def fresh_broker(trace: Trace, personality: str, definitions: Any, timeout: float) -> Iterator[ReplayTarget]:
     """Run a broker with virtual time that has the users and virtual hosts of the recording."""
-    users, virtual_hosts, unreadable = accounts(trace.events)
+    users, virtual_hosts, unreadable = _accounts(trace.events)
     more = {} if definitions is None else {"definitions": definitions}
     broker = Broker(
         personality=personality,
@@ -55,7 +92,7 @@ def fresh_broker(trace: Trace, personality: str, definitions: Any, timeout: floa
         **more,
     )
     user, password = next(iter(users.items()))
-    login = ReplayLogin(user, password, keeps=MECHANISMS) if unreadable else ReplayLogin()
+    login = ReplayLogin(user, password, keeps=tuple(_READERS)) if unreadable else ReplayLogin()
 
     def connect() -> socket.socket:
         connection = broker.connect()
@@ -103,3 +140,94 @@ def remote_broker(url: str, timeout: float) -> ReplayTarget:
 
     user, password = unquote(parts.username or "guest"), unquote(parts.password or "guest")
     return ReplayTarget(connect, ReplayLogin(user, password, unquote(parts.path[1:]) or None))
+
+
+def wrong_login(mechanism: str, response: bytes) -> bytes:
+    """The response with a random password.
+
+    Passwords in a recording are asterisks, so a wrong password can look like the right one. A response that
+    cannot be decoded is returned unchanged.
+    """
+    read = _READERS.get(mechanism)
+    login = None if read is None else read(response)
+    if login is None:
+        return response
+    user, password = login[0], secrets.token_hex()
+    if mechanism == "PLAIN":
+        return f"\0{user}\0{password}".encode("utf-8", "surrogateescape")
+    return encode_table({"LOGIN": user, "PASSWORD": password})[_TABLE_SIZE:]
+
+
+def _plain(response: bytes) -> tuple[str, str] | None:
+    parts = response.decode("utf-8", "surrogateescape").split("\0")
+    return (parts[1], parts[2]) if len(parts) == 3 else None
+
+
+def _amqplain(response: bytes) -> tuple[str, str] | None:
+    octets = len(response).to_bytes(_TABLE_SIZE, "big") + response
+    try:
+        table, _ = RABBITMQ.decode(octets, 0, len(octets))
+    except FakeAMQPError:
+        return None
+    return str(table.get("LOGIN")), str(table.get("PASSWORD"))
+
+
+_TABLE_SIZE = 4
+"""The bytes of the size before a table. An AMQPLAIN response has no size."""
+_READERS: dict[str, Callable[[bytes], tuple[str, str] | None]] = {"PLAIN": _plain, "AMQPLAIN": _amqplain}
+"""By mechanism: decodes a response."""
+PROTOCOL = "0-9-1"
+"""The protocol that can be replayed."""
+_REFUSED = "Login was refused"
+"""The detail of the event "closed" after a refused login, for clients that get no connection.close."""
+
+
+def _accounts(events: Iterable[Event]) -> tuple[dict[str, str], list[str], bool]:
+    """The users with their recorded passwords, the virtual hosts, and whether a login cannot be repeated.
+
+    A login cannot be repeated if its user is not in the recording, as with EXTERNAL.
+    """
+    users: dict[str, str] = {}
+    virtual_hosts: list[str] = []
+    pending: dict[str, Any] = {}
+    unreadable = False
+    for event in events:
+        if not isinstance(event, FrameEvent) or event.channel or event.type != FRAME_METHOD:
+            continue
+        if event.protocol != PROTOCOL:
+            continue
+        method = event.method
+        if isinstance(method, (m.ConnectionStartOk, m.ConnectionOpen)):
+            pending[event.alias] = method
+        elif isinstance(method, m.ConnectionTune) and event.alias in pending:
+            asked = pending.pop(event.alias)
+            read = _READERS.get(asked.mechanism)
+            login = None if read is None else read(asked.response)
+            if login is None:
+                unreadable = True
+            else:
+                users.setdefault(*login)
+        elif isinstance(method, m.ConnectionOpenOk) and event.alias in pending:
+            virtual_hosts.append(pending.pop(event.alias).virtual_host)
+    return users or {"guest": "guest"}, list(dict.fromkeys(virtual_hosts)), unreadable
+
+
+def refused_logins(events: Iterable[Event]) -> set[str]:
+    """The short names of the connections whose login was refused."""
+    found = set()
+    pending: set[str] = set()
+    for event in events:
+        if isinstance(event, ConnectionEvent):
+            if event.alias in pending and event.event == "closed" and event.detail.startswith(_REFUSED):
+                found.add(event.alias)
+        elif isinstance(event, FrameEvent) and not event.channel and event.type == FRAME_METHOD:
+            method = event.method
+            if isinstance(method, m.ConnectionStartOk):
+                pending.add(event.alias)
+            elif isinstance(method, m.ConnectionTune):
+                pending.discard(event.alias)
+            elif (
+                isinstance(method, m.ConnectionClose) and event.alias in pending and method.reply_code == 403
+            ):
+                found.add(event.alias)
+    return found
