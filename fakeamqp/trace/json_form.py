@@ -36,7 +36,7 @@ object with one key:
 | Value | Written as |
 |---|---|
 | bytes that are not UTF-8, and all bytes in tables | `{"base64": "AP8="}` |
-| text whose bytes are not UTF-8 | `{"bytes": "/w=="}`, in base64 |
+| text whose bytes are not UTF-8 | `{"octets": "/w=="}`, in base64 |
 | decimal | `{"decimal": "1.50"}` |
 | timestamp in a table, in seconds since 1970 | `{"timestamp": 1700000000}` |
 | infinity or not a number | `{"float": "inf"}` |
@@ -128,10 +128,6 @@ def event_to_json(event: Event) -> dict[str, Any]:
     return said
 
 
-def _present(values: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in values.items() if value is not None}
-
-
 def bytes_or_text(octets: bytes) -> Any:
     """Text if the bytes are UTF-8, otherwise `{"base64": ...}`."""
     try:
@@ -194,7 +190,7 @@ def _object(value: object) -> dict[str, Any]:
 
 def _message(message: Any) -> dict[str, Any]:
     properties = getattr(message, "properties", None)
-    values = {name: value_to_json(getattr(properties, name, None)) for name in PROPERTIES}
+    present = {name: getattr(properties, name, None) for name in PROPERTIES}
     publisher = getattr(getattr(message, "publisher", None), "name", None)
     number = getattr(message, "number", 0)
     return {
@@ -204,7 +200,7 @@ def _message(message: Any) -> dict[str, Any]:
         "body": bytes_or_text(message.body),
         "size": full_size(message.body),
         "publisher": publisher if isinstance(publisher, str) else None,
-        "properties": _present(values),
+        "properties": {name: value_to_json(value) for name, value in present.items() if value is not None},
     }
 
 

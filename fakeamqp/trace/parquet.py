@@ -108,14 +108,14 @@ def _rows(events: Iterable[Event], wall_time: float | None) -> list[dict[str, An
         details = _details(said)
         if said["kind"] == "model":
             row.update(_of_facts(details))
-        elif said["kind"] == "frame":
+        elif isinstance(event, FrameEvent):
             place = (said["alias"], said["direction"], said["channel"])
             if said["part"] == "method" and not event.name.startswith("session."):
                 awaiting[place] = row
                 growing.pop(place, None)
-                row.update(_of_method(event))
+                row.update(_of_frame(event, "method"))
             elif said["part"] == "header":
-                message = _of_header(event)
+                message = _of_frame(event, "header")
                 row.update(message)
                 waits = awaiting.pop(place, {})
                 waits.update({name: value for name, value in message.items() if value is not None})
@@ -141,21 +141,13 @@ def _details(said: dict[str, Any]) -> Any:
     return {"body": said["body"]} if said["part"] == "body" else {}
 
 
-def _of_method(event: Event) -> dict[str, Any]:
-    """The columns that a method fills."""
-    assert isinstance(event, FrameEvent)
-    method = event.method
-    if method is None:
-        return {}
-    said = dialect_named(event.protocol).columns(method, event.direction)
-    return {name: _column(value_to_json(value)) for name, value in said.items()}
-
-
-def _of_header(event: Event) -> dict[str, Any]:
-    """The columns that a header fills, in its own row and in the row of its method."""
-    assert isinstance(event, FrameEvent)
-    redacted = event.redacted
-    said = dialect_named(event.protocol).columns_of_content(event.type, redacted.payload, event.direction)
+def _of_frame(event: FrameEvent, part: str) -> dict[str, Any]:
+    """The columns that a method fills, or that a header fills in its own row and in that of its method."""
+    reader = dialect_named(event.protocol)
+    if part == "header":
+        said = reader.columns_of_content(event.type, event.redacted.payload, event.direction)
+    else:
+        said = {} if event.method is None else reader.columns(event.method, event.direction)
     return {name: _column(value_to_json(value)) for name, value in said.items()}
 
 
@@ -173,25 +165,25 @@ def _of_facts(facts: dict[str, Any]) -> dict[str, Any]:
             "message_id": _column(message["properties"].get("message_id")),
             "body_size": message["size"],
         }
-    for column, name in (
-        ("exchange", "exchange"),
-        ("routing_key", "routing_key"),
-        ("queue", "queue"),
-        ("consumer_tag", "consumer"),
-        ("delivery_tag", "delivery_tag"),
-        ("redelivered", "redelivered"),
-        ("channel", "channel"),
-        ("reply_code", "code"),
-    ):
-        if name in facts:
-            row[column] = _column(facts[name])
-    for column, kind in (("redelivered", bool), ("channel", int), ("delivery_tag", int), ("reply_code", int)):
-        if not isinstance(row.get(column), kind):
-            row.pop(column, None)
-    for column in ("exchange", "routing_key", "queue", "consumer_tag"):
-        if row.get(column) is not None:
-            row[column] = str(row[column])
+    for name, fact in facts.items():
+        column = _NAMES.get(name, name)
+        kind = _OF_FACTS.get(column)
+        value = _column(fact)
+        if kind is str:
+            row[column] = None if value is None else str(value)
+        elif kind is not None and isinstance(value, kind):
+            row[column] = value
     return row
+
+
+_OF_FACTS: dict[str, type] = {
+    **dict.fromkeys(("exchange", "routing_key", "queue", "consumer_tag"), str),
+    **dict.fromkeys(("channel", "delivery_tag", "reply_code"), int),
+    "redelivered": bool,
+}
+"""The columns that facts fill, and the types of their values."""
+_NAMES = {"consumer": "consumer_tag", "code": "reply_code"}
+"""Columns by the names of facts in `fakeamqp.model.events`, where these differ."""
 
 
 def _column(value: Any) -> Any:

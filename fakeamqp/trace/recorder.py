@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 from fakeamqp.dialects import default_protocol, protocol_header, protocol_of
 from fakeamqp.trace.truncation import Truncated, TruncatedMessage, frames_in
 
 if TYPE_CHECKING:
+    from fakeamqp.dialects import Direction
     from fakeamqp.trace.events import Event
     from fakeamqp.trace.timeline import Packed, Trace
 
 __all__ = ["Peer", "Peers", "Recorder", "RecorderMark"]
 
-
-Direction: TypeAlias = Literal["received", "sent"]
 
 _NOT_ONE_ENTRY = frozenset(("refused", "dropped"))
 """Events that change an entry, or that several messages have together."""
@@ -80,9 +79,7 @@ class Recorder:
 
     __slots__ = (
         "_began",
-        "_clears",
         "_clock",
-        "_count",
         "_entries",
         "_faults",
         "_keep",
@@ -98,6 +95,8 @@ class Recorder:
         "_time",
         "_wall_time",
         "capacity",
+        "clears",
+        "count",
     )
 
     def __init__(
@@ -123,19 +122,21 @@ class Recorder:
         self._faults: deque[tuple[int, Packed, float]] = deque(maxlen=_MOST_FAULTS)
         """The latest faults: serial number, entry, real time. They are kept longer than other entries."""
         self._peers = Peers()
-        self._clears = 0
+        self.clears: int = 0
+        """How often everything was forgotten, and serial numbers began again."""
         self.clear()
 
     def clear(self) -> None:
         """Forget everything. Times and the short names of connections start again."""
-        self._clears += 1
+        self.clears += 1
         self._began = self._now()
         self._wall_time = None if self._time is None else self._time()
         self._real_began = 0.0 if self._real_time is None else self._real_time()
         self._entries.clear()
         self._real_times.clear()
         self._faults.clear()
-        self._count = 0
+        self.count: int = 0
+        """The number of entries so far, those included that are no longer kept."""
         self._long = 0
         """Bytes of long payloads since the entries were looked at."""
         self._size = 0
@@ -159,7 +160,7 @@ class Recorder:
         """The present moment, for a trace of what comes later."""
         wall_time = None if self._time is None else self._time()
         real_time = 0.0 if self._real_time is None else self._real_time()
-        return RecorderMark(self._clears, self._count, self._now(), wall_time, real_time)
+        return RecorderMark(self.clears, self.count, self._now(), wall_time, real_time)
 
     def trace(self, since: RecorderMark | None = None) -> Trace:
         """The current record, or what came since a mark. Call it while the broker does not run.
@@ -168,9 +169,9 @@ class Recorder:
         """
         from fakeamqp.trace.timeline import Trace
 
-        if since is None or since.clears != self._clears:
-            since = RecorderMark(self._clears, 0, self._began, self._wall_time, self._real_began)
-        dropped = self._count - len(self._entries)
+        if since is None or since.clears != self.clears:
+            since = RecorderMark(self.clears, 0, self._began, self._wall_time, self._real_began)
+        dropped = self.count - len(self._entries)
         first = max(0, since.entries - dropped)
         return Trace(
             tuple(islice(self._entries, first, None)),
@@ -188,16 +189,6 @@ class Recorder:
             ],
         )
 
-    @property
-    def count(self) -> int:
-        """The number of entries so far, those included that are no longer kept. `clear` sets it to 0."""
-        return self._count
-
-    @property
-    def clears(self) -> int:
-        """How often everything was forgotten, and serial numbers began again."""
-        return self._clears
-
     def entries_from(self, serial: int, most: int | None = None) -> tuple[int, tuple[Packed, ...]]:
         """The entries from a serial number on, or the latest of them. Call it inside the engine.
 
@@ -208,11 +199,11 @@ class Recorder:
         Returns:
             The serial number of the first entry returned, and the entries.
         """
-        wanted = min(max(0, self._count - serial), len(self._entries))
+        wanted = min(max(0, self.count - serial), len(self._entries))
         if most is not None:
             wanted = min(wanted, most)
         latest = tuple(islice(reversed(self._entries), wanted))
-        return self._count - wanted, latest[::-1]
+        return self.count - wanted, latest[::-1]
 
     def real_times(self, latest: int) -> tuple[float, ...]:
         """The real times of the latest entries; () if the clock is real. Call it inside the engine."""
@@ -238,10 +229,10 @@ class Recorder:
 
         All entries are looked at again once there are half as many new ones.
         """
-        if self._count - self._sized_at > max(_FEW, len(self._entries) // 2):
+        if self.count - self._sized_at > max(_FEW, len(self._entries) // 2):
             seen: set[int] = set()
             self._size = sum(_size(entry, seen, charged=False) for entry in self._entries)
-            self._sized_at = self._count
+            self._sized_at = self.count
         return self._size
 
     def shrink(self, octets: int) -> None:
@@ -261,12 +252,6 @@ class Recorder:
         self._long = 0
         self._sized_at = -len(entries)  # Have `size` look at them.
 
-    def _note_long(self, octets: int) -> None:
-        """A payload is long. At times, see whether the entries take too much."""
-        self._long += octets
-        if self._long > self._most_octets:
-            self.shrink(self._most_octets // 2)
-
     def _keep_with_real_time(self, entry: Packed) -> None:
         assert self._real_time is not None
         self._entries.append(entry)
@@ -277,7 +262,7 @@ class Recorder:
     def received(self, connection: Named, frame_type: int, channel: int, payload: bytes) -> None:
         if len(payload) > _LONG_BODY:
             payload = self._truncated(frame_type, payload)
-        self._count += 1
+        self.count += 1
         peer = self._peers[connection.name]
         self._keep(("frame", connection.heard_at, peer, "received", frame_type, channel, payload))
 
@@ -288,7 +273,7 @@ class Recorder:
             for frame in frames_in(octets, peer[2]):
                 self.frame(connection.name, "sent", *frame)
         else:
-            self._count += 1
+            self.count += 1
             self._keep(("frames sent", self._now(), peer, octets))
         return octets
 
@@ -298,7 +283,7 @@ class Recorder:
         """Record one frame of the connection of that name."""
         if len(payload) > _LONG_BODY:
             payload = self._truncated(frame_type, payload)
-        self._count += 1
+        self.count += 1
         peer = self._peers[connection]
         self._keep(("frame", self._now(), peer, direction, frame_type, channel, payload))
 
@@ -307,12 +292,12 @@ class Recorder:
         peer = None if event == "connected" else self._peers.get(connection)
         if peer is None:
             peer = self._peers.add(connection, detail)
-        self._count += 1
+        self.count += 1
         entry = ("connection", self._now(), peer, event, detail)
         self._keep(entry)
         if event == "fault":
             real_time = 0.0 if self._real_time is None else self._real_time()
-            self._faults.append((self._count - 1, entry, real_time))
+            self._faults.append((self.count - 1, entry, real_time))
         if event in _CLOSING_EVENTS:
             self._peers.close(peer)
 
@@ -320,8 +305,10 @@ class Recorder:
         """The part of a long payload that is kept."""
         if frame_type & _TYPE == _FRAME_BODY:
             return Truncated(payload, _LONG_BODY)
-        # Its message keeps the properties, too.
-        self._note_long(len(payload))
+        # Its message keeps the properties, too. At times, see whether the entries take too much.
+        self._long += len(payload)
+        if self._long > self._most_octets:
+            self.shrink(self._most_octets // 2)
         return Truncated(payload, _LONG_BODY) if len(payload) > _LONG_PAYLOAD else payload
 
     # --- events of the model --------------------------------------------------------------------------
@@ -336,7 +323,7 @@ class Recorder:
             return
         if message is not None and len(message.body) > _LONG_BODY:
             message = TruncatedMessage(message, _LONG_BODY)
-        self._count += 1
+        self.count += 1
         peer = None if connection is None else self._peers[connection.name]
         self._keep((event, self._now(), peer, message, values))
 
@@ -350,7 +337,7 @@ class Recorder:
                 return
 
     def _dropped(self, messages: Sequence[Any], values: tuple[object, ...]) -> None:
-        self._count += len(messages)
+        self.count += len(messages)
         now = self._now()
         for message in messages[-self.capacity :]:  # Of a million, the others would be dropped at once.
             kept = message if len(message.body) <= _LONG_BODY else TruncatedMessage(message, _LONG_BODY)

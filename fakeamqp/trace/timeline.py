@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, MutableMapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -13,7 +13,6 @@ from fakeamqp.trace.truncation import frames_in
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterable, Iterator, Mapping
 
     from typing_extensions import Self
 
@@ -29,7 +28,7 @@ class Trace:
     """An immutable snapshot of a recorder.
 
     Args:
-        entries: as the recorder packed them; see `fakeamqp.trace.timeline`.
+        entries: as the recorder packed them.
         dropped: the number of older entries that are no longer kept.
         began: the instant that times are counted from.
         capacity: the number of latest events to keep, or None for all events of the entries.
@@ -273,6 +272,9 @@ class Trace:
         return f"<Trace of {len(self)} events{older}>"
 
 
+# --- lines --------------------------------------------------------------------------------------------
+
+
 def _introductions(lines: list[FoldedLine]) -> Iterator[str]:
     """The names of connections whose "connected" line is not shown."""
     told = set()
@@ -322,10 +324,20 @@ def line_of(event: Event, width: int = 0, text: str | None = None, real_time: st
     return f"{start} {mark}      {text}"
 
 
+# --- entries ------------------------------------------------------------------------------------------
+
 Packed: TypeAlias = "tuple[Any, ...]"
-"""An entry."""
-Aliases: TypeAlias = MutableMapping[str, str]
-"""Short names of connections, by their names."""
+"""An entry, as a recorder keeps it: its kind, its instant on the broker's clock in seconds, the peer, and
+
+- for the kind "frame": direction, type, channel and payload of the frame
+- for "frames sent": the octets of whole frames that the broker sent in one piece
+- for "connection": the event of the connection, and its detail
+- for an event of the model, whose name is the kind: the message or None, and a tuple of the other values that
+  `fakeamqp.model.events` declares. The peer is that of the consumer, or None.
+
+A plain tuple takes a fifth of the time that a named tuple takes (0.1 and 0.5 microseconds on CPython 3.11),
+and most entries are dropped before a trace is read.
+"""
 
 _ROUTED = frozenset(("published", "dead-lettered", "delay over"))
 """Events about a message that an exchange has routed."""
@@ -340,13 +352,7 @@ def events_of(
     """The events that entries stand for.
 
     Time never runs backwards. Of frames that arrived together, the first has the instant of their arrival,
-    the others have the instants at which the broker handled them.
-
-    Args:
-        entries: in order.
-        began: the instant that times are counted from.
-        aliases: short names of connections, for those that no entry introduces.
-        real_times: of the entries, since the same instant; none if time is real.
+    the others have the instants at which the broker handled them. The arguments are those of `Trace`.
     """
     times = iter(real_times)
     known = dict(aliases)
@@ -358,7 +364,7 @@ def events_of(
         yield from events if real is None else (replace(event, real_time=real) for event in events)
 
 
-def _events(entry: Packed, time: float, aliases: Aliases) -> Iterator[Event]:
+def _events(entry: Packed, time: float, aliases: dict[str, str]) -> Iterator[Event]:
     """The events of one entry. If it has a peer, its short name is known from here on."""
     kind, _, peer, *values = entry
     if peer is None:
@@ -381,7 +387,7 @@ def _events(entry: Packed, time: float, aliases: Aliases) -> Iterator[Event]:
 
 
 def _model_events(
-    kind: str, time: float, aliases: Aliases, message: object, values: tuple[object, ...]
+    kind: str, time: float, aliases: dict[str, str], message: object, values: tuple[object, ...]
 ) -> Iterator[ModelEvent]:
     """An event of the connection that the facts name, or else of the publisher's.
 

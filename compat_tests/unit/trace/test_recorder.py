@@ -114,7 +114,7 @@ def test_no_more_events_than_asked_for_however_many_an_entry_stands_for(server: 
     assert [event.name for event in trace.events] == names
     assert len(trace) == 4
     # Four entries are kept, for seven events: "published", "enqueued" and "basic.get" are left out.
-    assert trace.dropped == recorder._count - 4 + 3
+    assert trace.dropped == recorder.count - 4 + 3
 
 
 def test_deliveries_that_end_together_are_no_more_than_is_kept(clock: Clock):

@@ -21,9 +21,8 @@ the pool once, and rows refer to them by number.
 | 13 | bytes in the body, or -1 without a body |
 | 14 | real time in seconds, or null if the broker has no other time |
 
-Fields are lists of (depth, name, value, type); types are "s" text, "n" number, "b" bit, "x" bytes in hex,
-"t" a table or array whose fields follow one level deeper, "z" void, "h" hidden, "o" anything else. A body is
-(encoding, text), where the encoding is "text" or "base64".
+Fields are lists as in `fakeamqp.trace.html.values`. A body is (encoding, text), where the encoding is "text"
+or "base64".
 """
 
 from __future__ import annotations
@@ -347,7 +346,7 @@ def queues_of(facts: Mapping[str, object]) -> list[str]:
 
 
 class Queues:
-    """The state of consumers and deliveries, updated method by method."""
+    """The queues of each method, also if it names none: a delivery by its consumer, an ack by its tag."""
 
     def __init__(self) -> None:
         self._declared: dict[tuple[int, int], str] = {}
