@@ -652,14 +652,6 @@ class TransferProperties(View):
             view.message.content_length = content_length
         return view
 
-    @property
-    def message_bytes(self) -> bytes:
-        """The bytes of message-properties, as received unless changed; empty where there are none."""
-        for entry, octets in header_entries(self.rest_bytes):
-            if isinstance(entry, MessageProperties):
-                return octets
-        return b""
-
     def encode(self) -> bytes:
         """The whole header segment, delivery-properties first."""
         return (b"" if self.delivery is None else self.delivery.encode()) + self.rest_bytes

@@ -12,7 +12,7 @@ from compat_tests.unit.codec.amqp_0_10.cutting import assemblies, cut
 from fakeamqp.protocols.amqp_0_10.codec import commands, constants, controls, structs
 from fakeamqp.protocols.amqp_0_10.codec.frames import encode_frames
 from fakeamqp.protocols.amqp_0_10.codec.packed import Packed
-from fakeamqp.protocols.amqp_0_10.codec.serial import SequenceSet
+from fakeamqp.protocols.amqp_0_10.codec.serial import SequenceSet, read_sequence_set
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -91,11 +91,11 @@ def test_the_sequence_set_of_the_specification() -> None:
     (sample,) = [each for each in SAMPLES if each["name"] == "sequence-set example"]
     octets = bytes.fromhex(sample["octets"])
     assert SequenceSet.of(0, 1, 2, 5, 6, 15).encode() == octets
-    found = SequenceSet.decode(octets)
+    found, _ = read_sequence_set(octets, 0)
     assert found == SequenceSet.of(15, 6, 5, 2, 1, 0)
     assert found.ranges == ((0, 2), (5, 6), (15, 15))
     assert SequenceSet().encode() == b"\0\0"
-    assert SequenceSet.decode(b"\0\0") == SequenceSet()
+    assert read_sequence_set(b"\0\0", 0) == (SequenceSet(), 2)
 
 
 def test_the_protocol_header() -> None:

@@ -8,10 +8,30 @@ from hypothesis import given, strategies as st
 from compat_tests.fuzz.profile import examples
 from compat_tests.unit.codec.amqp_0_10.strategies import byte_ranges, sequence_sets
 from fakeamqp.protocols.amqp_0_10.codec.errors import IllegalValue, SegmentError
-from fakeamqp.protocols.amqp_0_10.codec.serial import MODULUS, ByteRanges, SequenceSet, precedes, successor
+from fakeamqp.protocols.amqp_0_10.codec.serial import (
+    MODULUS,
+    ByteRanges,
+    SequenceSet,
+    precedes,
+    read_byte_ranges,
+    read_sequence_set,
+    successor,
+)
 
 rule = pytest.mark.rule
 LAST = MODULUS - 1
+
+
+def sequence_set(octets: bytes) -> SequenceSet:
+    found, end = read_sequence_set(octets, 0)
+    assert end == len(octets)
+    return found
+
+
+def ranges_of_bytes(octets: bytes) -> ByteRanges:
+    found, end = read_byte_ranges(octets, 0)
+    assert end == len(octets)
+    return found
 
 
 @rule("0-10/types/sequence-no")
@@ -53,7 +73,7 @@ def test_a_set_that_runs_over_the_end_is_in_serial_order() -> None:
     assert list(made) == [LAST - 9, LAST - 1, LAST, 0, 1, 5]
     octets = made.encode()
     assert octets.hex() == "0018" + "fffffff6fffffff6" + "fffffffe00000001" + "0000000500000005"
-    assert SequenceSet.decode(octets) == made
+    assert sequence_set(octets) == made
     assert SequenceSet.between(LAST, 1) == SequenceSet.of(LAST, 0, 1)
 
 
@@ -62,7 +82,7 @@ def test_a_set_that_runs_over_the_end_is_in_serial_order() -> None:
 def test_any_set_comes_back(made: SequenceSet) -> None:
     octets = made.encode()
     assert int.from_bytes(octets[:2], "big") == len(octets) - 2 == 8 * len(made.ranges)
-    assert SequenceSet.decode(octets) == made
+    assert sequence_set(octets) == made
     for (_, upper), (lower, _) in zip(made.ranges, made.ranges[1:], strict=False):
         assert precedes(upper, lower) and successor(upper) != lower
 
@@ -101,7 +121,7 @@ def test_a_set_is_what_a_set_is(changes: list) -> None:
 
 
 def test_everything_is_a_set_that_costs_nothing() -> None:
-    everything = SequenceSet.decode(bytes.fromhex("000800000000ffffffff"))
+    everything = sequence_set(bytes.fromhex("000800000000ffffffff"))
     assert len(everything) == MODULUS
     assert everything.select([9, 3]) == [9, 3]
     everything.remove(SequenceSet.of(5))
@@ -110,9 +130,9 @@ def test_everything_is_a_set_that_costs_nothing() -> None:
     assert "5" not in everything
     assert everything != 5
     assert repr(everything) == "SequenceSet(6-4)"
-    everything.discard(7)
+    everything.remove(SequenceSet.of(7))
     assert len(everything) == MODULUS - 2
-    everything.clear()
+    everything.remove(SequenceSet.between(6, 4))
     assert not everything and everything.select([1]) == []
 
 
@@ -141,12 +161,11 @@ def test_a_number_that_is_none_is_refused() -> None:
         ("00", "inside its size"),
         ("0008", "announces 8 bytes, 0 are left"),
         ("0007" + "00" * 7, "no multiple of 8"),
-        ("0008" + "00" * 9, "1 bytes are left over"),
     ],
 )
 def test_a_set_whose_size_does_not_fit_is_refused(octets: str, why: str) -> None:
     with pytest.raises(SegmentError, match=why):
-        SequenceSet.decode(bytes.fromhex(octets))
+        sequence_set(bytes.fromhex(octets))
 
 
 @rule("0-10/types/sequence-set-order")
@@ -165,17 +184,17 @@ def test_a_set_whose_size_does_not_fit_is_refused(octets: str, why: str) -> None
 def test_ranges_that_do_not_ascend_are_refused(pairs: list[tuple[int, int]]) -> None:
     body = b"".join(lower.to_bytes(4, "big") + upper.to_bytes(4, "big") for lower, upper in pairs)
     with pytest.raises(IllegalValue, match=r"ascend|overlap"):
-        SequenceSet.decode(len(body).to_bytes(2, "big") + body)
+        sequence_set(len(body).to_bytes(2, "big") + body)
 
 
 def test_ranges_that_touch_are_one() -> None:
     octets = bytes.fromhex("001000000001000000020000000300000003")
-    assert SequenceSet.decode(octets).ranges == ((1, 3),)
+    assert sequence_set(octets).ranges == ((1, 3),)
 
 
 def test_more_ranges_than_a_set_can_say_are_refused() -> None:
     made = SequenceSet.of(*range(0, 2 * 8191, 2))
-    assert len(SequenceSet.decode(made.encode())) == 8191
+    assert len(sequence_set(made.encode())) == 8191
     made.add(100_000)
     with pytest.raises(SegmentError, match="8192 ranges"):
         made.encode()
@@ -191,7 +210,7 @@ def test_byte_ranges_octet_for_octet() -> None:
     two = ByteRanges.of((2**63, 2**64 - 1), (0, 4))
     assert two.ranges == ((0, 4), (2**63, 2**64 - 1))
     assert two.encode()[:2] == b"\0\x20"
-    assert ByteRanges.decode(two.encode()) == two
+    assert ranges_of_bytes(two.encode()) == two
     two.remove(ByteRanges.of((3, 2**63)))
     assert two.ranges == ((0, 2), (2**63 + 1, 2**64 - 1))
     two.update(one)
@@ -201,7 +220,7 @@ def test_byte_ranges_octet_for_octet() -> None:
 @rule("0-10/types/byte-ranges-disjoint#touch")
 def test_byte_ranges_that_touch_are_one() -> None:
     pairs = [0, 4, 5, 9]
-    found = ByteRanges.decode(b"\0\x20" + b"".join(each.to_bytes(8, "big") for each in pairs))
+    found = ranges_of_bytes(b"\0\x20" + b"".join(each.to_bytes(8, "big") for each in pairs))
     assert found.ranges == ((0, 9),)
     assert ByteRanges.of((0, 4), (5, 9)).encode() == found.encode()
 
@@ -211,19 +230,19 @@ def test_byte_ranges_that_touch_are_one() -> None:
 def test_byte_ranges_that_do_not_ascend_are_refused(pairs: list[int]) -> None:
     body = b"".join(each.to_bytes(8, "big") for each in pairs)
     with pytest.raises(IllegalValue, match="do not ascend"):
-        ByteRanges.decode(len(body).to_bytes(2, "big") + body)
+        ranges_of_bytes(len(body).to_bytes(2, "big") + body)
 
 
-@pytest.mark.parametrize("octets", ["00", "0010", "0008" + "00" * 8, "0000" + "00"])
+@pytest.mark.parametrize("octets", ["00", "0010", "0008" + "00" * 8])
 def test_byte_ranges_whose_size_does_not_fit_are_refused(octets: str) -> None:
     with pytest.raises(SegmentError):
-        ByteRanges.decode(bytes.fromhex(octets))
+        ranges_of_bytes(bytes.fromhex(octets))
 
 
 @examples(100)
 @given(byte_ranges())
 def test_any_byte_ranges_come_back(made: ByteRanges) -> None:
-    assert ByteRanges.decode(made.encode()) == made
+    assert ranges_of_bytes(made.encode()) == made
     assert len(made) == sum(upper - lower + 1 for lower, upper in made.ranges)
 
 

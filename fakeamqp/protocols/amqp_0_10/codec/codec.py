@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from fakeamqp.protocols.amqp_0_10.codec.packed import Packed
 
 __all__ = ["FieldType", "build", "check_struct", "encode_fragments", "namespace", "read_fragments"]
-__all__ += ["source", "type_of", "unreadable", "unwritable"]
+__all__ += ["type_of", "unreadable", "unwritable"]
 
 # --- structs inside of others ------------------------------------------------------------------------------
 
@@ -235,22 +235,13 @@ def build(owner: type[Packed], name: str) -> None:
     setattr(owner, name, classmethod(function) if name == "decode" else function)
 
 
-def source(owner: type[Packed], name: str) -> str:
-    """The text of a method that `build` makes."""
-    signature, body = _METHODS[name](owner)
-    return _text(name, signature, body)
-
-
 def _function(name: str, signature: str, body: Iterable[str], names: dict[str, Any]) -> Callable[..., Any]:
     short = name.rpartition(".")[2]
-    exec(compile(_text(short, signature, body), f"<{name} of AMQP 0-10>", "exec"), names)
+    text = "\n".join([f"def {short}({signature}):", *_indented(body)])
+    exec(compile(text, f"<{name} of AMQP 0-10>", "exec"), names)
     function: Callable[..., Any] = names[short]
     function.__qualname__ = name
     return function
-
-
-def _text(name: str, signature: str, body: Iterable[str]) -> str:
-    return "\n".join([f"def {name}({signature}):", *_indented(body)])
 
 
 def _indented(lines: Iterable[str]) -> Iterator[str]:

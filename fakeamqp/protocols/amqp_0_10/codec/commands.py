@@ -4,15 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Final
 
-from fakeamqp.protocols.amqp_0_10.codec.constants import (
-    AcceptMode,
-    AcquireMode,
-    CreditUnit,
-    ErrorCode,
-    FlowMode,
-    RejectCode,
-    ReturnCode,
-)
+from fakeamqp.protocols.amqp_0_10.codec import constants
 from fakeamqp.protocols.amqp_0_10.codec.errors import UnknownCommand
 from fakeamqp.protocols.amqp_0_10.codec.packed import (
     AnyMap,
@@ -42,7 +34,7 @@ class ExecutionResult(Command, code=(3, 2), received_by="server client"):
 
 
 class ExecutionException(Command, code=(3, 3), received_by="client server"):
-    error_code: Required[Annotated[Uint16, ErrorCode]] = None
+    error_code: Required[Annotated[Uint16, constants.ErrorCode]] = None
     command_id: SequenceNo = None
     class_code: Uint8 = None
     command_code: Uint8 = None
@@ -58,8 +50,8 @@ class MessageTransfer(
     header="delivery-properties fragment-properties message-properties",
 ):
     destination: Str8 = None
-    accept_mode: Required[Annotated[Uint8, AcceptMode]] = None
-    acquire_mode: Required[Annotated[Uint8, AcquireMode]] = None
+    accept_mode: Required[Annotated[Uint8, constants.AcceptMode]] = None
+    acquire_mode: Required[Annotated[Uint8, constants.AcquireMode]] = None
 
 
 class MessageAccept(Command, code=(4, 2), received_by="server client"):
@@ -68,7 +60,7 @@ class MessageAccept(Command, code=(4, 2), received_by="server client"):
 
 class MessageReject(Command, code=(4, 3), received_by="server client"):
     transfers: Required[SequenceSet | None] = None
-    code: Required[Annotated[Uint16, RejectCode]] = None
+    code: Required[Annotated[Uint16, constants.RejectCode]] = None
     text: Str8 = None
 
 
@@ -91,8 +83,8 @@ class MessageResume(
 class MessageSubscribe(Command, code=(4, 7)):
     queue: Required[Str8] = None
     destination: Str8 = None
-    accept_mode: Required[Annotated[Uint8, AcceptMode]] = None
-    acquire_mode: Required[Annotated[Uint8, AcquireMode]] = None
+    accept_mode: Required[Annotated[Uint8, constants.AcceptMode]] = None
+    acquire_mode: Required[Annotated[Uint8, constants.AcquireMode]] = None
     exclusive: Bit = False
     resume_id: Str16 = None
     resume_ttl: Uint64 = None
@@ -105,12 +97,12 @@ class MessageCancel(Command, code=(4, 8)):
 
 class MessageSetFlowMode(Command, code=(4, 9), received_by="server client"):
     destination: Str8 = None
-    flow_mode: Required[Annotated[Uint8, FlowMode]] = None
+    flow_mode: Required[Annotated[Uint8, constants.FlowMode]] = None
 
 
 class MessageFlow(Command, code=(4, 10), received_by="server client"):
     destination: Str8 = None
-    unit: Required[Annotated[Uint8, CreditUnit]] = None
+    unit: Required[Annotated[Uint8, constants.CreditUnit]] = None
     value: Uint32 = None
 
 
@@ -293,7 +285,7 @@ class FilePublish(Command, code=(9, 9)):
 
 
 class FileReturn(Command, code=(9, 10), received_by="client", header="file-properties"):
-    reply_code: Annotated[Uint16, ReturnCode] = None
+    reply_code: Annotated[Uint16, constants.ReturnCode] = None
     reply_text: Str8 = None
     exchange: Str8 = None
     routing_key: Str8 = None
@@ -354,7 +346,7 @@ class StreamPublish(Command, code=(10, 6), header="stream-properties"):
 
 
 class StreamReturn(Command, code=(10, 7), received_by="client", header="stream-properties"):
-    reply_code: Annotated[Uint16, ReturnCode] = None
+    reply_code: Annotated[Uint16, constants.ReturnCode] = None
     reply_text: Str8 = None
     exchange: Str8 = None
     routing_key: Str8 = None

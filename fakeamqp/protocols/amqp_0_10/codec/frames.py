@@ -156,14 +156,9 @@ class _Segment:
         self.size = len(payload)
         self.complete = complete
 
-    @property
-    def octets(self) -> bytes:
-        return b"".join(self.pieces)
-
     def cut(self, size: int) -> None:
         """Keep the first `size` bytes, and expect more."""
-        octets = self.octets[:size]
-        self.pieces = [octets]
+        self.pieces = [b"".join(self.pieces)[:size]]
         self.size = size
         self.complete = False
 
@@ -230,19 +225,14 @@ class Assembler:
         segments = self.segments
         if not segments or segments[0].kind != _COMMAND or not segments[0].complete:
             return None
-        header = next((each.octets for each in segments if each.kind == _HEADER), None)
-        body = next((each.octets for each in segments if each.kind == _BODY), None)
-        return Assembly(segments[0].octets, header, body, True)
+        octets = {each.kind: b"".join(each.pieces) for each in segments}
+        return Assembly(octets[_COMMAND], octets.get(_HEADER), octets.get(_BODY), True)
 
     def _complete(self) -> Assembly:
-        first, header, body = self.segments[0], None, None
-        for segment in self.segments[1:]:
-            if segment.kind == _HEADER:
-                header = segment.octets
-            else:
-                body = segment.octets
+        octets = {each.kind: b"".join(each.pieces) for each in self.segments}
+        first = self.segments[0].kind
         self.clear()
-        return Assembly(first.octets, header, body, first.kind == _COMMAND)
+        return Assembly(octets[first], octets.get(_HEADER), octets.get(_BODY), first == _COMMAND)
 
     def rewind(self, offset: int) -> None:
         """Forget all but the first `offset` bytes of the unfinished assembly.

@@ -7,9 +7,9 @@ kept as ranges and never enumerated, because a range of 2**32 ids takes eight by
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from struct import Struct
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from fakeamqp.protocols.amqp_0_10.codec.errors import IllegalValue, SegmentError
 
@@ -27,7 +27,6 @@ _read_size = Struct(">H").unpack_from
 _pack_size = Struct(">H").pack
 _SEQUENCE: Final = Struct(">II")
 _BYTES: Final = Struct(">QQ")
-_pack_sequence = _SEQUENCE.pack
 
 
 def successor(number: int, step: int = 1) -> int:
@@ -46,8 +45,9 @@ class _Ranges:
     __slots__ = ("_lowers", "_uppers")
     _LIMIT: ClassVar[int]
     _PAIR: ClassVar[Struct]
-    #: how errors call it
+    #: how errors call it, and too many of its ranges
     _KIND: ClassVar[str]
+    _TOO_MANY: ClassVar[str]
 
     def __init__(self, ranges: Iterable[tuple[int, int]] = ()) -> None:
         self._lowers: list[int] = []
@@ -104,15 +104,6 @@ class _Ranges:
             self._remove(lower, upper)
 
     @classmethod
-    def decode(cls, octets: bytes) -> Self:
-        """Read a whole one. Raises SegmentError for a wrong size, IllegalValue for a wrong order."""
-        found: Self
-        found, end = _READERS[cls](octets, 0)
-        if end != len(octets):
-            raise SegmentError(f"{len(octets) - end} bytes are left over after {cls._KIND}")
-        return found
-
-    @classmethod
     def _extent(cls, octets: bytes, offset: int) -> tuple[int, int]:
         """Where the pairs begin and end, of which the size stands at `offset`."""
         start = offset + 2
@@ -151,10 +142,13 @@ class _Ranges:
         for lower, upper in self.ranges:
             yield from range(lower, upper + 1)
 
-    def clear(self) -> None:
-        """Remove all numbers."""
-        self._lowers.clear()
-        self._uppers.clear()
+    def encode(self) -> bytes:
+        """Size and pairs. Raises SegmentError for more pairs than 65 535 bytes hold."""
+        pack = self._PAIR.pack
+        body = b"".join([pack(*each) for each in self.ranges])
+        if len(body) > _LARGEST_SET:
+            raise SegmentError(self._TOO_MANY.format(len(body) // self._PAIR.size))
+        return _pack_size(len(body)) + body
 
     def __repr__(self) -> str:
         inner = ", ".join(f"{a}" if a == b else f"{a}-{b}" for a, b in self.ranges[:20])
@@ -171,7 +165,7 @@ class SequenceSet(_Ranges):
 
     __slots__ = ()
     _LIMIT, _PAIR = MODULUS, _SEQUENCE
-    _KIND = "a sequence-set"
+    _KIND, _TOO_MANY = "a sequence-set", "a sequence-set of {} ranges is too large"
 
     @classmethod
     def of(cls, *numbers: int) -> SequenceSet:
@@ -195,10 +189,6 @@ class SequenceSet(_Ranges):
         else:
             self._add(lower, MODULUS - 1)
             self._add(0, upper)
-
-    def discard(self, number: int) -> None:
-        """Remove one number, if it is in the set."""
-        self._remove(number, number)
 
     def select(self, known: Collection[int]) -> list[int]:
         """Those of `known` that are in the set, in the order of `known`, however large the set is."""
@@ -240,32 +230,18 @@ class SequenceSet(_Ranges):
                 yield from range(lower, MODULUS)
                 yield from range(upper + 1)
 
-    def encode(self) -> bytes:
-        """Size and pairs. Raises SegmentError for more than 8191 ranges."""
-        body = b"".join([_pack_sequence(*each) for each in self.ranges])
-        if len(body) > _LARGEST_SET:
-            raise SegmentError(f"a sequence-set of {len(body) // 8} ranges is too large")
-        return _pack_size(len(body)) + body
-
 
 class ByteRanges(_Ranges):
     """Ranges of bytes, counted from 0; 64 bits, which never wrap."""
 
     __slots__ = ()
     _LIMIT, _PAIR = 1 << 64, _BYTES
-    _KIND = "byte-ranges"
+    _KIND, _TOO_MANY = "byte-ranges", "{} byte-ranges are too many"
 
     @classmethod
     def of(cls, *ranges: tuple[int, int]) -> ByteRanges:
         """The bytes from the first to the second of each pair, both included."""
         return cls(ranges)
-
-    def encode(self) -> bytes:
-        """Size and pairs. Raises SegmentError for more than 4095 ranges."""
-        body = b"".join([_BYTES.pack(*each) for each in self.ranges])
-        if len(body) > _LARGEST_SET:
-            raise SegmentError(f"{len(body) // 16} byte-ranges are too many")
-        return _pack_size(len(body)) + body
 
 
 def read_sequence_set(octets: bytes, offset: int) -> tuple[SequenceSet, int]:
@@ -310,9 +286,3 @@ def read_byte_ranges(octets: bytes, offset: int) -> tuple[ByteRanges, int]:
         behind = upper + 1
         found.add_range(lower, upper)
     return found, stop
-
-
-_READERS: Final[dict[type[_Ranges], Callable[[bytes, int], tuple[Any, int]]]] = {
-    SequenceSet: read_sequence_set,
-    ByteRanges: read_byte_ranges,
-}
